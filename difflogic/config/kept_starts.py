@@ -66,16 +66,16 @@ def kept(config: Config, grids: Grids) -> Config:
     return config.with_(pool=pool, growth=GrowthConfig())
 
 
-def refuse(config: Config) -> None:
-    """Raises ConfigError where a configuration that is to be trained elsewhere is of a file, which stays here."""
+def refuse(config: Config, who: str = "a server") -> None:
+    """Raises ConfigError where a configuration that is to be trained by others is of a file, which they do not get."""
     if config.data.sha256 and not config.plugin.name:
         raise ConfigError(
-            "The configuration is of samples in a file, data.sha256, which a server does not get: train it on your own "
+            f"The configuration is of samples in a file, data.sha256, which {who} does not get: train it on your own "
             "machine with `difflogic train --data FILE`."
         )
     if config.pool.starts:
         raise ConfigError(
-            "The configuration keeps start grids of a file, pool.starts, which a server does not get: train it on your "
+            f"The configuration keeps start grids of a file, pool.starts, which {who} does not get: train it on your "
             'own machine with `difflogic train`, or set pool.starts to "" and pool.size to 0.'
         )
 

@@ -188,6 +188,8 @@ class Course:
             except NotYet:
                 continue
             waiting.popleft()
+            # The callback that kept it may still be at it, or have failed unheard: a disk may be full.
+            self._keep(first.number, self._rungs[first.rung], first.values, first.outcome)
             self._judge(first, outcome, waiting)
 
     def _judge(self, trial: _Open, outcome: Outcome, waiting: deque[_Open]) -> None:
@@ -219,7 +221,6 @@ class Course:
             config = found.configured(values)
         except ConfigError as error:
             outcome: Future[Outcome] = Future()
-            outcome.add_done_callback(lambda done: self._ledger.keep(number, until, values, done.result()))
             outcome.set_result(Outcome("failed", error=str(error)))
             return outcome
         outcome = self._workers.submit(Task(number, config, found.asked(config), until))
@@ -240,17 +241,24 @@ class _Ledger:
         self.outcomes: dict[tuple[int, int | None], Outcome] = {}
         self.values: dict[int, dict[str, Any]] = {}
         lines = list(jsonl.objects(path))
-        for each in lines:
-            self.outcomes[each["trial"], each["until"]] = Outcome(**each["outcome"])
-            self.values[each["trial"]] = _hashable(each["values"])
+        try:
+            for each in lines:
+                self.outcomes[each["trial"], each["until"]] = Outcome(**each["outcome"])
+                self.values[each["trial"]] = _hashable(each["values"])
+        except (KeyError, TypeError, AttributeError) as error:
+            raise RunFolderError(f"{path} was written by another version of difflogic: go on with that one.") from error
         # A line that was cut short by a kill goes: nothing may follow it.
         files.write_atomically(path, "".join(json.dumps(each) + "\n" for each in lines).encode())
 
     def keep(self, number: int, until: int | None, values: Mapping[str, Any], outcome: Outcome) -> None:
-        """Before anybody hears of it."""
+        """Before it is judged; what is kept already is not kept again. Raises OSError."""
         line = {"trial": number, "until": until, "values": dict(values), "outcome": asdict(outcome)}
-        with self._lock, self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+        with self._lock:
+            if (number, until) in self.outcomes:
+                return
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+            self.outcomes[number, until] = outcome
 
 
 def _hashable(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,12 +23,12 @@ from typing import Any
 
 import tomli_w
 
+from difflogic.config import kept_starts, presets, registered
 from difflogic.config import policy as policies
-from difflogic.config import presets
 from difflogic.config.choices import METHODS, METRICS
 from difflogic.config.customise import configure
 from difflogic.config.document import POLICY
-from difflogic.config.fields import COUNT, hint, merged, shown
+from difflogic.config.fields import COUNT, KINDS, hint, merged, shown
 from difflogic.config.policy import PolicyConfig
 from difflogic.config.request import TrainRequest, Within
 from difflogic.config.schema import Config
@@ -43,6 +43,8 @@ RUNGS, REDUCTION = 3, 3
 OF_AUTOMATA, OF_AGENTS = ("tts", "hard_loss", "gates"), ("return", "tts")
 REQUEST = ("recipe", "population", "restarts", "until_solved", "within")
 """Of a `TrainRequest`, what every trial has alike."""
+_TYPES = {"preset": str, "recipe": str, "metric": str, "method": str, "within": str, "population": int, "restarts": int,
+          "sampler_seed": int, "until_solved": bool}  # fmt: skip
 _DEFAULTS = {each: getattr(TrainRequest(), each) for each in REQUEST}
 
 
@@ -108,6 +110,8 @@ class Spec:
         unknown = set(self.request) - (set(REQUEST) if not self.is_policy else {"population"})
         if unknown:
             raise UsageError(f"Agents are swept without {', '.join(sorted(unknown))}: drop it.")
+        if isinstance(self.base, Config):
+            kept_starts.refuse(self.base, "a sweep")
         # Everything that is wrong with all trials is refused here, and not found in as many failures.
         first = {each.path: each.values[0] if each.range is None else each.range.low for each in self.over}
         try:
@@ -206,6 +210,9 @@ class Spec:
                 raise UsageError(f"A sweep has no {shown(name)}{hint(name, (*known, *REQUEST))}.")
         if given.pop("format", FORMAT) != FORMAT:
             raise UsageError("The sweep was written by another version of difflogic: go on with that one.")
+        for name, kind in _TYPES.items():
+            if given.get(name) is not None and type(given[name]) is not kind:
+                raise UsageError(f"{name} must be {KINDS[kind]}, got {shown(given[name])}.")
         base = base_of(given.pop("preset", None), given.pop("config", None))
         fields: dict[str, Any] = {}
         for path, value in _table(given.pop("set", {}), "set").items():
@@ -236,10 +243,10 @@ def base_of(preset: str | None, config: Any) -> Config | PolicyConfig:
         return (PolicyConfig if config.get("kind") == POLICY else Config).from_dict(config)
     if preset in policies.PRESETS:
         return policies.PRESETS[preset]
-    if preset not in presets.PRESETS:
+    if preset not in presets.PRESETS and not registered.is_task(str(preset)):
         names = [*presets.PRESETS, *policies.PRESETS]
         raise ConfigError(f"There is no preset {shown(preset)}{hint(str(preset), names)}: expected {', '.join(names)}.")
-    return presets.get(preset)
+    return presets.get(str(preset))
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -8,16 +8,20 @@ import os
 import time
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from difflogic.cli import main as cli
 from difflogic.devices.open import open_engine
-from difflogic.sweeps import course
+from difflogic.errors import RunFolderError, UsageError
+from difflogic.sweeps import course, local
+from difflogic.sweeps import sweep as of_sweeps
 from difflogic.sweeps.local import LocalWorkers
 from difflogic.sweeps.spec import Spec
 from difflogic.train.summary import wilson_interval
 from difflogic.train.trainer import Trainer
+from tests.own_tasks import PLAIN, install
 from tests.policies import agents
 from tests.sweeps.here import Here, described, swept, untimed
 from tests.train import processes
@@ -206,6 +210,60 @@ def test_folders_that_are_not_taken(tmp_path: Path, capsys: pytest.CaptureFixtur
     ):
         assert cli.main(["sweep", *words.format(done.path).split()]) == code
         assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("how", "sentence"),
+    [
+        ({"sampler_seed": "a"}, "sampler_seed must be a whole number, got 'a'."),
+        ({"population": "x"}, "population must be a whole number, got 'x'."),
+        ({"within": 5}, "within must be text, got 5."),
+        ({"config": None, "preset": ["lizard"]}, "preset must be text, got ['lizard']."),
+        ({"config": tiny_config().with_(pool={"size": 6, "starts": "0" * 64})}, "pool.starts, which a sweep does not"),
+    ],
+)
+def test_entries_that_cannot_be(how: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        described({"seed": "0..1"}, **how)
+    assert sentence in str(raised.value)
+
+
+def test_a_task_of_ones_own_is_swept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    install(monkeypatch, tmp_path, "plain", {"fill": PLAIN}, fill="fill:Fill")
+    spec = described({"seed": "0..1"}, config=None, preset="plain:fill", set={"train.epochs": 1})
+    done, _ = swept(tmp_path / "sweep", spec)
+    assert [each.status for each in done.trials] == ["complete"] * 2
+
+
+def test_workers_are_as_many_as_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)  # as on macOS and Windows
+    assert local.places(["cpu"], 3) == ["cpu"] * 3
+    with pytest.raises(UsageError, match="workers must be at least 1, got -1"):
+        local.places(["cpu"], -1)
+
+
+def test_a_sweep_that_is_refused_lets_go_of_its_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Mock()
+    monkeypatch.setattr(of_sweeps, "RayWorkers", Mock(return_value=cluster))
+    with pytest.raises(RunFolderError, match="holds no sweep"):
+        of_sweeps.resume_sweep(tmp_path, on="ray")
+    cluster.close.assert_called_once()
+
+
+def test_what_cannot_be_kept_ends_the_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what another version kept is not read."""
+    full, keep = OSError("No space left on device"), course._Ledger.keep
+    monkeypatch.setattr(course._Ledger, "keep", Mock(side_effect=full))
+    spec = described({"seed": "0..1"})
+    with pytest.raises(OSError, match="No space left"):
+        swept(tmp_path / "sweep", spec)
+    monkeypatch.setattr(course._Ledger, "keep", keep)
+    assert len(swept(tmp_path / "sweep", None)[0].trials) == 2
+    ledger = tmp_path / "sweep" / course.LEDGER
+    assert len(ledger.read_text().splitlines()) == 2
+    ledger.write_text('{"trial": 0, "until": null, "outcome": {"other": 1}, "values": {}}\n')
+    with pytest.raises(RunFolderError, match="written by another version"):
+        swept(tmp_path / "sweep", None)
 
 
 def test_without_optuna(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
