@@ -61,7 +61,8 @@ TASKS: dict[str, dict[str, dict[str, Any]]] = {
         "task": {"stuck_cells": 0.1, "stuck_at": "1", "stuck_list": ("0,0=0", "4,6=1"), "start": "seed"},
     },
     "cells stuck at 1 in squares of the first step": {
-        "task": {"stuck_cells": 0.2, "stuck_at": "1", "stuck_list": ("1,1=1",), "damage_side": 4, "damage_steps": (0,)},
+        "task": {"stuck_cells": 0.3, "stuck_at": "1", "damage_side": 5, "damage_steps": (0,), "steps": 1},
+        "train": {"batch": 33},
     },
     "stuck gates": {"task": {"stuck_gates": 0.2}},
     "every fault, damage and hardened gates": {
