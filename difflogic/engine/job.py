@@ -268,7 +268,7 @@ def probes(config: Config, held_out: Dataset | None = None) -> npt.NDArray[np.ui
         return events.boards(np.arange(1 << task.height * task.width), task.height, task.width)
     if same is not None:
         # Where all starts are the same one probe says it all, unless damage or faults are another in each.
-        return np.repeat(same[None], train.probes if task.disturbed else 1, axis=0)
+        return np.repeat(same[None], probe_count(config), axis=0)
     key = prng.fold_in(prng.key_from_seed(config.seed), PROBE_STREAM)
     # Training walks a chain of splits from the same key, which never folds this number in.
     shape = (train.probes if held_out is None else len(held_out), task.height, task.width, config.model.channels)
