@@ -94,7 +94,7 @@ class PPO:
         for optimizer, rate in self._optimizers:
             optimizer.lr = rate * left
         if isinstance(self.actor, LogicActor):
-            self._optimizers[0][0].lr *= self._heeded(float(samples.advantages.std()))
+            self._optimizers[0][0].lr *= self._rate_share(float(samples.advantages.std()))
         told: dict[str, float] = {}
         updates = 0
         for _ in range(ppo.n_epochs):
@@ -107,7 +107,7 @@ class PPO:
         unexplained = float((samples.returns - samples.values).var())
         return told | {"explained_variance": 1 - unexplained / spread if spread else 0.0, "updates": updates}
 
-    def _heeded(self, spread: float) -> float:
+    def _rate_share(self, spread: float) -> float:
         """The share of the gates' rate that advantages of this spread deserve."""
         # Of an agent that makes no mistake, advantages are the critic's errors alone. Divided by their own small spread
         # they would be as loud as lessons (and by a larger one too, since Adam divides by the size of gradients), and

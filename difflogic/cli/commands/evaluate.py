@@ -41,7 +41,7 @@ FILE = click.Path(path_type=Path)
 @click.option("--member", type=int, metavar="N", help="Of a population the N-th model [the best].")
 @click.option("--quick", is_flag=True, help="Fewer starts, and a tenth of the long tests.")
 @click.option(
-    "--damage", type=int, metavar="CELLS", help="Of an automaton that acts: zero so many cells as it decides."
+    "--damage", type=int, metavar="CELLS", help="Of an automaton that acts: how many cells to zero while it decides."
 )
 @click.option(
     "--flip",
