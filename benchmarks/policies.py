@@ -2,7 +2,7 @@
 
 python -m benchmarks.policies cartpole --seeds 12                 # from FIRST on, to results/policies.jsonl
 python -m benchmarks.policies cartpole --rival /path/to/python    # the same by Stable-Baselines3, installed there
-python -m benchmarks.policies --report --write                    # the table of docs/policies.md
+python -m benchmarks.policies --report --write                    # the table of docs/how-to/policies.md
 
 The last parameters are judged, never the best ones of a run, by the discrete circuit, on 100 episodes that nothing
 else has played. Seeds from FIRST on were looked at by nobody while settings were chosen.
@@ -31,7 +31,7 @@ from difflogic.policies.training import PolicyTrainer
 
 FILE, FIRST, EPISODES = "policies", 51_000, 100
 RIVAL = CHECKOUT / "benchmarks/rivals/sb3_policies.py"
-PAGE = CHECKOUT / "docs/policies.md"
+PAGE = CHECKOUT / "docs/how-to/policies.md"
 BEGIN = "<!-- generated: python -m benchmarks.policies --report --write -->"
 
 
@@ -153,7 +153,7 @@ def main() -> None:
     parser.add_argument("--rival", metavar="PYTHON", help="a Python that has Stable-Baselines3")
     parser.add_argument("--dry", action="store_true", help="print, and keep nothing")
     parser.add_argument("--report", action="store_true", help="print the table")
-    parser.add_argument("--write", action="store_true", help="with --report: put it into docs/policies.md")
+    parser.add_argument("--write", action="store_true", help="with --report: put it into docs/how-to/policies.md")
     options = parser.parse_args()
     if not options.report:
         study(options)

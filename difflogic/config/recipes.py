@@ -1,6 +1,6 @@
 """Recipes of training: what is changed in a preset so that training succeeds.
 
-`paper` changes nothing. `robust` was found by experiment, and `benchmarks/success.md` says how often each succeeds:
+`paper` changes nothing. `robust` was found by experiment, and `docs/results/success.md` says how often each succeeds:
 a wiring per perception kernel, a faster start, for boards on a smaller grid, for larger pictures more steps, for the
 lizard a wiring that leads everywhere (`difflogic.core.wiring.begin_all_round`); for boards and Life stochastic
 hardening (`difflogic.engine.events`), spread over the epochs that a run has, for pictures a search that follows a short

@@ -47,7 +47,7 @@ def sweep(
         observer: Is told of each trial that is over.
         stop: May end it early; without it the first Ctrl-C or SIGTERM does.
         how: `metric`, `method`, `trials`, `set` (fields that all trials have changed, by their paths), `recipe`,
-            `population`, `restarts`, `until_solved`, `within`, `sampler_seed`, `ahead`: see docs/sweeps.md.
+            `population`, `restarts`, `until_solved`, `within`, `sampler_seed`, `ahead`: see docs/how-to/sweeps.md.
 
     Raises UsageError, ConfigError, RunFolderError, and MissingPackagesError without Optuna where it is needed.
     """

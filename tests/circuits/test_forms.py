@@ -1,4 +1,4 @@
-"""docs/forms.md names what exists, and its example is what the code makes of it."""
+"""docs/explanation/forms.md names what exists, and its example is what the code makes of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from difflogic.circuits.synthesis.xag import Node
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.straight_line import expression, lines
 
-PAGE = (Path(__file__).parents[2] / "docs" / "forms.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "explanation" / "forms.md").read_text(encoding="utf-8")
 
 
 def test_every_name_is_there() -> None:

@@ -12,8 +12,8 @@ import pytest
 from difflogic.errors import MissingPackagesError
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-PAGE = (CHECKOUT / "docs/architecture.md").read_text()
-PAGES = {path.name: path.read_text() for path in (CHECKOUT / "docs").glob("*.md")}
+PAGE = (CHECKOUT / "docs/explanation/architecture.md").read_text()
+PAGES = {path.name: path.read_text() for path in (CHECKOUT / "docs").rglob("*.md")}
 NAMES = sorted({(page, name) for page, text in PAGES.items() for name in re.findall(r"`(difflogic(?:\.\w+)+)`", text)})
 
 

@@ -13,9 +13,9 @@ import difflogic
 from difflogic.cli import main as cli
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-DOCUMENTS = [*CHECKOUT.glob("*.md"), *CHECKOUT.glob("*/README.md")]
+DOCUMENTS = [*CHECKOUT.glob("*.md"), *CHECKOUT.glob("*/README.md"), *CHECKOUT.glob("docs/**/*.md")]
 README = "".join(document.read_text() for document in CHECKOUT.glob("README.md"))
-PAGES = "".join(document.read_text() for document in CHECKOUT.glob("docs/*.md"))
+PAGES = "".join(document.read_text() for document in CHECKOUT.glob("docs/**/*.md"))
 
 CONTEXT = click.Context(cli.group, info_name="difflogic")
 COMMANDS = {name: cli.group.get_command(CONTEXT, name) for name in cli.group.list_commands(CONTEXT)}

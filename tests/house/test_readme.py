@@ -39,4 +39,4 @@ def test_speed_section_is_generated():
 
 
 def test_the_table_of_agents_is_the_newest_kept_results():
-    assert policies.report() in (CHECKOUT / "docs/policies.md").read_text(encoding="utf-8")
+    assert policies.report() in (CHECKOUT / "docs/how-to/policies.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""docs/service.md says what the code does."""
+"""docs/how-to/service.md says what the code does."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from difflogic.serve.store import alerts
 from difflogic.serve.store.jobs import MOST_TAGS
 from difflogic.serve.store.store import Store
 
-PAGE = (Path(__file__).parents[2] / "docs" / "service.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "service.md").read_text(encoding="utf-8")
 SENTENCES = " ".join(PAGE.split())
 
 

@@ -1,4 +1,4 @@
-"""The examples of docs/tensor.md and of the docstrings do what they say, on the processor and on a GPU."""
+"""The examples of docs/how-to/tensor.md and of the docstrings do what they say, on the processor and on a GPU."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from difflogic import tensor
 from difflogic.tensor import nn, optim
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs/tensor.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs/how-to/tensor.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.DOTALL | re.MULTILINE)
 
 
