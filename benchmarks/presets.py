@@ -2,7 +2,7 @@
 
     python -m benchmarks.presets                             # all five; hours, or what is left of them
     python -m benchmarks.presets lizard --runs there         # one, by a run folder that lies in or below `there`
-    python -m benchmarks.presets --report --write            # the tables, into README.md
+    python -m benchmarks.presets --report --write            # the tables, into docs/results/presets.md
 
 A run is looked for in and below the folders of --runs: one that was configured as the preset is, whatever it is called,
 is not trained again, and one that was left is gone on with. What is missing is trained into the first of the folders.
@@ -188,7 +188,7 @@ def _table(heads: list[str], texts: int, rows: Iterator[list[str]] | list[list[s
         yield f"| {' | '.join(cells)} |"
 
 
-def readme_with(page: str, lines: Sequence[Line]) -> str:
+def page_with(page: str, lines: Sequence[Line]) -> str:
     """The page with both tables anew, each between its marks."""
     for mark, table in (("training", training_table(lines)), ("gates", gates_table(lines))):
         page = inserted(page, begin_of(mark), table)
@@ -208,7 +208,7 @@ def main() -> None:
     )
     parser.add_argument("--engine", default="cpu")
     parser.add_argument("--report", action="store_true", help="print the tables of what is there")
-    parser.add_argument("--write", action="store_true", help="and put them into README.md")
+    parser.add_argument("--write", action="store_true", help="and put them into docs/results/presets.md")
     options = parser.parse_args()
     if unknown := set(options.presets) - set(PAPER):
         parser.error(f"{min(unknown)} is none of {', '.join(PAPER)}")
@@ -230,12 +230,12 @@ def _tell(step: PassReport) -> None:
 
 
 def report(write: bool) -> None:
-    """Print the tables; `write`: put them into README.md."""
+    """Print the tables; `write`: put them into docs/results/presets.md."""
     lines: list[dict[str, Any]] = newest()
     print(training_table(lines), gates_table(lines), sep="\n\n")
     if write:
-        readme = CHECKOUT / "README.md"
-        readme.write_text(readme_with(readme.read_text(encoding="utf-8"), lines), encoding="utf-8")
+        path = CHECKOUT / "docs/results/presets.md"
+        path.write_text(page_with(path.read_text(encoding="utf-8"), lines), encoding="utf-8")
 
 
 if __name__ == "__main__":

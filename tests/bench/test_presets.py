@@ -89,9 +89,9 @@ def test_a_line_and_its_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_page_gets_the_tables_between_its_marks() -> None:
     page = "".join(f"before\n{kept.begin_of(mark)}old\n{store.END}\nafter\n" for mark in ("training", "gates"))
-    once = kept.readme_with(page, [])
+    once = kept.page_with(page, [])
     assert "old" not in once
     assert once.count("before\n") == once.count("after\n") == 2
-    assert kept.readme_with(once, []) == once
+    assert kept.page_with(once, []) == once
     with pytest.raises(AssertionError, match="no place for <!-- training"):
-        kept.readme_with("nothing", [])
+        kept.page_with("nothing", [])

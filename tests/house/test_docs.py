@@ -16,6 +16,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [*CHECKOUT.glob("*.md"), *CHECKOUT.glob("*/README.md"), *CHECKOUT.glob("docs/**/*.md")]
 README = "".join(document.read_text() for document in CHECKOUT.glob("README.md"))
 PAGES = "".join(document.read_text() for document in CHECKOUT.glob("docs/**/*.md"))
+TEXT = re.sub(r"\\\n *", "", README + PAGES)
 
 CONTEXT = click.Context(cli.group, info_name="difflogic")
 COMMANDS = {name: cli.group.get_command(CONTEXT, name) for name in cli.group.list_commands(CONTEXT)}
@@ -24,8 +25,8 @@ COMMAND = re.compile(r"^(?: {4}|\$ )?(?:bin/)?difflogic (.+)$", re.MULTILINE)
 
 
 def example_lines() -> list[str]:
-    """Every line of the README that calls the command, without its trailing comment."""
-    return sorted({shlex.join(shlex.split(line, comments=True)) for line in COMMAND.findall(README)})
+    """Every line of the README and the pages that calls the command, without its trailing comment."""
+    return sorted({shlex.join(shlex.split(line, comments=True)) for line in COMMAND.findall(TEXT)})
 
 
 def test_the_main_job_is_an_example():
@@ -44,14 +45,14 @@ def test_example_parses(line):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_command_is_documented(name):
-    assert f"difflogic {name}" in README
+    assert f"difflogic {name}" in README + PAGES
     command = COMMANDS[name]
     assert command.help
     undescribed = [option.name for option in command.params if isinstance(option, click.Option) and not option.help]
     assert undescribed == []
 
 
-@pytest.mark.parametrize("script", sorted(set(re.findall(r"(?<!\.venv/)\bbin/[a-z]+", README))))
+@pytest.mark.parametrize("script", sorted(set(re.findall(r"(?<!\.venv/)\bbin/[a-z]+", README + PAGES))))
 def test_script_exists(script):
     assert (CHECKOUT / script).is_file()
 

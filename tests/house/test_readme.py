@@ -1,4 +1,4 @@
-"""The README's Python runs, and its numbers are those of the results files."""
+"""The page about Python runs, and the tables of results are those of the results files."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pytest
 from benchmarks import policies, presets, report
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+RESULTS = CHECKOUT / "docs/results"
+PYTHON = (CHECKOUT / "docs/how-to/python.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```python\n(.*?)```", PYTHON, flags=re.DOTALL)
 
 
 @pytest.mark.parametrize("code", BLOCKS, ids=range(len(BLOCKS)))
@@ -31,11 +32,12 @@ def test_there_are_examples():
 
 
 def test_tables_of_the_presets_are_generated():
-    assert presets.readme_with(README, presets.newest()) == README
+    page = (RESULTS / "presets.md").read_text(encoding="utf-8")
+    assert presets.page_with(page, presets.newest()) == page
 
 
 def test_speed_section_is_generated():
-    assert report.readme_with(report.section()) == README
+    assert report.page_with(report.section()) == (RESULTS / "speed.md").read_text(encoding="utf-8")
 
 
 def test_the_table_of_agents_is_the_newest_kept_results():
