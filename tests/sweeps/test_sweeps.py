@@ -16,7 +16,7 @@ from difflogic.cli import main as cli
 from difflogic.devices.open import open_engine
 from difflogic.errors import RunFolderError, UsageError
 from difflogic.sweeps import course, local
-from difflogic.sweeps import sweep as of_sweeps
+from difflogic.sweeps import run as of_sweeps
 from difflogic.sweeps.local import LocalWorkers
 from difflogic.sweeps.spec import Spec
 from difflogic.train.summary import wilson_interval

@@ -59,7 +59,7 @@ def command(what: str | None, resume: Path | None, trials: int | None, as_json: 
     """
     from difflogic.cli.screen import sinks
     from difflogic.cli.screen.sweeps import SweepReporter
-    from difflogic.sweeps.sweep import conduct
+    from difflogic.sweeps.run import conduct
 
     if resume is not None:
         _check_resumed(what, options)
