@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from difflogic.evaluation.render import render as render
     from difflogic.model.cell_netlist import CellNetlist as CellNetlist
     from difflogic.model.circuit import Circuit as Circuit
-    from difflogic.sweeps.run import resume_sweep as resume_sweep
-    from difflogic.sweeps.run import sweep as sweep
+    from difflogic.sweeps import resume_sweep as resume_sweep
+    from difflogic.sweeps import sweep as sweep
     from difflogic.train.observer import Observer as Observer
     from difflogic.train.restarts import solve as solve
     from difflogic.train.trainer import Run as Run
@@ -62,11 +62,11 @@ _EXPORTS = {
     "presets": "difflogic.config.presets",
     "prove": "difflogic.circuits.synthesis.prove",
     "render": "difflogic.evaluation.render",
-    "resume_sweep": "difflogic.sweeps.run",
+    "resume_sweep": "difflogic.sweeps",
     "setting": "difflogic.config.own_task",
     "simplify": "difflogic.circuits.synthesis.pipeline",
     "solve": "difflogic.train.restarts",
-    "sweep": "difflogic.sweeps.run",
+    "sweep": "difflogic.sweeps",
 }
 
 __all__ = ["__version__", *_EXPORTS]

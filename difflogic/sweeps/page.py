@@ -36,7 +36,7 @@ class Column:
 
 def files(found: Sweep) -> Files:
     """`index.html`, and a plot for each axis, by their names."""
-    made = {"index.html": page(found).encode()}
+    made = {"index.html": html(found).encode()}
     metric = found.spec.metric
     for axis in found.spec.over:
         points = [(each.values[axis.path], each.value) for each in found.trials if each.status == "complete"]
@@ -45,7 +45,7 @@ def files(found: Sweep) -> Files:
     return made
 
 
-def page(found: Sweep) -> str:
+def html(found: Sweep) -> str:
     """The text of the page."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 

@@ -25,8 +25,8 @@ from difflogic.train.signals import Stop, StopSignals
 
 
 def sweep(
-    what: str | Config | PolicyConfig,
-    over: Mapping[str, Any],
+    what: str | Config | PolicyConfig | Spec,
+    over: Mapping[str, Any] | None = None,
     out: Path | str | None = None,
     on: str = "local",
     devices: Sequence[str] = (),
@@ -38,7 +38,7 @@ def sweep(
     """Train many runs that differ in some fields, and compare them.
 
     Args:
-        what: A preset of automata or agents, or a configuration.
+        what: A preset of automata or agents, a configuration, or a whole specification, without `over` and `how`.
         over: Values by the path of their field: a list, a range of seeds, or text as `--over` takes it.
         out: A new folder; None: `runs/sweep-NAME-DATE-TIME`.
         on: `local`, or a Ray cluster: `ray` for the one that this machine is in, `ray:HOST:PORT`.
@@ -51,9 +51,11 @@ def sweep(
 
     Raises UsageError, ConfigError, RunFolderError, and MissingPackagesError without Optuna where it is needed.
     """
-    named: dict[str, Any] = {"preset": what} if isinstance(what, str) else {"config": what}
-    described = Spec.of(over=over, **named, **how)
-    return conduct(described, None if out is None else Path(out), None, on, devices, workers, observer, stop)
+    if not isinstance(what, Spec):
+        what = Spec.of(over=over or {}, **{"preset" if isinstance(what, str) else "config": what}, **how)
+    elif over is not None or how:
+        raise UsageError("A whole specification says everything: give it without over, and without how.")
+    return _run(what, None if out is None else Path(out), None, on, devices, workers, observer, stop)
 
 
 def resume_sweep(
@@ -66,10 +68,10 @@ def resume_sweep(
     stop: Stop | None = None,
 ) -> Sweep:
     """Go on with the sweep in a folder, bit for bit; with more `trials` extend it. Raises what `sweep` raises."""
-    return conduct(None, Path(folder), trials, on, devices, workers, observer, stop)
+    return _run(None, Path(folder), trials, on, devices, workers, observer, stop)
 
 
-def conduct(
+def _run(
     described: Spec | None,
     folder: Path | None,
     trials: int | None,
@@ -79,7 +81,6 @@ def conduct(
     observer: SweepObserver | None,
     stop: Stop | None,
 ) -> Sweep:
-    """A new sweep, or without a description the one in the folder, to its end. Raises what `sweep` raises."""
     kind, _, address = on.partition(":")
     if kind not in ("local", "ray") or (kind == "local" and address):
         raise UsageError(f"A sweep runs on local, ray or ray:HOST:PORT, got {on!r}.")

@@ -30,7 +30,7 @@ BEST = "best"
 OF_OUTCOME = [each.name for each in fields(Outcome) if each.name != "status"]
 
 
-def trials(found: Sweep) -> list[Row]:
+def trial_rows(found: Sweep) -> list[Row]:
     """A row for each trial that is over, in order; `seconds` is the only column that depends on when and where."""
     return [
         {"trial": each.number, "status": each.status, **plain(dict(each.values)), found.spec.metric: each.value}
@@ -75,7 +75,7 @@ def _row(metric: str, group: Sequence[Trial]) -> Row:
 
 def write(found: Sweep) -> None:
     """All that a sweep leaves, with what is there so far. Raises OSError."""
-    rows, grouped = trials(found), settings(found)
+    rows, grouped = trial_rows(found), settings(found)
     files.write_atomically(found.path / "trials.csv", _csv(rows))
     files.write_atomically(found.path / "settings.csv", _csv(grouped))
     document = {"metric": found.spec.metric, "trials": rows, "settings": grouped}

@@ -76,4 +76,4 @@ def swept(folder: Path, spec: Spec | None, trials: int | None = None, here: Here
 
 def untimed(done: Sweep) -> list[dict[str, Any]]:
     """The table, without what a clock says."""
-    return [{name: value for name, value in row.items() if name != "seconds"} for row in table.trials(done)]
+    return [{name: value for name, value in row.items() if name != "seconds"} for row in table.trial_rows(done)]

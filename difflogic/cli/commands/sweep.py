@@ -59,15 +59,19 @@ def command(what: str | None, resume: Path | None, trials: int | None, as_json: 
     """
     from difflogic.cli.screen import sinks
     from difflogic.cli.screen.sweeps import SweepReporter
-    from difflogic.sweeps.run import conduct
+    from difflogic.sweeps import resume_sweep, sweep
 
     if resume is not None:
         _check_resumed(what, options)
     described = None if resume is not None else _described(what, trials, options)
     devices = [each.strip() for each in (options["devices"] or "").split(",") if each.strip()]
     with sinks.choose(as_json, "trial") as sink:
-        reporter, folder = SweepReporter(sink), resume or options["out"]
-        done = conduct(described, folder, trials, options["on"], devices, options["workers"], reporter, None)
+        reporter = SweepReporter(sink)
+        where: dict[str, Any] = {"on": options["on"], "devices": devices, "workers": options["workers"]}
+        if described is not None:
+            done = sweep(described, out=options["out"], observer=reporter, **where)
+        else:
+            done = resume_sweep(resume or "", trials, observer=reporter, **where)
         reporter.finished(done)
     return SIGNAL_BASE + done.interrupted if isinstance(done.interrupted, int) else 0
 
