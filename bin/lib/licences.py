@@ -17,7 +17,19 @@ from packaging.utils import canonicalize_name
 
 NAME = "difflogic-ca"
 ACCEPTED = {
-    *("0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "CC0-1.0", "MIT", "MIT-0", "MIT-CMU", "PSF-2.0"),
+    *(
+        "0BSD",
+        "Apache-2.0",
+        "BSD-2-Clause",
+        "BSD-3-Clause",
+        "BSL-1.0",
+        "CC0-1.0",
+        "ISC",
+        "MIT",
+        "MIT-0",
+        "MIT-CMU",
+        "PSF-2.0",
+    ),
     "Zlib",
     "Apache-2.0 WITH LLVM-exception",
     "MPL-2.0",  # binds who changes these packages, which we do not

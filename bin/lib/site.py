@@ -1,0 +1,108 @@
+"""Hooks of mkdocs: pages that are made from the code or stand elsewhere, the links between them, and diagrams."""
+
+from __future__ import annotations
+
+import html
+import posixpath
+import re
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import graphviz
+from mkdocs.plugins import get_plugin_logger
+from mkdocs.structure.files import File
+
+sys.path.insert(0, str(Path(__file__).parent))
+import reference
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+LOG = get_plugin_logger("difflogic")
+
+ELSEWHERE = {
+    "README.md": "index.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+    "examples/README.md": "tutorial/from-training-to-a-film.md",
+    "shaders/README.md": "explanation/kernels.md",
+    "shaders/tensor/README.md": "explanation/tensor-kernels.md",
+    "benchmarks/README.md": "results/protocol.md",
+}
+"""Documents outside docs/, and where the site has them."""
+ORIGINS = {site: origin for origin, site in ELSEWHERE.items()}
+
+LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
+FENCED = re.compile(r"^(```.*?^```)", re.DOTALL | re.MULTILINE)
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add what does not stand in docs/."""
+    for origin, site in ELSEWHERE.items():
+        files.append(File.generated(config, site, content=(CHECKOUT / origin).read_text(encoding="utf-8")))
+    for name, page in reference.PAGES.items():
+        files.append(File.generated(config, f"reference/{name}", content=page()))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, files: Any, **_: Any) -> str:
+    """Point links at pages of the site; a file that the site does not have loses its link and keeps its name."""
+    known = {file.src_uri for file in files}
+    uri = page.file.src_uri
+    origin = ORIGINS.get(uri, f"docs/{uri}")
+
+    def link(found: re.Match[str]) -> str:
+        mark, label, target = found.groups()
+        if "://" in target or target.startswith(("#", "mailto:")):
+            return found[0]
+        path, hash_, anchor = target.partition("#")
+        there = posixpath.normpath(posixpath.join(posixpath.dirname(origin), path))
+        goal = ELSEWHERE.get(there, there.removeprefix("docs/"))
+        if goal in known:
+            return f"{mark}[{label}]({posixpath.relpath(goal, posixpath.dirname(uri) or '.')}{hash_}{anchor})"
+        if not (CHECKOUT / there).exists():
+            LOG.warning("%s links to %s, which is not there.", origin, target)
+        return f"`{label}`" if "`" not in label else label
+
+    # What is between fences is code, and every second part of the split is.
+    parts = FENCED.split(markdown)
+    return "".join(drawn(part) if index % 2 else LINK.sub(link, part) for index, part in enumerate(parts))
+
+
+NODE = r'(\[\*\]|\w+)(?:\["([^"]*)"\])?'
+ARROW = re.compile(rf'{NODE}\s*-->(?:\|"?([^|"]*)"?\|)?\s*(?={NODE}(?:: (.*))?)')
+
+
+def drawn(block: str) -> str:
+    """A diagram as a picture without a script: Graphviz draws what Mermaid's arrows say."""
+    if not block.startswith("```mermaid"):
+        return block
+    labels: dict[str, str] = {}
+    arrows: list[tuple[str, str, str]] = []
+    for line in block.splitlines()[2:-1]:
+        labels |= {name: label for name, label in re.findall(NODE, line) if label}
+        for start, _, words, end, _, after in ARROW.findall(line):
+            # Where all begins and where all ends are two places, which Mermaid writes alike.
+            arrows.append((start.replace("*", "begin"), end.replace("*", "end"), words or after))
+    graph = graphviz.Digraph(
+        graph_attr={"rankdir": "LR" if "flowchart LR" in block else "TB", "bgcolor": "transparent"},
+        node_attr={"shape": "box", "style": "rounded", "fontname": "sans", "fontsize": "11"},
+        edge_attr={"fontname": "sans", "fontsize": "10"},
+    )
+    for name in sorted({name for start, end, _ in arrows for name in (start, end)}):
+        graph.node(name, **({"shape": "point"} if "[" in name else {"label": _wrapped(labels.get(name, name))}))
+    for start, end, words in arrows:
+        graph.edge(start, end, label=_wrapped(words))
+    try:
+        svg = graph.pipe("svg", encoding="utf-8")
+    except graphviz.ExecutableNotFound:
+        LOG.warning("Diagrams need the program dot: install the package graphviz of your system.")
+        return block
+    svg = re.sub(r"<title>.*?</title>\n|\n(?=\s*\n)", "", svg[svg.index("<svg") :]).replace('"black"', '"currentColor"')
+    told = html.escape("; ".join(f"{labels.get(a, a)} to {labels.get(b, b)}" for a, b, _ in arrows))
+    return f'<div class="diagram" role="img" aria-label="{told}">\n{svg}</div>'
+
+
+def _wrapped(text: str) -> str:
+    return "\n".join(textwrap.wrap(text, 26))

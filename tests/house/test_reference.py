@@ -1,0 +1,76 @@
+"""The generated reference has every command, option, field, error, address and public name; the site has every page."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+import difflogic
+from difflogic.config.policy import PolicyConfig
+from difflogic.config.schema import Config
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+spec = importlib.util.spec_from_file_location("reference", CHECKOUT / "bin/lib/reference.py")
+reference = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(reference)
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, str]:
+    return {name: page() for name, page in reference.PAGES.items()}
+
+
+def test_every_command_has_its_options(pages):
+    parts = re.split(r"^## difflogic (.+)$", pages["commands.md"], flags=re.MULTILINE)
+    documented = dict(zip(parts[1::2], parts[2::2], strict=True))
+    assert documented.keys() == reference.commands().keys() >= {"train", "bench compare", "jobs export"}
+    for name, command in reference.commands().items():
+        options = [option for option in command.params if isinstance(option, click.Option) and not option.hidden]
+        missing = [word for option in options for word in option.opts if f"`{word}" not in documented[name]]
+        assert missing == [], name
+        assert len(documented[name].split("```text")[0].split()) > 3, f"{name} says what it does"
+
+
+@pytest.mark.parametrize("kind", [Config, PolicyConfig])
+def test_every_field_of_a_configuration_is_there(pages, kind):
+    found = {(path, name) for path, section, _ in reference.sections(kind) for name, *_ in reference.fields(section)}
+    assert len(found) > 30
+    page = pages["configuration.md"]
+    assert {path for path, _ in found if f"### `[{path}]`" not in page} == set()
+    assert {name for _, name in found if f"| `{name}` |" not in page} == set()
+
+
+def test_every_error_and_exit_code_is_there(pages):
+    assert {"CircuitError", "StoreError"} <= {each.__name__ for each in reference.error_classes()}
+    for each in reference.error_classes():
+        assert f"| `{each.__name__}` | `{each.__base__.__name__}` | {each.exit_code} | " in pages["errors.md"]
+        assert str(each.exit_code) in reference.EXIT_CODES
+
+
+def test_every_address_is_there(pages):
+    for path, operations in reference.openapi()["paths"].items():
+        assert all(f"### `{method.upper()} {path}`" in pages["http.md"] for method in operations)
+
+
+def test_every_public_name_is_there(pages):
+    shown = re.findall(r"heading: difflogic\.(\w+)", pages["python.md"])
+    assert shown == reference.public_names()
+
+
+def test_the_menu_has_every_page():
+    """Without mkdocs: `bin/docs` would say so too."""
+    menu = set(re.findall(r": ([\w/-]+\.md)$", (CHECKOUT / "mkdocs.yml").read_text(), re.MULTILINE))
+    written = {str(path.relative_to(CHECKOUT / "docs")) for path in (CHECKOUT / "docs").rglob("*.md")}
+    elsewhere = dict(re.findall(r'"([\w/.]+\.md)": "([\w/-]+\.md)"', (CHECKOUT / "bin/lib/site.py").read_text()))
+    assert menu == written | set(elsewhere.values()) | {f"reference/{name}" for name in reference.PAGES}
+    assert all((CHECKOUT / origin).is_file() for origin in elsewhere)
+
+
+def test_the_citation_is_of_this_version():
+    text = (CHECKOUT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {difflogic.__version__}\n" in text
+    assert "\nlicense: Apache-2.0\n" in text
