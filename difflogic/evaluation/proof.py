@@ -45,6 +45,7 @@ from difflogic.evaluation.trained_circuit import TrainedCircuit
 from difflogic.model import netlist_json
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.deployment import Scenario
+from difflogic.model.grid import Grid
 from difflogic.runs import plots
 from difflogic.system import files, memory
 from difflogic.system.brief import brief
@@ -55,6 +56,8 @@ NAME = "proof.json"
 SECONDS = 60.0
 """For the search for a start that is wrong."""
 ROLLOUT = "rollout"
+SMALLEST = 3
+"""Cells a side of a grid that tasks are on."""
 CLAIMS = ("every-start", "one-start", "rule")
 MOST_STEPS = 10_000
 """A rollout from one start that has not repeated itself by then is said to be right so far."""
@@ -151,13 +154,33 @@ def of_run(trained: TrainedCircuit, every: bool = False, size: tuple[int, int] |
         )
     if size is not None and not rehearsal.knows_larger_grids(config.task):
         raise UsageError(f"The picture of {run} takes its place from the border of its grid: leave --size out.")
-    height, width = size or (config.task.height, config.task.width)
+    scenario, target = _on_grid(config, *(size or (config.task.height, config.task.width)))
+    return Claim("one-start" if has_one else "every-start", netlist, scenario, target)
+
+
+def _on_grid(config: Config, height: int, width: int) -> tuple[Scenario, Bits]:
+    """The scenario of a task on another grid, and its target there."""
     here = rehearsal.resized(config, height, width)
     # As evaluations do: a board on a grid twice as high or wide has twice the time, a picture grows in its own.
+    has_one = job.start(config) is not None
     times = 1 if has_one else max(math.ceil(height / config.task.height), math.ceil(width / config.task.width))
-    scenario = replace(Scenario.of(here), steps=times * config.task.steps)
-    claim = "one-start" if has_one else "every-start"
-    return Claim(claim, netlist, scenario, job.fixed_target(here.task))
+    return replace(Scenario.of(here), steps=times * config.task.steps), job.fixed_target(here.task)
+
+
+def claimed_grid(netlist: CellNetlist, config: Config | None, height: int, width: int) -> Grid:
+    """All cells of a circuit; of a run whose every start should end in its target, with the claim that it does.
+
+    Nothing is claimed where the task says nothing of a grid of that size, or where cells fire at random. Raises
+    CircuitError for a grid that does not fit.
+    """
+    grid = Grid(netlist, height, width)
+    if config is None or not job.is_of_every_start(config) or config.train.asynchronous:
+        return grid
+    own = (height, width) == (config.task.height, config.task.width)
+    if min(height, width) < SMALLEST or not (own or rehearsal.knows_larger_grids(config.task)):
+        return grid
+    scenario, target = _on_grid(config, height, width)
+    return replace(grid, target=target, steps=scenario.steps)
 
 
 def _of_rule(config: Config, netlist: CellNetlist) -> Claim:

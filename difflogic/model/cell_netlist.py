@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -141,8 +142,8 @@ class CellNetlist(Netlist):
             yield state
 
 
-def patches(state: Bits, periodic: bool) -> Bits:
-    """`[B, H, W, C]` -> `[9*C, B*H*W]`, the order of `in[channel][patch]`."""
+def patches(state: npt.NDArray[Any], periodic: bool) -> npt.NDArray[Any]:
+    """`[B, H, W, C]` -> `[9*C, B*H*W]`, the order of `in[channel][patch]`; outside the grid is 0."""
     height, width = state.shape[1:3]
     border = ((0, 0), (1, 1), (1, 1), (0, 0))
     # Nine shifted views of one padded copy: no gather, and the order of the views is that of a patch, row by row.

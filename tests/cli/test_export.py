@@ -17,7 +17,7 @@ from tests.export_cases import needs, published, published_small
 
 
 def test_the_help_lists_every_format(said: Said) -> None:
-    listed = re.findall(r"^  ([a-z, ]+?)  +\w", said("export", "--help").out, flags=re.MULTILINE)
+    listed = re.findall(r"^  ([a-z0-9, ]+?)  +\w", said("export", "--help").out, flags=re.MULTILINE)
     assert {name for line in listed for name in line.split(", ")} >= set(FORMATS)
 
 

@@ -1,37 +1,41 @@
 """AIGER, binary: AND nodes and inverters, what ABC and the model checkers read. ABC judges it.
 
 Of a cell inputs are `patch[9*channel + 3*dy + dx]`, all of them, and outputs `result[channel]`; of a controller
-`code[i]` and `action[i]`. An XOR takes three ANDs.
+`code[i]` and `action[i]`. An XOR takes three ANDs. A grid has latches, all of which begin at 0, and inputs
+`start[y][x][channel]`, which are its state in the first step: so every start can be given, in the oldest form of the
+format too. Where something is claimed of it, its one output is 1 where the claim is broken.
 Source: Biere, *The AIGER And-Inverter Graph (AIG) Format* (2007).
 """
 
 from __future__ import annotations
 
-from difflogic.circuits.export.proving import proved_by_abc
+from difflogic.circuits.export.proving import check_machine, proved_by_abc
 from difflogic.circuits.export.text import Files, about, bit_names, legend, output_names
+from difflogic.model.grid import Grid, Machine
 from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import lines
 
 _FALSE, _TRUE = 0, 1
 
 
-def export(netlist: Netlist, name: str) -> Files:
+def export(netlist: Netlist | Grid, name: str) -> Files:
     """`NAME.aig`."""
-    return {f"{name}.aig": encode(netlist)}
+    return {f"{name}.aig": encode(netlist.machine(starts=True) if isinstance(netlist, Grid) else netlist)}
 
 
 def encode(netlist: Netlist) -> bytes:
     """The bytes of the file."""
+    latches = netlist.latches if isinstance(netlist, Machine) else 0
     ands = _Ands(netlist.inputs)
     literal = {bit: 2 * (1 + bit) for bit in range(netlist.inputs)}
     for line in lines(netlist):
         a, b = (*(literal[bit] for bit in line.reads), _FALSE, _FALSE)[:2]
         literal[line.bit] = ands.gate(line.gate, a, b)
     outputs = [literal[output] for output in netlist.outputs.tolist()]
-    head = f"aig {netlist.inputs + len(ands.nodes)} {netlist.inputs} 0 {len(outputs)} {len(ands.nodes)}\n"
-    names = [f"i{bit} {name}\n" for bit, name in enumerate(bit_names(netlist)[: netlist.inputs])]
-    names += [f"o{index} {name}\n" for index, name in enumerate(output_names(netlist))]
-    text = head + "".join(f"{output}\n" for output in outputs)
+    inputs, shown = netlist.inputs - latches, len(outputs) - latches
+    head = f"aig {netlist.inputs + len(ands.nodes)} {inputs} {latches} {shown} {len(ands.nodes)}\n"
+    # What latches become stands before the outputs, as latches stand behind the inputs.
+    text = head + "".join(f"{output}\n" for output in outputs[shown:] + outputs[:shown])
     # An AND's own literal is not written, for it is the next even number. Written is how far the larger input lies
     # below it, and the smaller one below that: for 12 = AND(10, 6) the bytes 2 and 4.
     nodes = b"".join(
@@ -39,7 +43,17 @@ def encode(netlist: Netlist) -> bytes:
         for index, (high, low) in enumerate(ands.nodes)
     )
     comment = "\n".join([about(netlist), *legend(netlist)])
-    return text.encode() + nodes + f"{''.join(names)}c\n{comment}\n".encode()
+    return text.encode() + nodes + f"{_symbols(netlist, inputs, shown)}c\n{comment}\n".encode()
+
+
+def _symbols(netlist: Netlist, inputs: int, shown: int) -> str:
+    machine = isinstance(netlist, Machine)
+    names = netlist.input_names if machine else bit_names(netlist)[: netlist.inputs]
+    results = netlist.output_names if machine else output_names(netlist)
+    rows = [f"i{bit} {name}" for bit, name in enumerate(names[:inputs])]
+    rows += [f"l{latch} {name}" for latch, name in enumerate(names[inputs:])]
+    rows += [f"o{index} {name}" for index, name in enumerate(results[:shown])]
+    return "".join(f"{row}\n" for row in rows)
 
 
 class _Ands:
@@ -83,6 +97,8 @@ def _delta(value: int) -> bytes:
     return bytes(coded)
 
 
-def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
+def verify(netlist: Netlist | Grid, name: str, files: Files) -> list[str]:
     """Raises ExportError and ToolError."""
-    return proved_by_abc(netlist, files, f"{name}.aig")
+    if not isinstance(netlist, Grid):
+        return proved_by_abc(netlist, files, f"{name}.aig")
+    return [check_machine(netlist), *proved_by_abc(netlist.machine(starts=True), files, f"{name}.aig")]

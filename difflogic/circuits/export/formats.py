@@ -20,8 +20,9 @@ from difflogic.errors import CircuitError, ExportError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
 from difflogic.model.controller import Controller
+from difflogic.model.grid import Grid
 
-Exported = CellNetlist | Controller
+Exported = CellNetlist | Controller | Grid
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ class Format:
     """Whether controllers have a module of their own, of the same name in `controllers`."""
     cells_only: str = ""
     """Why it cannot hold a controller."""
+    grid: str = ""
+    """The module that holds a whole grid, where it can: as `module`."""
 
 
 _READ_AS_CELL = "its files are read back as the cell of an automaton, so that a controller could not be verified"
@@ -49,10 +52,13 @@ _HARDWARE = ("iverilog", "vvp", "yosys", "berkeley-abc")
 
 FORMATS = {
     "c": Format("c", "a C99 header, 64 cells per word, and a demo", ("gcc",), framed=True),
-    "verilog": Format("verilog", "a cell, a grid and a self-checking test bench", _HARDWARE, framed=True),
+    "verilog": Format(
+        "verilog", "a cell, a grid and a self-checking test bench", _HARDWARE, framed=True, grid="automaton"
+    ),
     "vhdl": Format("vhdl", "the same in VHDL-2008", ("ghdl",), framed=True),
     "blif": Format("blif", "for logic synthesis", ("berkeley-abc",)),
-    "aiger": Format("aiger", "binary AIGER, for ABC and model checkers", ("berkeley-abc",)),
+    "aiger": Format("aiger", "binary AIGER, for ABC and model checkers", ("berkeley-abc",), grid="aiger"),
+    "btor2": Format("btor2", "BTOR2, for model checkers of words", grid="btor2"),
     "dot": Format("dot", "a diagram for Graphviz", ("dot",)),
     "svg": Format("svg", "a diagram"),
     "digitaljs": Format("digitaljs", "for the DigitalJS simulator in the browser", cells_only=_READ_AS_CELL),
@@ -95,6 +101,11 @@ def _module(netlist: Exported, form: str) -> ModuleType:
         if row.cells_only:
             raise CircuitError(f"The format {form} cannot hold a controller: {row.cells_only}.")
         module = f"controllers.{row.module}" if row.framed else row.module
+    if isinstance(netlist, Grid):
+        if not row.grid:
+            able = ", ".join(name for name, other in FORMATS.items() if other.grid)
+            raise CircuitError(f"The format {form} has no grid of a given size: --grid is for {able}.")
+        module = row.grid
     return importlib.import_module(f"difflogic.circuits.export.{module}")
 
 
@@ -106,10 +117,16 @@ def written(netlist: CellNetlist, form: str) -> CellNetlist: ...
 def written(netlist: Controller, form: str) -> Controller: ...
 
 
+@overload
+def written(netlist: Grid, form: str) -> Grid: ...
+
+
 def written(netlist: Exported, form: str) -> Exported:
     """What a format holds of a netlist."""
     if FORMATS[form].every_gate:
         return netlist
+    if isinstance(netlist, Grid):
+        return netlist.with_cell(simplify.structural(netlist.cell))
     return controller.structural(netlist) if isinstance(netlist, Controller) else simplify.structural(netlist)
 
 
@@ -128,4 +145,5 @@ def verify(netlist: Exported, name: str, form: str, files: Files) -> list[str]:
 def _compared(netlist: Exported, held: Exported) -> Equivalence:
     if isinstance(netlist, Controller) and isinstance(held, Controller):
         return controller.prove(netlist, held, ["difflogic"])[0]
-    return prove(netlist, held, ["difflogic"])[0]
+    one, other = (each.cell if isinstance(each, Grid) else each for each in (netlist, held))
+    return prove(one, other, ["difflogic"])[0]

@@ -66,21 +66,21 @@ def draw_vectors(netlist: Netlist, most: int) -> Vectors:
 
 _STEPS = 16
 _MOST_VECTORS, _LEAST_VECTORS = 512, 16
-_WORK = 4_000_000
+WORK = 4_000_000
 """Gate evaluations that a bench may ask of a simulator: some seconds."""
 _GRID_SEED = 23
 
 
 def bench_files(netlist: CellNetlist, name: str) -> Files:
     """`NAME_tb_cell.txt` and `NAME_tb_grid.txt`: all neighbourhoods where the circuit reads at most 9 inputs."""
-    affordable = _WORK // max(1, len(lines(netlist)))
+    affordable = WORK // max(1, len(lines(netlist)))
     vectors = draw_vectors(netlist, most=min(max(affordable, _LEAST_VECTORS), _MOST_VECTORS))
     return {f"{name}_tb_cell.txt": cell_text(netlist, vectors), f"{name}_tb_grid.txt": _grid_text(netlist)}
 
 
 def grid_sides(netlist: CellNetlist) -> tuple[int, int]:
     """Height and width of the grid under test: unequal, and few for a huge circuit."""
-    return (5, 6) if 30 * _STEPS * len(lines(netlist)) <= _WORK else (2, 3)
+    return (5, 6) if 30 * _STEPS * len(lines(netlist)) <= WORK else (2, 3)
 
 
 def cell_text(netlist: Netlist, vectors: Vectors) -> str:

@@ -20,10 +20,16 @@ from difflogic.model.straight_line import lines
 
 def export(netlist: CellNetlist, name: str) -> Files:
     """`NAME.v`, `NAME_tb.v` and the two files of vectors that the bench reads."""
-    body = statements(netlist, "wire {name} = {value};", "assign result[{name}] = {value};", "1'b0", "1'b1")
     height, width = grid_sides(netlist)
     bench = fill("bench.v", netlist, name, height=height, width=width, cells=height * width)
-    return {f"{name}.v": fill("cell.v", netlist, name, body=body), f"{name}_tb.v": bench, **bench_files(netlist, name)}
+    design = cell_module(netlist, name) + fill("grid.v", netlist, name)
+    return {f"{name}.v": design, f"{name}_tb.v": bench, **bench_files(netlist, name)}
+
+
+def cell_module(netlist: CellNetlist, name: str) -> str:
+    """The cell, and what a grid of it becomes in a step: combinational, for what has registers around it."""
+    body = statements(netlist, "wire {name} = {value};", "assign result[{name}] = {value};", "1'b0", "1'b1")
+    return fill("cell.v", netlist, name, body=body)
 
 
 _WORK = 2e8
@@ -44,12 +50,15 @@ def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
             simulated = f"{count} gates are too many to run the bench"
         else:
             simulated = passed(tools.run_in(folder, "vvp", "-n", "bench").decode().strip(), "iverilog", vectors)
-        write_circuit(netlist, folder)
-        script = (
-            f"read_verilog -defer {name}.v; hierarchy -top {name}_cell; simplemap; opt_clean; write_blif yosys.blif"
-        )
-        tools.run_in(folder, tools.YOSYS, "-q", "-p", script)
-        return [read_by, simulated, equivalent(folder, "yosys.blif", "what yosys reads")]
+        return [read_by, simulated, proved_cell(netlist, folder, name)]
+
+
+def proved_cell(netlist: CellNetlist, folder: Path, name: str) -> str:
+    """The sentence of the proof of the cell in a file of Verilog. Raises ExportError and ToolError."""
+    write_circuit(netlist, folder)
+    script = f"read_verilog -defer {name}.v; hierarchy -top {name}_cell; simplemap; opt_clean; write_blif yosys.blif"
+    tools.run_in(folder, tools.YOSYS, "-q", "-p", script)
+    return equivalent(folder, "yosys.blif", "what yosys reads")
 
 
 def read_without_a_warning(folder: Path, name: str, top: str, *parameters: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from difflogic.cli.options import circuit_options, force_option, forced, tell_choice
+from difflogic.cli.options import circuit_options, force_option, forced, grid_size, tell_choice
 from difflogic.errors import CircuitError, DifflogicError, UsageError
 
 if TYPE_CHECKING:
@@ -45,6 +45,12 @@ class FormatChoice(click.ParamType[str]):
     metavar="FORMAT",
     help="What to write, of the list above, or all of it; may be repeated.",
 )
+@click.option(
+    "--grid",
+    type=grid_size,
+    metavar="WIDTHxHEIGHT",
+    help="A whole automaton of so many cells: verilog, aiger or btor2.",
+)
 @click.option("--out", "-o", type=click.Path(path_type=Path), default=Path(), help="The folder to write to [.].")
 @click.option("--name", help="What files and modules are called [the circuit's file or folder].")
 @click.option(
@@ -60,6 +66,7 @@ def command(
     periodic: bool | None,
     visible: int | None,
     forms: tuple[str, ...],
+    grid: tuple[int, int] | None,
     out: Path,
     name: str | None,
     fraction_bits: int | None,
@@ -73,6 +80,7 @@ def command(
     vhdl       the same in VHDL-2008
     blif       for logic synthesis
     aiger      binary AIGER, for ABC and model checkers
+    btor2      BTOR2, for model checkers of words
     dot, svg   a diagram, for Graphviz or ready to look at
     digitaljs  for the DigitalJS simulator in the browser
     golly      a rule and a pattern for Golly
@@ -84,15 +92,22 @@ def command(
     A controller, of controller.json, is written with an observation in and the number of an action out, in floating
     point and in fixed point; digitaljs, golly and wgsl cannot hold one.
 
+    With --grid WIDTHxHEIGHT verilog is a module to put on an FPGA: reset, start, clock enable, and a state that goes in
+    and out byte by byte or bit by bit. aiger and btor2 then have the grid's values as latches and, of a run whose
+    every start should end in one picture, the claim that it is there after the task's steps, and stays.
+
     The same circuit gives the same bytes. All but json leave out what changes nothing: pass-throughs, constants,
     equal gates, gates that no output needs, and channels that the picture never depends on. With --verify the exit
     code is 1 where an export differs from the circuit, or a program that would tell is not installed.
 
     Example: difflogic export runs/NAME --format c --verify
+
+    Example: difflogic export runs/NAME --format verilog --grid 16x16 --verify
     """  # noqa: D301
     from difflogic.circuits.export import formats
     from difflogic.circuits.readers import source
     from difflogic.circuits.synthesis.convert import gate_count
+    from difflogic.evaluation.proof import claimed_grid
 
     if not forms:
         raise UsageError(f"--format says what to write: {', '.join(formats.FORMATS)}, or {ALL}.")
@@ -106,6 +121,14 @@ def command(
         tell_choice(given.told)
         _tell(given, wanted)
         netlist = given.netlist
+        if grid is not None:
+            netlist = claimed_grid(netlist, given.config, *grid)
+            if netlist.target is not None:
+                click.echo(
+                    f"aiger, btor2: with the claim that every start shows the picture from step {netlist.steps} on"
+                )
+    elif grid is not None:
+        raise UsageError("--grid is for the cells of an automaton: a controller has none.")
     else:
         netlist = replace(controller, thermometer=replace(controller.thermometer, fraction_bits=fraction_bits))
         fixed = netlist.thermometer.fixed_point()

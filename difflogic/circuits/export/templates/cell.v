@@ -1,7 +1,7 @@
 // @NAME@.v: a cellular automaton whose rule is a circuit of logic gates.
 // @ABOUT@
 `timescale 1ns / 1ps
-/* verilator lint_off DECLFILENAME */ // the two modules belong together
+/* verilator lint_off DECLFILENAME */ // the modules belong together
 
 // The new state of a cell: patch[9*channel + 3*dy + dx], dy and dx from 0 (above, left) to 2. Combinational.
 module @NAME@_cell (
@@ -13,22 +13,16 @@ module @NAME@_cell (
     @BODY@
 endmodule
 
-// A grid of such cells: state[@CHANNELS@*(WIDTH*y + x) + channel]. At a rising edge of clk every cell takes `start` where
-// load is 1, else its new state where its bit of fire, WIDTH*y + x, is 1: all ones is the synchronous automaton.
-module @NAME@_grid #(
+// What a grid of such cells becomes in a step: state[@CHANNELS@*(WIDTH*y + x) + channel]. Combinational.
+module @NAME@_step #(
     parameter HEIGHT = 16,
     parameter WIDTH = 16
 ) (
-    input  wire clk,
-    input  wire load,
-    input  wire [@CHANNELS@*HEIGHT*WIDTH-1:0] start,
-    input  wire [HEIGHT*WIDTH-1:0] fire,
-    output reg  [@CHANNELS@*HEIGHT*WIDTH-1:0] state
+    input  wire [@CHANNELS@*HEIGHT*WIDTH-1:0] state,
+    output wire [@CHANNELS@*HEIGHT*WIDTH-1:0] stepped
 );
     localparam CHANNELS = @CHANNELS@;
     localparam PERIODIC = @PERIODIC@; // 0: outside the grid every bit is 0
-
-    wire [CHANNELS*HEIGHT*WIDTH-1:0] stepped;
 
     genvar y, x, dy, dx, c;
     generate
@@ -50,11 +44,8 @@ module @NAME@_grid #(
                     end
                 end
                 @NAME@_cell one (.patch(patch), .result(result));
-                assign stepped[CHANNELS*(WIDTH*y + x) +: CHANNELS] =
-                    fire[WIDTH*y + x] ? result : state[CHANNELS*(WIDTH*y + x) +: CHANNELS];
+                assign stepped[CHANNELS*(WIDTH*y + x) +: CHANNELS] = result;
             end
         end
     endgenerate
-
-    always @(posedge clk) state <= load ? start : stepped;
 endmodule

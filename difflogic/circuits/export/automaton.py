@@ -1,0 +1,67 @@
+"""Verilog of a whole automaton: `NAME_automaton`, to put on an FPGA as it is, and a bench that knows its states.
+
+The proof runs the shipped bench in iverilog, byte by byte and bit by bit; every state comes from the reference
+simulator. Then yosys and ABC prove the cell, as in the format without a grid.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from difflogic.circuits.export.proving import folder_of
+from difflogic.circuits.export.testbench import WORK, hexadecimal_lines, random_bits
+from difflogic.circuits.export.text import Files, fill
+from difflogic.circuits.export.verilog import cell_module, proved_cell, read_without_a_warning
+from difflogic.circuits.synthesis import tools
+from difflogic.core import prng
+from difflogic.core.bits import Bits
+from difflogic.errors import ExportError
+from difflogic.model.grid import Grid
+from difflogic.model.straight_line import lines
+
+_RUNS = (1, 1, 2, 1, 3, 1, 1, 5)
+"""Steps between the states that the bench compares: one after the other, and several at once."""
+_LOADED = 0xFFFF
+_SEED = 29
+_LANES = (8, 1)
+
+
+def export(grid: Grid, name: str) -> Files:
+    """`NAME.v`, `NAME_tb.v` and the file of states that the bench reads."""
+    sizes = {"height": grid.height, "width": grid.width, "bits": grid.values, "last_bit": grid.values - 1}
+    start = sum(int(bit) << place for place, bit in enumerate(grid.start.reshape(-1).tolist()))
+    module = fill("automaton.v", grid.cell, name, start=f"{grid.values}'h{start:x}", **sizes)
+    bench = fill("automaton_bench.v", grid.cell, name, bits=grid.values)
+    design = cell_module(grid.cell, name) + module
+    return {f"{name}.v": design, f"{name}_tb.v": bench, f"{name}_tb_states.txt": _states(grid)}
+
+
+def _states(grid: Grid) -> str:
+    """A line per state: the steps since the one before, and the state."""
+    shape = (grid.height, grid.width, grid.cell.channels)
+    state: Bits = random_bits(prng.key_from_seed(_SEED), shape)
+    steps, states = [0, _LOADED], [grid.start, state]
+    affordable = WORK // (grid.height * grid.width * max(1, len(lines(grid.cell))))
+    for run in _RUNS:
+        if sum(steps[2:]) + run > affordable and len(steps) > 2:
+            break
+        *_, [state] = grid.cell.steps(state[None], run)
+        steps.append(run)
+        states.append(state)
+    counts = (np.array(steps) >> np.arange(16)[:, None] & 1).astype(np.uint8)
+    return hexadecimal_lines(counts, np.stack(states).reshape(len(states), -1).T)
+
+
+def verify(grid: Grid, name: str, files: Files) -> list[str]:
+    """Raises ExportError and ToolError."""
+    with folder_of(files) as folder:
+        proofs = [read_without_a_warning(folder, name, f"{name}_automaton")]
+        count = len(str(files[f"{name}_tb_states.txt"]).splitlines())
+        for lanes in _LANES:
+            lane = f"-P{name}_tb.LANES={lanes}"
+            tools.run_in(folder, "iverilog", "-g2005", lane, "-o", "bench", f"{name}.v", f"{name}_tb.v")
+            said = tools.run_in(folder, "vvp", "-n", "bench").decode().strip().splitlines() or ["nothing"]
+            if said[-1] != f"PASS: {count} states, {lanes} bits a word":
+                raise ExportError(f"iverilog finds a difference: {said[-1]}")
+        proofs.append(f"iverilog agrees on {count} states of {grid.width}x{grid.height} cells, read by byte and by bit")
+        return [*proofs, proved_cell(grid.cell, folder, name)]

@@ -1,0 +1,180 @@
+"""A whole automaton of one size: what hardware holds, and what a model checker walks through.
+
+Its state is a vector of bits, `C*(W*y + x) + channel`. As a `Machine` it is one netlist from a state to the next: the
+cell's gates once for each place, between latches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.core.bits import Bits
+from difflogic.errors import CircuitError
+from difflogic.model.cell_netlist import CellNetlist, patches
+from difflogic.model.netlist import NamedNetlist, gate_arrays
+from difflogic.system.brief import brief
+
+MOST_VALUES = 1 << 16
+"""Values of a state: several times what the largest FPGA has room for as cells."""
+MOST_GATES = 400_000
+"""Of a machine, in whose file each stands on its own."""
+
+_FALSE, _AND, _NOT_A_AND_B, _OR, _A_OR_NOT_B, _TRUE = 0, 1, 4, 7, 11, 15
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """`cell` at so many places; with `target`, uint8 `[H, W, L]`, the claim that from every start, after `steps` steps
+    and ever after, its first channels show that.
+
+    Raises CircuitError for a grid that does not fit.
+    """
+
+    cell: CellNetlist
+    height: int
+    width: int
+    target: Bits | None = None
+    steps: int = 1
+
+    kind: ClassVar[str] = "grid"
+    __repr__ = brief
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.values <= MOST_VALUES:
+            raise CircuitError(
+                f"A grid of hardware has 1 to {MOST_VALUES} values, but {self.width}x{self.height} cells with "
+                f"{self.cell.channels} channels have {self.values}: choose a smaller --grid."
+            )
+
+    @property
+    def values(self) -> int:
+        """Bits of a state."""
+        return self.height * self.width * self.cell.channels
+
+    @property
+    def start(self) -> Bits:
+        """`[H, W, C]`: the start of the circuit's scenario, where that has one of this size, else zeros."""
+        scenario, shape = self.cell.scenario, (self.height, self.width)
+        if scenario is not None and (scenario.height, scenario.width) == shape:
+            found = scenario.grid(self.cell.origin)
+            if found is not None:
+                return found.astype(np.uint8)
+        return np.zeros((*shape, self.cell.channels), dtype=np.uint8)
+
+    def with_cell(self, cell: CellNetlist) -> Grid:
+        """The same of another circuit."""
+        return replace(self, cell=cell)
+
+    def machine(self, starts: bool) -> Machine:
+        """One step as a netlist; with `starts` latches begin at 0, and inputs give the start in the first step.
+
+        Its outputs are the visible values of the state that it is in or, where something is claimed, 1 in a state
+        that contradicts it; then what the latches become. Latches are the state, and the age: `age[k]` is 1 after k
+        steps. Raises CircuitError for more gates than a file should have.
+        """
+        count, gates = len(self.cell.gates), self.height * self.width * len(self.cell.gates)
+        if gates > MOST_GATES:
+            raise CircuitError(
+                f"{self.width}x{self.height} cells of {count} gates are {gates} gates, written one by one at most "
+                f"{MOST_GATES}: choose a smaller --grid."
+            )
+        return _Parts(self, starts).machine()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Machine(NamedNetlist):
+    """A netlist whose last inputs, so many, are latches, and whose last outputs are what these hold next."""
+
+    latches: int
+    free: int
+    """The first so many latches begin with any value, the others with 0."""
+
+    kind, buses = "grid", ("state", "next")
+    __repr__ = brief
+
+    @property
+    def first_latch(self) -> int:
+        """The number of the inputs that are none."""
+        return self.inputs - self.latches
+
+
+class _Parts:
+    """A machine as it is built: gates are appended, and known by the number of their bit."""
+
+    def __init__(self, grid: Grid, starts: bool) -> None:
+        self.grid, self.starts = grid, starts
+        self.ages = grid.steps if grid.target is not None else int(starts)
+        self.first = grid.values if starts else 0
+        self.inputs = self.first + grid.values + self.ages
+        self.gates: list[npt.NDArray[np.uint8]] = []
+        self.wires: list[npt.NDArray[np.int64]] = []
+        self.size = self.inputs
+
+    def gate(self, gate: int, a: npt.ArrayLike, b: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """The bits of as many gates of a kind as there are pairs of bits."""
+        pairs = np.stack(np.broadcast_arrays(np.atleast_1d(a), np.atleast_1d(b)), axis=-1).astype(np.int64)
+        return self.append(np.full(len(pairs), gate), pairs)
+
+    def append(self, gates: npt.ArrayLike, wires: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The bits of these gates."""
+        self.gates.append(np.asarray(gates, dtype=np.uint8))
+        self.wires.append(wires)
+        self.size += len(wires)
+        return np.arange(self.size - len(wires), self.size)
+
+    def machine(self) -> Machine:
+        grid = self.grid
+        ages = self.inputs - self.ages + np.arange(self.ages)
+        state = self.first + np.arange(grid.values)
+        false = self.gate(_FALSE, 0, 0)
+        if self.starts:
+            # In the first step no age is set: the inputs are the state. For example `age[1] ? state[5] : start[5]`.
+            chosen = self.gate(_AND, state, ages[0]), self.gate(_NOT_A_AND_B, ages[0], np.arange(grid.values))
+            state = self.gate(_OR, *chosen)
+        following = self._stepped(state, int(false[0]))
+        older = [self.gate(_TRUE, 0, 0), ages[:-1]] if self.ages else []
+        looked_at = grid.cell.visible if grid.target is None else grid.target.shape[-1]
+        shown = state.reshape(-1, grid.cell.channels)[:, :looked_at].reshape(-1)
+        if grid.target is not None:
+            shown = self.gate(_AND, self._differs(shown, grid.target.reshape(-1), false), ages[-1])
+        outputs = np.concatenate([shown, following, *older])
+        places = [f"[{y}][{x}][{c}]" for y in range(grid.height) for x in range(grid.width) for c in grid.cell.origin]
+        latches = [*(f"state{place}" for place in places), *(f"age[{1 + age}]" for age in range(self.ages))]
+        return Machine(
+            **gate_arrays(np.concatenate(self.gates), np.concatenate(self.wires), outputs),
+            named_inputs=tuple([*(f"start{place}" for place in places), *latches] if self.starts else latches),
+            named_outputs=(*self._shown_names(places), *(f"next_{latch}" for latch in latches)),
+            latches=len(latches),
+            free=0 if self.starts else grid.values,
+        )
+
+    def _stepped(self, state: npt.NDArray[np.int64], false: int) -> npt.NDArray[np.int64]:
+        """What each value of the state becomes: the cell's gates at each place, all places at once."""
+        cell = self.grid.cell
+        # The patches of a grid of bit numbers are, cell by cell, the bits that it reads; 0 stands for the outside.
+        numbers = 1 + state.reshape(1, self.grid.height, self.grid.width, cell.channels)
+        read = patches(numbers, cell.periodic).T - 1
+        read[read < 0] = false
+        places, count = len(read), len(cell.gates)
+        own = self.size + np.arange(places * count).reshape(places, count)
+        bits = np.concatenate([read, own], axis=1)
+        self.append(np.tile(cell.gates, places), bits[:, cell.wires].reshape(-1, 2))
+        return np.asarray(bits[:, cell.outputs].reshape(-1))
+
+    def _differs(
+        self, shown: npt.NDArray[np.int64], target: Bits, differs: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        for bit, wanted in zip(shown.tolist(), target.tolist(), strict=True):
+            differs = self.gate(_A_OR_NOT_B if wanted else _OR, differs, bit)
+        return differs
+
+    def _shown_names(self, places: Sequence[str]) -> list[str]:
+        if self.grid.target is not None:
+            return ["wrong"]
+        channels = self.grid.cell.channels
+        return [f"cell{place}" for index, place in enumerate(places) if index % channels < self.grid.cell.visible]

@@ -1,0 +1,98 @@
+"""Whole automata: in Verilog, and as machines that model checkers walk through."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from difflogic.circuits.export import formats
+from difflogic.core.bits import Bits, pack_bits, unpack_bits
+from difflogic.errors import CircuitError, ExportError
+from difflogic.model.cell_netlist import CellNetlist
+from difflogic.model.deployment import Scenario
+from difflogic.model.grid import Grid, Machine
+from tests.export_cases import AND, life, needs, published, tangled
+from tests.random_netlists import netlists
+
+FORMATS = [form for form, row in formats.FORMATS.items() if row.grid]
+SCENARIO = Scenario("picture", 2, 7, 4, picture=("..1.1..", ".1.1..1"))
+
+
+def proofs(grid: Grid, form: str) -> list[str]:
+    needs(*formats.FORMATS[form].programs)
+    return formats.verify(grid, "case", form, formats.export(grid, "case", form))
+
+
+@pytest.mark.parametrize(
+    "grid",
+    [Grid(life(), 1, 1), Grid(published(), 3, 5), Grid(replace(life(periodic=False), scenario=SCENARIO), 2, 7)],
+    ids=str,
+)
+def test_the_automaton_in_verilog_shows_the_states_of_the_simulator(grid: Grid) -> None:
+    """With both boundaries, odd sizes, hidden channels, a state of less than a word, and a start of its own."""
+    assert f"of {grid.width}x{grid.height} cells, read by byte and by bit" in " ".join(proofs(grid, "verilog"))
+
+
+@pytest.mark.parametrize("form", ["aiger", "btor2"])
+@settings(max_examples=5)
+@given(netlist=netlists(), height=st.integers(1, 4), width=st.integers(1, 4), claimed=st.booleans())
+def test_machines_of_random_circuits(form: str, netlist: CellNetlist, height: int, width: int, claimed: bool) -> None:
+    target = np.eye(height, width, dtype=np.uint8)[..., None] if claimed else None
+    assert proofs(Grid(netlist, height, width, target, 3), form)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_another_circuit_is_noticed(form: str) -> None:
+    right = life()
+    wrong = replace(right, gates=np.append(right.gates[:-1], np.uint8(AND)))
+    needs(*formats.FORMATS[form].programs)
+    with pytest.raises(ExportError):
+        formats.verify(Grid(right, 4, 3), "case", form, formats.export(Grid(wrong, 4, 3), "case", form))
+
+
+def walked(machine: Machine, latches: Bits, inputs: Bits, steps: int) -> Bits:
+    """What the machine shows at each of so many steps."""
+    shown = []
+    for _ in range(steps):
+        bits = np.concatenate([inputs, latches])[:, None]
+        outputs = unpack_bits(machine.evaluate(pack_bits(bits)), 1)[:, 0]
+        shown.append(outputs[: -machine.latches])
+        latches = outputs[-machine.latches :]
+    return np.stack(shown)
+
+
+@pytest.mark.parametrize("starts", [True, False])
+@given(netlist=netlists(), seed=st.integers(0, 99))
+def test_a_machine_shows_the_rollout_or_what_contradicts_the_claim(
+    netlist: CellNetlist, seed: int, starts: bool
+) -> None:
+    start = np.random.default_rng(seed).integers(0, 2, (3, 4, netlist.channels), dtype=np.uint8)
+    states = netlist.rollout(start[None], 8)[:, 0, ..., : netlist.visible]
+    for target in (None, states[6]):
+        machine = Grid(netlist, 3, 4, target, 5).machine(starts)
+        zeros = np.zeros(machine.latches, dtype=np.uint8)
+        begun = zeros if starts else np.concatenate([start.reshape(-1), zeros[start.size :]])
+        shown = walked(machine, begun, start.reshape(-1) if starts else zeros[:0], len(states))
+        wrong = [step >= 5 and (state != states[6]).any() for step, state in enumerate(states)]
+        expected = states.reshape(len(states), -1) if target is None else np.array(wrong)[:, None]
+        assert np.array_equal(shown, expected)
+
+
+def test_grids_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(CircuitError, match=r"1 to 65536 values, but 300x300 cells with 8 channels have 720000"):
+        Grid(published(), 300, 300)
+    with pytest.raises(CircuitError, match="choose a smaller --grid"):
+        Grid(life(), 0, 4)
+    large = Grid(tangled(60), 100, 100)
+    with pytest.raises(
+        CircuitError, match=r"100x100 cells of \d+ gates are \d+ gates, written one by one at most 400000"
+    ):
+        formats.export(large, "case", "aiger")
+    assert formats.export(large, "case", "verilog")
+    with pytest.raises(CircuitError, match=r"The format c has no grid of a given size: --grid is for verilog, aiger"):
+        formats.export(Grid(life(), 4, 4), "case", "c", tmp_path)
