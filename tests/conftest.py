@@ -10,10 +10,15 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from difflogic.runs import plots
+
 # Without a database a run leaves nothing in the checkout; on a server it must fail the same way twice.
 settings.register_profile("local", deadline=None, database=None, max_examples=30)
 settings.register_profile("ci", parent=settings.get_profile("local"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+_PAINTED = plots._png
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -22,6 +27,23 @@ def users_cache_is_untouched(tmp_path_factory: pytest.TempPathFactory) -> Iterat
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DIFFLOGIC_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def diagrams_are_blank() -> Iterator[None]:
+    """A tiny run draws its curves for twice as long as it trains. They are composed, but not painted.
+
+    Child processes paint, and so does tests/runs/test_plots.py: every diagram that there is.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plots, "_png", lambda _: plots.picture_png(np.zeros((1, 1, 3), dtype=np.uint8)))
+        yield
+
+
+@pytest.fixture
+def painted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Diagrams as users see them."""
+    monkeypatch.setattr(plots, "_png", _PAINTED)
 
 
 @pytest.fixture(autouse=True, scope="session")

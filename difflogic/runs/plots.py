@@ -101,7 +101,8 @@ def axis_png(points: Sequence[tuple[Any, float | None]], field: str, metric: str
     figure = _figure(7, 4, 110)
     axes = figure.subplots()
     without = len(points) - len(known)
-    axes.set_title(f"{len(points)} runs" + (f", {without} of them without {metric}" if without else ""))
+    title = f"{len(points)} runs" + (f", {without} of them without {metric}" if without else "")
+    axes.set_title(title, parse_math=False)
     numbers = all(type(value) in (int, float) for value, _ in known)
     axes.plot([value if numbers else str(value) for value, _ in known], [result for _, result in known], "o", alpha=0.6)
     if is_log:

@@ -114,6 +114,7 @@ def test_boundary(run: Path) -> None:
     assert Path("own.apng").read_bytes() == Path("zero.apng").read_bytes() != Path("periodic.apng").read_bytes()
 
 
+@pytest.mark.usefixtures("painted")
 def test_strip_gates_and_loss(run: Path) -> None:
     assert render(run, "-o", "strip.png", "--at", "0,2-3", "--scale", 4) == 0
     with Image.open("strip.png") as picture:

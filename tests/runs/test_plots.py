@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -90,11 +92,25 @@ def test_losses_say_where_the_grid_grows_and_a_search_begins(monkeypatch: pytest
         assert marked(plots.population_png([rows, rows], 1, config, "many")) == expected
 
 
-@pytest.mark.parametrize("name", ["5$ {x_$", "🦎 蜥蜴"])
-def test_any_name_is_a_title(name: str) -> None:
-    """No formula, and no warning where a font lacks a letter."""
-    config = presets.lizard()
+@pytest.mark.usefixtures("painted")
+def test_every_diagram_is_painted_whatever_the_name() -> None:
+    """No formula, and no warning where a font lacks a letter, nor where a loss is missing or not finite."""
+    name = "5$ {x_$ 🦎 蜥蜴"
+    config = recipes.applied("robust", presets.lizard())
     layers = census(Circuit.initial(config.model, config.seed))
-    for data in (plots.loss_png(rows_of(3), config, name), plots.gates_png(layers, name)):
+    many = rows_of(800)
+    odd = [replace(row, soft_loss=[math.nan, math.inf, 2.0][row.epoch % 3]) for row in rows_of(3)]
+    returns = [(seed, ([10, 20, 30], [None, 1.0, 2.0], [None, None, score])) for seed, score in ((1, 3.0), (2, None))]
+    for data in (
+        *(plots.loss_png(rows, config, name) for rows in (many, odd, many[:1])),
+        *(plots.population_png([rows, odd], 1, config, name) for rows in (many, odd[:1])),
+        plots.gates_png(layers, name),
+        *(plots.returns_png(returns, 0, solved, name) for solved in (2.5, math.inf)),
+        plots.axis_png([(0.1, 3.0), (1.0, None), (10.0, 2.0)], name, name, True),
+        plots.axis_png([("a", 3.0), ("b", None)], name, name, False),
+        plots.accuracy_png([("share", [0.0, 0.5], [1.0, 0.25]), ("steps", [1.0], [0.5])]),
+        plots.curve_png([4.0, 0.0], [0, 5], "wrong values"),
+    ):
         with Image.open(io.BytesIO(data)) as picture:
             assert picture.format == "PNG"
+            assert len(picture.convert("RGB").getcolors(1 << 24) or ()) > 10, "lines and letters"
