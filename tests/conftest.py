@@ -40,10 +40,12 @@ def diagrams_are_blank() -> Iterator[None]:
         yield
 
 
-@pytest.fixture
-def painted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Diagrams as users see them."""
-    monkeypatch.setattr(plots, "_png", _PAINTED)
+@pytest.fixture(scope="module")
+def painted() -> Iterator[None]:
+    """Diagrams as users see them, to the end of the module."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plots, "_png", _PAINTED)
+        yield
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -19,7 +19,7 @@ STEP = re.compile(r"^```python\n(.*?)^```|^ {4}difflogic ([^\n]+)$", flags=re.DO
 
 
 @pytest.fixture(scope="module")
-def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def names(painted: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What the example's Python leaves behind; its files are in `folder`."""
     folder = tmp_path_factory.mktemp("example")
     found: dict[str, Any] = {"folder": folder}

@@ -24,7 +24,7 @@ from difflogic.runs import folder as folders
 from difflogic.runs.folder import RunFolder
 from difflogic.train.observer import Beginning, Observer
 from difflogic.train.trainer import Run, Trainer
-from tests.train import processes
+from tests.train import child, processes
 from tests.train.tiny import assert_same_run
 
 HEADER = "epoch,soft_loss,train_hard_loss,hard_loss,accuracy,best,gap,undecided,elapsed_s"
@@ -135,11 +135,13 @@ def test_a_file_is_not_a_folder(config: Config, engine: Engine, tmp_path: Path) 
 
 def test_a_folder_in_use_is_refused(config: Config, engine: Engine, tmp_path: Path) -> None:
     path = tmp_path / "busy"
-    with processes.start("tests.train.child", path, "--pause", "60") as process:
-        process.stdout.readline()
-        with pytest.raises(RunFolderError, match=r"is in use by another process: wait for it to end"):
-            Trainer(config, engine).run(resume=path)
-        process.kill()
+    heard, told = child.pipe()
+    process = child.start(path, engine="reference", told=told)
+    heard.recv()
+    with pytest.raises(RunFolderError, match=r"is in use by another process: wait for it to end"):
+        Trainer(config, engine).run(resume=path)
+    process.kill()
+    process.join()
     Trainer(config, engine).run(resume=path)
 
 

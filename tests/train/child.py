@@ -1,29 +1,57 @@
-"""A training process to interrupt: `python -m tests.train.child FOLDER [--resume] [--engine E] [--pause S]
-[--kill-at N] [--population M]`.
-
-`--kill-at N`: SIGKILL at the N-th file operation after the run began, in the middle of a write where it is one.
-"""
+"""A training process to interrupt."""
 
 from __future__ import annotations
 
-import argparse
+import multiprocessing
 import os
 import signal
-import sys
-import time
 from collections.abc import Callable
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
+import difflogic.cpu.model
+import difflogic.gpu.model
 from difflogic.devices.open import open_engine
 from difflogic.train.observer import Beginning, Observer
 from difflogic.train.trainer import Trainer
 from tests.train.tiny import tiny_config
 
+_CONTEXT = multiprocessing.get_context("forkserver")
+_CONTEXT.set_forkserver_preload([__name__])
 
-class Killer(Observer):
-    def __init__(self, at: int, pause: float) -> None:
-        self.left, self.pause = at, pause
+
+def start(folder: Path, **options: Any) -> BaseProcess:
+    """`train`, begun in a process that is forked off one that has imported all it needs, and holds no engine."""
+    process = _CONTEXT.Process(target=train, args=(folder,), kwargs=options, daemon=True)
+    process.start()
+    return process
+
+
+def pipe() -> tuple[Connection, Connection]:
+    """Where epochs are heard, and where a child tells them and waits after each for an answer."""
+    return _CONTEXT.Pipe()
+
+
+def train(
+    folder: Path,
+    engine: str,
+    population: int | None = None,
+    resume: bool = False,
+    kill_at: int = 0,
+    told: Connection | None = None,
+) -> None:
+    """`kill_at`: SIGKILL at this file operation after the run began, in the middle of a write where it is one."""
+    difflogic.cpu.model.CALL_SECONDS = difflogic.gpu.model.SUBMIT_SECONDS = 0.0  # epoch by epoch
+    trainer = Trainer(tiny_config(), open_engine(engine))
+    where = {"resume" if resume else "out": folder}
+    trainer.run(**where, population=population, observer=_Killer(kill_at, told))
+
+
+class _Killer(Observer):
+    def __init__(self, at: int, told: Connection | None) -> None:
+        self.left, self.told = at, told
 
     def began(self, beginning: Beginning) -> None:
         if self.left:
@@ -32,9 +60,9 @@ class Killer(Observer):
             Path.replace = self._counted(Path.replace)
 
     def advanced(self, epoch: int) -> None:
-        sys.stdout.write(f"{epoch}\n")
-        sys.stdout.flush()
-        time.sleep(self.pause)
+        if self.told:
+            self.told.send(epoch)
+            self.told.recv()
 
     def _counted(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any) -> Any:
@@ -46,22 +74,3 @@ class Killer(Observer):
             return os.kill(os.getpid(), signal.SIGKILL)
 
         return call
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--resume", action="store_true")
-    parser.add_argument("--engine", default="reference")
-    parser.add_argument("--pause", type=float, default=0)
-    parser.add_argument("--kill-at", type=int, default=0)
-    parser.add_argument("--population", type=int)
-    options = parser.parse_args()
-    where = {"resume" if options.resume else "out": options.folder}
-    trainer = Trainer(tiny_config(), open_engine(options.engine))
-    run = trainer.run(**where, population=options.population, observer=Killer(options.kill_at, options.pause))
-    sys.exit(0 if run.interrupted is None else 128 + run.interrupted)
-
-
-if __name__ == "__main__":
-    main()

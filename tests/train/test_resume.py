@@ -23,11 +23,10 @@ from difflogic.train.observer import Observer
 from difflogic.train.signals import Stop
 from difflogic.train.trainer import Run, Trainer
 from tests.tasks import task_config
-from tests.train import processes
+from tests.train import child
 from tests.train.diary import Diary
 from tests.train.tiny import EPOCHS, arrays_of, assert_same_run, columns_of, tiny_config
 
-CHILD = "tests.train.child"
 Whole = Callable[[int], Run]
 KILLS = [
     *(("reference", 1, operation) for operation in (1, 3, 4, 5, 6, 7, 8, 9, 10, 14, 15, 17, 19, 22)),
@@ -288,20 +287,23 @@ def test_another_engine_is_told(finished: Run, config: Config, engine: Engine) -
 def test_kill_during_a_save(
     population: int, operation: int, whole: Whole, config: Config, engine: Engine, tmp_path: Path
 ) -> None:
-    options = ["--population", population, "--engine", engine.info.engine, "--kill-at", operation]
-    killed = processes.run(CHILD, tmp_path / "killed", *options)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    process = child.start(tmp_path / "killed", engine=engine.info.engine, population=population, kill_at=operation)
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
     run = Trainer(config, engine).run(resume=tmp_path / "killed")
     assert_same_run(whole(population).path, run.path)
     assert not list(run.path.glob("*.tmp"))
 
 
 def test_kills_at_any_moment(finished: Run, config: Config, engine: Engine, tmp_path: Path) -> None:
-    path, resume = tmp_path / "killed", []
-    for epochs in (2, 3, 4):
-        with processes.start(CHILD, path, *resume, "--engine", engine.info.engine, "--pause", "0.02") as process:
-            for _ in range(epochs):
-                process.stdout.readline()
-            process.kill()
-        resume = ["--resume"]
+    path = tmp_path / "killed"
+    for epochs in (3, 4):
+        heard, told = child.pipe()
+        process = child.start(path, engine=engine.info.engine, resume=path.exists(), told=told)
+        told.close()
+        for _ in range(epochs):
+            heard.recv()
+            heard.send("go on")
+        process.kill()
+        process.join()
     assert_same_run(finished.path, Trainer(config, engine).run(resume=path).path)
