@@ -213,7 +213,7 @@ def test_bad_input(arguments: list[str], code: int, text: str, call: Call, tmp_p
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_signals(number: signal.Signals, code: int, tmp_path: Path) -> None:
+def test_signals(number: signal.Signals, code: int, call: Call, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     arguments = ["train-checkerboard", "--small", "--engine", "cpu", "--epochs", 99999, "--log-interval", 1]
     arguments += ["--out", folder]
@@ -228,11 +228,9 @@ def test_signals(number: signal.Signals, code: int, tmp_path: Path) -> None:
         f"Interrupted by {number.name} after epoch {state.epoch} of 99999; the checkpoint is written. "
         f"Continue with: difflogic train --resume {folder}\n"
     )
-    resumed = processes.run(
-        MAIN, "train-checkerboard", "--engine", "cpu", "--resume", folder, "--epochs", state.epoch + 1
-    )
-    assert resumed.returncode == 0, resumed.stderr
-    assert f"Going on after epoch {state.epoch} of {state.epoch + 1}" in resumed.stdout
+    resumed = call("--resume", folder, "--epochs", state.epoch + 1, engine="cpu")
+    assert resumed.code == 0, resumed.errors
+    assert f"Going on after epoch {state.epoch} of {state.epoch + 1}" in resumed.out
 
 
 def beginning(info: EngineInfo) -> Beginning:

@@ -197,8 +197,8 @@ def test_a_disk_full_from_the_start_leaves_nothing(
 def test_a_file_size_limit_is_met_with_a_sentence(tmp_path: Path) -> None:
     """The kernel itself refuses: a part of the checkpoint is written, then an error comes."""
     script = (
-        "import resource, sys; from tests.train import child; "
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000)); child.main()"
+        "import resource, sys; from pathlib import Path; from tests.train import child; "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000)); child.train(Path(sys.argv[1]), 'reference')"
     )
     done = processes.run_code(script, tmp_path / "small")
     assert "RunFolderError: Cannot write checkpoint.safetensors in the run folder" in done.stderr

@@ -23,7 +23,7 @@ from difflogic.serve.api.tokens import OPERATOR, Tokens
 from difflogic.serve.store.store import Store
 from tests.serve.live import ANN, API, Live, serving
 
-EXAMPLES = 100 if os.environ.get("DIFFLOGIC_CHECK_ALL") else 4
+EXAMPLES = 100 if os.environ.get("DIFFLOGIC_CHECK_ALL") else 2
 ENDLESS = "/events"
 """Addresses that end so answer without end: the tests of events have them."""
 CONFIG = {

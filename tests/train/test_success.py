@@ -9,6 +9,7 @@ import pytest
 
 from difflogic.config import presets
 from difflogic.core.bits import Bits
+from difflogic.devices.open import open_engine
 from difflogic.engine import job
 from difflogic.engine.api import Evaluation
 from difflogic.reference.engine import ReferenceEngine
@@ -90,13 +91,14 @@ def test_the_line_of_the_summary() -> None:
 def test_what_is_not_proved_is_rolled_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both ways to judge the learned board agree, and a wrong one is found by rollouts."""
     monkeypatch.setattr(success, "STARTS", 4)
-    test, circuit = SuccessTest(ENGINE, BOARD), learned(BOARD)
+    engine = open_engine("cpu")
+    test, circuit = SuccessTest(engine, BOARD), learned(BOARD)
     assert test.measure(circuit, evaluation(0)) == {"wrong": 0, "wrong_later": 0, "wrong_large": 0}
     still = keeper(8)
     assert not test.is_proved(still)
     assert test.has_wrong_start(still)
     assert all(test.measure(still, evaluation(0)).values())
-    asynchronous = SuccessTest(ENGINE, presets.get("checkerboard-async"))
+    asynchronous = SuccessTest(engine, presets.get("checkerboard-async"))
     shares = asynchronous.measure(still, evaluation(0))["wrong_shares"]
     assert len(shares) == 3
     assert all(0.4 < share < 0.6 for share in shares)
