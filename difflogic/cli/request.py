@@ -154,7 +154,7 @@ def _fields(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def parse(assignments: Sequence[str]) -> dict[str, Any]:
     """The values of `--set`, nested as fields are; of two for one field the last counts. Raises UsageError."""
-    from difflogic.config.fields import merged, shown
+    from difflogic.config.fields import merged, nested, shown
 
     data: dict[str, Any] = {}
     for each in assignments:
@@ -162,12 +162,7 @@ def parse(assignments: Sequence[str]) -> dict[str, Any]:
         names = path.strip().split(".")
         if not equals or not all(names) or len(names) > DEPTH:
             raise UsageError(f"--set takes SECTION.FIELD=VALUE, say optimizer.lr=0.06, got {shown(each)}.")
-        # An example: `model.update.widths=[10, 4, 2]` becomes {"model": {"update": {"widths": [10, 4, 2]}}}, built from
-        # the inside.
-        value = _value(text)
-        for name in reversed(names):
-            value = {name: value}
-        data = merged(data, value)
+        data = merged(data, nested(path.strip(), _value(text)))
     return data
 
 

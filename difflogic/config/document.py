@@ -60,19 +60,29 @@ class Document(Section):
     @classmethod
     def from_toml(cls, text: str) -> Self:
         """Raises ConfigError where the text is not TOML or not a configuration."""
-        try:
-            return cls.from_dict(tomllib.loads(text))
-        except tomllib.TOMLDecodeError as error:
-            raise ConfigError(f"The configuration is not valid TOML: {error}.") from error
-        except RecursionError as error:
-            raise ConfigError("The configuration has tables or lists inside each other without end.") from error
+        return cls.from_dict(parsed(text))
 
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read a TOML file. Raises ConfigError where it cannot be read."""
-        try:
-            return cls.from_toml(Path(path).read_text(encoding="utf-8-sig"))
-        except OSError as error:
-            raise ConfigError(f"Cannot read the configuration {path}: {error.strerror or error}.") from error
-        except UnicodeDecodeError as error:
-            raise ConfigError(f"Cannot read the configuration {path}: it is not text in UTF-8.") from error
+        return cls.from_dict(read(path))
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """TOML as plain data. Raises ConfigError."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"The configuration is not valid TOML: {error}.") from error
+    except RecursionError as error:
+        raise ConfigError("The configuration has tables or lists inside each other without end.") from error
+
+
+def read(path: Path) -> dict[str, Any]:
+    """What a TOML file holds, as plain data. Raises ConfigError."""
+    try:
+        return parsed(Path(path).read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise ConfigError(f"Cannot read the configuration {path}: {error.strerror or error}.") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"Cannot read the configuration {path}: it is not text in UTF-8.") from error

@@ -13,7 +13,7 @@ import itertools
 import reprlib
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,7 +105,7 @@ class Section:
         """Raises ConfigError where a field is beyond its limits."""
         for field in dataclasses.fields(self):
             limits, value = field.metadata.get("limits"), getattr(self, field.name)
-            if limits is not None and not limits.holds(value):
+            if limits is not None and value is not None and not limits.holds(value):
                 meant = hint(value, limits.names) if isinstance(value, str) else ""
                 raise ConfigError(f"{self.path}{field.name} must be {limits.words}, got {shown(value)}{meant}.")
 
@@ -140,6 +140,24 @@ def merged(data: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]
         inside = isinstance(value, dict) and isinstance(result.get(name), dict)
         result[name] = merged(result[name], value) if inside else value
     return result
+
+
+def nested(path: str, value: Any) -> dict[str, Any]:
+    """`train.epochs` and 3 as `{"train": {"epochs": 3}}`."""
+    for name in reversed(path.split(".")):
+        value = {name: value}
+    return dict(value)
+
+
+def leaves(section: type, path: str = "") -> Iterator[tuple[str, Any, dataclasses.Field[Any]]]:
+    """The fields of a section and of those inside it: each by its path, with its type."""
+    kinds = typing.get_type_hints(section)
+    for field in dataclasses.fields(section):
+        kind = kinds[field.name]
+        if dataclasses.is_dataclass(kind):
+            yield from leaves(typing.cast(type, kind), f"{path}{field.name}.")
+        else:
+            yield f"{path}{field.name}", kind, field
 
 
 def build(cls: type, data: Any, where: str = "") -> Any:
@@ -184,6 +202,8 @@ def convert(kind: Any, value: Any, where: str, limits: Limits | None = None) -> 
     """Plain data as a field of that type holds it; `limits` gives a refusal its words. Raises ConfigError."""
     if dataclasses.is_dataclass(kind):
         return build(typing.cast(type, kind), value, f"{where}.")
+    if isinstance(kind, types.UnionType):  # `int | None`: what files hold is there
+        kind = kind.__args__[0]
     # The only generic type of a field is tuple[item, ...]: configurations are hashed and compared, as lists cannot be.
     if isinstance(kind, types.GenericAlias):
         require(isinstance(value, list | tuple), f"{where} must be a list, got {shown(value)}.")

@@ -27,7 +27,6 @@ from difflogic.devices import open as devices
 from difflogic.errors import UsageError, first_line
 from difflogic.runs.folder import LOCK
 from difflogic.sweeps import trial
-from difflogic.sweeps.local import folder_of
 from difflogic.sweeps.trial import Outcome, Task
 from difflogic.system.cluster import connect
 from difflogic.system.files import TEMPORARY, replace_folder
@@ -101,17 +100,17 @@ class Home:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def keep(self, number: int, packed: bytes) -> None:
+    def keep(self, name: str, packed: bytes) -> None:
         """A trial's folder, in place of what was there: whole or not at all."""
-        place = self._folder / folder_of(number)
+        place = self._folder / name
         made = place.with_name(place.name + TEMPORARY)
         shutil.rmtree(made, ignore_errors=True)
         unpack(packed, made)
         replace_folder(made, place)
 
-    def kept(self, number: int) -> bytes | None:
+    def kept(self, name: str) -> bytes | None:
         """What a trial left."""
-        place = self._folder / folder_of(number)
+        place = self._folder / name
         return pack(place) if place.exists() else None
 
 
@@ -136,7 +135,7 @@ def work(task: Task, device: str, home: Any, saved_s: float) -> Outcome:
     os.environ.setdefault("NUMBA_NUM_THREADS", "1")
     with tempfile.TemporaryDirectory(prefix="difflogic-") as place, _taken(device) as selector:
         folder = Path(place) / "run"
-        kept = ray.get(home.kept.remote(task.trial))
+        kept = ray.get(home.kept.remote(task.folder))
         if kept is not None:
             unpack(kept, folder)
         sent = time.monotonic()
@@ -144,12 +143,12 @@ def work(task: Task, device: str, home: Any, saved_s: float) -> Outcome:
         def saved() -> None:
             nonlocal sent
             if time.monotonic() - sent >= saved_s:
-                home.keep.remote(task.trial, pack(folder))
+                home.keep.remote(task.folder, pack(folder))
                 sent = time.monotonic()
 
         outcome = trial.run(task, folder, selector, Stop(), saved)
         if folder.exists():
-            ray.get(home.keep.remote(task.trial, pack(folder)))
+            ray.get(home.keep.remote(task.folder, pack(folder)))
         return outcome
 
 

@@ -16,15 +16,14 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from difflogic.errors import ConfigError, RunFolderError, UsageError
 from difflogic.runs import folder as folders
 from difflogic.runs import jsonl
 from difflogic.sweeps import sampling, spec
-from difflogic.sweeps.local import folder_of
 from difflogic.sweeps.spec import Spec
-from difflogic.sweeps.trial import Outcome, Task
+from difflogic.sweeps.trial import PAUSED, Outcome, Task, folder_of
 from difflogic.system import files
 from difflogic.train.signals import Stop
 
@@ -53,22 +52,9 @@ class Trial:
         return folder_of(self.number)
 
 
-class SweepObserver:
-    """Override what you want to hear."""
-
-    def began(self, described: Spec, path: Path, known: int, workers: int) -> None:
-        """Before the first trial; outcomes of so many are known already."""
-
-    def ended(self, trial: Trial, done: int, most: int) -> None:
-        """A trial is over, told in the order of their numbers."""
-
-    def noticed(self, text: str) -> None:
-        """Something that a person should know, one sentence."""
-
-
 @dataclass(frozen=True)
 class Sweep:
-    """A sweep that ended, or was interrupted."""
+    """A sweep that ended, was interrupted, or is under way."""
 
     path: Path
     spec: Spec
@@ -78,11 +64,31 @@ class Sweep:
     """What stopped it early: a signal, or the reason that was given to its `Stop`."""
 
     @property
+    def ranked(self) -> list[Trial]:
+        """The best trials first, of equals the first; those without a value last."""
+
+        def rank(each: Trial) -> tuple[bool, float, int]:
+            return each.value is None, self.spec.sign * (each.value or 0.0), each.number
+
+        return sorted(self.trials, key=rank)
+
+    @property
     def best(self) -> Trial | None:
-        """The complete trial of the best value, of equals the first; None where none has a value."""
-        valued = [each for each in self.trials if each.status == "complete" and each.value is not None]
-        sign = -1 if self.spec.is_maximised else 1
-        return min(valued, key=lambda each: sign * (each.value or 0.0), default=None)
+        """The complete trial of the best value; None where none has a value."""
+        return next((each for each in self.ranked if each.status == "complete" and each.value is not None), None)
+
+
+class SweepObserver:
+    """Override what you want to hear."""
+
+    def began(self, described: Spec, path: Path, known: int, workers: int) -> None:
+        """Before the first trial; outcomes of so many are known already."""
+
+    def ended(self, trial: Trial, done: int, most: int) -> None:
+        """A trial is over, told in the order in which they are judged."""
+
+    def noticed(self, text: str) -> None:
+        """Something that a person should know, one sentence."""
 
 
 class Workers(Protocol):
@@ -109,33 +115,26 @@ def opened(described: Spec | None, out: Path | None, trials: int | None = None) 
     """
     if described is not None:
         sampling.check(described)
-    if described is None:
-        if out is None or not (out / spec.NAME).is_file():
-            raise RunFolderError(f"{out} holds no sweep: it has no {spec.NAME}.")
-        described = Spec.load(out / spec.NAME)
-        if trials is not None:
-            described = _extended(described, trials)
-    else:
-        out = out or folders.default_path(f"sweep-{described.base.to_dict()['name']}")
+        out = out or folders.default_path(f"sweep-{described.base.name}")
         folders.check_new(out)
         out.mkdir(parents=True, exist_ok=True)
+    elif out is None or not (out / spec.NAME).is_file():
+        raise RunFolderError(f"{out} holds no sweep: it has no {spec.NAME}.")
+    else:
+        described = Spec.load(out / spec.NAME)
+        if trials is not None and trials < described.most:
+            # Some would be thrown away.
+            raise UsageError(f"The sweep has {described.most} trials: give --trials of more, got {trials}.")
+        described = described if trials is None else described.with_(trials=trials)
     with folders.locked(out):
         files.write_atomically(out / spec.NAME, described.to_toml().encode())
         yield described, out
 
 
-def _extended(earlier: Spec, trials: int) -> Spec:
-    """Raises UsageError for fewer trials than there are: some would be thrown away."""
-    if trials < earlier.most:
-        raise UsageError(f"The sweep has {earlier.most} trials: give --trials of more, got {trials}.")
-    return earlier.with_(trials)
-
-
-@dataclass
-class _Open:
+class _Open(NamedTuple):
     """A trial that is not over."""
 
-    number: int
+    task: Task
     values: dict[str, Any]
     rung: int
     outcome: Future[Outcome]
@@ -152,7 +151,7 @@ class Course:
         is_blind = described.method in ("grid", "random")
         # Blindly chosen trials need not wait for results; a few more than there are workers keep these busy.
         self._ahead = 4 * workers.size if is_blind else described.ahead
-        self.over: list[Trial] = []
+        self._over: list[Trial] = []
         observer.began(described, out, len(self._ledger.values), workers.size)
         if self._ahead < workers.size:
             observer.noticed(
@@ -169,68 +168,63 @@ class Course:
             at_once = stop.reason is not None
         finally:
             self._workers.close(at_once)
-        is_whole = len(self.over) == self._spec.most
-        return Sweep(self._out, self._spec, self.over, None if is_whole else stop.reason)
+        is_whole = len(self._over) == self._spec.most
+        return Sweep(self._out, self._spec, self._over, None if is_whole else stop.reason)
 
     def _train(self, stop: Stop) -> None:
         asked, waiting = 0, deque[_Open]()
         while stop.reason is None:
             while len(waiting) < self._ahead and asked < self._spec.most:
-                values = self._sampler.ask(asked, self._ledger.values.get(asked))
-                waiting.append(self._begun(asked, values, 0))
+                waiting.append(self._begun(asked, self._sampler.ask(asked, self._ledger.values.get(asked)), 0))
                 asked += 1
             if not waiting:
                 return
             # Always the one that was asked for first, even where a later one is done: that order is the same each time.
-            first = waiting[0]
             try:
-                outcome = first.outcome.result(POLL_S)
+                outcome = waiting[0].outcome.result(POLL_S)
             except NotYet:
                 continue
-            waiting.popleft()
+            first = waiting.popleft()
             # The callback that kept it may still be at it, or have failed unheard: a disk may be full.
-            self._keep(first.number, self._rungs[first.rung], first.values, first.outcome)
-            self._judge(first, outcome, waiting)
+            self._keep(first.task, first.values, first.outcome)
+            if (more := self._judged(first, outcome)) is not None:
+                waiting.append(more)
 
-    def _judge(self, trial: _Open, outcome: Outcome, waiting: deque[_Open]) -> None:
-        """One more rung, or the end of a trial."""
-        sampler, value = self._sampler, outcome.value(self._spec.metric)
+    def _judged(self, trial: _Open, outcome: Outcome) -> _Open | None:
+        """The trial's next rung, unless it is over."""
+        number, metric = trial.task.trial, self._spec.metric
         status: Ended = "failed" if outcome.status == "failed" else "complete"
-        if outcome.status == "paused":
-            if not sampler.is_hopeless(trial.number, trial.rung, outcome.standing(self._spec.metric)):
-                waiting.append(self._begun(trial.number, trial.values, trial.rung + 1))
-                return
+        if outcome.status == PAUSED:
+            if not self._sampler.is_hopeless(number, trial.rung, outcome.standing(metric)):
+                return self._begun(number, trial.values, trial.rung + 1)
             status = "pruned"
-        sampler.tell(trial.number, value, status)
-        self.over.append(Trial(trial.number, trial.values, status, value, outcome))
-        self._observer.ended(self.over[-1], len(self.over), self._spec.most)
+        value = outcome.value(metric)
+        self._sampler.tell(number, value, status)
+        self._over.append(Trial(number, trial.values, status, value, outcome))
+        self._observer.ended(self._over[-1], len(self._over), self._spec.most)
+        return None
 
     def _begun(self, number: int, values: dict[str, Any], rung: int) -> _Open:
-        until = self._rungs[rung]
-        known = self._ledger.outcomes.get((number, until))
+        """A trial that is trained up to a rung, or known to have been."""
+        config, until, error = self._spec.base, self._rungs[rung], ""
+        try:
+            config = self._spec.configured(values)
+        except ConfigError as raised:
+            error = str(raised)
+        task = Task(number, config, self._spec.asked(config), until)
+        known = Outcome("failed", error=error) if error else self._ledger.outcomes.get((number, until))
         if known is None:
-            outcome = self._asked(number, values, until)
+            outcome = self._workers.submit(task)
+            # As soon as it is known, whatever waits for its turn: a kill loses nothing that was trained.
+            outcome.add_done_callback(lambda done: self._keep(task, values, done))
         else:
             outcome = Future()
             outcome.set_result(known)
-        return _Open(number, values, rung, outcome)
+        return _Open(task, values, rung, outcome)
 
-    def _asked(self, number: int, values: dict[str, Any], until: int | None) -> Future[Outcome]:
-        found = self._spec
-        try:
-            config = found.configured(values)
-        except ConfigError as error:
-            outcome: Future[Outcome] = Future()
-            outcome.set_result(Outcome("failed", error=str(error)))
-            return outcome
-        outcome = self._workers.submit(Task(number, config, found.asked(config), until))
-        # As soon as it is known, whatever waits for its turn: a kill loses nothing that was trained.
-        outcome.add_done_callback(lambda done: self._keep(number, until, values, done))
-        return outcome
-
-    def _keep(self, number: int, until: int | None, values: dict[str, Any], done: Future[Outcome]) -> None:
+    def _keep(self, task: Task, values: dict[str, Any], done: Future[Outcome]) -> None:
         if not done.cancelled() and done.exception() is None and done.result().status != "interrupted":
-            self._ledger.keep(number, until, values, done.result())
+            self._ledger.keep(task, values, done.result())
 
 
 class _Ledger:
@@ -244,23 +238,20 @@ class _Ledger:
         try:
             for each in lines:
                 self.outcomes[each["trial"], each["until"]] = Outcome(**each["outcome"])
-                self.values[each["trial"]] = _hashable(each["values"])
+                # Lists were tuples.
+                self.values[each["trial"]] = {path: tuple(value) if isinstance(value, list) else value
+                                              for path, value in each["values"].items()}  # fmt: skip
         except (KeyError, TypeError, AttributeError) as error:
             raise RunFolderError(f"{path} was written by another version of difflogic: go on with that one.") from error
         # A line that was cut short by a kill goes: nothing may follow it.
         files.write_atomically(path, "".join(json.dumps(each) + "\n" for each in lines).encode())
 
-    def keep(self, number: int, until: int | None, values: Mapping[str, Any], outcome: Outcome) -> None:
+    def keep(self, task: Task, values: Mapping[str, Any], outcome: Outcome) -> None:
         """Before it is judged; what is kept already is not kept again. Raises OSError."""
-        line = {"trial": number, "until": until, "values": dict(values), "outcome": asdict(outcome)}
+        line = {"trial": task.trial, "until": task.until, "values": dict(values), "outcome": asdict(outcome)}
         with self._lock:
-            if (number, until) in self.outcomes:
+            if (task.trial, task.until) in self.outcomes:
                 return
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
-            self.outcomes[number, until] = outcome
-
-
-def _hashable(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Lists as the tuples that they were."""
-    return {path: tuple(value) if isinstance(value, list) else value for path, value in values.items()}
+            self.outcomes[task.trial, task.until] = outcome

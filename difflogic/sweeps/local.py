@@ -46,10 +46,10 @@ class LocalWorkers:
 
     def __init__(self, selectors: Sequence[str]) -> None:
         self._over = SPAWN.Event()
-        self._free: queue.SimpleQueue[_Process] = queue.SimpleQueue()
+        self._free: queue.SimpleQueue[tuple[str, ProcessPoolExecutor]] = queue.SimpleQueue()
         self.size = len(selectors)
         for selector in selectors:
-            self._free.put(_Process(selector, self._over))
+            self._free.put((selector, self._process()))
         self._threads = ThreadPoolExecutor(self.size, thread_name_prefix="sweep")
 
     def begin(self, folder: Path) -> None:
@@ -61,11 +61,20 @@ class LocalWorkers:
         return self._threads.submit(self._run, task)
 
     def _run(self, task: Task) -> Outcome:
-        process = self._free.get()
+        selector, process = self._free.get()
         try:
-            return process.run(task, self._folder / folder_of(task.trial))
+            for _ in range(TRIES):
+                try:
+                    return process.submit(_work, task, self._folder / task.folder, selector).result()
+                except BrokenProcessPool:
+                    process = self._process()
+            return Outcome("failed", error="The process that trained it was killed, twice.")
         finally:
-            self._free.put(process)
+            self._free.put((selector, process))
+
+    def _process(self) -> ProcessPoolExecutor:
+        """One process, which begins with its first task."""
+        return ProcessPoolExecutor(1, SPAWN, _begin, (self._over,))
 
     def close(self, at_once: bool = False) -> None:
         """Wait for what is asked for; `at_once`: for the epochs under way, which are saved."""
@@ -73,35 +82,7 @@ class LocalWorkers:
             self._over.set()
         self._threads.shutdown(cancel_futures=at_once)
         for _ in range(self.size):
-            self._free.get().close()
-
-
-def folder_of(number: int) -> str:
-    """The run folder of a trial, in that of the sweep."""
-    return f"trials/{number:05}"
-
-
-class _Process:
-    """One worker process, begun with its first task, and again where it was killed."""
-
-    def __init__(self, selector: str, over: Event) -> None:
-        self._selector, self._over = selector, over
-        self._pool: ProcessPoolExecutor | None = None
-
-    def run(self, task: Task, folder: Path) -> Outcome:
-        for _ in range(TRIES):
-            if self._pool is None:
-                self._pool = ProcessPoolExecutor(1, SPAWN, _begin, (self._over,))
-            try:
-                return self._pool.submit(_work, task, folder, self._selector).result()
-            except BrokenProcessPool:
-                self.close()
-        return Outcome("failed", error="The process that trained it was killed, twice.")
-
-    def close(self) -> None:
-        if self._pool is not None:
-            self._pool.shutdown()
-        self._pool = None
+            self._free.get()[1].shutdown()
 
 
 class _Asked(Stop):
@@ -129,8 +110,7 @@ def _begin(over: Event) -> None:
 
 
 def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
+    if (parent := multiprocessing.parent_process()) is not None:
         parent.join()
         # At once: files are whole at every moment, and the folder has to be free for who resumes.
         os._exit(1)

@@ -38,10 +38,9 @@ def files(found: Sweep) -> Files:
     """`index.html`, and a plot for each axis, by their names."""
     made = {"index.html": html(found).encode()}
     metric = found.spec.metric
-    for axis in found.spec.over:
+    for axis in found.spec.axes:
         points = [(each.values[axis.path], each.value) for each in found.trials if each.status == "complete"]
-        is_log = axis.range is not None and axis.range.log
-        made[f"{axis.path}.png"] = plots.axis_png(points, axis.path, metric, is_log)
+        made[f"{axis.path}.png"] = plots.axis_png(points, axis.path, metric, axis.is_log)
     return made
 
 
@@ -53,7 +52,7 @@ def html(found: Sweep) -> str:
     template = Environment(
         loader=ChoiceLoader(packages), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     ).get_template("sweep.html")
-    ranked = sorted(found.trials, key=lambda each: (_rank(found, each), each.number))
+    ranked = found.ranked
     columns = _columns(found)
     drawn = [each for each in ranked if each.status != "failed"]
     lines = [(each, _line(each, found.spec.metric, columns), place * SHADES // len(drawn))
@@ -78,12 +77,6 @@ def shown(value: Any) -> str:
     return NONE if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _rank(found: Sweep, trial: Trial) -> float:
-    if trial.value is None or trial.status == "failed":
-        return math.inf
-    return -trial.value if found.spec.is_maximised else trial.value
-
-
 def _values(trial: Trial, metric: str) -> dict[str, Any]:
     return {**trial.values, metric: trial.value}
 
@@ -96,8 +89,8 @@ def _line(trial: Trial, metric: str, columns: Sequence[Column]) -> str:
 
 def _columns(found: Sweep) -> list[Column]:
     metric = found.spec.metric
-    names = [*(axis.path for axis in found.spec.over), metric]
-    logs = {axis.path for axis in found.spec.over if axis.range is not None and axis.range.log}
+    names = [*(axis.path for axis in found.spec.axes), metric]
+    logs = {axis.path for axis in found.spec.axes if axis.is_log}
     gap = (WIDTH - 2 * MARGIN) / (len(names) - 1)
     drawn = [_values(each, metric) for each in found.trials if each.status != "failed"]
     return [

@@ -1,15 +1,9 @@
-"""A sweep from its beginning to its end, or on from where it was left.
-
-    done = difflogic.sweep("checkerboard-small", {"optimizer.lr": "0.02:0.2:log", "seed": range(4)}, trials=40)
-    done.best.values, done.path / "index.html"
-
-Processes are begun for it, so a script calls it below `if __name__ == "__main__":`.
-"""
+"""A sweep from its beginning to its end, or on from where it was left: see `difflogic.sweeps`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +31,8 @@ def sweep(
 ) -> Sweep:
     """Train many runs that differ in some fields, and compare them.
 
+    Processes are begun for it, so a script calls it below `if __name__ == "__main__":`.
+
     Args:
         what: A preset of automata or agents, a configuration, or a whole specification, without `over` and `how`.
         over: Values by the path of their field: a list, a range of seeds, or text as `--over` takes it.
@@ -47,7 +43,7 @@ def sweep(
         observer: Is told of each trial that is over.
         stop: May end it early; without it the first Ctrl-C or SIGTERM does.
         how: `metric`, `method`, `trials`, `set` (fields that all trials have changed, by their paths), `recipe`,
-            `population`, `restarts`, `until_solved`, `within`, `sampler_seed`, `ahead`: see docs/how-to/sweeps.md.
+            `population`, `restarts`, `until_solved`, `within`, `sampler_seed`, `ahead`: see docs/sweeps.md.
 
     Raises UsageError, ConfigError, RunFolderError, and MissingPackagesError without Optuna where it is needed.
     """
@@ -55,7 +51,8 @@ def sweep(
         what = Spec.of(over=over or {}, **{"preset" if isinstance(what, str) else "config": what}, **how)
     elif over is not None or how:
         raise UsageError("A whole specification says everything: give it without over, and without how.")
-    return _run(what, None if out is None else Path(out), None, on, devices, workers, observer, stop)
+    opening = opened(what, None if out is None else Path(out))
+    return _run(opening, _workers(on, devices, workers), observer, stop)
 
 
 def resume_sweep(
@@ -68,39 +65,33 @@ def resume_sweep(
     stop: Stop | None = None,
 ) -> Sweep:
     """Go on with the sweep in a folder, bit for bit; with more `trials` extend it. Raises what `sweep` raises."""
-    return _run(None, Path(folder), trials, on, devices, workers, observer, stop)
+    return _run(opened(None, Path(folder), trials), _workers(on, devices, workers), observer, stop)
 
 
 def _run(
-    described: Spec | None,
-    folder: Path | None,
-    trials: int | None,
-    on: str,
-    devices: Sequence[str],
-    workers: int | None,
+    opening: AbstractContextManager[tuple[Spec, Path]],
+    workers: Workers,
     observer: SweepObserver | None,
     stop: Stop | None,
 ) -> Sweep:
-    kind, _, address = on.partition(":")
-    if kind not in ("local", "ray") or (kind == "local" and address):
-        raise UsageError(f"A sweep runs on local, ray or ray:HOST:PORT, got {on!r}.")
-    if kind == "local":
-        who: Workers = LocalWorkers(local.places(devices, workers))
-    else:
-        who = RayWorkers(address or None, _of_ray(devices, workers))
     with StopSignals() if stop is None else nullcontext(stop) as asked, ExitStack() as stack:
         try:
-            course = Course(*stack.enter_context(opened(described, folder, trials)), who, observer or SweepObserver())
+            course = Course(*stack.enter_context(opening), workers, observer or SweepObserver())
         except BaseException:
-            who.close(at_once=True)
+            workers.close(at_once=True)
             raise
         done = course.go(asked)
         table.write(done)
         return done
 
 
-def _of_ray(devices: Sequence[str], workers: int | None) -> str:
-    """What each trial has of a machine. Raises UsageError: which one and how many is Ray's business."""
+def _workers(on: str, devices: Sequence[str], workers: int | None) -> Workers:
+    """Raises UsageError for what is no place to train, and on a Ray cluster for what is Ray's business."""
+    kind, _, address = on.partition(":")
+    if kind not in ("local", "ray") or (kind == "local" and address):
+        raise UsageError(f"A sweep runs on local, ray or ray:HOST:PORT, got {on!r}.")
+    if kind == "local":
+        return LocalWorkers(local.places(devices, workers))
     if workers is not None or len(devices) > 1 or ":" in "".join(devices):
         raise UsageError("On a Ray cluster every trial takes --devices cpu or gpu: Ray finds the machines itself.")
-    return local.places(devices or ["cpu"])[0]
+    return RayWorkers(address or None, local.places(devices or ["cpu"])[0])

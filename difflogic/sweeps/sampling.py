@@ -11,7 +11,6 @@ import itertools
 import json
 import math
 import sqlite3
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +30,8 @@ class Grid:
     """Every combination; the last axis changes first."""
 
     def __init__(self, spec: Spec) -> None:
-        self._paths = [each.path for each in spec.over]
-        self._points = itertools.product(*(each.values for each in spec.over))
+        self._paths = [each.path for each in spec.axes]
+        self._points = itertools.product(*(each.values for each in spec.axes))
 
     def ask(self, number: int, known: Values | None) -> Values:
         """The values of the next trial; `known`, where it was drawn before."""
@@ -53,71 +52,64 @@ class Drawn(Grid):
         """The study stands in the folder's `study.db`, and is made anew from what the sweep knows."""
         import optuna
 
+        def connected() -> sqlite3.Connection:
+            connection = sqlite3.connect(folder / DATABASE, check_same_thread=False)
+            # Not flushed to the disk at each of a trial's ten changes: after a power cut the study is made anew.
+            connection.execute("PRAGMA synchronous=OFF")
+            return connection
+
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self._optuna, self._spec = optuna, spec
+        self._worst = spec.sign * math.inf
         self._trials: dict[int, Trial] = {}
-        self._seeds = next((each.values for each in spec.over if each.path == SEED), ())
+        self._seeds = next((each.values for each in spec.axes if each.path == SEED), ())
         self._space = {each.path: self._distribution(each) for each in spec.searched}
         (folder / DATABASE).unlink(missing_ok=True)
         self._study: Study = optuna.create_study(
-            storage=optuna.storages.RDBStorage("sqlite://", {"creator": partial(_connected, folder / DATABASE)}),
+            storage=optuna.storages.RDBStorage("sqlite://", {"creator": connected}),
             study_name=folder.name,
-            direction="maximize" if spec.is_maximised else "minimize",
+            direction="minimize" if spec.sign > 0 else "maximize",
             pruner=optuna.pruners.SuccessiveHalvingPruner(min_resource=1, reduction_factor=REDUCTION),
         )
 
     def ask(self, number: int, known: Values | None) -> Values:
         if known is not None:
-            self._study.enqueue_trial({path: self._word(known[path]) for path in self._space})
+            self._study.enqueue_trial({path: _word(known[path]) for path in self._space})
         # A sampler for each trial: the state of one that was used before would be lost with the process.
-        samplers, key = self._optuna.samplers, (self._spec.seed << 20) + number & 0xFFFFFFFF
+        samplers, key = self._optuna.samplers, (self._spec.sampler_seed << 20) + number & 0xFFFFFFFF
         is_random = self._spec.method != "optuna"
         self._study.sampler = samplers.RandomSampler(key) if is_random else samplers.TPESampler(seed=key)
         trial = self._trials[number] = self._study.ask(self._space)
-        values = {} if not self._seeds else {SEED: self._seeds[number % len(self._seeds)]}
+        drawn = {SEED: self._seeds[number % len(self._seeds)]} if self._seeds else {}
         for axis in self._spec.searched:
-            value = trial.params[axis.path]
-            values[axis.path] = axis.values[self._words(axis).index(value)] if axis.values else value
-        return {axis.path: values[axis.path] for axis in self._spec.over}
+            word = trial.params[axis.path]
+            drawn[axis.path] = axis.values[[*map(_word, axis.values)].index(word)] if axis.values else word
+        return {axis.path: drawn[axis.path] for axis in self._spec.axes}
 
     def is_hopeless(self, number: int, rung: int, value: float | None) -> bool:
         trial = self._trials[number]
         trial.report(self._worst if value is None else value, REDUCTION**rung)
-        return self._spec.method == "halving" and trial.should_prune()
+        return bool(trial.should_prune())
 
     def tell(self, number: int, value: float | None, status: str) -> None:
-        states = self._optuna.trial.TrialState
-        trial = self._trials.pop(number)
+        states, trial = self._optuna.trial.TrialState, self._trials.pop(number)
         if status == "complete":
             self._study.tell(trial, self._worst if value is None else value)
         else:
             self._study.tell(trial, state=states.PRUNED if status == "pruned" else states.FAIL)
 
-    @property
-    def _worst(self) -> float:
-        return -math.inf if self._spec.is_maximised else math.inf
-
     def _distribution(self, axis: Axis) -> Any:
-        kinds, found = self._optuna.distributions, axis.range
-        if found is None:
-            return kinds.CategoricalDistribution(self._words(axis))
+        kinds = self._optuna.distributions
+        if axis.values:
+            return kinds.CategoricalDistribution([*map(_word, axis.values)])
         if axis.is_whole:
-            return kinds.IntDistribution(int(found.low), int(found.high), found.log, int(found.step or 1))
-        return kinds.FloatDistribution(found.low, found.high, found.log, found.step)
-
-    def _words(self, axis: Axis) -> list[Any]:
-        return [self._word(value) for value in axis.values]
-
-    def _word(self, value: Any) -> Any:
-        """Lists as text: Optuna keeps numbers, text and truth values."""
-        return json.dumps(value) if isinstance(value, list | tuple) else value
+            return kinds.IntDistribution(int(axis.low), int(axis.high), axis.is_log, int(axis.step or 1))
+        return kinds.FloatDistribution(axis.low, axis.high, axis.is_log, axis.step)
 
 
-def _connected(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, check_same_thread=False)
-    # Not flushed to the disk at each of a trial's ten changes: after a power cut the study is made anew.
-    connection.execute("PRAGMA synchronous=OFF")
-    return connection
+def _word(value: Any) -> Any:
+    """Lists as text: Optuna keeps numbers, text and truth values."""
+    return json.dumps(value) if isinstance(value, list | tuple) else value
 
 
 def check(spec: Spec) -> None:

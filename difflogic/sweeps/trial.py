@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 import shutil
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
-
-import numpy as np
+from typing import Literal
 
 from difflogic.config import schedule
 from difflogic.config.policy import PolicyConfig
@@ -25,16 +23,20 @@ from difflogic.errors import DifflogicError
 from difflogic.model.statistics import active_gates
 from difflogic.policies.rows import PolicyRow
 from difflogic.policies.training import PolicyObserver, PolicyTrainer
-from difflogic.runs import attempts, checkpoint
+from difflogic.runs import attempts
 from difflogic.runs.attempts import Record
 from difflogic.train import trainer
 from difflogic.train.observer import Observer
 from difflogic.train.run_request import is_in, run_request
-from difflogic.train.signals import OVER, Stop
+from difflogic.train.signals import OVER, Ending, Stop
 from difflogic.train.trainer import Run
 
 Status = Literal["complete", "paused", "interrupted", "failed"]
+PAUSED: Status = "paused"
 BILLION = 10**9
+NEVER = 1 << 30
+Evaluated = Callable[[int], None]
+"""Hears of each evaluation that is saved, after so many epochs, of agents steps."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +51,14 @@ class Task:
     """Epochs, of agents steps, after which it is looked at, at the next evaluation; None: to its end."""
 
     @property
-    def key(self) -> tuple[int, int | None]:
-        """What its outcome is known by."""
-        return self.trial, self.until
+    def folder(self) -> str:
+        """Its run folder, in that of the sweep."""
+        return folder_of(self.trial)
+
+
+def folder_of(number: int) -> str:
+    """The run folder of a trial, in that of the sweep."""
+    return f"trials/{number:05}"
 
 
 @dataclass(frozen=True)
@@ -79,8 +86,6 @@ class Outcome:
 
     def value(self, metric: str) -> float | None:
         """What the trial is judged by; None where it has none, which is worse than any."""
-        if self.status == "failed":
-            return None
         if metric == "tts":
             # The expected effort until one solution, where one model after the other is tried.
             return self.effort / self.solved if self.solved and self.effort is not None else None
@@ -96,45 +101,29 @@ def run(task: Task, folder: Path, selector: str, stop: Stop, saved: Callable[[],
 
     `saved` hears of each checkpoint. Only what stops the process itself is raised.
     """
-    began = time.monotonic()
+    began, look = time.monotonic(), Ending(stop)
+
+    def evaluated(done: int) -> None:
+        saved()
+        if task.until is not None and done >= task.until:
+            look.ask(PAUSED)
+
     try:
-        look = _Look(stop, task.until)
+        if not is_in(folder):
+            shutil.rmtree(folder, ignore_errors=True)  # what a kill left before the first checkpoint
         if isinstance(task.config, PolicyConfig):
-            made = _agents(task.config, task.request, folder, selector, look, saved)
+            made = _agents(task.config, task.request, folder, selector, look, evaluated)
         else:
-            made = _automata(task.config, task.request, folder, selector, look, saved)
+            made = _automata(task.config, task.request, folder, selector, look, evaluated)
     except DifflogicError as error:
         made = Outcome("failed", error=str(error))
     except Exception as error:  # noqa: BLE001  one trial's fault must not end the others
         made = Outcome("failed", error=f"{type(error).__name__}: {error}"[:500])
-    return Outcome(**asdict(made) | {"seconds": round(time.monotonic() - began, 3)})
+    return replace(made, seconds=round(time.monotonic() - began, 3))
 
 
-class _Look(Stop):
-    """Asks a run to end at its first evaluation from `until` on; what another one asks for, it asks for too."""
-
-    def __init__(self, other: Stop, until: int | None) -> None:
-        super().__init__()
-        self._other, self._until = other, math.inf if until is None else until
-
-    @property
-    def reason(self) -> Any:
-        return self._reason or self._other.reason
-
-    @property
-    def is_urgent(self) -> bool:
-        return self._other.is_urgent
-
-    def evaluated(self, done: int) -> None:
-        """Evaluated and saved after so many epochs or steps."""
-        if done >= self._until:
-            self.ask("paused")
-
-    def status(self, complete: bool) -> Status:
-        """How a run ended that it was given to."""
-        if complete:
-            return "complete"
-        return "paused" if self._reason is not None else "interrupted"
+def _status(is_complete: bool, look: Stop) -> Status:
+    return "complete" if is_complete else PAUSED if look.reason == PAUSED else "interrupted"
 
 
 @cache
@@ -144,99 +133,89 @@ def _placed(selector: str) -> Placement:
 
 
 class _Watch(Observer):
-    def __init__(self, look: _Look, saved: Callable[[], None]) -> None:
-        self._look, self._saved = look, saved
+    def __init__(self, evaluated: Evaluated) -> None:
+        self._evaluated = evaluated
 
     def saved(self, epoch: int) -> None:
-        self._look.evaluated(epoch)
-        self._saved()
+        self._evaluated(epoch)
 
     def wants_pictures(self) -> bool:
         return False
 
 
 def _automata(
-    config: Config, request: TrainRequest, folder: Path, selector: str, look: _Look, saved: Callable[[], None]
+    config: Config, request: TrainRequest, folder: Path, selector: str, look: Stop, evaluated: Evaluated
 ) -> Outcome:
-    if not is_in(folder):
-        shutil.rmtree(folder, ignore_errors=True)  # what a kill left before the first checkpoint
     record = attempts.read(folder) if attempts.is_in(folder) else None
     if record is not None and record.is_over:
         # Killed between its end and the line that says so: there is nothing to train.
-        best = trainer.load_run(folder / record.attempts[record.best].folder)
-        return _measured("complete", best, record, config)
+        return _measured("complete", trainer.load_run(folder / record.attempts[record.best].folder), record, config)
     out, resume = (None, folder) if is_in(folder) else (folder, None)
-    trained = run_request(request, config, _placed(selector), out, resume, 1 << 30, _Watch(look, saved), look)
-    ended = trained.last.interrupted is None or trained.last.complete or str(trained.last.interrupted).startswith(OVER)
-    made = None if trained.attempts is None else trained.attempts.record
-    return _measured(look.status(ended), trained.run, made, config)
+    trained = run_request(request, config, _placed(selector), out, resume, NEVER, _Watch(evaluated), look)
+    last, made = trained.last, trained.attempts
+    is_over = last.interrupted is None or last.complete or str(last.interrupted).startswith(OVER)
+    return _measured(_status(is_over, look), trained.run, None if made is None else made.record, config)
 
 
 def _measured(status: Status, run: Run, record: Record | None, config: Config) -> Outcome:
-    each = cost_of(config, 1).evaluations / config.train.epochs / BILLION
     if record is not None:
         # Attempts are one way to one solution, and have spent what all of them have.
-        solved = int(any(attempt.status == "solved" for attempt in record.attempts))
-        models, spent = 1, record.effort
-        gates = [active_gates(run.circuit.flat_logits())] if solved else []
-        wrongs = [run.wrong]
+        models, solved = 1, int(any(attempt.status == "solved" for attempt in record.attempts))
+        spent, wrongs = record.effort, [run.wrong]
     else:
-        members = run.members
-        firsts = [member.first_solved for member in members]
-        models, solved = len(members), sum(first is not None for first in firsts)
-        spent = sum(schedule.effort(config, first or member.state.epoch)
-                    for first, member in zip(firsts, members, strict=True))  # fmt: skip
-        right = [member for member in members if member.solved]
-        gates = [active_gates(member.state.logits) for member in right]
-        if models == 1 and solved:
-            gates = [active_gates(run.circuit.flat_logits())]
-        wrongs = [min((row.hard_loss for row in member.metrics if row.hard_loss is not None), default=None)
-                  for member in members]  # fmt: skip
-    known = [wrong for wrong in wrongs if wrong is not None]
+        models, firsts = len(run.members), [each.first_solved for each in run.members]
+        solved = models - firsts.count(None)
+        spent = sum(schedule.effort(config, first or each.state.epoch)
+                    for first, each in zip(firsts, run.members, strict=True))  # fmt: skip
+        wrongs = [min((row.hard_loss for row in each.metrics if row.hard_loss is not None), default=None)
+                  for each in run.members]  # fmt: skip
+    kept = [run.circuit.flat_logits()] if solved else []
+    right = kept if models == 1 else [each.state.logits for each in run.members if each.solved]
     return Outcome(
         status,
         models,
         solved,
-        effort=spent * each,
-        wrong=float(np.mean(known)) if known else None,
-        gates=float(np.mean(gates)) if gates else None,
+        effort=spent * cost_of(config, 1).evaluations / config.train.epochs / BILLION,
+        wrong=_mean([wrong for wrong in wrongs if wrong is not None]),
+        gates=_mean([active_gates(logits) for logits in right]),
         done=run.state.epoch,
         engine=run.engine.engine,
     )
 
 
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
 class _PolicyWatch(PolicyObserver):
-    def __init__(self, look: _Look, saved: Callable[[], None]) -> None:
-        self._look, self._saved = look, saved
+    def __init__(self, evaluated: Evaluated) -> None:
+        self._evaluated = evaluated
 
     def iterated(self, rows: list[PolicyRow]) -> None:
         if rows[0].score is not None:
-            self._look.evaluated(rows[0].steps)
-            self._saved()
+            self._evaluated(rows[0].steps)
 
 
 def _agents(
-    config: PolicyConfig, request: TrainRequest, folder: Path, selector: str, look: _Look, saved: Callable[[], None]
+    config: PolicyConfig, request: TrainRequest, folder: Path, selector: str, look: Stop, evaluated: Evaluated
 ) -> Outcome:
     device = Device("cpu" if selector == "auto" else selector)
-    trainer, watch = PolicyTrainer(config, device), _PolicyWatch(look, saved)
-    if checkpoint.is_in(folder):
+    trainer, watch = PolicyTrainer(config, device), _PolicyWatch(evaluated)
+    if is_in(folder):
         run = trainer.resume(folder, request.solved_models, watch, look)
     else:
-        shutil.rmtree(folder, ignore_errors=True)
         run = trainer.run(folder, request.population, request.solved_models, watch, look)
     steps = run.iteration * run.members[0].agent.iteration_steps
     # A paused agent is judged by its last evaluation, which its rows have; at the end by fresh episodes.
-    last = [[row.score for row in member.rows if row.score is not None][-1:] for member in run.members]
-    scores = [member.score.mean for member in run.members if member.score is not None]
-    scores = scores if run.complete else [score for each in last for score in each]
-    least = config.evaluation.threshold
+    last = [[row.score for row in each.rows if row.score is not None][-1:] for each in run.members]
+    ended = [each.score.mean for each in run.members if each.score is not None]
+    scores = ended if run.complete else [score for each in last for score in each]
     return Outcome(
-        look.status(run.complete),
+        _status(run.complete, look),
         len(run.members),
-        sum(score >= least > -math.inf for score in scores),
+        sum(score >= config.evaluation.threshold > -math.inf for score in scores),
         effort=float(steps * len(run.members)),
-        score=float(np.mean(scores)) if scores else None,
+        score=_mean(scores),
         done=steps,
         engine=str(device),
     )

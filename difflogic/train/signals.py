@@ -35,26 +35,35 @@ class Stop:
             self._reason = reason
 
 
-class Deadline(Stop):
-    """Asks by itself when a time has passed; what another one asks for, it asks for too.
+class Ending(Stop):
+    """Ends the training alone: what is judged is waited for. What another one asks for, it asks for too."""
 
-    `used`: of the seconds, so many are over already.
-    """
+    def __init__(self, other: Stop) -> None:
+        super().__init__()
+        self._other = other
+
+    @property
+    def reason(self) -> signal.Signals | str | None:
+        return self._reason or self._other.reason
+
+    @property
+    def is_urgent(self) -> bool:
+        return self._other.is_urgent
+
+
+class Deadline(Ending):
+    """Asks by itself when a time has passed; `used`: of the seconds, so many are over already."""
 
     def __init__(self, other: Stop, seconds: float, used: float = 0.0) -> None:
-        super().__init__()
-        self._other, self._seconds = other, seconds
+        super().__init__(other)
+        self._seconds = seconds
         self._end = time.monotonic() + seconds - used
 
     @property
     def reason(self) -> signal.Signals | str | None:
         if self._other.reason is None and time.monotonic() >= self._end:
             self.ask(f"{OVER} {self._seconds:g} s")
-        return self._reason or self._other.reason
-
-    @property
-    def is_urgent(self) -> bool:
-        return self._other.is_urgent
+        return super().reason
 
 
 class StopSignals(Stop):

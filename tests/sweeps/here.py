@@ -9,7 +9,6 @@ from typing import Any
 
 from difflogic.sweeps import table, trial
 from difflogic.sweeps.course import Course, Sweep, SweepObserver, opened
-from difflogic.sweeps.local import folder_of
 from difflogic.sweeps.spec import Spec
 from difflogic.sweeps.trial import Outcome, Task
 from difflogic.train.signals import Stop
@@ -43,8 +42,8 @@ class Here:
             if len(self.trained) >= self.most:
                 self.stop.ask("enough")
                 return
-            self.trained.append(task.key)
-            future.set_result(trial.run(task, self.folder / folder_of(task.trial), "reference", Stop()))
+            self.trained.append((task.trial, task.until))
+            future.set_result(trial.run(task, self.folder / task.folder, "reference", Stop()))
 
     def close(self, at_once: bool = False) -> None:
         pass

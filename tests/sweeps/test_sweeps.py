@@ -155,7 +155,7 @@ def test_a_kill_at_any_moment(tmp_path: Path) -> None:
 class Deadly:
     """A task that ends the process which takes it up."""
 
-    trial = 0
+    folder = "trials/00000"
 
     def __reduce__(self) -> Any:
         return os._exit, (9,)
@@ -216,7 +216,7 @@ def test_folders_that_are_not_taken(tmp_path: Path, capsys: pytest.CaptureFixtur
     ("how", "sentence"),
     [
         ({"sampler_seed": "a"}, "sampler_seed must be a whole number, got 'a'."),
-        ({"population": "x"}, "population must be a whole number, got 'x'."),
+        ({"population": "x"}, "population must be a whole number between 1 and 2147483648, got 'x'."),
         ({"within": 5}, "within must be text, got 5."),
         ({"config": None, "preset": ["lizard"]}, "preset must be text, got ['lizard']."),
         ({"config": tiny_config().with_(pool={"size": 6, "starts": "0" * 64})}, "pool.starts, which a sweep does not"),

@@ -14,10 +14,11 @@ from difflogic.config.choices import METHODS, METRICS
 from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
-    from difflogic.sweeps.spec import Spec
+    from difflogic.sweeps import Spec
 
-DESCRIBING = ("over", "metric", "method", "sampler_seed", "ahead", "assignments", "recipe", "epochs", "population",
-              "restarts", "until_solved", "within", "config_file", "out")  # fmt: skip
+ENTRIES = ("metric", "method", "sampler_seed", "ahead", "recipe", "population", "restarts", "until_solved", "within")
+"""Options that are entries of a specification."""
+DESCRIBING = ("over", *ENTRIES, "assignments", "epochs", "config_file", "out")
 """What a sweep that goes on has already."""
 
 
@@ -61,13 +62,15 @@ def command(what: str | None, resume: Path | None, trials: int | None, as_json: 
     from difflogic.cli.screen.sweeps import SweepReporter
     from difflogic.sweeps import resume_sweep, sweep
 
-    if resume is not None:
+    described = None
+    if resume is None:
+        described = _described(what, trials, options)
+    else:
         _check_resumed(what, options)
-    described = None if resume is not None else _described(what, trials, options)
     devices = [each.strip() for each in (options["devices"] or "").split(",") if each.strip()]
+    where: dict[str, Any] = {"on": options["on"], "devices": devices, "workers": options["workers"]}
     with sinks.choose(as_json, "trial") as sink:
         reporter = SweepReporter(sink)
-        where: dict[str, Any] = {"on": options["on"], "devices": devices, "workers": options["workers"]}
         if described is not None:
             done = sweep(described, out=options["out"], observer=reporter, **where)
         else:
@@ -78,27 +81,29 @@ def command(what: str | None, resume: Path | None, trials: int | None, as_json: 
 
 def _described(what: str | None, trials: int | None, options: dict[str, Any]) -> Spec:
     """The sweep that is asked for; what stands in a file gives way to options. Raises UsageError, ConfigError."""
-    from difflogic.sweeps import axes
-    from difflogic.sweeps.spec import Spec, base_of
+    from difflogic.sweeps import Spec
 
-    named = ("metric", "method", "sampler_seed", "ahead", "recipe", "population", "restarts")
-    given = {name: options[name] for name in named if options[name] is not None}
-    given |= {} if trials is None else {"trials": trials}
-    given |= {"until_solved": True} if options["until_solved"] else {}
-    given |= {"within": str(options["within"])} if options["within"] is not None else {}
+    given = {name: options[name] for name in ENTRIES} | {"trials": trials}
+    given |= {"until_solved": options["until_solved"] or None, "within": options["within"] and str(options["within"])}
     fields = parse(options["assignments"])
     if options["epochs"] is not None:
         fields.setdefault("train", {})["epochs"] = options["epochs"]
-    given |= {"set": fields} if fields else {}
+    given |= {"set": fields or None}
     if what is not None and what.endswith(".toml"):
         if options["over"] or options["config_file"] is not None:
             raise UsageError(f"{what} says what to sweep over: drop --over and --config, or name a PRESET.")
         return Spec.load(Path(what), **given)
-    base = base_of(what, options["config_file"])
-    over = [axes.parse(each, base) for each in options["over"]]
-    if len({each.path for each in over}) < len(over):
-        raise UsageError("--over has a field twice: give all its values at once.")
-    return Spec.of(config=base, over={each.path: each for each in over}, **given)
+    over = {}
+    for each in options["over"]:
+        path, equals, text = each.partition("=")
+        if not equals or not path.strip():
+            raise UsageError(
+                f"--over takes FIELD=VALUES, say optimizer.lr=0.02:0.2:log or seed=0..31, got {each[:200]!r}."
+            )
+        if path.strip() in over:
+            raise UsageError("--over has a field twice: give all its values at once.")
+        over[path.strip()] = text
+    return Spec.of(preset=what, config=options["config_file"], over=over, **given)
 
 
 def _check_resumed(what: str | None, options: dict[str, Any]) -> None:

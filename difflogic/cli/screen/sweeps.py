@@ -21,7 +21,7 @@ class SweepReporter(SweepObserver):
     def began(self, described: Spec, path: Path, known: int, workers: int) -> None:
         self._metric = described.metric
         rest = f", {known} of them known already" if known else ""
-        axes = ", ".join(each.path for each in described.over)
+        axes = ", ".join(each.path for each in described.axes)
         text = f"Sweep in {path}: {described.most} trials over {axes}{rest}; {described.method}, {workers} at once"
         fields = {"path": str(path), "trials": described.most, "known": known, "workers": workers}
         self._sink.show(Event("begin", fields, [text]))

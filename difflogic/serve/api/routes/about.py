@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import typing
-from collections.abc import Iterator
 from typing import Any
 
 from fastapi import APIRouter
@@ -15,7 +13,7 @@ from difflogic.circuits.export.formats import FORMATS
 from difflogic.config import presets as known
 from difflogic.config import recipes, registered
 from difflogic.config.choices import RECIPES
-from difflogic.config.fields import Table
+from difflogic.config.fields import Table, leaves
 from difflogic.config.schema import Config
 from difflogic.devices.cost import cost_of
 from difflogic.errors import ConfigError
@@ -69,28 +67,20 @@ def _recipes(config: Config) -> list[str]:
 @router.get("/fields", response_model=FieldList, responses=errors(*ALWAYS))
 def fields(_caller: CurrentCaller) -> Any:
     """The fields of a configuration: what each is for, and which values it takes."""
-    return reply({"fields": list(_fields(Config, ""))})
+    # Those of a table are a task's own.
+    return reply({"fields": [_field(*each) for each in leaves(Config) if each[1] is not Table]})
 
 
-def _fields(section: type, path: str) -> Iterator[dict[str, Any]]:
-    kinds = typing.get_type_hints(section)
-    for field in dataclasses.fields(section):
-        kind = kinds[field.name]
-        # Sections nest: `model.update.widths` is a field of a section of a section.
-        if dataclasses.is_dataclass(kind):
-            yield from _fields(typing.cast(type, kind), f"{path}{field.name}.")
-            continue
-        if kind is Table:
-            continue  # its fields are a task's own
-        limits = field.metadata["limits"]
-        names = list(limits.names) if limits else []
-        yield {
-            "path": path + field.name,
-            "kind": KINDS.get(kind, "list"),
-            "about": field.metadata["about"],
-            "limits": limits.words if limits and not names else None,
-            "names": names,
-        }
+def _field(path: str, kind: Any, field: dataclasses.Field[Any]) -> dict[str, Any]:
+    limits = field.metadata["limits"]
+    names = list(limits.names) if limits else []
+    return {
+        "path": path,
+        "kind": KINDS.get(kind, "list"),
+        "about": field.metadata["about"],
+        "limits": limits.words if limits and not names else None,
+        "names": names,
+    }
 
 
 @router.get("/formats", response_model=FormatList, responses=errors(*ALWAYS))
