@@ -1,8 +1,8 @@
 """difflogic: train, simplify, prove, run and ship differentiable logic cellular automata.
 
     import difflogic
-    config = difflogic.presets.checkerboard(small=True)
-    run = difflogic.Trainer(config, difflogic.open_engine("auto")).run(epochs=100)
+    run = difflogic.fit("checkerboard-small", epochs=100)
+    run.netlist.rollout(grids, steps=20)
 
 Names are loaded on first use, so that `import difflogic` stays light; type checkers see them all.
 """
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from difflogic.sweeps import sweep as sweep
     from difflogic.train.observer import Observer as Observer
     from difflogic.train.restarts import solve as solve
+    from difflogic.train.run_request import fit as fit
     from difflogic.train.trainer import Run as Run
     from difflogic.train.trainer import Trainer as Trainer
     from difflogic.train.trainer import load_run as load_run
@@ -56,6 +57,7 @@ _EXPORTS = {
     "Run": "difflogic.train.trainer",
     "circuit": "difflogic.config.own_task",
     "evaluate": "difflogic.evaluation.evaluate",
+    "fit": "difflogic.train.run_request",
     "load": "difflogic.circuits.readers.source",
     "load_run": "difflogic.train.trainer",
     "open_engine": "difflogic.devices.open",

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from difflogic.config.model import ModelConfig, NetworkConfig
 from difflogic.config.train import InitialConfig
 from difflogic.core import gates, prng, wiring
+from difflogic.core.bits import Bits
 from difflogic.errors import CircuitError
 from difflogic.model.framed import in_frame
 
@@ -177,6 +178,12 @@ class Circuit:
     def patch(self) -> int:
         """Values of each channel that a cell reads: 9, or 1 without perception."""
         return wiring.PATCH if self.perceive else 1
+
+    def rollout(self, x: npt.ArrayLike, steps: int) -> Bits:
+        """Hard states uint8 `[T+1, B, H, W, C]` from 0/1 grids `x [B, H, W, C]`, every cell updated in each step."""
+        from difflogic.model.cell_netlist import CellNetlist  # which is made of circuits
+
+        return CellNetlist.from_circuit(self).rollout(x, steps)
 
     def require_automaton(self) -> None:
         """Raises CircuitError where cells see only themselves: what follows needs an automaton."""

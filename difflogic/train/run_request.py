@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from difflogic.config import recipes
+from difflogic.config.customise import configure
+from difflogic.config.fields import merged
 from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
-from difflogic.devices.open import Placement
+from difflogic.devices.open import Placement, place
+from difflogic.engine.api import Engine
 from difflogic.model.statistics import decided
 from difflogic.runs import attempts as records
 from difflogic.runs import checkpoint
@@ -42,6 +46,39 @@ class Trained:
     def summary(self) -> str:
         """The result in words, and in a line each what became of attempts."""
         return self.run.summary if self.attempts is None else self.attempts.summary
+
+
+def fit(
+    what: str | Config | None = None,
+    epochs: int | None = None,
+    out: Path | str | None = None,
+    engine: Engine | str = "auto",
+    observer: Observer | None = None,
+    **options: Any,
+) -> Run:
+    """Train a preset, a configuration, a picture, a rule or samples, as the command `train` does; of attempts the best.
+
+        run = difflogic.fit("checkerboard-small", epochs=300)
+        run = difflogic.fit("lizard", target=Path("cat.png"), size=(16, 16), recipe="robust")
+        run.solved, run.circuit
+
+    Args:
+        what: A preset's name or a configuration; without one, `data` is the task.
+        epochs: In all; None: as the configuration says.
+        out: A new run folder; None: nothing is written.
+        engine: An engine, or a selector as `--engine` takes it.
+        observer: Hears what happens.
+        options: Fields of `TrainRequest`: `target`, `rule`, `data`, `recipe`, `population`, `restarts`, `fields`, ...
+
+    Raises what `configure` and `run_request` raise.
+    """
+    if epochs is not None:
+        options["fields"] = merged(options.get("fields", {}), {"train": {"epochs": epochs}})
+    options["preset" if isinstance(what, str) else "config"] = what
+    request = TrainRequest(**options)
+    where = place(engine) if isinstance(engine, str) else Placement(engine)
+    folder = None if out is None else Path(out)
+    return run_request(request, configure(request).config, where, folder, observer=observer).run
 
 
 def is_in(folder: Path) -> bool:
