@@ -31,9 +31,10 @@ from typing import Any
 import numpy as np
 
 import difflogic
-from difflogic.circuits.synthesis import every_start
+from difflogic.circuits.synthesis import every_start, model_check, tools
 from difflogic.circuits.synthesis import prove as equality
 from difflogic.circuits.synthesis.convert import to_netlist
+from difflogic.circuits.synthesis.every_start import EveryStart
 from difflogic.circuits.synthesis.xag import FALSE, TRUE, Builder
 from difflogic.config.schema import Config
 from difflogic.core import rules, text_picture, wiring
@@ -56,6 +57,8 @@ NAME = "proof.json"
 SECONDS = 60.0
 """For the search for a start that is wrong."""
 ROLLOUT = "rollout"
+OWN = "difflogic"
+"""The judge that needs no other program."""
 SMALLEST = 3
 """Cells a side of a grid that tasks are on."""
 CLAIMS = ("every-start", "one-start", "rule")
@@ -94,6 +97,11 @@ class Proof:
     """`[H, W, C]`, a start that is wrong at the judged step."""
 
     __repr__ = brief
+
+    @property
+    def judge(self) -> str:
+        """Who decided it."""
+        return tools.ABC if self.method == model_check.METHOD else OWN
 
     @property
     def late(self) -> bool:
@@ -195,12 +203,26 @@ def at_once(trained: TrainedCircuit) -> Proof | None:
     return decide(of_run(trained), None) if job.is_of_every_start(trained.config) else None
 
 
-def decide(claim: Claim, seconds: float | None = SECONDS) -> Proof:
+def decide(claim: Claim, seconds: float | None = SECONDS, judge: str = OWN) -> Proof:
     """Prove the claim, refute it, or neither; a search for a start that is wrong ends after so many seconds.
 
-    None leaves the search out. Raises LimitError for a grid beyond memory.
+    None leaves the search out. `judge` may be `berkeley-abc` of a claim of every start. Raises LimitError for a grid
+    beyond memory, UsageError for what that judge cannot decide, and ToolError where it is missing or fails.
     """
+    if judge != OWN:
+        return _by_abc(claim, SECONDS if seconds is None else seconds)
     return {"every-start": _every_start, "one-start": _one_start, "rule": _rule}[claim.claim](claim, seconds)
+
+
+def _by_abc(claim: Claim, seconds: float) -> Proof:
+    scenario = claim.scenario
+    if claim.claim != "every-start" or scenario.fire_rate < 1:
+        raise UsageError(
+            f"--judge {tools.ABC} is for claims of every start, of cells that are all updated in each step: leave it "
+            "out, and difflogic judges."
+        )
+    grid = Grid(claim.netlist, scenario.height, scenario.width, claim.target, scenario.steps)
+    return _of_all_starts(claim, model_check.always(grid, claim.target, seconds))
 
 
 def _every_start(claim: Claim, seconds: float | None) -> Proof:
@@ -208,6 +230,11 @@ def _every_start(claim: Claim, seconds: float | None) -> Proof:
     every_start.check_fits(netlist, scenario.height, scenario.width, memory.free_memory())
     synchronous = scenario.fire_rate == 1
     found = every_start.prove_every_start(netlist, claim.target, scenario.steps, seconds, synchronous)
+    return _of_all_starts(claim, found)
+
+
+def _of_all_starts(claim: Claim, found: EveryStart) -> Proof:
+    scenario, netlist = claim.scenario, claim.netlist
     grid = f"{scenario.height}x{scenario.width} cells"
     if not found.proved or found.from_step is None:
         word = "Inconclusive" if found.proved is None else "Wrong"
@@ -217,7 +244,7 @@ def _every_start(claim: Claim, seconds: float | None) -> Proof:
     else:
         starts = f"Every one of the 2^{scenario.height * scenario.width * netlist.channels} starts on {grid}"
         text = f"{starts} shows the target {_when(claim, found.from_step)}."
-    if not synchronous:
+    if scenario.fire_rate < 1:
         text += (
             " No step can be named for an asynchronous circuit: which cells fire is drawn, and a cell that never fired "
             "still has the value that it started with."

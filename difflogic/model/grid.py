@@ -48,7 +48,7 @@ class Grid:
         if not 1 <= self.values <= MOST_VALUES:
             raise CircuitError(
                 f"A grid of hardware has 1 to {MOST_VALUES} values, but {self.width}x{self.height} cells with "
-                f"{self.cell.channels} channels have {self.values}: choose a smaller --grid."
+                f"{self.cell.channels} channels have {self.values}: choose a smaller one."
             )
 
     @property
@@ -81,7 +81,7 @@ class Grid:
         if gates > MOST_GATES:
             raise CircuitError(
                 f"{self.width}x{self.height} cells of {count} gates are {gates} gates, written one by one at most "
-                f"{MOST_GATES}: choose a smaller --grid."
+                f"{MOST_GATES}: choose a smaller grid."
             )
         return _Parts(self, starts).machine()
 

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from difflogic.circuits.synthesis.tools import run_in
 from difflogic.cli.main import main
 from difflogic.config import presets
 from tests.cli.conftest import Said
 from tests.evaluation.pass_on import keeper, keeper_config
 from tests.evaluation.test_proof import kept_run
+from tests.export_cases import needs
 from tests.learned import learned
 
 
@@ -33,6 +35,24 @@ def test_a_proof_is_kept_and_checked(board: Path, capsys: pytest.CaptureFixture[
     assert json.loads(capsys.readouterr().out) == {"confirmed": False, "claimed": text, "found": text}
 
 
+def test_another_judge(board: Path, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs("berkeley-abc")
+    text, _ = said("prove", "board", "--every-start", "--size", "8x12", "--judge", "berkeley-abc").out.splitlines()
+    assert text == "Every one of the 2^768 starts on 12x8 cells shows the target from step 20 on, for ever."
+    assert said("prove", "--check", "board/proof.json").out == f"Confirmed. {text}\n"
+    monkeypatch.setenv("PATH", "")
+    missing = said("prove", "--check", "board/proof.json", code=1).err
+    assert missing == "Error: berkeley-abc is not installed: on Debian and Ubuntu it is the package berkeley-abc.\n"
+
+
+def test_an_exported_grid_says_what_is_claimed(board: Path, said: Said) -> None:
+    needs("berkeley-abc")
+    lines = said("export", "board", "--format", "btor2", "--format", "aiger", "--grid", "8x4", "--verify").out
+    assert "aiger, btor2: with the claim that every start shows the picture from step 20 on\n" in lines
+    assert Path("board.btor2").read_text().count(" bad ") == 1
+    assert b"Property proved" in run_in(Path(), "berkeley-abc", "-q", "read board.aig; pdr")
+
+
 def test_json_and_another_file(board: Path, said: Said) -> None:
     found = json.loads(said("prove", "board", "--size", "24x16", "--json", "-o", "wide.json").out)
     assert found == json.loads(Path("wide.json").read_text())
@@ -40,17 +60,20 @@ def test_json_and_another_file(board: Path, said: Said) -> None:
     assert not (board / "proof.json").exists()
 
 
-def test_a_counterexample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Said) -> None:
+@pytest.mark.parametrize("judge", ["difflogic", "berkeley-abc"])
+def test_a_counterexample(judge: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Said) -> None:
     monkeypatch.chdir(tmp_path)
     task = {"target": "checkerboard", "height": 4, "width": 4, "steps": 3}
     kept_run(Path("still"), keeper_config(2, task), keeper(2))
-    lines = said("prove", "still", code=1).out.splitlines()
+    needs(*{judge} - {"difflogic"})
+    lines = said("prove", "still", "--judge", judge, code=1).out.splitlines()
     assert lines[0].startswith("Wrong for every start on 4x4 cells: ")
     assert lines[1:] == [
         "Written: still/proof.json",
         "Written: still/proof-counterexample.npy",
         "Written: still/proof-counterexample.png",
     ]
+    assert "are wrong at step 3." in lines[0]
     assert main(["simulate", "still", "--start", "still/proof-counterexample.npy", "--steps", "3"]) == 0
 
 
@@ -65,7 +88,10 @@ def test_a_folder_that_is_only_to_be_read(board: Path, capsys: pytest.CaptureFix
     [
         ([], "What is to be proved? Name a run, two circuits, or --check with a proof.json."),
         (["board", "board", "--every-start"], "--every-start is of a proof about one run"),
-        (["board", "--judge", "yosys"], "--judge is of a comparison: name two circuits, or leave it out."),
+        (
+            ["board", "--judge", "yosys"],
+            "--judge yosys is of a comparison: name two circuits. A run's claim has one judge",
+        ),
         (["board", "--periodic"], "--periodic and --zero are of a comparison"),
         (["board", "--seconds", "0"], "0.0 is not in the range x>0"),
         (["--check", "none.json"], "Cannot read the circuit none.json"),

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from difflogic.core import gates
 from difflogic.model.netlist import Netlist
 
 
-def to_blif(netlist: Netlist, inputs: Sequence[str], outputs: Sequence[str], model: str) -> str:
-    """One model with the inputs named, of which the netlist may lack some, and these of its outputs."""
+def to_blif(
+    netlist: Netlist,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    model: str,
+    latches: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """One model with the inputs named, of which the netlist may lack some, and these of its outputs.
+
+    `latches` are inputs that begin at 0, with the output that each takes over.
+    """
     # This is the judges' copy, written from the netlist as it stands. The export of BLIF writes what `straight_line`
     # makes of it; were the two one, ABC would compare our folding with itself.
     lines = [f".model {model}", f".inputs {' '.join(inputs)}", f".outputs {' '.join(outputs)}"]
     for index, (gate, (a, b)) in enumerate(zip(netlist.gates.tolist(), netlist.wires.tolist(), strict=True)):
         lines += _table(gate, netlist.bit_name(a), netlist.bit_name(b), f"g{index}")
     bits = dict(zip(netlist.output_names, netlist.outputs.tolist(), strict=True))
-    for output in outputs:
+    lines += [f".latch {output} {latch} 0" for latch, output in latches.items()]
+    for output in [*outputs, *latches.values()]:
         lines += [f".names {netlist.bit_name(bits[output])} {output}", "1 1"]
     return "\n".join([*lines, ".end", ""])
 

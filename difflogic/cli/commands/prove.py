@@ -48,7 +48,7 @@ WORDS = {True: "equal", False: "DIFFERENT", None: "undecided"}
     "judges",
     type=click.Choice(["network", *JUDGES]),
     multiple=True,
-    help="Of two circuits, ask this judge; may be repeated. Default: all.",
+    help="Of two circuits, ask this judge; may be repeated [all]. Of a run's every start: difflogic or berkeley-abc.",
 )
 @json_option
 def command(
@@ -68,9 +68,10 @@ def command(
 
     Of one run: `--every-start` simulates the circuit from the grid in which every cell of every channel is unknown.
     What becomes known is so for all starts. Where that is not enough, a SAT solver looks for a start that is wrong.
-    Without it the claim fits the task: every start where starts are drawn, the rollout where there is one, each
-    neighbourhood of a rule. The proof is kept as proof.json, which holds the circuit; `--check proof.json` proves it
-    once more.
+    `--judge berkeley-abc` asks ABC's model checker, pdr, in place of both: is the picture right after the task's
+    steps, and ever after, from every start? Without --every-start the claim fits the task: every start where starts
+    are drawn, the rollout where there is one, each neighbourhood of a rule. The proof is kept as proof.json, which
+    holds the circuit; `--check proof.json` proves it once more, by the same judge.
 
     Of two circuits, ONE and OTHER, runs or files: do they compute the same next state of a cell? The judges: network,
     of a run, compares its trained network in the NumPy reference with the gates taken from it; difflogic tries all
@@ -81,6 +82,8 @@ def command(
 
     Example: difflogic prove runs/NAME --every-start --size 64x64
 
+    Example: difflogic prove runs/NAME --every-start --judge berkeley-abc
+
     Example: difflogic prove runs/NAME small.json
     """
     # One command for two questions. Options of the other question are refused, and not silently ignored.
@@ -89,19 +92,32 @@ def command(
         if given := [name for name, value in of_run.items() if value]:
             raise UsageError(f"{given[0]} is of a proof about one run: leave it out where two circuits are compared.")
         return _compare(one, other, periodic, visible, judges, as_json)
-    if given := [name for name, value in (("--judge", judges), ("--visible", visible)) if value]:
-        raise UsageError(f"{given[0]} is of a comparison: name two circuits, or leave it out.")
+    if visible:
+        raise UsageError("--visible is of a comparison: name two circuits, or leave it out.")
     if periodic is not None:
         raise UsageError("--periodic and --zero are of a comparison: a run is proved with its own boundary.")
+    if check is not None and judges:
+        raise UsageError("--check asks the judge that the proof names: leave --judge out.")
     if check is not None:
         return _check(check, one, seconds, as_json)
     if one is None:
         raise UsageError("What is to be proved? Name a run, two circuits, or --check with a proof.json.")
-    return _prove(one, every_start, size, seconds, out, as_json)
+    if judges not in ((), ("difflogic",), ("berkeley-abc",)):
+        raise UsageError(
+            f"--judge {judges[-1]} is of a comparison: name two circuits. A run's claim has one judge, difflogic or, "
+            "of every start, berkeley-abc."
+        )
+    return _prove(one, every_start, size, seconds, (judges or JUDGES)[0], out, as_json)
 
 
 def _prove(
-    run: Path, every_start: bool, size: tuple[int, int] | None, seconds: float, out: Output | None, as_json: bool
+    run: Path,
+    every_start: bool,
+    size: tuple[int, int] | None,
+    seconds: float,
+    judge: str,
+    out: Output | None,
+    as_json: bool,
 ) -> int:
     from difflogic.evaluation import proof as proofs
     from difflogic.evaluation import trained_circuit
@@ -110,7 +126,7 @@ def _prove(
         raise UsageError(f"A controller is proved equal to another: name that too, as in `difflogic prove {run} FILE`.")
     trained = trained_circuit.load(run)
     tell_choice(trained.told)
-    found = proofs.decide(proofs.of_run(trained, every_start, size), seconds)
+    found = proofs.decide(proofs.of_run(trained, every_start, size), seconds, judge)
     click.echo(found.to_json() if as_json else found.text, nl=not as_json)
     try:
         written = proofs.keep(found, trained.folder, out)
@@ -131,7 +147,7 @@ def _check(file: Path, run: Path | None, seconds: float, as_json: bool) -> int:
     if run is not None and proofs.fingerprint(source.load(run).netlist) != proofs.fingerprint(claimed.claim.netlist):
         raise UsageError(f"{file} is about another circuit than that of {run}: their hashes differ.")
     # Nothing that the file says of its proof is believed: the claim is proved anew, and the two results are compared.
-    again = proofs.decide(claimed.claim, seconds)
+    again = proofs.decide(claimed.claim, seconds, claimed.judge)
     same = proofs.same(claimed, again)
     if as_json:
         click.echo(json.dumps({"confirmed": same, "claimed": claimed.text, "found": again.text}))
