@@ -19,14 +19,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "results"
 
 
-def test_what_was_not_measured_is_open() -> None:
-    tables = [block.splitlines()[2:] for block in report.section().split("\n\n") if block.lstrip().startswith("|")]
-    cases, growth, logging, rivals, whole, simulator = tables
-    assert [row.split(" | ")[0].strip("| ") for row in cases] == list(report.SECTIONS), "a GPU for each case"
-    assert ["a processor" in row for row in rivals] == [True, False]
-    assert all(report.OPEN in row for table in tables for row in table)
-    assert all("hardware" in row for row in (*cases, *growth, *logging, *rivals[1:], *whole, *simulator))
-    assert (len(growth), len(logging), len(whole), len(simulator)) == (4, 1, 1, 1)
+def test_without_results_there_are_no_rows() -> None:
+    tables = [block.splitlines() for block in report.section().split("\n\n") if block.lstrip().startswith("|")]
+    assert [len(rows) for rows in tables] == [2] * 6, "heads alone"
 
 
 def test_measured_cases_are_kept_and_shown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,10 +33,8 @@ def test_measured_cases_are_kept_and_shown(monkeypatch: pytest.MonkeyPatch) -> N
     (line,) = report.newest(store.load("bench"), "case")
     assert "profile" not in line
     assert line["machine"] == results.data["machine"]
-    rows = [row for row in report.section().splitlines() if row.startswith("| train/tiny")]
-    assert len(rows) == 2
-    assert "reference (NumPy)" in rows[0]
-    assert report.OPEN in rows[1]
+    (row,) = [row for row in report.section().splitlines() if row.startswith("| train/tiny")]
+    assert "reference (NumPy)" in row
 
 
 def lines(rounds: dict[str, list[float]], models: int = 1, date: str = "2026-01-01") -> list[store.Line]:
@@ -75,14 +68,4 @@ def test_rivals_are_shown_with_their_ratio() -> None:
     line = {"contender": "jax_plain", "place": "cpu", "device": "cpu", "median_ms": 850.0, "peak_mb": 1200, **machine}
     store.append("rivals", [{**line, "ratio_to_ours": 60.04}])
     assert "| JAX, plain | cpu | Processor 9, 2 cores | 850 ms | 60.0 | 1200 MB |" in report.section()
-    assert f"| JAX, tuned by hand | a processor | {report.OPEN} |" in report.section()
-    assert f"| all | a processor | {report.OPEN} |" not in report.section()
-
-
-def test_hardware_closes_its_row() -> None:
-    gpu = {"engine": "gpu", "software": False, "adapter": "Card", "driver": "1.2", "backend": "Vulkan"}
-    job = {"command_s": 3.2, "peak_mb": 90.0, "first_solved_epoch": 250, "last_hard_loss": 0}
-    before = report.section().count(report.OPEN)
-    store.append("checkerboard", [{**gpu, **job, "machine": {"processor": "P", "cores": 8}}])
-    assert "gpu on hardware: Card, 1.2" in report.section()
-    assert report.section().count(report.OPEN) == before - 1
+    assert "JAX, tuned by hand" not in report.section()

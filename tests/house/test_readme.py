@@ -36,8 +36,9 @@ def test_tables_of_the_presets_are_generated():
     assert presets.page_with(page, presets.newest()) == page
 
 
-def test_speed_section_is_generated():
-    assert report.page_with(report.section()) == (RESULTS / "speed.md").read_text(encoding="utf-8")
+def test_speed_and_the_numbers_of_the_readme_are_generated():
+    for path, text in report.pages().items():
+        assert path.read_text(encoding="utf-8") == text
 
 
 def test_the_table_of_agents_is_the_newest_kept_results():

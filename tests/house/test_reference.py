@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-from pathlib import Path
 
 import click
 import pytest
@@ -12,11 +10,7 @@ import pytest
 import difflogic
 from difflogic.config.policy import PolicyConfig
 from difflogic.config.schema import Config
-
-CHECKOUT = Path(__file__).resolve().parents[2]
-spec = importlib.util.spec_from_file_location("reference", CHECKOUT / "bin/lib/reference.py")
-reference = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(reference)
+from tests.house.made_pages import CHECKOUT, reference
 
 
 @pytest.fixture(scope="module")
