@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -197,5 +198,12 @@ class FixedPoint:
 
 
 def _compared(values: npt.NDArray[np.float64] | Integers, thresholds: Sequence[Sequence[float]]) -> Bits:
-    rows = [values[:, d] >= np.array(row)[:, None] for d, row in enumerate(thresholds) if row]
-    return np.concatenate([np.zeros((0, len(values)), dtype=np.bool_), *rows]).astype(np.uint8)
+    dimensions, flat = _in_a_row(tuple(thresholds))
+    return (values.T[dimensions] >= flat[:, None]).view(np.uint8)
+
+
+@lru_cache(maxsize=64)
+def _in_a_row(thresholds: tuple[Sequence[float], ...]) -> tuple[Integers, npt.NDArray[Any]]:
+    """The dimension of each bit, and its threshold."""
+    dimensions = np.repeat(np.arange(len(thresholds)), [len(row) for row in thresholds])
+    return dimensions, np.array([value for row in thresholds for value in row])

@@ -268,12 +268,15 @@ class Categorical:
         """The most probable, of equals the first."""
         return np.asarray(preferences.argmax(axis=1))
 
-    def log_probs(self, preferences: Tensor, actions: npt.NDArray[Any]) -> tuple[Tensor, Tensor]:
-        """Of actions that were taken, `[N]`, and the mean entropy, `[]`."""
+    def log_probs(self, preferences: Tensor, actions: npt.NDArray[Any]) -> Tensor:
+        """Of actions that were taken, `[N]`."""
+        taken = preferences.softmax(1) * Tensor(self._choices[actions], self._device)
+        return (taken.sum(1) + TINY).log()
+
+    def entropy(self, preferences: Tensor) -> Tensor:
+        """The mean, `[]`."""
         probabilities = preferences.softmax(1)
-        logarithms = (probabilities + TINY).log()
-        taken = logarithms * Tensor(self._choices[actions], self._device)
-        return taken.sum(1), -(probabilities * logarithms).sum(1).mean()
+        return -(probabilities * (probabilities + TINY).log()).sum(1).mean()
 
     def given(self, actions: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """What the environment takes."""
@@ -300,12 +303,14 @@ class Gaussian:
     def best(self, preferences: Floats) -> npt.NDArray[Any]:
         return preferences
 
-    def log_probs(self, preferences: Tensor, actions: npt.NDArray[Any]) -> tuple[Tensor, Tensor]:
-        """Of actions that were taken, `[N]`, and the entropy, `[]`."""
+    def log_probs(self, preferences: Tensor, actions: npt.NDArray[Any]) -> Tensor:
+        """Of actions that were taken, `[N]`."""
         noise = (Tensor(actions, self._device) - preferences) / self._log_spread.exp()
-        half = 0.5 * math.log(2 * math.pi)
-        density = -(0.5 * noise**2.0 + self._log_spread + half).sum(1)
-        return density, (self._log_spread + (half + 0.5)).sum()
+        return -(0.5 * noise**2.0 + self._log_spread + 0.5 * math.log(2 * math.pi)).sum(1)
+
+    def entropy(self, _: Tensor) -> Tensor:
+        """The same whatever is preferred, `[]`."""
+        return (self._log_spread + 0.5 * (math.log(2 * math.pi) + 1)).sum()
 
     def given(self, actions: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Within the bounds that the environment knows."""

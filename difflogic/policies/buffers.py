@@ -13,15 +13,18 @@ from difflogic.errors import LimitError
 from difflogic.policies.environments import Arrays, Flags, Floats
 from difflogic.system import memory
 
-Critic = Callable[[Floats], Floats]
-"""From observations `[N, D]` to their values `[N]`."""
+Read = Callable[[Floats], Floats]
+"""What a network reads of observations `[N, D]`, or what a critic says to that `[N]`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
     """Part of a rollout, its steps and copies in a row of N: what a gradient step of PPO sees."""
 
-    observations: Floats
+    features: Floats
+    """What the actor read of the observations."""
+    scaled: Floats
+    """What the critic read."""
     actions: npt.NDArray[Any]
     log_probs: Floats
     """Of the actions, when they were taken."""
@@ -37,27 +40,30 @@ class RolloutBuffer:
     def __init__(self, steps: int, count: int, gamma: float, gae_lambda: float) -> None:
         self.gamma, self.gae_lambda = gamma, gae_lambda
         self._steps = steps
-        self._rows: list[tuple[Floats, npt.NDArray[Any], Floats]] = []
+        self._rows: list[tuple[Floats, Floats, npt.NDArray[Any], Floats]] = []
         self._rewards = np.zeros((steps, count), dtype=np.float32)
         self._ends = np.zeros((steps, count), dtype=bool)
 
     def add(
-        self, observations: Floats, actions: npt.NDArray[Any], log_probs: Floats, rewards: Floats, ends: Flags
-    ) -> None:
+        self, observations: Floats, features: Floats, actions: npt.NDArray[Any], log_probs: Floats, rewards: Floats,
+        ends: Flags,
+    ) -> None:  # fmt: skip
         """A step of every copy. `rewards` hold the value of what a time limit cut off; `ends`: episodes that ended."""
         row = len(self._rows)
-        self._rows.append((observations, actions, log_probs))
+        self._rows.append((observations, features, actions, log_probs))
         self._rewards[row], self._ends[row] = rewards, ends
 
-    def samples(self, after: Floats, critic: Critic) -> Samples:
-        """All steps in a row. `after [count, D]`: the observations after the last step.
+    def samples(self, after: Floats, scale: Read, critic: Read) -> Samples:
+        """All steps in a row. `after [count, D]`: the observations after the last step, which `critic` sees scaled.
 
         Source: Schulman et al., *High-dimensional continuous control using generalized advantage estimation* (2016).
         """
-        observations, actions, log_probs = (np.stack(column) for column in zip(*self._rows, strict=True))
+        observations, features, actions, log_probs = (
+            np.concatenate(column) for column in zip(*self._rows, strict=True)
+        )
         # Values are needed now and not before: the critic sees all states of the rollout at once.
-        seen = np.concatenate([observations, after[None]])
-        values = critic(seen.reshape(-1, seen.shape[-1])).reshape(seen.shape[:2])
+        scaled = scale(np.concatenate([observations, after]))
+        values = critic(scaled).reshape(self._steps + 1, -1)
         # delta_t = r_t + gamma V_{t+1} - V_t and A_t = delta_t + gamma lambda A_{t+1}; both stop where an episode ends.
         advantages = np.zeros_like(values[:-1])
         following = np.zeros_like(values[0])
@@ -66,8 +72,8 @@ class RolloutBuffer:
             delta = self._rewards[t] + goes_on * values[t + 1] - values[t]
             following = delta + self.gae_lambda * goes_on * following
             advantages[t] = following
-        columns = (observations, actions, log_probs, values[:-1], advantages, advantages + values[:-1])
-        return Samples(*(each.reshape(-1, *each.shape[2:]) for each in columns))
+        judged = (each.reshape(-1) for each in (values[:-1], advantages, advantages + values[:-1]))
+        return Samples(features, scaled[: len(features)], actions, log_probs, *judged)
 
 
 def minibatches(samples: Samples, size: int, generator: np.random.Generator) -> Iterator[Samples]:

@@ -76,18 +76,21 @@ class PPO:
         buffer = RolloutBuffer(ppo.n_steps, environments.count, ppo.gamma, ppo.gae_lambda)
         for _ in range(ppo.n_steps):
             seen = environments.observations.copy()
-            actions, log_probs = self.distribution.sample(self._preferences(seen), generator)
+            features = self.actor.features(seen)
+            preferences = self.actor(self._tensor(features)).numpy()
+            actions, log_probs = self.distribution.sample(preferences, generator)
             step = environments.step(self.distribution.given(actions))
             rewards = step.rewards.astype(np.float32)
             # What a time limit cuts off would have gone on: the critic says what it was worth.
             cut = step.truncated & ~step.terminated
             if cut.any():
-                rewards += np.float32(ppo.gamma) * np.where(cut, self._values(step.observations), np.float32(0))
+                after = self._values(self.seen.scaled(step.observations))
+                rewards += np.float32(ppo.gamma) * np.where(cut, after, np.float32(0))
             over = step.terminated | step.truncated
-            buffer.add(seen, actions, log_probs, rewards, over)
+            buffer.add(seen, features, actions, log_probs, rewards, over)
             stepped(environments, over)
             environments.begin_anew(over)
-        return buffer.samples(environments.observations, self._values)
+        return buffer.samples(environments.observations, self.seen.scaled, self._values)
 
     def _learn(self, samples: Samples, generator: np.random.Generator, left: float) -> dict[str, float]:
         ppo = self.config.ppo
@@ -95,17 +98,16 @@ class PPO:
             optimizer.lr = rate * left
         if isinstance(self.actor, LogicActor):
             self._optimizers[0][0].lr *= self._rate_share(float(samples.advantages.std()))
-        told: dict[str, float] = {}
         updates = 0
         for _ in range(ppo.n_epochs):
             for batch in minibatches(samples, ppo.batch_size, generator):
-                told = self._update(batch, ppo.clip_range * left)
+                tell = self._update(batch, ppo.clip_range * left)
                 updates += 1
-            if 0 < 1.5 * ppo.target_kl < told["approx_kl"]:
+            if ppo.target_kl and tell()["approx_kl"] > 1.5 * ppo.target_kl:
                 break
         spread = float(samples.returns.var())
         unexplained = float((samples.returns - samples.values).var())
-        return told | {"explained_variance": 1 - unexplained / spread if spread else 0.0, "updates": updates}
+        return tell() | {"explained_variance": 1 - unexplained / spread if spread else 0.0, "updates": updates}
 
     def _rate_share(self, spread: float) -> float:
         """The share of the gates' rate that advantages of this spread deserve."""
@@ -117,47 +119,49 @@ class PPO:
         least = self.config.gates.calm * largest
         return spread / least if spread < least else 1.0
 
-    def _update(self, batch: Samples, clip: float) -> dict[str, float]:
-        """One gradient step of both networks."""
+    def _update(self, batch: Samples, clip: float) -> Callable[[], dict[str, float]]:
+        """One gradient step of both networks, and what tells of it."""
         ppo = self.config.ppo
         advantages = batch.advantages
         if ppo.normalize_advantage and advantages.size > 1:
             advantages = (advantages - advantages.mean()) / (advantages.std() + EPSILON)
-        preferences = self.actor(self._tensor(self.actor.features(batch.observations)))
-        log_probs, entropy = self.distribution.log_probs(preferences, batch.actions)
-        difference = log_probs - self._tensor(batch.log_probs)
-        ratio, gain = difference.exp(), self._tensor(advantages)
-        # min(a, b) = a - relu(a - b), and a clipped ratio by the same.
-        inside = (1 - clip) + (ratio - (1 - clip)).relu() - (ratio - (1 + clip)).relu()
-        free, bounded = ratio * gain, inside * gain
-        policy_loss = -(free - (free - bounded).relu()).mean()
+        preferences = self.actor(self._tensor(batch.features))
+        difference = self.distribution.log_probs(preferences, batch.actions) - self._tensor(batch.log_probs)
+        ratio = difference.exp()
+        # A ratio gains the advantage A up to a bound, 1 + clip where A > 0 and 1 - clip where A < 0:
+        # -min(A ratio, A clipped ratio) = relu(A (bound - ratio)) - A bound
+        most = advantages * (1 + clip * np.sign(advantages)).astype(np.float32)
+        policy_loss = (self._tensor(most) - ratio * self._tensor(advantages)).relu().mean() - float(most.mean())
         value_loss = self._value_loss(batch)
-        loss = policy_loss + ppo.vf_coef * value_loss - ppo.ent_coef * entropy
+        loss = policy_loss + ppo.vf_coef * value_loss
+        if ppo.ent_coef:
+            loss = loss - ppo.ent_coef * self.distribution.entropy(preferences)
         loss.backward()
         for optimizer, _ in self._optimizers:
             optimizer.step()
         self.actor.updated()
-        gone, moved = difference.numpy(), ratio.numpy()
-        return {
-            "policy_loss": policy_loss.item(),
-            "value_loss": value_loss.item(),
-            "entropy": entropy.item(),
-            "approx_kl": float((moved - 1 - gone).mean()),
-            "clip_fraction": float((np.abs(moved - 1) > clip).mean()),
-        }
+
+        def tell() -> dict[str, float]:
+            gone, moved = difference.numpy(), ratio.numpy()
+            return {
+                "policy_loss": policy_loss.item(),
+                "value_loss": value_loss.item(),
+                "entropy": self.distribution.entropy(preferences).item(),
+                "approx_kl": float((moved - 1 - gone).mean()),
+                "clip_fraction": float((np.abs(moved - 1) > clip).mean()),
+            }
+
+        return tell
 
     def _value_loss(self, batch: Samples) -> Tensor:
-        values = self.critic(self._tensor(self.seen.scaled(batch.observations))).reshape(-1)
+        values = self.critic(self._tensor(batch.scaled)).reshape(-1)
         if reach := self.config.ppo.clip_range_vf:
             moved = values - self._tensor(batch.values)
             values = self._tensor(batch.values) - reach + (moved + reach).relu() - (moved - reach).relu()
         return ((values - self._tensor(batch.returns)) ** 2.0).mean()
 
-    def _preferences(self, observations: Floats) -> Floats:
-        return self.actor(self._tensor(self.actor.features(observations))).numpy()
-
-    def _values(self, observations: Floats) -> Floats:
-        return self.critic(self._tensor(self.seen.scaled(observations))).numpy().reshape(-1)
+    def _values(self, scaled: Floats) -> Floats:
+        return self.critic(self._tensor(scaled)).numpy().reshape(-1)
 
     def _tensor(self, values: npt.ArrayLike) -> Tensor:
         return Tensor(values, self.device)

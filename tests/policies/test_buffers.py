@@ -20,8 +20,9 @@ def rollout(seed, steps=7, copies=3, gamma=0.9, gae_lambda=0.8):
     rewards = rng.standard_normal((steps, copies)).astype(np.float32)
     ends = rng.random((steps, copies)) < 0.3
     for t in range(steps):
-        buffer.add(observations[t], np.arange(copies) + t, rewards[t], rewards[t], ends[t])
-    return buffer.samples(observations[-1], lambda seen: seen.sum(axis=1)), observations.sum(axis=2), rewards, ends
+        buffer.add(observations[t], observations[t], np.arange(copies) + t, rewards[t], rewards[t], ends[t])
+    samples = buffer.samples(observations[-1], lambda seen: seen, lambda seen: seen.sum(axis=1))
+    return samples, observations.sum(axis=2), rewards, ends
 
 
 @given(st.integers(0, 2**16), st.sampled_from([0.0, 0.9, 1.0]), st.sampled_from([0.0, 0.8, 1.0]))
