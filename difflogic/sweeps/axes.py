@@ -49,9 +49,9 @@ def axis(path: str, given: Any, base: Document) -> Axis:
         low, high, third = float(found[1]), float(found[2]), found[3]
         step = None if third in (None, "log") else float(third)
         made = Axis(path, (), low, high, step, third == "log", kind is int)
-        _check_range(made, kind, given)
-        for end in (low, high):
-            _taken(kind, limits, end, path)
+        for number in (low, high, low if step is None else low + step):
+            _taken(kind, limits, number, path)
+        _check_range(made, given)
         return made
     values = tuple(_taken(kind, limits, value, path) for value in _values(path, given))
     if len(set(map(repr, values))) < len(values):
@@ -87,10 +87,8 @@ def _value(text: str) -> Any:
         return text
 
 
-def _check_range(found: Axis, kind: Any, given: str) -> None:
+def _check_range(found: Axis, given: str) -> None:
     path, step = found.path, found.step
-    if kind not in (int, float):
-        raise UsageError(f"{path} is no number, so it has no range: list its values, got {shown(given)}.")
     if not found.low < found.high:
         raise UsageError(f"The range of {path} is empty: expected LOW:HIGH with LOW below HIGH, got {given}.")
     if found.is_log and found.low <= 0:
@@ -99,8 +97,6 @@ def _check_range(found: Axis, kind: Any, given: str) -> None:
         )
     if step is not None and not 0 < step <= found.high - found.low:
         raise UsageError(f"The steps of {path} must be above 0 and fit into its range, got {given}.")
-    if kind is int and any(each % 1 for each in (found.low, found.high, step or 0)):
-        raise UsageError(f"{path} is a whole number: give its range in whole numbers, got {given}.")
 
 
 def _taken(kind: Any, limits: Limits | None, value: Any, path: str) -> Any:

@@ -18,7 +18,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Literal, NamedTuple, Protocol
 
-from difflogic.errors import ConfigError, RunFolderError, UsageError
+from difflogic.errors import RunFolderError, UsageError
 from difflogic.runs import folder as folders
 from difflogic.runs import jsonl
 from difflogic.sweeps import sampling, spec
@@ -135,7 +135,6 @@ class _Open(NamedTuple):
     """A trial that is not over."""
 
     task: Task
-    values: dict[str, Any]
     rung: int
     outcome: Future[Outcome]
 
@@ -186,45 +185,39 @@ class Course:
                 continue
             first = waiting.popleft()
             # The callback that kept it may still be at it, or have failed unheard: a disk may be full.
-            self._keep(first.task, first.values, first.outcome)
+            self._keep(first.task, first.outcome)
             if (more := self._judged(first, outcome)) is not None:
                 waiting.append(more)
 
     def _judged(self, trial: _Open, outcome: Outcome) -> _Open | None:
         """The trial's next rung, unless it is over."""
-        number, metric = trial.task.trial, self._spec.metric
+        number, values, metric = trial.task.trial, trial.task.values, self._spec.metric
         status: Ended = "failed" if outcome.status == "failed" else "complete"
         if outcome.status == PAUSED:
             if not self._sampler.is_hopeless(number, trial.rung, outcome.standing(metric)):
-                return self._begun(number, trial.values, trial.rung + 1)
+                return self._begun(number, values, trial.rung + 1)
             status = "pruned"
         value = outcome.value(metric)
         self._sampler.tell(number, value, status)
-        self._over.append(Trial(number, trial.values, status, value, outcome))
+        self._over.append(Trial(number, values, status, value, outcome))
         self._observer.ended(self._over[-1], len(self._over), self._spec.most)
         return None
 
-    def _begun(self, number: int, values: dict[str, Any], rung: int) -> _Open:
+    def _begun(self, number: int, values: Mapping[str, Any], rung: int) -> _Open:
         """A trial that is trained up to a rung, or known to have been."""
-        config, until, error = self._spec.base, self._rungs[rung], ""
-        try:
-            config = self._spec.configured(values)
-        except ConfigError as raised:
-            error = str(raised)
-        task = Task(number, config, self._spec.asked(config), until)
-        known = Outcome("failed", error=error) if error else self._ledger.outcomes.get((number, until))
-        if known is None:
+        task = Task(self._spec, number, values, self._rungs[rung])
+        outcome: Future[Outcome] = Future()
+        if (known := self._ledger.outcomes.get((number, task.until))) is not None:
+            outcome.set_result(known)
+        else:
             outcome = self._workers.submit(task)
             # As soon as it is known, whatever waits for its turn: a kill loses nothing that was trained.
-            outcome.add_done_callback(lambda done: self._keep(task, values, done))
-        else:
-            outcome = Future()
-            outcome.set_result(known)
-        return _Open(task, values, rung, outcome)
+            outcome.add_done_callback(lambda done: self._keep(task, done))
+        return _Open(task, rung, outcome)
 
-    def _keep(self, task: Task, values: dict[str, Any], done: Future[Outcome]) -> None:
+    def _keep(self, task: Task, done: Future[Outcome]) -> None:
         if not done.cancelled() and done.exception() is None and done.result().status != "interrupted":
-            self._ledger.keep(task, values, done.result())
+            self._ledger.keep(task, done.result())
 
 
 class _Ledger:
@@ -246,9 +239,9 @@ class _Ledger:
         # A line that was cut short by a kill goes: nothing may follow it.
         files.write_atomically(path, "".join(json.dumps(each) + "\n" for each in lines).encode())
 
-    def keep(self, task: Task, values: Mapping[str, Any], outcome: Outcome) -> None:
+    def keep(self, task: Task, outcome: Outcome) -> None:
         """Before it is judged; what is kept already is not kept again. Raises OSError."""
-        line = {"trial": task.trial, "until": task.until, "values": dict(values), "outcome": asdict(outcome)}
+        line = {"trial": task.trial, "until": task.until, "values": dict(task.values), "outcome": asdict(outcome)}
         with self._lock:
             if (task.trial, task.until) in self.outcomes:
                 return

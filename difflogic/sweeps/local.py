@@ -12,7 +12,6 @@ from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.synchronize import Event
 from pathlib import Path
-from typing import Any
 
 from difflogic.devices import open as devices
 from difflogic.errors import UsageError
@@ -85,18 +84,8 @@ class LocalWorkers:
             self._free.get()[1].shutdown()
 
 
-class _Asked(Stop):
-    """Asks a trial to end when its sweep does."""
-
-    over: Event | None = None
-
-    @property
-    def reason(self) -> Any:
-        return "the sweep was stopped" if self.over is not None and self.over.is_set() else None
-
-
-_asked = _Asked()
-"""Of a worker process."""
+_stop = Stop()
+"""Of a worker process: asks its trial to end when the sweep does."""
 
 
 def _begin(over: Event) -> None:
@@ -105,11 +94,16 @@ def _begin(over: Event) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # One process a core: threads of each would only wait for those of the others.
     os.environ.setdefault("NUMBA_NUM_THREADS", "1")
-    _asked.over = over
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    for watch in (_end_with_sweep, _end_with_parent):
+        threading.Thread(target=watch, args=(over,), daemon=True).start()
 
 
-def _end_with_parent() -> None:
+def _end_with_sweep(over: Event) -> None:
+    over.wait()
+    _stop.ask("the sweep was stopped")
+
+
+def _end_with_parent(over: Event) -> None:
     if (parent := multiprocessing.parent_process()) is not None:
         parent.join()
         # At once: files are whole at every moment, and the folder has to be free for who resumes.
@@ -117,4 +111,4 @@ def _end_with_parent() -> None:
 
 
 def _work(task: Task, folder: Path, selector: str) -> Outcome:
-    return trial.run(task, folder, selector, _asked)
+    return trial.run(task, folder, selector, _stop)

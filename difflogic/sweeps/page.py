@@ -12,7 +12,7 @@ from typing import Any
 
 import difflogic
 from difflogic.runs import plots
-from difflogic.sweeps.course import Sweep, Trial
+from difflogic.sweeps.course import Sweep
 
 WIDTH, HEIGHT, MARGIN = 1000, 420, 70
 SHADES = 5
@@ -20,6 +20,7 @@ SHADES = 5
 MOST_TICKS = 12
 NONE = "none"
 Files = dict[str, bytes]
+Values = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -52,15 +53,14 @@ def html(found: Sweep) -> str:
     template = Environment(
         loader=ChoiceLoader(packages), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     ).get_template("sweep.html")
-    ranked = found.ranked
-    columns = _columns(found)
-    drawn = [each for each in ranked if each.status != "failed"]
-    lines = [(each, _line(each, found.spec.metric, columns), place * SHADES // len(drawn))
-             for place, each in enumerate(drawn)]  # fmt: skip
+    rows = [(each, {**each.values, found.spec.metric: each.value}) for each in found.ranked]
+    drawn = [(each, values) for each, values in rows if each.status != "failed"]
+    columns = _columns(found, [values for _, values in drawn])
+    lines = [(each, _line(values, columns), place * SHADES // len(drawn)) for place, (each, values) in enumerate(drawn)]
     return template.render(
         sweep=found,
         name=found.spec.base.name,
-        rows=[(each, [shown(value) for value in _values(each, found.spec.metric).values()]) for each in ranked],
+        rows=[(each, [*map(shown, values.values())]) for each, values in rows],
         columns=columns,
         lines=lines[::-1],  # the best is drawn last, above all
         width=WIDTH,
@@ -77,25 +77,17 @@ def shown(value: Any) -> str:
     return NONE if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _values(trial: Trial, metric: str) -> dict[str, Any]:
-    return {**trial.values, metric: trial.value}
-
-
-def _line(trial: Trial, metric: str, columns: Sequence[Column]) -> str:
+def _line(values: Values, columns: Sequence[Column]) -> str:
     """The points of a trial's line."""
-    heights = zip(columns, _values(trial, metric).values(), strict=True)
-    return " ".join(f"{column.x:.1f},{column.places[str(value)]:.1f}" for column, value in heights)
+    return " ".join(f"{column.x:.1f},{column.places[str(values[column.name])]:.1f}" for column in columns)
 
 
-def _columns(found: Sweep) -> list[Column]:
-    metric = found.spec.metric
-    names = [*(axis.path for axis in found.spec.axes), metric]
-    logs = {axis.path for axis in found.spec.axes if axis.is_log}
-    gap = (WIDTH - 2 * MARGIN) / (len(names) - 1)
-    drawn = [_values(each, metric) for each in found.trials if each.status != "failed"]
+def _columns(found: Sweep, drawn: Sequence[Values]) -> list[Column]:
+    logs = {axis.path: axis.is_log for axis in found.spec.axes} | {found.spec.metric: False}
+    gap = (WIDTH - 2 * MARGIN) / (len(logs) - 1)
     return [
-        _column(name, MARGIN + place * gap, [each[name] for each in drawn], name in logs)
-        for place, name in enumerate(names)
+        _column(name, MARGIN + place * gap, [values[name] for values in drawn], is_log)
+        for place, (name, is_log) in enumerate(logs.items())
     ]
 
 

@@ -139,7 +139,7 @@ class Spec(Document):
             self.configured({})
         except ConfigError:  # as they are the fields may go only together with those of the axes
             self.configured({each.path: each.values[0] if each.values else each.low for each in self.axes})
-        self.asked(self.base).check_attempts()
+        self.asked().check_attempts()
 
     @cached_property
     def base(self) -> Config | PolicyConfig:
@@ -189,10 +189,9 @@ class Spec(Document):
             return configure(TrainRequest(config=self.base, fields=fields, recipe=self.recipe)).config
         return self.base.with_(**fields)
 
-    def asked(self, config: Config | PolicyConfig) -> TrainRequest:
-        """A trial with this configuration, as somebody would ask for it."""
+    def asked(self) -> TrainRequest:
+        """How each trial is trained; of agents, how many, and whether a solution ends it."""
         return TrainRequest(
-            config=config if isinstance(config, Config) else None,
             recipe=self.recipe,
             population=self.population,
             # The time to a solution is over when there is one; who looks for few gates or values lets it go on.

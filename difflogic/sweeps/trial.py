@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 from difflogic.config import schedule
 from difflogic.config.policy import PolicyConfig
@@ -25,6 +25,7 @@ from difflogic.policies.rows import PolicyRow
 from difflogic.policies.training import PolicyObserver, PolicyTrainer
 from difflogic.runs import attempts
 from difflogic.runs.attempts import Record
+from difflogic.sweeps.spec import Spec
 from difflogic.train import trainer
 from difflogic.train.observer import Observer
 from difflogic.train.run_request import is_in, run_request
@@ -39,14 +40,13 @@ Evaluated = Callable[[int], None]
 """Hears of each evaluation that is saved, after so many epochs, of agents steps."""
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(NamedTuple):
     """What a worker is asked for: a trial, up to where it is looked at."""
 
+    spec: Spec
     trial: int
-    config: Config | PolicyConfig
-    request: TrainRequest
-    """How; of agents it says how many, and whether they end when they are solved."""
+    values: Mapping[str, Any]
+    """By the paths of the axes."""
     until: int | None
     """Epochs, of agents steps, after which it is looked at, at the next evaluation; None: to its end."""
 
@@ -109,12 +109,11 @@ def run(task: Task, folder: Path, selector: str, stop: Stop, saved: Callable[[],
             look.ask(PAUSED)
 
     try:
+        config = task.spec.configured(task.values)
         if not is_in(folder):
             shutil.rmtree(folder, ignore_errors=True)  # what a kill left before the first checkpoint
-        if isinstance(task.config, PolicyConfig):
-            made = _agents(task.config, task.request, folder, selector, look, evaluated)
-        else:
-            made = _automata(task.config, task.request, folder, selector, look, evaluated)
+        train: Any = _agents if isinstance(config, PolicyConfig) else _automata
+        made: Outcome = train(config, task.spec.asked(), folder, selector, look, evaluated)
     except DifflogicError as error:
         made = Outcome("failed", error=str(error))
     except Exception as error:  # noqa: BLE001  one trial's fault must not end the others

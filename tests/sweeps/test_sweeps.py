@@ -105,7 +105,7 @@ def test_tables(tmp_path: Path) -> None:
     over = {"task.steps": [3, 1], "seed": "0..1"}
     fields = {"task.damage_side": 2, "task.damage_steps": [2]}
     done, here = swept(tmp_path / "sweep", described(over, set=fields, metric="tts", population=2))
-    assert here.trained == [(0, None), (1, None)]
+    assert here.trained == [(0, None), (1, None), (2, None), (3, None)]
     rows = read(done.path / "trials.csv")
     assert [(row["task.steps"], row["seed"]) for row in rows] == [("3", "0"), ("3", "1"), ("1", "0"), ("1", "1")]
     assert [row["status"] for row in rows] == ["complete"] * 2 + ["failed"] * 2

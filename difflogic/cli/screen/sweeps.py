@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from difflogic.cli.screen.sinks import Event, Lines
-from difflogic.sweeps.course import Sweep, SweepObserver, Trial
-from difflogic.sweeps.spec import Spec
+from difflogic.sweeps import Spec, Sweep, SweepObserver, Trial
+from difflogic.sweeps.page import shown
 from difflogic.system.files import quoted
 
 
@@ -27,8 +27,8 @@ class SweepReporter(SweepObserver):
         self._sink.show(Event("begin", fields, [text]))
 
     def ended(self, trial: Trial, done: int, most: int) -> None:
-        values = ", ".join(f"{path.rpartition('.')[2]}={_short(value)}" for path, value in trial.values.items())
-        result = trial.outcome.error or f"{self._metric} {_short(trial.value)}, {_solved(trial)}"
+        values = ", ".join(f"{path.rpartition('.')[2]}={shown(value)}" for path, value in trial.values.items())
+        result = trial.outcome.error or f"{self._metric} {shown(trial.value)}, {_solved(trial)}"
         fields: dict[str, Any] = {"trial": trial.number, "status": trial.status, "value": trial.value}
         fields |= {"values": dict(trial.values), "error": trial.outcome.error, "seconds": trial.outcome.seconds}
         self._sink.show(Event("trial", fields, [f"trial {trial.number}: {values}: {trial.status}, {result}"]))
@@ -43,8 +43,8 @@ class SweepReporter(SweepObserver):
         failed = sum(each.status == "failed" for each in done.trials)
         lines = [f"{len(done.trials)} trials are over, {failed} of them failed."]
         if best is not None:
-            values = ", ".join(f"{path}={_short(value)}" for path, value in best.values.items())
-            lines.append(f"The best is trial {best.number} with {self._metric} {_short(best.value)}: {values}")
+            values = ", ".join(f"{path}={shown(value)}" for path, value in best.values.items())
+            lines.append(f"The best is trial {best.number} with {self._metric} {shown(best.value)}: {values}")
         else:
             lines.append(f"No trial has a {self._metric}: see {done.path / 'trials.csv'}.")
         if left:
@@ -58,7 +58,3 @@ def _solved(trial: Trial) -> str:
     if found.models == 1:
         return "solved" if found.solved else "not solved"
     return f"{found.solved} of {found.models} solved"
-
-
-def _short(value: Any) -> str:
-    return "none" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
