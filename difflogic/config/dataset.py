@@ -49,11 +49,16 @@ Codes = npt.NDArray[np.int8]
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Samples that fit each other; `of` and `of_frames` make one of any arrays, and check them.
+    """Samples of a task of your own: start grids, what they should become after which steps, and which values count.
 
-    Dataset.of(x, y)                          # y after one step
-    Dataset.of(x, y, steps=(8, 12), mask=m)   # y after step 8, and still after step 12, where m is 1
-    Dataset.of_frames(frames)                 # each frame after as many steps
+    `of` and `of_frames` make one of any arrays, and check them.
+
+        >>> x = np.random.default_rng(0).integers(0, 2, (8, 6, 6))
+        >>> data = difflogic.Dataset.of(x, 1 - x)  # y after one step
+        >>> data.x.shape
+        (8, 6, 6, 1)
+        >>> difflogic.Dataset.of(x, x, steps=(8, 12)).steps  # y after step 8, and still after step 12
+        (8, 12)
     """
 
     x: Bits
@@ -73,10 +78,19 @@ class Dataset:
         steps: int | Sequence[int] = 1,
         mask: npt.ArrayLike | None = None,
     ) -> Dataset:
-        """From `x [N, H, W, C_in]` and `y [N, H, W, C_out]`, or `y [N, J, H, W, C_out]` by judged step.
+        """Samples from arrays of 0 and 1.
 
-        Of one channel, both may lack its axis. `mask` is 1 where a value counts: of the shape of `y`, without its
-        channels, or `[H, W]`. Raises DataError.
+        Args:
+            x: Start grids `[N, H, W, C_in]`. With one channel, its axis may be left out, here and in `y`.
+            y: What they should become, `[N, H, W, C_out]`, or `[N, J, H, W, C_out]` by judged step.
+            steps: The step, or steps, after which `y` is compared.
+            mask: 1 where a value counts: of the shape of `y`, without its channels, or `[H, W]`. None: everywhere.
+
+        Returns:
+            The samples.
+
+        Raises:
+            DataError: The arrays do not fit each other, or hold something else than 0 and 1.
         """
         starts, targets = as_bits("x", x), as_bits("y", y)
         if starts.ndim == 3:
@@ -107,7 +121,18 @@ class Dataset:
 
     @classmethod
     def of_frames(cls, frames: npt.ArrayLike, mask: npt.ArrayLike | None = None) -> Dataset:
-        """From films `[N, T+1, H, W, C]`: each begins with its first frame, and shows the others step by step."""
+        """Samples from films: each begins with its first frame and shows the others, step by step.
+
+        Args:
+            frames: `[N, T+1, H, W, C]`, 0 and 1.
+            mask: 1 where a value counts, as for `of`.
+
+        Returns:
+            The samples.
+
+        Raises:
+            DataError: The arrays do not fit each other, or hold something else than 0 and 1.
+        """
         films = as_bits("frames", frames)
         if films.ndim == 4:
             films = films[..., None]

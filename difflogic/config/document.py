@@ -45,9 +45,16 @@ class Document(Section):
         """The inverse of `to_dict`. Raises ConfigError for unknown, missing or ill-typed fields."""
 
     def with_(self, /, **sections: Any) -> Self:
-        """A copy with fields replaced; a dict replaces fields inside a section: `train={"epochs": 9}`, at any depth.
+        """A copy with some fields replaced.
 
-        Raises ConfigError as `from_dict` does.
+        Args:
+            sections: Fields by name. A dict replaces fields inside a section, `train={"epochs": 9}`, at any depth.
+
+        Returns:
+            The other configuration.
+
+        Raises:
+            ConfigError: A field is unknown, or a value is beyond its limits.
         """
         # Through plain data, so that what is changed in code is checked, and refused, as what a file says.
         given = {name: dataclasses.asdict(value) if isinstance(value, Section) else value

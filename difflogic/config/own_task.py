@@ -51,9 +51,20 @@ MOST_PIXELS = 1 << 24
 def setting(
     default: Any, about: str, least: int | None = None, most: int | None = None, among: tuple[str, ...] = ()
 ) -> Any:
-    """A setting of a task: a whole number from `least` to `most`, a word `among` these, or what its type says alone.
+    """A setting of a task: a field with a default, a meaning and limits.
 
-    `about` says what it is for, in one sentence without its full stop.
+        >>> difflogic.setting(6, "Cells a side", least=3, most=64).default
+        6
+
+    Args:
+        default: Its value where nobody gives one.
+        about: What it is for, in one sentence without its full stop.
+        least: The smallest whole number.
+        most: The largest whole number.
+        among: The words that it may be.
+
+    Returns:
+        A field of a dataclass.
     """
     if among:
         limits = one_of(among)
@@ -65,9 +76,19 @@ def setting(
 
 
 def circuit(channels: int, kernels: int = 4, hidden: tuple[int, ...] = (64, 64, 32), **others: Any) -> ModelConfig:
-    """The shape of a circuit with `channels` bits a cell: perception kernels of 14 gates, and these hidden layers.
+    """The shape of a circuit for a task: perception kernels of 14 gates, and an update network.
 
-    `others` are fields of `ModelConfig`, say `periodic=True`.
+        >>> difflogic.circuit(channels=4, periodic=True).kernels
+        4
+
+    Args:
+        channels: Bits of a cell, C.
+        kernels: Perception kernels, K.
+        hidden: Gates of the update network's layers, before the last.
+        others: Further fields of `[model]`, such as `periodic=True`.
+
+    Returns:
+        The `model` of a configuration.
     """
     perceive = NetworkConfig((9, 8, 4, 2), ("first_kernel", "unique", "unique"))
     widths = (channels + 2 * channels * kernels, *hidden, channels)
@@ -77,17 +98,36 @@ def circuit(channels: int, kernels: int = 4, hidden: tuple[int, ...] = (64, 64, 
 
 @dataclass(frozen=True, repr=False)
 class Task(Section):
-    """The base of tasks in Python. A subclass is a frozen dataclass, and its fields, made by `setting`, its settings.
+    """The base of tasks in Python. A subclass is a frozen dataclass; its fields, made by `setting`, are its settings.
 
-    Samples must follow from the settings and `rng` alone: the run that is repeated draws them again, and refuses
-    others. Whoever changes them gives the task another `version`.
+    Samples must follow from the settings and `rng` alone. A run that is repeated draws them again and refuses others,
+    so give the task another `version` when you change them.
+
+        >>> import dataclasses
+        >>> @dataclasses.dataclass(frozen=True)
+        ... class Invert(difflogic.Task):
+        ...     side: int = difflogic.setting(6, "Cells a side", least=3, most=64)
+        ...
+        ...     def samples(self, rng, count):
+        ...         x = rng.integers(0, 2, (count, self.side, self.side))
+        ...         return difflogic.Dataset.of(x, 1 - x)
+        >>> Invert(side=5).samples(np.random.default_rng(0), 2).x.shape
+        (2, 5, 5, 1)
     """
 
     version = ""
 
     @abstractmethod
     def samples(self, rng: np.random.Generator, count: int) -> Dataset:
-        """So many start grids, what they should show after which CA steps, and which values count."""
+        """Draw samples.
+
+        Args:
+            rng: The only source of chance.
+            count: How many.
+
+        Returns:
+            Start grids, what they should show after which steps, and which values count.
+        """
         raise NotImplementedError
 
     def fields(self) -> Mapping[str, Any]:

@@ -32,7 +32,20 @@ from difflogic.errors import ConfigError, DataError
 
 @dataclass(frozen=True, repr=False)
 class Config(Document):
-    """One training job, whole: the circuit, its task and how it is trained, under a name and a seed."""
+    """One training job, whole: the circuit, its task and how it is trained, under a name and a seed.
+
+    It cannot be changed; `with_` makes another one. Every field says what it is for and which values it takes, in the
+    page about configurations and in the file that `difflogic init` writes.
+
+        >>> config = difflogic.presets.checkerboard(small=True).with_(seed=7, train={"epochs": 9})
+        >>> config.train.epochs
+        9
+        >>> difflogic.Config.from_toml(config.to_toml()) == config
+        True
+
+    Raises:
+        ConfigError: A value is beyond its limits, or two fields contradict each other.
+    """
 
     name: str = field(metadata=spec("What the run is called; its folder is runs/NAME-DATE-TIME", FILE_NAME))
     model: ModelConfig = field(metadata=spec("The circuit's shape"))

@@ -21,12 +21,17 @@ Kind = Literal["processor", "hardware", "software"]
 class Device:
     """A processor or GPU adapter of this machine; `str(device)` is what `--engine` takes.
 
-    `Device("cpu")`, `Device("reference")`, `Device("gpu:1")`. Names and shorter words become what they stand for here:
-    `Device("gpu")` is `gpu:0`, `Device("gpu:lavapipe")` the adapter of that name, `Device("auto")` what auto chooses.
-    A device need not exist: ask `is_available`. Raises UsageError for other words.
+    Names and shorter words become what they stand for on this machine: `Device("gpu")` is `gpu:0`,
+    `Device("gpu:lavapipe")` the adapter of that name, `Device("auto")` what auto chooses. A device need not exist: ask
+    `is_available`.
 
-        >>> Device("gpu") == Device("gpu:0")
+        >>> difflogic.Device("gpu") == difflogic.Device("gpu:0")
         True
+        >>> str(difflogic.Device("reference"))
+        'reference'
+
+    Raises:
+        UsageError: The text names no kind of device.
     """
 
     selector: str = "auto"

@@ -45,7 +45,23 @@ def parse(selector: str) -> tuple[str, str | None]:
 
 
 def open_engine(selector: str | Device = "auto", require_hardware: bool = False) -> Engine:
-    """The engine that `place` chooses."""
+    """Open an engine.
+
+        >>> difflogic.open_engine("reference").info.engine
+        'reference'
+
+    Args:
+        selector: `auto`, `cpu`, `reference`, `gpu`, `gpu:INDEX`, `gpu:NAME`, or a `Device`.
+        require_hardware: Whether to refuse everything but a hardware GPU.
+
+    Returns:
+        The engine.
+
+    Raises:
+        UsageError: The selector names nothing.
+        NoAdapterError: There is no such adapter.
+        DeviceError: The adapter cannot be used; the message says why.
+    """
     return place(str(selector), require_hardware).engine
 
 

@@ -105,9 +105,14 @@ class Model(Protocol):
 
 
 class Engine(Protocol):
-    """The stateless face of an engine. `x`: float32 `[B, H, W, C]`; `masks`: `[T, H, W, 1]`.
+    """What every engine can do, without a state of its own between calls.
 
-    What a circuit or batch cannot be raises CircuitError or DataError.
+    `x` is float32 `[B, H, W, C]` and `masks` float32 `[T, H, W, 1]`. What a circuit or batch cannot be raises
+    CircuitError or DataError.
+
+        >>> engine = difflogic.open_engine("reference")
+        >>> engine.rollout(circuit, np.zeros((1, 4, 4, 2), np.float32), steps=3, mode="hard").shape
+        (4, 1, 4, 4, 2)
     """
 
     info: EngineInfo
@@ -125,18 +130,45 @@ class Engine(Protocol):
         masks: npt.ArrayLike | None = None,
         damage: Damage | None = None,
     ) -> Floats:
-        """States `[T+1, B, H, W, C]`, the start included. Hard mode takes 0/1 grids and is exact.
+        """Run a circuit.
 
-        A state that is damaged is shown damaged, as the next step sees it.
+        Args:
+            circuit: Soft gates and their wiring.
+            x: Start grids `[B, H, W, C]`; 0 and 1 in hard mode.
+            steps: How many steps, T.
+            mode: `soft`, or `hard`: each gate is its most probable function, and the result is exact.
+            masks: `[T, H, W, 1]`: a cell takes its new state where it is 1. None: everywhere.
+            damage: Squares that are set to zero on the way. A damaged state is shown damaged, as the next step sees it.
+
+        Returns:
+            The states `[T+1, B, H, W, C]`, the start included.
         """
 
     def loss_and_gradients(self, circuit: Circuit, batch: Batch) -> tuple[float, ArraysByNetwork]:
-        """The soft loss, a sum, and its gradients in the logits' shapes, not clipped."""
+        """The soft loss of a batch, and how each logit changes it.
+
+        Args:
+            circuit: Soft gates and their wiring.
+            batch: Start grids and what they should become.
+
+        Returns:
+            The sum of squared errors, and its gradients in the shapes of the logits, not clipped.
+        """
 
     def train_step(
         self, circuit: Circuit, state: OptimizerState | None, batch: Batch, lr: float = 0.05
     ) -> tuple[Circuit, OptimizerState, dict[str, Any]]:
-        """One clipped AdamW step; `state=None` starts fresh. Metrics: `soft_loss`, `skipped`."""
+        """One step of AdamW, with clipped gradients.
+
+        Args:
+            circuit: Soft gates and their wiring.
+            state: The moments; None: fresh ones.
+            batch: Start grids and what they should become.
+            lr: The learning rate.
+
+        Returns:
+            The circuit with other logits, the moments, and `soft_loss` and `skipped` as metrics.
+        """
 
     def open_function(
         self, circuit: Circuit, grid: Sequence[int], steps: int = 1, hard: bool = False, every_state: bool = False

@@ -21,7 +21,15 @@ Mode = Literal["soft", "hard"]
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Start grids, what they should become, and the course between."""
+    """Start grids, what they should become, and what happens in between.
+
+    The sizes are B samples, H rows, W columns, C channels, T steps and J judged steps.
+
+        >>> x = np.zeros((1, 4, 4, 2), np.float32)
+        >>> batch = difflogic.Batch(x, 1 - x, steps=3)
+        >>> batch.loss_channels
+        1
+    """
 
     x: npt.ArrayLike
     """float32 `[B, H, W, C]`."""
@@ -39,7 +47,18 @@ class Batch:
     __repr__ = brief
 
     def checked(self, circuit: Circuit, dtype: npt.DTypeLike = np.float32) -> CheckedBatch:
-        """As arrays of `dtype`. Raises DataError with what was expected and what came."""
+        """The batch with its arrays converted and checked.
+
+        Args:
+            circuit: What will be trained on it: its channels have to fit.
+            dtype: Of the floating-point arrays.
+
+        Returns:
+            The arrays as `dtype`, in one form for all engines.
+
+        Raises:
+            DataError: A shape or value does not fit. The message says what was expected and what came.
+        """
         grid, fire = check_grids(circuit, self.x, self.steps, self.masks, dtype=dtype)
         judged = check_course(grid, self.steps, self.loss_steps, self.damage)
         target = check_target(grid, self.y, self.loss_channels, len(judged), dtype)

@@ -30,7 +30,11 @@ PROBE_MASK_STREAM = 0x6D61736B
 
 @dataclass(frozen=True, eq=False)
 class OptimizerState:
-    """AdamW's moments, flat `[G, 16]` float32, and the number of steps taken."""
+    """AdamW's moments, flat `[G, 16]` float32 for G gates, and the number of steps taken.
+
+    >>> difflogic.OptimizerState.fresh(circuit).step
+    0
+    """
 
     mu: Floats
     nu: Floats
@@ -41,6 +45,14 @@ class OptimizerState:
     @classmethod
     def fresh(cls, circuit: Circuit) -> OptimizerState:
         # Two arrays, since an engine may update each in place.
+        """The state before the first step: moments of 0.
+
+        Args:
+            circuit: What is going to be trained.
+
+        Returns:
+            The state.
+        """
         zeros = np.zeros((circuit.gates, 16), dtype=np.float32)
         return cls(zeros, zeros.copy(), 0)
 

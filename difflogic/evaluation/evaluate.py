@@ -132,15 +132,29 @@ def evaluate(
     settings: Mapping[str, Any] | None = None,
     faults: Iterable[Test] = (),
 ) -> RunEvaluation:
-    """Every test that applies to the run in a folder or checkpoint file; `tell` hears of each measure.
+    """Test the discrete circuit of a run by every test that applies to its task.
 
-    `faults` are further tests, such as `difflogic.evaluation.faults.FaultTests`.
+        >>> evaluation = difflogic.evaluate(folder, engine, starts=1)
+        >>> evaluation["accuracy"].values["samples"]
+        1
 
-    On `engine`, by default as `engine_of` finds. `starts` fresh starts (64, quick 8) come from the run's seed,
-    but from a stream of their own. Of a population the best model, or the one counted `member` from 1.
-    `data`: samples to judge it on, in place of those that the run held out. `settings`: of a task in Python, those that
-    its fresh samples are drawn with, where they are not the run's.
-    Raises UsageError for what cannot be asked, CheckpointError where there is no usable, trained checkpoint.
+    Args:
+        run: A run folder or a checkpoint file.
+        engine: What computes; None: as `engine_of` finds.
+        starts: Fresh starts; None: 64, or 8 if `quick`. They come from the run's seed, but from a stream of their own.
+        quick: Fewer starts, and a tenth of the long tests.
+        member: Of a population the model counted from 1; None: the best.
+        tell: Hears of each result.
+        data: Samples to test it on, in place of those that the run held out.
+        settings: Of a task in Python: what its fresh samples are drawn with, where that is not the run's.
+        faults: Further tests, such as `difflogic.evaluation.faults.FaultTests`.
+
+    Returns:
+        The results by key, and how many gates of which kind there are.
+
+    Raises:
+        UsageError: What is asked for does not apply to the run.
+        CheckpointError: There is no usable, trained checkpoint.
     """
     if starts is not None and starts < 1:
         raise UsageError(f"An evaluation needs at least 1 start, got {starts}.")

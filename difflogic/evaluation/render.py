@@ -169,11 +169,27 @@ def render(
     member: int | None = None,
     force: bool = False,
 ) -> int:
-    """Write `out` and return its size in bytes: a `rollout`, its `gates`, or its `loss` curves.
+    """Draw a run: a rollout, its gates or its losses.
 
-    The ending of `out` decides: .gif and .apng move, .png is a strip of steps. A rollout is computed on `engine`, by
-    default as `engine_of` finds. Raises UsageError for what cannot be shown, or where `out` exists and
-    `force` is not set, CheckpointError where the run in a folder or checkpoint file has no usable, trained circuit.
+        >>> difflogic.render(folder, folder / "film.gif", engine=engine) > 100
+        True
+
+    Args:
+        run: A run folder or a checkpoint file.
+        out: The file. Its ending decides: .gif and .apng move, .png is a strip of steps.
+        what: `rollout`, `gates` or `loss`.
+        spec: What is computed: size, steps, start, damage.
+        look: How it is drawn: scale, channels, moments.
+        engine: What computes; None: as `engine_of` finds.
+        member: Of a population the model counted from 1; None: the best.
+        force: Whether to replace a file.
+
+    Returns:
+        The size of the file in bytes.
+
+    Raises:
+        UsageError: It cannot be shown so, or `out` exists and `force` is not set.
+        CheckpointError: There is no usable, trained circuit.
     """
     kind = kind_of(Path(out), what)
     output = Output(Path(out), force)

@@ -31,9 +31,13 @@ from difflogic.system.brief import brief
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CellNetlist(Netlist):
-    """Gates from the 9*C bits of a patch to the C bits of the cell.
+    """A discrete circuit of a cell: gates from the 9*C bits of a 3x3 patch to the C bits of the cell.
 
-    Build it with `build`, which validates, or from what is valid already.
+    `circuit.json` holds one. Make it with `build` or `from_circuit`, which check it.
+
+        >>> keep = difflogic.CellNetlist.build(channels=1, periodic=True, gates=[], wires=[], outputs=[4])
+        >>> keep.rollout(np.ones((1, 2, 2, 1), np.uint8), steps=3).shape
+        (4, 1, 2, 2, 1)
     """
 
     channels: int
@@ -64,7 +68,26 @@ class CellNetlist(Netlist):
         scenario: Scenario | None = None,
         neighbourhood: str = "moore",
     ) -> CellNetlist:
-        """A validated netlist; all channels visible, named by number, unless told otherwise. Raises CircuitError."""
+        """A checked netlist.
+
+        Args:
+            channels: Bits of a cell, C.
+            periodic: Whether the grid is a torus. Else there is 0 outside it.
+            gates: Truth tables, ints `[n]` from 0 to 15.
+            wires: Which two bits each gate reads, ints `[n, 2]`: first the 9*C inputs (channel, then place), then the
+                gates.
+            outputs: Which bit each channel becomes, ints `[C]`.
+            visible: The first so many channels are the picture; None: all.
+            origin: What each channel was called before others were dropped; None: its number.
+            scenario: What it was trained on, if that is known.
+            neighbourhood: `moore`, `von-neumann`, `hex` or `line`.
+
+        Returns:
+            The netlist.
+
+        Raises:
+            CircuitError: A number is out of range, or a gate reads one that comes later.
+        """
         netlist = cls(
             channels=channels,
             periodic=periodic,
@@ -104,7 +127,17 @@ class CellNetlist(Netlist):
     def from_circuit(
         cls, circuit: Circuit, visible: int | None = None, scenario: Scenario | None = None
     ) -> CellNetlist:
-        """The hard gates of a circuit: the argmax of each gate's logits, ties to the lowest id."""
+        """The discrete gates of a circuit: of each the function with the largest logit, of equals the one with the
+        lowest id.
+
+        Args:
+            circuit: Soft gates and their wiring.
+            visible: The first so many channels are the picture; None: all.
+            scenario: What it was trained on, if that is known.
+
+        Returns:
+            A netlist with every gate of the circuit.
+        """
         circuit.require_automaton()
         layout = flat_layout(circuit)
         # `argmax` takes the first of equals, which is what every engine's hard evaluation does too.
@@ -127,7 +160,15 @@ class CellNetlist(Netlist):
         return cls.from_circuit(circuit, config.task.loss_channels, Scenario.of(config))
 
     def rollout(self, x: npt.ArrayLike, steps: int) -> Bits:
-        """States uint8 `[T+1, B, H, W, C]` from 0/1 grids `x [B, H, W, C]`, every cell updated in each step."""
+        """Run the netlist, with every cell updated in each step.
+
+        Args:
+            x: Start grids of 0 and 1, `[B, H, W, C]`.
+            steps: How many steps, T.
+
+        Returns:
+            The states uint8 `[T+1, B, H, W, C]`, the start included.
+        """
         states = [np.asarray(x).astype(np.uint8)]
         states.extend(self.steps(states[0], steps))
         return np.stack(states)

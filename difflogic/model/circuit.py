@@ -40,10 +40,16 @@ ArraysByNetwork = dict[str, list[Array]]
 
 @dataclass(frozen=True, eq=False)
 class Circuit:
-    """Soft gates and their wiring. Build it with `from_arrays`, `initial` or `feed_forward`, which validate.
+    """Soft gates and their wiring: what training changes and every engine takes.
 
-    `perceive[l]`: float logits `[K, out, 16]`; `update[l]`: `[out, 16]`;
-    `perceive_wires[l]`: int `[K, 2, out]`; `update_wires[l]`: int `[2, out]`.
+    `perceive[l]` are float logits `[K, out, 16]` of a layer of the K perception kernels, `update[l]` those of the
+    update network, `[out, 16]`. `perceive_wires[l]`, int `[K, 2, out]`, and `update_wires[l]`, int `[2, out]`, say what
+    gates read. Make one with `from_arrays`, `initial` or `feed_forward`, which check it.
+
+        >>> config = difflogic.presets.checkerboard(small=True)
+        >>> circuit = difflogic.Circuit.initial(config.model, seed=23)
+        >>> circuit.flat_logits().shape
+        (1496, 16)
     """
 
     perceive: tuple[Array, ...]
@@ -66,10 +72,19 @@ class Circuit:
     ) -> Circuit:
         """A circuit from plain arrays.
 
-        `logits={"perceive": [[K, out, 16], ...], "update": [[out, 16], ...]}`, float32 or float64;
-        `wires` likewise, int `[2, out]` (shared by all perception kernels) or `[K, 2, out]`. Two empty lists for
-        "perceive" make a feed-forward circuit.
-        Raises CircuitError for wrong shapes, non-finite logits, or wires out of range or of the neighbourhood.
+        Args:
+            logits: `{"perceive": [[K, out, 16], ...], "update": [[out, 16], ...]}`, float32 or float64. Two empty lists
+                for `perceive` make a feed-forward circuit.
+            wires: Likewise, ints `[2, out]` (shared by all perception kernels) or `[K, 2, out]`.
+            channels: Bits of a cell, C.
+            periodic: Whether the grid is a torus.
+            neighbourhood: `moore`, `von-neumann`, `hex` or `line`.
+
+        Returns:
+            The circuit.
+
+        Raises:
+            CircuitError: A shape is wrong, logits are not finite, or wires are out of range or of the neighbourhood.
         """
         for name, tables in (("logits", logits), ("wires", wires)):
             if set(tables) != set(NETWORKS):
@@ -97,10 +112,18 @@ class Circuit:
         seed: int,
         initial: InitialConfig = PAPER_START,
     ) -> Circuit:
-        """The notebook's start: every gate is the pass-through A, but for `all_round`; the wiring is drawn from `seed`.
+        """The circuit that training begins with: every gate passes on its first input, and the wiring is drawn.
 
-        Its start logit, and what is lower or noisy in it, is said by `initial`.
-        Key discipline: `key, sub = split(PRNGKey(seed))`; update network first, then perception.
+        The random numbers are those of the authors' notebook: `key, sub = split(PRNGKey(seed))`, first the update
+        network, then perception.
+
+        Args:
+            model: The shape of the circuit.
+            seed: What the wiring is drawn from.
+            initial: The logit of the pass-through, and what is lower or noisy in it.
+
+        Returns:
+            The circuit.
         """
         # The same splits in the same order as in the notebook, or its seeds would name other circuits.
         _, sub = prng.split(prng.key_from_seed(seed))
@@ -129,13 +152,23 @@ class Circuit:
 
     @classmethod
     def feed_forward(cls, widths: Sequence[int], seed: int, initial: InitialConfig = PAPER_START) -> Circuit:
-        """Layers of gates from `widths[0]` inputs to `widths[-1]` outputs, without perception.
+        """Layers of gates without perception, as a layer of your own network.
 
-        Every gate begins as `initial` says; a layer's inputs are read about equally often, by wires drawn from `seed`.
-        Raises CircuitError for fewer than two widths, or one below 1.
+        Every gate begins as `initial` says. The inputs of a layer are read about equally often.
 
-            >>> Circuit.feed_forward([28, 32, 32], seed=0).outputs
+            >>> difflogic.Circuit.feed_forward([28, 32, 32], seed=0).outputs
             32
+
+        Args:
+            widths: Inputs, then the gates of each layer. The last are the outputs.
+            seed: What the wiring is drawn from.
+            initial: The logits.
+
+        Returns:
+            The circuit.
+
+        Raises:
+            CircuitError: Fewer than two widths, or one below 1.
         """
         if len(widths) < 2 or min(widths) < 1:
             raise CircuitError(
@@ -180,7 +213,15 @@ class Circuit:
         return wiring.PATCH if self.perceive else 1
 
     def rollout(self, x: npt.ArrayLike, steps: int) -> Bits:
-        """Hard states uint8 `[T+1, B, H, W, C]` from 0/1 grids `x [B, H, W, C]`, every cell updated in each step."""
+        """Run the discrete gates, with every cell updated in each step.
+
+        Args:
+            x: Start grids of 0 and 1, `[B, H, W, C]`.
+            steps: How many steps, T.
+
+        Returns:
+            The states uint8 `[T+1, B, H, W, C]`, the start included.
+        """
         from difflogic.model.cell_netlist import CellNetlist  # which is made of circuits
 
         return CellNetlist.from_circuit(self).rollout(x, steps)

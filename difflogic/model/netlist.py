@@ -31,7 +31,15 @@ _CHUNK_BYTES = 1 << 25
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Netlist(ABC):
-    """`gates` uint8 `[n]`; `wires` int32 `[n, 2]` and `outputs` int32 `[outputs]` index the bits."""
+    """Gates between inputs and outputs, in topological order. A bit is the number of an input, or of a gate after them.
+
+    `gates`, uint8 `[n]`, are truth tables. `wires`, int32 `[n, 2]`, and `outputs`, int32 `[outputs]`, are numbers of
+    bits.
+
+        >>> net = difflogic.CellNetlist.build(1, False, gates=[1], wires=[[3, 5]], outputs=[9])
+        >>> net.bit_name(9)
+        'g0'
+    """
 
     gates: Bits
     wires: Index

@@ -43,9 +43,15 @@ def sweep(
         observer: Is told of each trial that is over.
         stop: May end it early; without it the first Ctrl-C or SIGTERM does.
         how: `metric`, `method`, `trials`, `set` (fields that all trials have changed, by their paths), `recipe`,
-            `population`, `restarts`, `until_solved`, `within`, `sampler_seed`, `ahead`: see docs/sweeps.md.
+            `population`, `restarts`, `until_solved`, `within`, `sampler_seed`, `ahead`: see docs/how-to/sweeps.md.
 
-    Raises UsageError, ConfigError, RunFolderError, and MissingPackagesError without Optuna where it is needed.
+    Returns:
+        The sweep: its trials as a table, and the best one.
+
+    Raises:
+        UsageError: The specification contradicts itself, or (ConfigError) a field is beyond its limits.
+        RunFolderError: The folder is not empty, is in use, or cannot be written.
+        MissingPackagesError: Optuna is needed and not there.
     """
     if not isinstance(what, Spec):
         what = Spec.of(over=over or {}, **{"preset" if isinstance(what, str) else "config": what}, **how)
@@ -64,7 +70,23 @@ def resume_sweep(
     observer: SweepObserver | None = None,
     stop: Stop | None = None,
 ) -> Sweep:
-    """Go on with the sweep in a folder, bit for bit; with more `trials` extend it. Raises what `sweep` raises."""
+    """Continue the sweep in a folder, bit for bit, or extend it.
+
+    Args:
+        folder: Of the sweep.
+        trials: More than it has, to extend it; None: as many.
+        on: As for `sweep`.
+        devices: As for `sweep`.
+        workers: As for `sweep`.
+        observer: Hears of each trial that is over.
+        stop: May end it early.
+
+    Returns:
+        The sweep.
+
+    Raises:
+        RunFolderError: The folder has no sweep, or is in use. All that `sweep` raises besides.
+    """
     return _run(opened(None, Path(folder), trials), _workers(on, devices, workers), observer, stop)
 
 

@@ -60,7 +60,16 @@ class Standing:
 
 
 class Observer:
-    """Override what you want to hear. Calls come from the thread that trains."""
+    """Hears what happens in a training. Override the methods that you want to hear.
+
+    Calls come from the thread that trains, so a slow method slows the training.
+
+        >>> class Losses(difflogic.Observer):
+        ...     def logged(self, row, judged):
+        ...         print(f"epoch {row.epoch}: {row.soft_loss:.1f}")
+        >>> run = difflogic.Trainer(config, engine).run(epochs=1, observer=Losses())
+        epoch 1: 22.5
+    """
 
     def began(self, beginning: Beginning) -> None:
         """Before the first epoch."""

@@ -187,21 +187,29 @@ def solve(
     observer: Observer | None = None,
     data: Dataset | None = None,
 ) -> Attempts:
-    """Train `config` with ever other wiring until a circuit passes the success test of its task, and return it.
+    """Train `config` again and again, each time with another wiring, until a circuit passes the success test of its
+    task.
 
-        done = difflogic.solve(difflogic.presets.get("checkerboard"), within="60s")
-        done.solved, done.best.circuit
+        >>> done = difflogic.solve(config, within="4 epochs", engine=engine)
+        >>> done.solved
+        False
 
     Args:
-        config: What to train; a recipe such as `robust` succeeds in far fewer attempts than the paper's.
-        within: Where to end, solved or not, as `60s`, `5m` or `2000 epochs`; None: at nothing but a solution.
+        config: What to train. A recipe such as `robust` needs far fewer attempts than the paper's.
+        within: When to give up, as `60s`, `5m` or `2000 epochs`; None: never.
         engine: An engine, or a selector as `--engine` takes it.
         out: A new folder for the attempts; None: nothing is written.
         population: Models that each attempt trains at once.
-        observer: Is told of each attempt when it begins and when it has ended, and of all its epochs.
+        observer: Hears of each attempt when it begins and when it has ended, and of all its epochs.
         data: The samples that `config` names, where its task is in samples.
 
-    Raises UsageError for a limit that is none or that no attempt fits into, DeviceErrors, RunFolderError.
+    Returns:
+        The attempts: `solved`, and the `best` one with its circuit.
+
+    Raises:
+        UsageError: The limit is none, or no attempt fits into it.
+        DeviceError: The engine cannot do it.
+        RunFolderError: The folder is not empty, is in use, or cannot be written.
     """
     limit = None if within is None else Within.parse(within)
     where = place(engine) if isinstance(engine, str) else Placement(engine)

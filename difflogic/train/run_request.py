@@ -56,21 +56,30 @@ def fit(
     observer: Observer | None = None,
     **options: Any,
 ) -> Run:
-    """Train a preset, a configuration, a picture, a rule or samples, as the command `train` does; of attempts the best.
+    """Train a preset, a configuration, a picture, a rule or samples, as the command `train` does.
 
-        run = difflogic.fit("checkerboard-small", epochs=300)
-        run = difflogic.fit("lizard", target=Path("cat.png"), size=(16, 16), recipe="robust")
-        run.solved, run.circuit
+        >>> run = difflogic.fit(config, epochs=2, engine="reference")
+        >>> run.config.train.epochs
+        2
+
+    With a picture it is `difflogic.fit("lizard", target=Path("cat.png"), size=(16, 16), recipe="robust")`.
 
     Args:
-        what: A preset's name or a configuration; without one, `data` is the task.
+        what: A preset's name or a configuration. Without one, `data` is the task.
         epochs: In all; None: as the configuration says.
         out: A new run folder; None: nothing is written.
         engine: An engine, or a selector as `--engine` takes it.
         observer: Hears what happens.
         options: Fields of `TrainRequest`: `target`, `rule`, `data`, `recipe`, `population`, `restarts`, `fields`, ...
 
-    Raises what `configure` and `run_request` raise.
+    Returns:
+        The run; of several attempts the best one.
+
+    Raises:
+        UsageError: The options contradict each other.
+        ConfigError: A field is beyond its limits.
+        DeviceError: The engine cannot do it.
+        RunFolderError: The folder is not empty, is in use, or cannot be written.
     """
     if epochs is not None:
         options["fields"] = merged(options.get("fields", {}), {"train": {"epochs": epochs}})

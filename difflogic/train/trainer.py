@@ -49,8 +49,11 @@ LOG_INTERVAL = 10
 class Run:
     """A run that ended, or was interrupted.
 
-    `circuit`, `wrong` and `solved` are of its best circuit, wherever in the run that was; `state` is the last state,
-    which training goes on from, and `metrics` are all epochs, of a population those of the leader.
+    `circuit`, `wrong` and `solved` are of its best circuit, wherever in the run that was. `state` is the last state,
+    from which training continues. `metrics` are the rows of all epochs; of a population those of the best model.
+
+        >>> difflogic.load_run(folder).metrics[0].epoch
+        1
     """
 
     path: Path | None
@@ -123,7 +126,11 @@ class Run:
 
 
 class Trainer:
-    """Trains one configuration, or a task in Python with the one that suits it, on one engine."""
+    """Trains one configuration, or a task in Python with the one that suits it, on one engine.
+
+    >>> len(difflogic.Trainer(config, engine).run(epochs=2).metrics)
+    2
+    """
 
     def __init__(
         self,
@@ -158,21 +165,31 @@ class Trainer:
         stop: Stop | None = None,
         accept: Accept | None = None,
     ) -> Run:
-        """Train until `epochs` in all are done (default: the configuration's).
+        """Train until `epochs` in all are done.
 
-        `out`: a new run folder; without it nothing is written. `resume`: a run folder, or a checkpoint file in it, to
-        go on with bit for bit; `config` must be its own. `init_from`: a run folder or checkpoint whose circuit to
-        start from, with fresh moments. `starts`: the file of start grids that `config` keeps (`config.kept_starts`).
-        `data`: the samples that `config` names, which the folder gets a copy of.
-        `population`: how many models to train at once, of the configuration's seed
-        and those after it; each is what it would be alone. `stop_when_solved`: end at the first evaluation that finds
-        so many models without a wrong value (0: never); what `finish` makes of their circuits is kept then. `give_up`:
-        end at the first evaluation where it says why of the members. `accept`: says of an evaluated model whether it
-        is a solution, in place of "no wrong value". `stop`: end after the epochs under way, saved, once it was asked
-        to; without it the first Ctrl-C or SIGTERM asks. The best circuit of all evaluations is kept beside the last
-        state.
+        Args:
+            epochs: In all, those before `resume` included; None: as the configuration says.
+            out: A new run folder; None: nothing is written.
+            resume: A run folder, or a checkpoint file in it, to continue bit for bit. `config` must be its own.
+            init_from: A run folder or checkpoint whose circuit to begin with, with fresh moments.
+            starts: The file of start grids that `config` keeps (`config.kept_starts`).
+            data: The samples that `config` names. The folder gets a copy.
+            population: How many models to train at once, of `seed` and those after it, each as it would be alone.
+            stop_when_solved: End at the first evaluation in which so many models have no wrong value; 0: never.
+            log_interval: Epochs between rows that the observer hears of.
+            observer: Hears what happens.
+            give_up: Ends the run at the first evaluation where it says why.
+            finish: Changes the circuits of a run that ended solved.
+            stop: Ends the run, saved, once it was asked to; None: the first Ctrl-C or SIGTERM asks.
+            accept: Says whether an evaluated model is a solution, in place of "no wrong value".
 
-        Raises ConfigError, UsageError, CheckpointError, RunFolderError, and the engine's DeviceErrors.
+        Returns:
+            The run with its best circuit and its last state, also where it was interrupted.
+
+        Raises:
+            UsageError: The arguments contradict each other, or (ConfigError) the configuration.
+            CheckpointError, RunFolderError: A file cannot be read or written, or the folder is in use.
+            DeviceError: The engine cannot do it.
         """
         config = self.config if epochs is None else self.config.with_(train={"epochs": epochs})
         if log_interval < 1:
@@ -324,9 +341,19 @@ class Trainer:
 
 
 def load_run(folder: Path | str) -> Run:
-    """The run in a folder, as it was left; of attempts the best one's.
+    """Read the run in a folder, as it was left. Of several attempts it is the best one.
 
-    Raises CheckpointError, and RunFolderError where a part of it is missing.
+        >>> difflogic.load_run(folder).config.name
+        'tiny'
+
+    Args:
+        folder: The run folder.
+
+    Returns:
+        The run.
+
+    Raises:
+        CheckpointError, RunFolderError: A part of the folder is missing, or cannot be read.
     """
     folder = chosen.run_folder(Path(folder))
     found, record = checkpoint.read(folder), manifest.read(folder)

@@ -31,7 +31,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     engine = difflogic.open_engine("reference")
     difflogic.Trainer(tiny_config(epochs=2), engine).run(out=folder)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(evaluate, "TESTS", evaluate.TESTS[:3])
+        patch.setattr(evaluate, "TESTS", evaluate.TESTS[:5])
         evaluation = evaluate.evaluate(folder, engine, starts=1)
     proved = proof.decide(proof.of_run(load(folder)))
     files = {name: [json.loads((folder / name).read_text())] for name in ("circuit.json", "manifest.json")}

@@ -54,9 +54,22 @@ class LoadedCircuit:
 
 
 def load(path: Path | str, periodic: bool | None = None, visible: int | None = None) -> LoadedCircuit:
-    """The circuit of a run, its best one, or of a file; `periodic` and `visible`, where given, go before what it says.
+    """Read the circuit of a run, its best one, or of a file of any format that is read.
 
-    Raises CircuitError and CheckpointError.
+        >>> difflogic.load(folder).netlist.channels
+        2
+
+    Args:
+        path: A run folder, `circuit.json`, or a file of another format.
+        periodic: Whether the grid is a torus, in place of what the file says.
+        visible: The first so many channels are the picture, in place of what the file says.
+
+    Returns:
+        The circuit: its `netlist`, and what is known of its task.
+
+    Raises:
+        CircuitError: The file is no circuit.
+        CheckpointError: The run has no usable checkpoint.
     """
     source = _load(Path(path))
     netlist = source.netlist

@@ -66,10 +66,24 @@ class PipelineResult:
 def simplify(
     netlist: CellNetlist, to_start: bool = False, task: Config | None = None, on_pass: OnPass = silent
 ) -> PipelineResult:
-    """Simplify, so that nothing changes; `to_start`: from its own start on; `task`: in the trained behaviour alone.
+    """Make a netlist smaller without changing what it shows.
 
-    `on_pass` hears of each pass; where one is stopped by Ctrl-C and it bears that, nothing more is begun. Raises
-    UsageError where the start is not known.
+        >>> twice_not = difflogic.CellNetlist.build(1, True, gates=[12, 12], wires=[[4, 4], [9, 9]], outputs=[10])
+        >>> len(difflogic.simplify(twice_not).netlist.gates)
+        0
+
+    Args:
+        netlist: The circuit of a cell.
+        to_start: Whether it only has to stay the same from its own start on.
+        task: The configuration whose rollouts alone have to stay the same; None: everything.
+        on_pass: Hears of each pass.
+
+    Returns:
+        The smaller netlist, the passes, and whether it was proved. Where Ctrl-C stops a pass that allows it, the result
+        is that of the passes before.
+
+    Raises:
+        UsageError: `to_start` is asked for, and the start is not known.
     """
     if to_start:
         invariant.start_of(netlist)
