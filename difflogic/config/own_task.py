@@ -24,6 +24,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -215,7 +216,7 @@ class OwnTask:
 
     def _drawn(self, count: int, stream: int, seed: int) -> Dataset:
         with self._guarded(f"could not draw {count} samples"):
-            samples: Any = self.task.samples(np.random.default_rng([stream, seed]), count)
+            samples = _samples(self.task, count, stream, seed)
         if not isinstance(samples, Dataset) or len(samples) != count:
             got = f"{len(samples)}" if isinstance(samples, Dataset) else f"a {type(samples).__name__}"
             raise self._faulty(f"was asked for a difflogic.Dataset of {count} samples and gave {got}")
@@ -265,6 +266,12 @@ class OwnTask:
             raise
         except Exception as error:
             raise self._faulty(f"{what}: {type(error).__name__}: {one_line(error)}") from error
+
+
+@lru_cache(maxsize=2)
+def _samples(task: Task, count: int, stream: int, seed: int) -> Any:
+    # Kept, those of a run and the few beside them: its configuration needs their hash, and its training the samples.
+    return task.samples(np.random.default_rng([stream, seed]), count)
 
 
 def one_line(error: BaseException) -> str:

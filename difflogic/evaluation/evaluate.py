@@ -124,6 +124,7 @@ class RunEvaluation:
 def evaluate(
     run: Path | str,
     engine: Engine | None = None,
+    *,
     starts: int | None = None,
     quick: bool = False,
     member: int | None = None,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from difflogic.config import presets, registered
+from difflogic.config import own_task, presets, registered
 from difflogic.config.customise import configure
 from difflogic.config.own_task import OwnTask, Task, setting
 from difflogic.config.request import TrainRequest
@@ -47,9 +47,20 @@ def test_a_registered_task_is_a_preset_whose_settings_are_fields_of_task() -> No
 
 def test_samples_are_the_same_each_time_and_fresh_ones_are_others() -> None:
     own = registered.find(NAME)
-    assert own.drawn(12).sha256 == own.drawn(12).sha256 == configured().data.sha256
+    first = own.drawn(12).sha256
+    own_task._samples.cache_clear()
+    assert own.drawn(12).sha256 == first == configured().data.sha256
     assert own.drawn(12, stream=1).sha256 != own.drawn(12).sha256
     assert configured({"data": {"samples": 20}}).data.samples == 20
+
+
+def test_a_run_draws_its_samples_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, counts = type(registered.find(NAME).task), []
+    draw = made.samples
+    monkeypatch.setattr(made, "samples", lambda task, rng, count: counts.append(count) or draw(task, rng, count))
+    own_task._samples.cache_clear()
+    assert Trainer(configured(), open_engine("reference")).run(epochs=1).state.epoch == 1
+    assert sorted(counts) == [2, 12]
 
 
 def test_a_file_that_explains_the_settings_is_changed_and_configures_again() -> None:

@@ -57,8 +57,6 @@ def nothing_is_flushed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(params=SWEEPS)
 def sweep(request: pytest.FixtureRequest) -> Spec:
-    if request.param != "grid":
-        pytest.importorskip("optuna")
     return described(**SWEEPS[request.param])
 
 

@@ -111,9 +111,17 @@ def command(
 
     # A full evaluation takes minutes, in which it says what it does.
     tell = (lambda _: None) if as_json else sinks.working
-    others, settings = None if data is None else dataset.load(data), _settings(assignments)
-    where, faults = asked_engine(engine, gpu, require_hardware), FaultTests(flip, stuck_cells, stuck_gates)
-    found = evaluate(run, where, starts, quick, member, tell, others, settings, faults)
+    found = evaluate(
+        run,
+        asked_engine(engine, gpu, require_hardware),
+        starts=starts,
+        quick=quick,
+        member=member,
+        tell=tell,
+        data=None if data is None else dataset.load(data),
+        settings=_settings(assignments),
+        faults=FaultTests(flip, stuck_cells, stuck_gates),
+    )
     tell_choice(found.trained.told)
     if as_json:
         click.echo(found.to_json(), nl=False)
