@@ -7,18 +7,18 @@ import re
 import numpy as np
 import pytest
 from hypothesis import given
-from llvmlite import ir
 
+from difflogic.core.bits import ONES
 from difflogic.cpu.codegen import row_code
-from difflogic.cpu.codegen.plane_vectors import ROW
 from difflogic.cpu.codegen.row_code import compile_row
+from difflogic.cpu.codegen.sharing import A_AND_NOT_B, AND, OR, XOR, Node, column_program, symmetric_inputs
 from difflogic.cpu.hard import simulation as simulations
 from difflogic.cpu.hard.simulation import CpuSimulation
 from difflogic.engine.simulation import SimulationSpec
 from difflogic.errors import DataError
 from difflogic.model.cell_netlist import CellNetlist
 from tests.export_cases import life
-from tests.random_netlists import random_netlist
+from tests.random_netlists import netlists, random_netlist
 from tests.simulation_cases import Case, cases, check_against_the_reference, random_start, some_masks
 
 
@@ -75,10 +75,50 @@ def test_masks_of_another_shape_are_refused() -> None:
         simulation.run(2, masks)
 
 
-def test_the_worked_example_of_two_gates() -> None:
-    """Of `row_code`: what a XOR and an AND NOT become, without the arithmetic of addresses."""
-    module = ir.Module(name="row")
-    netlist = CellNetlist.build(1, False, gates=[6, 2], wires=[[3, 4], [9, 1]], outputs=[10])
-    row_code._build(ir.Function(module, ROW, name="row"), netlist)
-    words = re.findall(r"(load|call|xor|and|store) +(?=<8 x i64>)", str(module))
-    assert words == ["load", "load", "load", "call", "load", "xor", "xor", "and", "store"]
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_many_steps_in_a_pass(compiled: bool, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bands that compute rows of each other's, move through their memory and back, and end within a pass."""
+    monkeypatch.setattr(simulations, "THREAD_WORDS", 4)
+    monkeypatch.setattr(simulations, "ROWS_PER_STEP", 3)
+    rng = np.random.default_rng(5)
+    for periodic, height in ((True, 60), (False, 131)):
+        netlist = life(periodic) if height == 60 else random_netlist(rng, 40, channels=2)
+        spec = SimulationSpec(netlist, height, 130)
+        row = compile_row(spec.netlist) if compiled else None
+        case = Case(spec, random_start(spec, rng), 100)
+        check_against_the_reference(case, lambda spec: CpuSimulation(spec, row, threads=threads))  # noqa: B023
+
+
+@given(netlists())
+def test_what_cells_share_is_the_circuit(netlist: CellNetlist) -> None:
+    """Every output of every neighbourhood, from the nodes of its rows."""
+    rng = np.random.default_rng(0)
+    patches = rng.integers(0, 2**64, (netlist.inputs, 2), dtype=np.uint64)
+    program = column_program(netlist)
+    memo: dict[tuple[int, int], np.ndarray] = {}
+
+    def value(node: int, delay: int) -> np.ndarray:
+        if (node, delay) not in memo:
+            memo[node, delay] = computed(program.nodes[node], delay)
+        return memo[node, delay]
+
+    def computed(node: Node, delay: int) -> np.ndarray:
+        if not node.gate:
+            return patches[9 * node.channel + 3 * (2 - delay) + node.dx] if node.channel >= 0 else 0 * patches[0]
+        a, b = (value(read.node, read.delay + delay) for read in (node.a, node.b))
+        return {AND: a & b, A_AND_NOT_B: a & ~b, XOR: a ^ b, OR: a | b}[node.gate]
+
+    found = [value(output.node, output.delay) ^ (ONES if output.inverted else 0) for output in program.outputs]
+    if not any(len(group) > 1 for group in symmetric_inputs(netlist)):
+        np.testing.assert_array_equal(found, netlist.evaluate(patches))
+
+
+def test_life_shares_the_sums_of_rows() -> None:
+    """28 gates and 6 shifts of a cell alone: 23 with those of its neighbours, and each word is loaded once."""
+    program = column_program(life())
+    assert program.cost() == 23
+    inputs = [
+        delays for node, delays in zip(program.nodes, program.computed(), strict=True) if delays and not node.gate
+    ]
+    assert len(inputs) == 3

@@ -13,9 +13,9 @@ from difflogic.cpu.codegen.vectors import WORDS, operation, pointer_to, splatted
 _WORD, _HALF = ir.IntType(64), ir.IntType(32)
 _HALVES = ir.VectorType(_HALF, WORDS)
 
-ROW = ir.FunctionType(ir.VoidType(), [_WORD.as_pointer()] * 4 + [_WORD] * 2)
-"""A compiled row: the row above, the row, the one below, the row's next state, words, and words from one channel of a
-row to the next."""
+ROWS = ir.FunctionType(ir.VoidType(), [_WORD.as_pointer()] * 2 + [_WORD] * 3)
+"""Compiled rows: the first row, the place of its next state, how many rows, words of a row, and words from one channel
+of a row to the next."""
 
 
 @intrinsic
@@ -83,20 +83,15 @@ def _threefry(builder: Any, key: tuple[Any, Any], x0: Any, x1: Any) -> tuple[Any
 
 
 @intrinsic
-def call_row(
-    _: Any, address: Any, old: Any, above: Any, row: Any, below: Any, new: Any, count: Any, stride: Any
-) -> Any:
-    """Call the compiled row at `address`: places in `old`, the same place in `new`, words, and `stride`."""
+def call_rows(_: Any, address: Any, cells: Any, source: Any, target: Any, rows: Any, count: Any, stride: Any) -> Any:
+    """Call the compiled rows at `address`: places in `cells`, how many rows, their words, and `stride`."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        address, old, above, row, below, new, count, stride = arguments
-        source, target = (
-            context.make_array(signature.args[which])(context, builder, array).data
-            for which, array in ((1, old), (5, new))
-        )
-        places = [builder.gep(source, [place]) for place in (above, row, below)] + [builder.gep(target, [row])]
-        builder.call(builder.inttoptr(address, ROW.as_pointer()), [*places, count, stride])
+        address, cells, source, target, *numbers = arguments
+        data = context.make_array(signature.args[1])(context, builder, cells).data
+        places = [builder.gep(data, [place]) for place in (source, target)]
+        builder.call(builder.inttoptr(address, ROWS.as_pointer()), [*places, *numbers])
         return context.get_dummy_value()
 
     index = types.int64
-    return types.void(index, old, index, index, index, new, index, index), build
+    return types.void(index, cells, index, index, index, index, index), build

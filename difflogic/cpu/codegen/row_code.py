@@ -1,55 +1,48 @@
-"""A circuit as machine code: one function that steps a row, made by LLVM in milliseconds, without Numba.
+"""A circuit as machine code: one function that steps a block of rows, made by LLVM in milliseconds, without Numba.
 
 Every gate is one instruction on a vector of words; the compiler keeps values in registers and joins gates where the
-processor can (AVX-512 has any three-input gate).
+processor can (AVX-512 has any three-input gate). Vectors are walked downwards in columns, and what a row has in common
+with those below it stays in registers, see `sharing`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 from llvmlite import binding, ir
 
 from difflogic.cpu.codegen.compiled import target
-from difflogic.cpu.codegen.plane_vectors import ROW
+from difflogic.cpu.codegen.plane_vectors import ROWS
+from difflogic.cpu.codegen.sharing import A_AND_NOT_B, AND, OR, XOR, ColumnProgram, column_program
 from difflogic.model.cell_netlist import CellNetlist
-from difflogic.model.straight_line import FALSE, NOT_A, TRUE, A, lines, read_inputs
+from difflogic.model.straight_line import lines
 
 LANES = 8
 """Words of a vector: a register of AVX-512, two of AVX2, four of NEON."""
 MOST_GATES = 5_000
 """That an output depends on; beyond, the compiler takes seconds, and interpreting them is as good."""
+MOST_CARRIED = 20
+"""Values that stay in registers from row to row, of 32 registers; with more, the compiler puts some into memory."""
 
 _WORD = ir.IntType(64)
 _VECTOR = ir.VectorType(_WORD, LANES)
-_ONE = ir.Constant(_VECTOR, [1] * LANES)
+_ONE, _ZERO = (ir.Constant(_VECTOR, [value] * LANES) for value in (1, 0))
 
 _GATES: dict[int, Callable[..., Any]] = {
-    FALSE: lambda b: _filled(0),
-    1: lambda b, x, y: b.and_(x, y),
-    2: lambda b, x, y: b.and_(x, b.not_(y)),
-    A: lambda b, x: x,
-    4: lambda b, x, y: b.and_(b.not_(x), y),
-    6: lambda b, x, y: b.xor(x, y),
-    7: lambda b, x, y: b.or_(x, y),
-    8: lambda b, x, y: b.not_(b.or_(x, y)),
-    9: lambda b, x, y: b.not_(b.xor(x, y)),
-    11: lambda b, x, y: b.or_(x, b.not_(y)),
-    NOT_A: lambda b, x: b.not_(x),
-    13: lambda b, x, y: b.or_(b.not_(x), y),
-    14: lambda b, x, y: b.not_(b.and_(x, y)),
-    TRUE: lambda b: _filled(-1),
+    AND: lambda b, x, y: b.and_(x, y),
+    A_AND_NOT_B: lambda b, x, y: b.and_(x, b.not_(y)),
+    XOR: lambda b, x, y: b.xor(x, y),
+    OR: lambda b, x, y: b.or_(x, y),
 }
-"""By id, of what `straight_line.lines` leaves."""
 
 
 class RowCode:
-    """The machine code of a netlist's row, for as long as this object lives: a `simulation.CompiledRow`."""
+    """The machine code of a netlist's rows, for as long as this object lives: a `simulation.CompiledRow`."""
 
     def __init__(self, netlist: CellNetlist) -> None:
-        module = ir.Module(name="row")
-        _build(ir.Function(module, ROW, name="row"), netlist)
+        module = ir.Module(name="rows")
+        _Builder(ir.Function(module, ROWS, name="rows"), column_program(netlist)).build()
         name, features = target()
         machine = binding.Target.from_default_triple().create_target_machine(
             cpu=name, features=features, opt=2, codemodel="jitdefault", jit=True
@@ -57,7 +50,7 @@ class RowCode:
         module.triple = machine.triple
         self._engine = binding.create_mcjit_compiler(binding.parse_assembly(str(module)), machine)
         self._engine.finalize_object()
-        self.address = int(self._engine.get_function_address("row"))
+        self.address = int(self._engine.get_function_address("rows"))
 
 
 def compile_row(netlist: CellNetlist) -> RowCode | None:
@@ -65,69 +58,139 @@ def compile_row(netlist: CellNetlist) -> RowCode | None:
     return RowCode(netlist) if len(lines(netlist)) <= MOST_GATES else None
 
 
-# What becomes of two gates, bit 9 = 3 XOR 4 (a cell and its neighbour to the left) and bit 10 = 9 AND NOT 1 (nor the
-# one above), on one channel whose next state is bit 10. `lines` names the inputs 1, 3 and 4. In LLVM's words, without
-# the arithmetic of addresses, the body of the loop is
-#
-#     %15 = load <8 x i64> above[index]                                bit 1
-#     %21 = load <8 x i64> row[index]                                  bit 4, and
-#     %27 = load <8 x i64> row[index - 1]                              one word to the left
-#     %28 = call <8 x i64> @llvm.fshl(%21, %27, 1)                     bit 3: one bit up, the lowest from that word
-#     %35 = xor <8 x i64> %28, %34                                     bit 9; %34 is %21, loaded once more
-#     %36 = xor <8 x i64> %15, -1
-#     %37 = and <8 x i64> %35, %36                                     bit 10
-#     store <8 x i64> %37, new[index]
-#
-# and a processor with AVX-512 gets four instructions for 512 cells, the two gates among them one:
-#
-#     vmovdqu64  (%rsi,%rax,8), %zmm0                                  row
-#     vpshldq    $1, -8(%rsi,%rax,8), %zmm0, %zmm1                     shifted, with the word to the left
-#     vpternlogq $20, (%rdi,%rax,8), %zmm0, %zmm1                      XOR and AND NOT: a truth table of three inputs
-#     vmovdqu64  %zmm1, (%rcx,%rax,8)
-def _build(function: Any, netlist: CellNetlist) -> None:
-    """A loop over the row's vectors."""
-    above, row, below, new, words, stride = function.args
-    before, loop, after = (function.append_basic_block(name) for name in ("before", "loop", "after"))
-    ir.IRBuilder(before).branch(loop)
-    builder = ir.IRBuilder(loop)
-    # A funnel shift takes 64 bits out of two words laid side by side: just what a neighbour across words is.
-    funnel = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
-    left, right = (ir.Function(function.module, funnel, name=f"llvm.{name}.v{LANES}i64") for name in ("fshl", "fshr"))
-    index = builder.phi(_WORD)
-    index.add_incoming(ir.Constant(_WORD, 0), before)
+Value = tuple[int, int]
+"""A node and its delay."""
 
-    def pointer(base: Any, channel: int, shift: int = 0) -> Any:
-        offset = builder.add(
-            builder.mul(stride, ir.Constant(_WORD, channel)), builder.add(index, ir.Constant(_WORD, shift))
+
+def _kept(program: ColumnProgram) -> set[int]:
+    """The nodes whose values stay in registers from row to row.
+
+    Where they would not all have one, a cell itself is loaded anew: that costs no more than to keep it in memory, while
+    its neighbours to the left and right are two loads and a shift.
+    """
+    everything = set(range(len(program.nodes)))
+    if len(_carried(program.computed(everything), everything)) <= MOST_CARRIED:
+        return everything
+    return {number for number in everything if program.nodes[number].gate or program.nodes[number].dx != 1}
+
+
+def _carried(delays: list[list[int]], kept: Container[int]) -> list[Value]:
+    """What a row takes over from the row above it."""
+    return [
+        (number, delay)
+        for number, at in enumerate(delays)
+        if number in kept and at
+        for delay in range(at[0] + 1, at[-1] + 1)
+    ]
+
+
+# What becomes of bit 9 = 0 XOR 6, the cells to the left above and below, on one channel whose next state is bit 9. In
+# LLVM's words, without the arithmetic of addresses, the body of the inner loop is
+#
+#     %upper = phi <8 x i64> [of the row above the first], [%middle]   the left neighbours a row above, 0
+#     %middle = phi <8 x i64> [of the first row], [%lower]             and beside the cells: nothing reads them yet
+#     %27 = load <8 x i64> source[pitch + index]                       the row below, and
+#     %33 = load <8 x i64> source[pitch + index - 1]                   one word to the left
+#     %lower = call <8 x i64> @llvm.fshl(%27, %33, 1)                  bit 6: one bit up, the lowest from that word
+#     %35 = xor <8 x i64> %lower, %upper                               bit 9
+#     store <8 x i64> %35, target[index]
+class _Builder:
+    """A loop over the columns of vectors, and in it one over the rows, from above."""
+
+    def __init__(self, function: Any, program: ColumnProgram) -> None:
+        self._function, self._program = function, program
+        self._source, self._target, self._rows, self._words, self._stride = function.args
+        channels = len(program.outputs)
+        # A funnel shift takes 64 bits out of two words laid side by side: just what a neighbour across words is.
+        funnel = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
+        self._left, self._right = (
+            ir.Function(function.module, funnel, name=f"llvm.{name}.v{LANES}i64") for name in ("fshl", "fshr")
         )
-        return builder.bitcast(builder.gep(base, [offset]), _VECTOR.as_pointer())
+        self._kept = _kept(program)
+        self._delays = program.computed(self._kept)
+        self._channels = channels
 
-    def patch(bit: int) -> Any:
-        channel, f = divmod(bit, 9)
-        base, dx = (above, row, below)[f // 3], f % 3 - 1
-        values = builder.load(pointer(base, channel), align=8)
+    def build(self) -> None:
+        before, column, row, below, after = map(
+            self._function.append_basic_block, ("before", "column", "row", "below", "after")
+        )
+        builder = ir.IRBuilder(before)
+        pitch = builder.mul(self._stride, ir.Constant(_WORD, self._channels))
+        self._pitch = pitch
+        builder.branch(column)
+        builder = ir.IRBuilder(column)
+        x = builder.phi(_WORD)
+        x.add_incoming(ir.Constant(_WORD, 0), before)
+        source, target = (builder.gep(base, [x]) for base in (self._source, self._target))
+        carried = _carried(self._delays, self._kept)
+        starts = self._starts(builder, source, carried)
+        builder.branch(row)
+        builder = ir.IRBuilder(row)
+        y = builder.phi(_WORD)
+        here, there = builder.phi(source.type), builder.phi(source.type)
+        values: dict[Value, Any] = {each: builder.phi(_VECTOR) for each in carried}
+        following = self._row(builder, here, there, values)
+        pairs = [(y, ir.Constant(_WORD, 0), builder.add(y, ir.Constant(_WORD, 1)))]
+        pairs += [(place, start, builder.gep(place, [pitch])) for place, start in ((here, source), (there, target))]
+        pairs += [(values[each], starts[each], following[each]) for each in carried]
+        for phi, start, next_one in pairs:
+            phi.add_incoming(start, column)
+            phi.add_incoming(next_one, row)
+        builder.cbranch(builder.icmp_signed("<", pairs[0][2], self._rows), row, below)
+        builder = ir.IRBuilder(below)
+        # The last vector may reach past the row's words: rows are as much longer, and the guard there is set
+        # afterwards.
+        next_x = builder.add(x, ir.Constant(_WORD, LANES))
+        x.add_incoming(next_x, below)
+        builder.cbranch(builder.icmp_signed("<", next_x, self._words), column, after)
+        ir.IRBuilder(after).ret_void()
+
+    def _row(self, builder: Any, source: Any, target: Any, carried: dict[Value, Any]) -> dict[Value, Any]:
+        """A row's vector from `source` to `target`; what the next row carries."""
+        values = dict(carried)
+        for number, delays in enumerate(self._delays):
+            for delay in delays[: 1 if number in self._kept else None]:
+                self._compute(builder, source, number, delay, values)
+        for channel, output in enumerate(self._program.outputs):
+            value = values[output.node, output.delay]
+            place = self._pointer(builder, target, channel, 0, 0)
+            builder.store(builder.not_(value) if output.inverted else value, place, align=8)
+        return {(node, delay): values[node, delay - 1] for node, delay in carried}
+
+    def _starts(self, builder: Any, source: Any, carried: list[Value]) -> dict[Value, Any]:
+        """What the first row carries: of the rows above it, from the inputs."""
+        wanted: list[set[int]] = [set() for _ in self._program.nodes]
+        for number, delay in carried:
+            wanted[number].add(delay)
+        for node, delays in zip(reversed(self._program.nodes), reversed(wanted), strict=True):
+            for read in (node.a, node.b) if node.gate else ():
+                wanted[read.node] |= {read.delay + delay for delay in delays}
+        values: dict[Value, Any] = {}
+        for number, delays in enumerate(wanted):
+            for delay in delays:
+                self._compute(builder, source, number, delay, values)
+        return values
+
+    def _compute(self, builder: Any, source: Any, number: int, delay: int, values: dict[Value, Any]) -> None:
+        node = self._program.nodes[number]
+        if not node.gate:
+            found = self._input(builder, source, node.channel, node.dx - 1, 1 - delay)
+        else:
+            a, b = (values[read.node, read.delay + delay] for read in (node.a, node.b))
+            found = _GATES[node.gate](builder, a, b)
+        values[number, delay] = found
+
+    def _input(self, builder: Any, source: Any, channel: int, dx: int, dy: int) -> Any:
+        if channel < 0:
+            return _ZERO
+        values = builder.load(self._pointer(builder, source, channel, dy, 0), align=8)
         if dx == 0:
             return values
-        beside = builder.load(pointer(base, channel, dx), align=8)
-        shift, pair = (left, [values, beside]) if dx < 0 else (right, [beside, values])
+        beside = builder.load(self._pointer(builder, source, channel, dy, dx), align=8)
+        shift, pair = (self._left, [values, beside]) if dx < 0 else (self._right, [beside, values])
         return builder.call(shift, [*pair, _ONE])
 
-    for channel, values in enumerate(_outputs(builder, netlist, patch)):
-        builder.store(values, pointer(new, channel), align=8)
-    # The last vector may reach past the row's words: rows are as much longer, and the guard there is set afterwards.
-    following = builder.add(index, ir.Constant(_WORD, LANES))
-    index.add_incoming(following, loop)
-    builder.cbranch(builder.icmp_signed("<", following, words), loop, after)
-    ir.IRBuilder(after).ret_void()
-
-
-def _outputs(builder: Any, netlist: CellNetlist, patch: Callable[[int], Any]) -> list[Any]:
-    """The new value of each channel; what no channel depends on is not computed."""
-    values = {bit: patch(bit) for bit in read_inputs(netlist)}
-    for line in lines(netlist):
-        values[line.bit] = _GATES[line.gate](builder, *(values[bit] for bit in line.reads))
-    return [values[output] for output in netlist.outputs.tolist()]
-
-
-def _filled(value: int) -> Any:
-    return ir.Constant(_VECTOR, [value] * LANES)
+    def _pointer(self, builder: Any, base: Any, channel: int, dy: int, dx: int) -> Any:
+        offset = builder.add(builder.mul(self._stride, ir.Constant(_WORD, channel)), ir.Constant(_WORD, dx))
+        offset = builder.add(builder.mul(self._pitch, ir.Constant(_WORD, dy)), offset)
+        return builder.bitcast(builder.gep(base, [offset]), _VECTOR.as_pointer())
