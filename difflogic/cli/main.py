@@ -22,6 +22,7 @@ COMMANDS = {
     "train-policy": ("train_policy:command", "Train an agent whose policy is a circuit of gates."),
     "sweep": ("sweep:command", "Train many runs that differ in some fields, and compare them."),
     "export": ("export:command", "Write a circuit for other programs, hardware and the web."),
+    "report": ("report:command", "Print what a circuit takes of an FPGA, and how fast it is there."),
     "gallery": ("gallery:command", "Write runs as a folder of pages for any web server."),
     "harden": ("harden:command", "Settle the undecided gates of a run."),
     "evaluate": ("evaluate:command", "Test what a run became, far beyond its training."),

@@ -21,6 +21,8 @@ PACKAGES = {
     "gcc": "gcc",
     "ghdl": "ghdl-mcode",
     "iverilog": "iverilog",
+    "nextpnr-ecp5": "nextpnr-ecp5",
+    "nextpnr-ice40": "nextpnr-ice40",
     "verilator": "verilator",
     "vvp": "iverilog",
 }
@@ -51,12 +53,12 @@ def run(tool: str, arguments: Sequence[str], files: dict[str, str], seconds: flo
     return (done.stdout + done.stderr).decode(errors="replace")
 
 
-def run_in(folder: Path, tool: str, *arguments: str, stdin: bytes = b"") -> bytes:
+def run_in(folder: Path, tool: str, *arguments: str, stdin: bytes = b"", seconds: float = PATIENCE) -> bytes:
     """What a program prints, working in `folder`; one that lies there is named with `./` before it.
 
     Raises ToolError where it is missing, fails or takes too long.
     """
-    done = _done(tool, arguments, folder, stdin, PATIENCE)
+    done = _done(tool, arguments, folder, stdin, seconds)
     if done.returncode:
         said = (done.stderr or done.stdout).decode(errors="replace").strip()
         raise ToolError(f"{tool} failed with exit code {done.returncode}: {said[:_SHOWN]}")

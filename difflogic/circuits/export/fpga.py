@@ -1,0 +1,179 @@
+"""What a whole automaton takes of an FPGA, and how fast it runs there, by yosys and nextpnr.
+
+yosys maps the module that `export --format verilog --grid` writes. The cell is mapped once and its hierarchy dissolved
+afterwards: of 256 cells of Life in a seventh of the time, with fewer tables. nextpnr places and routes it; without it
+nothing is said of the clock, for there is no honest way to guess wires.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from difflogic.circuits.export.automaton import export
+from difflogic.circuits.export.proving import folder_of
+from difflogic.circuits.synthesis import tools
+from difflogic.errors import CircuitError, ToolError, UsageError
+from difflogic.model.grid import Grid
+
+_NAME = "top"
+
+
+@dataclass(frozen=True)
+class Family:
+    """How the tools treat the devices of a maker's family."""
+
+    synth: str
+    """The command of yosys."""
+    luts: dict[str, int]
+    """Lookup tables that a cell of the mapped netlist takes, by the pattern of its name; other names take none."""
+    flip_flops: str
+    devices: dict[str, tuple[int, int]]
+    """Lookup tables and flip-flops of each; the first is meant where none is named."""
+    router: tuple[str, ...] = ()
+    """nextpnr and its options; `{}` is the device. None where no router is packaged."""
+
+
+FAMILIES = {
+    "ice40": Family(
+        "synth_ice40 -noflatten",
+        {"SB_LUT4": 1},
+        "SB_DFF",
+        {"hx8k": (7680, 7680), "up5k": (5280, 5280), "hx1k": (1280, 1280)},
+        ("nextpnr-ice40", "--{}", "--pcf-allow-unconstrained"),
+    ),
+    "ecp5": Family(
+        "synth_ecp5 -nowidelut -noflatten",
+        {"LUT4": 1, "CCU2C": 2},
+        "TRELLIS_FF",
+        {"25k": (24288, 24288), "45k": (43848, 43848), "85k": (83640, 83640)},
+        ("nextpnr-ecp5", "--{}", "--lpf-allow-unconstrained"),
+    ),
+    "xilinx": Family(
+        "synth_xilinx -nosrl -nowidelut -family xc7",
+        {"LUT[1-6]": 1},
+        "FD[A-Z]+",
+        {"xc7a35t": (20800, 41600), "xc7a100t": (63400, 126800)},
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Report:
+    """Of one grid on one device."""
+
+    grid: Grid
+    family: str
+    device: str
+    luts: int
+    flip_flops: int
+    fmax: float | None
+    """In MHz, after routing; None where that was not possible."""
+    no_fmax: str
+    """Why not."""
+
+    @property
+    def cells(self) -> int:
+        """Cells of the grid."""
+        return self.grid.height * self.grid.width
+
+    @cached_property
+    def cells_per_device(self) -> int:
+        """So many would fit by their lookup tables and flip-flops, if all of these could be used."""
+        luts, flip_flops = FAMILIES[self.family].devices[self.device]
+        return min(luts * self.cells // self.luts, flip_flops * self.cells // self.flip_flops)
+
+    @property
+    def updates(self) -> float | None:
+        """Cell updates a second of this grid at Fmax: a step is a clock."""
+        return None if self.fmax is None else self.cells * self.fmax * 1e6
+
+
+def device_of(family: str, device: str | None) -> str:
+    """The device of a family. Raises UsageError for one that is not known."""
+    if family not in FAMILIES:
+        raise UsageError(f"{family!r} is no FPGA family: expected {', '.join(FAMILIES)}.")
+    known = FAMILIES[family].devices
+    if device is not None and device not in known:
+        raise UsageError(f"{device!r} is no device of {family}: expected {', '.join(known)}.")
+    return device or next(iter(known))
+
+
+def report(grid: Grid, family: str, device: str | None = None, seconds: float = tools.PATIENCE) -> Report:
+    """What the grid takes; each tool is stopped after so many `seconds`.
+
+    Raises UsageError for an unknown device, CircuitError for a grid that does not fit it, and ToolError where yosys is
+    missing, takes too long, or gives what cannot be.
+    """
+    device = device_of(family, device)
+    row = FAMILIES[family]
+    with folder_of(export(grid, _NAME)) as folder:
+        luts, flip_flops = _mapped(row, grid, folder, seconds)
+        found = Report(grid, family, device, luts, flip_flops, None, "")
+        most_luts, most_flip_flops = row.devices[device]
+        if luts > most_luts or flip_flops > most_flip_flops:
+            raise CircuitError(
+                f"{grid.width}x{grid.height} cells take {luts} lookup tables and {flip_flops} flip-flops, but {device} "
+                f"of {family} has {most_luts} and {most_flip_flops}: at most some {found.cells_per_device} cells fit, "
+                "give a smaller --grid."
+            )
+        fmax, reason = _routed(row, device, folder, seconds)
+    return Report(grid, family, device, luts, flip_flops, fmax, reason)
+
+
+def _mapped(row: Family, grid: Grid, folder: Path, seconds: float) -> tuple[int, int]:
+    """Lookup tables and flip-flops; `top.json` is for the router."""
+    top = f"{_NAME}_automaton"
+    script = f"read_verilog {_NAME}.v; {row.synth} -top {top}; flatten; opt_clean -purge; write_json {_NAME}.json"
+    tools.run_in(folder, tools.YOSYS, "-q", "-p", script, seconds=seconds)
+    data = _json(folder / f"{_NAME}.json", tools.YOSYS)
+    try:
+        cells = Counter(cell["type"] for cell in data["modules"][top]["cells"].values())
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ToolError(f"{tools.YOSYS} gave a netlist without the cells of {top}.") from error
+    luts = sum(
+        size * count for name, size in row.luts.items() for kind, count in cells.items() if re.fullmatch(name, kind)
+    )
+    flip_flops = sum(count for kind, count in cells.items() if re.match(row.flip_flops, kind))
+    # Every value of the state can be read, so that none of its registers can be saved; and loading takes a table.
+    if flip_flops < grid.values or not luts:
+        counted = f"{luts} lookup tables and {flip_flops} flip-flops for {grid.values} values"
+        raise ToolError(f"{tools.YOSYS} gave {counted}, which cannot be.")
+    return luts, flip_flops
+
+
+def _routed(row: Family, device: str, folder: Path, seconds: float) -> tuple[float | None, str]:
+    """Fmax, or why there is none."""
+    if not row.router:
+        return None, "no router for this family is packaged"
+    program, *options = row.router
+    if advice := tools.missing(program):
+        return None, advice
+    options = [option.format(device) for option in options]
+    files = ["--json", f"{_NAME}.json", "--report", "routed.json"]
+    tools.run_in(
+        folder, program, "-q", *options, *files, "--seed", "1", "--freq", "100", "--timing-allow-fail", seconds=seconds
+    )
+    clocks = _json(folder / "routed.json", program).get("fmax", {})
+    try:
+        found = min(float(clock["achieved"]) for clock in clocks.values())
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ToolError(f"{program} gave a report without a clock.") from error
+    if not 0 < found < 10_000:
+        raise ToolError(f"{program} gave a clock of {found:g} MHz, which cannot be.")
+    return found, ""
+
+
+def _json(path: Path, tool: str) -> dict[str, Any]:
+    try:
+        data = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise ToolError(f"{tool} gave no result that can be read.") from error
+    if not isinstance(data, dict):
+        raise ToolError(f"{tool} gave no result that can be read.")
+    return data

@@ -1,0 +1,78 @@
+"""`difflogic report`: what a circuit takes of hardware, and how fast it is there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from difflogic.cli.options import circuit_options, grid_size, json_document_option, tell_choice
+from difflogic.cli.screen import table
+from difflogic.errors import UsageError
+
+_SIDE = 8
+
+
+@click.command("report")
+@click.argument("circuit", type=click.Path(path_type=Path))
+@circuit_options
+@click.option("--fpga", "family", metavar="ice40|ecp5|xilinx", required=True, help="The family of FPGAs.")
+@click.option("--device", metavar="NAME", help="Of the family, say up5k [hx8k, 25k or xc7a35t].")
+@click.option("--grid", type=grid_size, metavar="WIDTHxHEIGHT", help=f"The cells that are placed [{_SIDE}x{_SIDE}].")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=600.0,
+    show_default=True,
+    help="Each tool is stopped after so many.",
+)
+@json_document_option
+def command(
+    circuit: Path,
+    periodic: bool | None,
+    visible: int | None,
+    family: str,
+    device: str | None,
+    grid: tuple[int, int] | None,
+    seconds: float,
+    as_json: bool,
+) -> int:
+    """Print what a whole automaton of CIRCUIT, a run or a file, takes of an FPGA, and how fast it runs there.
+
+    yosys maps the module that `export --format verilog --grid` writes; nextpnr, where it is installed, places and
+    routes it, and finds the fastest clock, Fmax. A step of all cells is one clock. Pins do not grow with the grid or
+    the channels: the state goes in and out byte by byte.
+
+    Simplify the circuit first: what is mapped has its pass-throughs left out, no more.
+
+    Example: difflogic report runs/NAME --fpga ice40 --grid 16x16
+    """
+    from difflogic.circuits.export import formats, fpga
+    from difflogic.circuits.readers import source
+    from difflogic.model.grid import Grid
+
+    device = fpga.device_of(family, device)
+    if source.controller(circuit) is not None:
+        raise UsageError("report is about the cells of an automaton: a controller has none.")
+    given = source.load(circuit, periodic, visible)
+    tell_choice(given.told)
+    height, width = grid or (_SIDE, _SIDE)
+    placed = formats.written(Grid(given.netlist, height, width), "verilog")
+    found = fpga.report(placed, family, device, seconds)
+    luts, flip_flops = fpga.FAMILIES[family].devices[device]
+    if as_json:
+        facts = {"family": family, "device": device, "width": width, "height": height, "luts": found.luts}
+        facts |= {"flip_flops": found.flip_flops, "fmax_mhz": found.fmax, "cells_per_device": found.cells_per_device}
+        click.echo(json.dumps(facts | {"cell_updates_per_second": found.updates, "no_fmax": found.no_fmax}, indent=2))
+        return 0
+    rows = [
+        ("lookup tables", f"{found.luts} of {luts}, {found.luts / found.cells:.1f} a cell"),
+        ("flip-flops", f"{found.flip_flops} of {flip_flops}"),
+        ("cells that would fit", str(found.cells_per_device)),
+        ("Fmax", found.no_fmax if found.fmax is None else f"{found.fmax:.1f} MHz"),
+    ]
+    if found.updates is not None:
+        rows.append(("cell updates a second", f"{found.updates:.3g} of these {found.cells} cells"))
+    table.show((f"{width}x{height} cells", f"{family} {device}"), rows, texts=True)
+    return 0

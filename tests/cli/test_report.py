@@ -1,0 +1,108 @@
+"""`difflogic report`: what yosys and nextpnr say of a grid, and what of it is believed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from difflogic.circuits.export.fpga import FAMILIES, report
+from difflogic.errors import CircuitError, DifflogicError, ToolError
+from difflogic.model import netlist_json
+from difflogic.model.grid import Grid
+from tests.cli.conftest import Said
+from tests.export_cases import life, needs
+
+GRID = Grid(life(), 2, 3)
+FLIP_FLOPS = 8 + 17
+"""A word holds the six values; steps that are left, and whether there are any."""
+
+
+def test_yosys_maps_it() -> None:
+    needs("yosys")
+    found = report(GRID, "ice40", "hx1k")
+    assert found.flip_flops == FLIP_FLOPS
+    assert 6 * 5 < found.luts < 6 * 30
+    assert found.cells_per_device == 1280 * 6 // found.luts
+    assert (found.fmax is None) == bool(found.no_fmax)
+
+
+@pytest.fixture
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in which alone programs are looked for."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    return tmp_path
+
+
+def tool(folder: Path, name: str, file: str, says: object, first: str = ":") -> None:
+    """A program that writes a file, after something else."""
+    text = says if isinstance(says, str) else json.dumps(says)
+    (folder / name).write_text(f"#!/bin/sh\n{first}\n/bin/cat > {file} <<'END'\n{text}\nEND\n")
+    (folder / name).chmod(0o755)
+
+
+def mapped(luts: int = 60, flip_flops: int = FLIP_FLOPS) -> object:
+    kinds = ["SB_LUT4"] * luts + ["SB_DFFESR"] * flip_flops + ["SB_CARRY"]
+    return {"modules": {"top_automaton": {"cells": {str(number): {"type": kind} for number, kind in enumerate(kinds)}}}}
+
+
+def routed(*clocks: object) -> object:
+    return {"fmax": {str(number): {"achieved": clock} for number, clock in enumerate(clocks)}}
+
+
+def test_a_report_and_its_words(tools: Path, tmp_path: Path, said: Said) -> None:
+    circuit = tmp_path / "life.json"
+    circuit.write_text(netlist_json.to_json(life()))
+    tool(tools, "yosys", "top.json", mapped())
+    ask = ("report", circuit, "--fpga", "ice40", "--grid", "3x2")
+    advice = "nextpnr-ice40 is not installed: on Debian and Ubuntu it is the package nextpnr-ice40."
+    assert said(*ask).out.splitlines()[-1].split(maxsplit=1) == ["Fmax", advice]
+    tool(tools, "nextpnr-ice40", "routed.json", routed(120.5, 100))
+    assert [" ".join(line.split()) for line in said(*ask, "--device", "hx1k").out.splitlines()] == [
+        "3x2 cells ice40 hx1k",
+        "lookup tables 60 of 1280, 10.0 a cell",
+        "flip-flops 25 of 1280",
+        "cells that would fit 128",
+        "Fmax 100.0 MHz",
+        "cell updates a second 6e+08 of these 6 cells",
+    ]
+    found = json.loads(said(*ask, "--json").out)
+    assert (found["luts"], found["fmax_mhz"], found["cell_updates_per_second"]) == (60, 100, 6e8)
+    for wrong, message in (
+        (("--fpga", "spartan"), "'spartan' is no FPGA family: expected ice40, ecp5, xilinx."),
+        (("--fpga", "ecp5", "--device", "hx8k"), "'hx8k' is no device of ecp5: expected 25k, 45k, 85k."),
+        (("--fpga", "ice40", "--grid", "0x3"), "0x3 cells with 1 channels have 0"),
+    ):
+        assert message in said("report", circuit, *wrong, code=2).err
+
+
+@pytest.mark.parametrize(
+    ("yosys", "nextpnr", "error", "message"),
+    [
+        ("", {}, ToolError, "yosys gave no result that can be read"),
+        ({"modules": {}}, {}, ToolError, "yosys gave a netlist without the cells of top_automaton"),
+        (mapped(flip_flops=5), {}, ToolError, "60 lookup tables and 5 flip-flops for 6 values, which cannot be"),
+        (mapped(luts=0), {}, ToolError, "0 lookup tables and 25 flip-flops"),
+        (mapped(luts=8000), {}, CircuitError, "3x2 cells take 8000 .* at most some 5 cells fit, give a smaller --grid"),
+        (mapped(), [], ToolError, "nextpnr-ice40 gave no result that can be read"),
+        (mapped(), routed(), ToolError, "nextpnr-ice40 gave a report without a clock"),
+        (mapped(), routed(-3), ToolError, "a clock of -3 MHz, which cannot be"),
+    ],
+)
+def test_nonsense_is_refused(
+    tools: Path, yosys: object, nextpnr: object, error: type[DifflogicError], message: str
+) -> None:
+    tool(tools, "yosys", "top.json", yosys)
+    tool(tools, "nextpnr-ice40", "routed.json", nextpnr)
+    with pytest.raises(error, match=message):
+        report(GRID, "ice40")
+
+
+def test_a_tool_that_hangs_is_stopped_and_one_that_is_missing_named(tools: Path) -> None:
+    for family in FAMILIES:
+        with pytest.raises(ToolError, match="yosys is not installed: on Debian and Ubuntu it is the package yosys"):
+            report(GRID, family)
+    tool(tools, "yosys", "top.json", mapped(), "exec /bin/sleep 100")
+    with pytest.raises(ToolError, match="yosys gave no answer within"):
+        report(GRID, "ice40", seconds=0.1)
