@@ -1,0 +1,48 @@
+"""Every block of Python on a page is executed by some test; here are those of the pages that have none of their own."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import difflogic
+from tests.house.made_pages import CHECKOUT
+from tests.train.tiny import tiny_config
+
+ELSEWHERE = {
+    "docs/how-to/functions.md": "tests/house/test_functions_page.py",
+    "docs/how-to/python.md": "tests/house/test_readme.py",
+    "docs/how-to/tensor.md": "tests/tensor/test_page.py",
+    "examples/README.md": "tests/house/test_example.py",
+}
+PAGES = [*CHECKOUT.glob("*.md"), *CHECKOUT.glob("*/README.md"), *CHECKOUT.glob("docs/**/*.md")]
+BLOCKS = [
+    (str(path.relative_to(CHECKOUT)), block)
+    for path in PAGES
+    for block in re.findall(r"^```python\n(.*?)^```", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+]
+HERE = [(page, block) for page, block in BLOCKS if page not in ELSEWHERE]
+
+
+def test_other_tests_execute_their_pages():
+    assert {page for page, _ in BLOCKS} >= ELSEWHERE.keys()
+    assert [page for page, test in ELSEWHERE.items() if Path(page).name not in (CHECKOUT / test).read_text()] == []
+
+
+@pytest.mark.parametrize(("page", "block"), HERE, ids=[page for page, _ in HERE])
+def test_it_runs(page, block, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    if "tensorboard" in block and importlib.util.find_spec("tensorboardX") is None:
+        pytest.skip("needs the extra `tensorboard`")
+    x = np.random.default_rng(0).integers(0, 2, (20, 4, 4))
+    names: dict[str, Any] = {"difflogic": difflogic, "x": x, "y": np.stack([1 - x, x], axis=1), "mask": np.ones((4, 4))}
+    names |= {"config": tiny_config(epochs=2), "engine": difflogic.open_engine("reference"), "folder": tmp_path / "run"}
+    # The same on the engine that is everywhere, and for two epochs.
+    block = block.replace('open_engine("auto")', 'open_engine("reference")').replace("epochs=100", "epochs=2")
+    exec(block.replace("fit(data=samples)", 'fit(data=samples, epochs=2, engine="reference")'), names)
+    assert "run" in names or (tmp_path / "soup.npy").exists()
