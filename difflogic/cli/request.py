@@ -72,7 +72,7 @@ def check_source(options: Mapping[str, Any]) -> None:
 
 OF_AUTOMATA = (
     "target", "rule", "rule_table", "start", "colors", "size", "threshold", "padding", "recipe", "epochs", "batch",
-    "eval_interval", "precision", "restarts", "until_solved", "within",
+    "eval_interval", "precision", "restarts",
 )  # fmt: skip
 """Options that mean nothing where agents are trained."""
 

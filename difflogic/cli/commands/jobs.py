@@ -51,8 +51,9 @@ def submit(**options: Any) -> int:
     found = request.agents(options, options["preset"])
     wanted = _automata(options) if found is None else {"config": found.to_dict(), "engine": options["engine"]}
     if found is not None:
-        counts = {"population": options["population"], "stop_when_solved": options["stop_when_solved"]}
-        wanted |= {name: value for name, value in counts.items() if value is not None}
+        within = None if options["within"] is None else str(options["within"])
+        own = {name: options[name] for name in ("population", "stop_when_solved", "until_solved")} | {"within": within}
+        wanted |= {name: value for name, value in own.items() if value is not None}
     own = {name: options[name] for name in ("name", "init_from", "priority", "webhook")}
     with client("submit") as server:
         job = server.submit(wanted | own | {"tags": list(options["tags"])})

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from difflogic.config.document import is_policy
 from difflogic.config.policy import PRESETS, PolicyConfig, unlike
+from difflogic.config.request import Within
 from difflogic.devices.cost import Cost
 from difflogic.errors import MissingPackagesError, UsageError
 from difflogic.model import controller_json
 from difflogic.serve.api.schemas import JobRequest
-from difflogic.serve.api.settings import ServeSettings
-from difflogic.serve.api.submission import check_caps, nested
+from difflogic.serve.api.settings import Caps, ServeSettings
+from difflogic.serve.api.submission import check_caps, job_spec, nested, over, preview_of
 from difflogic.serve.errors import ApiError, in_fields, one_sentence
 from difflogic.serve.store.jobs import JobSpec
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from difflogic.policies.environments import Spaces
 
 OF_AUTOMATA = (
-    "rule", "recipe", "start", "size", "colors", "threshold", "padding", "restarts", "until_solved", "within",
+    "rule", "recipe", "start", "size", "colors", "threshold", "padding", "restarts",
 )  # fmt: skip
 """Fields of a request that mean nothing to agents."""
 MOST_ITERATION_S = 60.0
@@ -50,7 +51,9 @@ class AgentSubmission:
                 raise UsageError("preset and config are both given: give one of them.")
             self.base = PRESETS[request.preset] if request.preset else PolicyConfig.from_dict(request.config or {})
             self.config = self.base.with_(**nested(request.set))
-            self.cost = check_agents(self.config, request.population, request.stop_when_solved, settings)
+            self.within = _limit(request, settings.caps)
+            stop = 1 if request.until_solved else request.stop_when_solved
+            self.cost = check_agents(self.config, request.population, stop, settings)
         except UsageError as error:
             raise ApiError(422, "invalid_config", one_sentence(in_fields(str(error)))) from error
 
@@ -58,34 +61,38 @@ class AgentSubmission:
     def spec(self) -> JobSpec:
         """The job as the store takes it."""
         request = self.request
-        return JobSpec(
-            "train",
-            request.name or self.config.name,
-            self.config.to_dict(),
-            request.engine,
-            request.population,
-            request.stop_when_solved,
-            priority=request.priority,
-            source=request.init_from,
-            tags=request.tags,
-            webhook=request.webhook or None,
-            predicted_s=self.cost.seconds,
+        solved = request.stop_when_solved or int(request.until_solved)
+        return job_spec(
+            request, self.config, self.cost, solved, self.within, restarts=0, until_solved=request.until_solved
         )
 
     @property
     def preview(self) -> dict[str, Any]:
         """What would be trained."""
-        return {
-            "config": self.config.to_dict(),
-            "epochs": self.config.steps,
-            "gates": self.config.gate_count,
-            "target": None,
-            "changed": {},
-            "restarts": 0,
-            "within": None,
-            "notices": [],
-            "cost": self.cost.to_dict(),
-        }
+        return preview_of(self.spec, self.cost, self.config.gate_count)
+
+
+def _limit(request: JobRequest, caps: Caps) -> Within | None:
+    """Where agents until they are solved end: as asked, else after all that the caps allow.
+
+    Raises UsageError, ApiError.
+    """
+    if not request.until_solved:
+        if request.within is not None:
+            raise UsageError("--within limits what goes on until it is solved: give --until-solved too, or steps.")
+        return None
+    if request.population > 1 or request.stop_when_solved or request.init_from:
+        raise UsageError(
+            "--until-solved trains one seed after the other, each to its first solution: drop population, "
+            "stop_when_solved and init_from."
+        )
+    most = Within(caps.hours * 3600)
+    found = most if request.within is None else Within.parse(request.within)
+    if found.seconds is None or found.epochs is not None:
+        raise UsageError("--within of agents is a time, say 60s, 5m or 2h: steps limit each attempt.")
+    if found.seconds > caps.hours * 3600:
+        raise over("time", f"{found} were asked for, this server trains at most {most}")
+    return found
 
 
 def check_agents(config: PolicyConfig, population: int, stop_when_solved: int, settings: ServeSettings) -> Cost:

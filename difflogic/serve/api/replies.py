@@ -186,6 +186,7 @@ class FieldReply(BaseModel):
     """A field of a configuration."""
 
     path: Annotated[str, Field(description="The field's path, as `set` of a job takes it: optimizer.lr.")]
+    section: Annotated[str, Field(description="What its section is for.")]
     kind: Literal["boolean", "integer", "number", "text", "list"]
     about: Annotated[str, Field(description="What it is for.")]
     limits: Annotated[str | None, Field(description="The values it takes, in words.")]

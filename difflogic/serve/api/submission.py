@@ -11,6 +11,7 @@ import numpy as np
 
 from difflogic.config import kept_starts, old_form, picture_file, registered
 from difflogic.config.customise import base_of, configure
+from difflogic.config.document import Document
 from difflogic.config.request import TrainRequest, Within
 from difflogic.config.schema import Config
 from difflogic.devices.cost import Cost, cost_of
@@ -19,7 +20,7 @@ from difflogic.serve.api import pictures
 from difflogic.serve.api.schemas import JobRequest
 from difflogic.serve.api.settings import Caps, ServeSettings
 from difflogic.serve.errors import ApiError, in_fields, one_sentence
-from difflogic.serve.store.jobs import JobSpec
+from difflogic.serve.store.jobs import JobSpec, epochs_of
 from difflogic.train import reach
 
 MAX_CELLS = 1 << 20
@@ -63,37 +64,18 @@ class Submission:
     @property
     def spec(self) -> JobSpec:
         """The job as the store takes it."""
-        request = self.request
-        return JobSpec(
-            kind="train",
-            name=request.name or self.config.name,
-            config=self.config.to_dict(),
-            engine=request.engine,
-            population=request.population,
-            stop_when_solved=self.asked.solved_models,
-            restarts=self.asked.restarts or 0,
-            until_solved=self.asked.until_solved,
-            within=None if self.asked.within is None else str(self.asked.within),
-            priority=request.priority,
-            source=request.init_from,
-            tags=request.tags,
-            webhook=request.webhook or None,
-            predicted_s=self.cost.seconds,
-        )
+        asked = self.asked
+        attempts = {"restarts": asked.restarts or 0, "until_solved": asked.until_solved}
+        return job_spec(self.request, self.config, self.cost, asked.solved_models, asked.within, **attempts)
 
     @property
     def preview(self) -> dict[str, Any]:
         """What would be trained, and what the circuit would see."""
         return {
-            "config": self.config.to_dict(),
-            "epochs": self.config.train.epochs,
-            "gates": self.config.model.gates,
+            **preview_of(self.spec, self.cost, self.config.model.gates),
             "target": shown_target(self.config),
             "changed": self.changed,
-            "restarts": self.asked.restarts,
-            "within": self.spec.within,
             "notices": self.notices,
-            "cost": self.cost.to_dict(),
         }
 
     @property
@@ -103,6 +85,34 @@ class Submission:
         before = dict(_by_path(self.base.to_dict()))
         after = _by_path(self.config.to_dict())
         return {path: value for path, value in after if value != before[path] and path not in self.request.set}
+
+
+def job_spec(
+    request: JobRequest, config: Document, cost: Cost, solved: int, within: Within | None, **attempts: Any
+) -> JobSpec:
+    """A training as the store takes it; `solved`: so many solved models end it."""
+    return JobSpec(
+        "train",
+        request.name or config.to_dict()["name"],
+        config.to_dict(),
+        request.engine,
+        request.population,
+        solved,
+        **attempts,
+        within=None if within is None else str(within),
+        priority=request.priority,
+        source=request.init_from,
+        tags=request.tags,
+        webhook=request.webhook or None,
+        predicted_s=cost.seconds,
+    )
+
+
+def preview_of(spec: JobSpec, cost: Cost, gates: int) -> dict[str, Any]:
+    """What a job would train, as far as all previews have it."""
+    nothing: dict[str, Any] = {"target": None, "changed": {}, "notices": []}
+    return {"config": spec.config, "epochs": epochs_of(spec.config), "gates": gates, "restarts": spec.restarts,
+            "within": spec.within, "cost": cost.to_dict(), **nothing}  # fmt: skip
 
 
 def check_task(name: str | None, settings: ServeSettings) -> None:
@@ -158,7 +168,7 @@ def train_request(request: JobRequest, uploads: Mapping[str, Path]) -> TrainRequ
 def check_cost(config: Config, population: int, caps: Caps) -> Cost:
     """The cost, where the caps allow it. Raises ApiError with what is too much and how much would do."""
     if config.train.epochs > caps.epochs:
-        raise _over("epochs", f"{config.train.epochs} epochs were asked for, this server trains at most {caps.epochs}")
+        raise over("epochs", f"{config.train.epochs} epochs were asked for, this server trains at most {caps.epochs}")
     cost = cost_of(config, population)
     check_caps(cost, population, caps)
     return cost
@@ -167,12 +177,12 @@ def check_cost(config: Config, population: int, caps: Caps) -> Cost:
 def check_caps(cost: Cost, population: int, caps: Caps) -> None:
     """Raises ApiError with what is too much and how much would do."""
     if population > caps.population:
-        raise _over("population", f"{population} models were asked for, this server trains at most {caps.population}")
+        raise over("population", f"{population} models were asked for, this server trains at most {caps.population}")
     if cost.memory > caps.memory:
         needed, allowed = (f"{size // 10**6} MB" for size in (cost.memory, caps.memory))
-        raise _over("memory", f"The job would need {needed} of memory, this server allows {allowed}")
+        raise over("memory", f"The job would need {needed} of memory, this server allows {allowed}")
     if cost.seconds > caps.hours * 3600:
-        raise _over("time", f"The job would take about {cost.seconds // 3600} hours, this server allows {caps.hours:g}")
+        raise over("time", f"The job would take about {cost.seconds // 3600} hours, this server allows {caps.hours:g}")
 
 
 def _with_attempts(request: TrainRequest, config: Config) -> tuple[TrainRequest, str | None]:
@@ -196,17 +206,18 @@ def _limit(within: Within | None, config: Config, cost: Cost, caps: Caps) -> Wit
     if within is None:
         return Within(most, caps.epochs)
     if within.seconds is not None and within.seconds > most:
-        raise _over("time", f"{within} were asked for, this server trains at most {Within(most)}")
+        raise over("time", f"{within} were asked for, this server trains at most {Within(most)}")
     if within.epochs is not None and within.epochs > caps.epochs:
-        raise _over("epochs", f"{within} were asked for, this server trains at most {caps.epochs}")
+        raise over("epochs", f"{within} were asked for, this server trains at most {caps.epochs}")
     # Epochs without a limit of time cost what they cost; with one, whichever is over first ends it.
     hours = 0 if within.epochs is None else cost.seconds * within.epochs / config.train.epochs / 3600
     if within.seconds is None and hours > caps.hours:
-        raise _over("time", f"{within} would take about {hours:.0f} hours, this server allows {caps.hours:g}")
+        raise over("time", f"{within} would take about {hours:.0f} hours, this server allows {caps.hours:g}")
     return within
 
 
-def _over(what: str, words: str) -> ApiError:
+def over(what: str, words: str) -> ApiError:
+    """The error where something is too much."""
     return ApiError(
         422,
         f"too_much_{what}",

@@ -47,7 +47,7 @@ export const ACTIONS = [
         when: (job) => training(job) && !isAgents(job) && job.saved_epoch > 0 && isOver(job),
         run: hardened,
     },
-    { name: "edit", label: "Edit a copy", when: (job) => training(job) && !isAgents(job), run: (job) => go(`#/new?from=${job.id}`, job) },
+    { name: "edit", label: "Edit a copy", when: training, run: (job) => go(`#/new?from=${job.id}`, job) },
     { name: "compare", label: "Compare", when: (job) => training(job) && !isAgents(job), run: (job) => go(`#/compare/${job.id}`, job) },
     { name: "rename", label: "Rename", when: () => true, run: renamed },
     { name: "note", label: "Note", when: () => true, run: noted },

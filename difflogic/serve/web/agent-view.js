@@ -1,24 +1,14 @@
-// A job that trains agents: how it stands, their returns, gates, circuit, film, log and files.
+// How agents learn: their returns over the environment steps.
 
 import { Chart } from "./chart.js";
-import { checkpoints } from "./checkpoints.js";
-import { circuitPanel } from "./circuit-panel.js";
-import { configPanel } from "./config-panel.js";
 import { envelope } from "./curves.js";
-import { h } from "./dom.js";
-import { figures } from "./figures.js";
-import { filesPanel } from "./files-panel.js";
-import { follow } from "./follow.js";
+import { card } from "./dom.js";
 import { count, loss } from "./format.js";
-import { gatesPanel } from "./gates.js";
-import { jobHead } from "./job-head.js";
-import { logPanel } from "./log-panel.js";
-import { errorPlace } from "./notices.js";
 import { Window } from "./window.js";
 
-export function agentView(root, signal, job, shared) {
-    const place = errorPlace(),
-        span = new Window(),
+// As `learningOfAutomata` of job-view.js.
+export function learningOfAgents(job) {
+    const span = new Window(),
         returns = new Returns(job.config.evaluation.threshold);
     const chart = new Chart(span, {
         title: "Mean return",
@@ -27,26 +17,6 @@ export function agentView(root, signal, job, shared) {
         write: { tick: count, value: loss },
     });
     chart.unit = "step";
-    const top = jobHead(job, place, (now) => changed(now), shared),
-        numbers = figures(true),
-        gates = gatesPanel(span),
-        log = logPanel(job, signal),
-        files = filesPanel(job);
-    const circuit = shared ? null : circuitPanel(job, signal);
-    root.append(
-        top.element,
-        numbers.element,
-        h(
-            "section",
-            { class: "card", "aria-labelledby": "curves-title" },
-            h("h2", { id: "curves-title" }, "Learning"),
-            chart.element,
-        ),
-        gates.element,
-        ...(circuit ? [circuit.element] : []),
-        h("div", { class: "columns even" }, files.element, configPanel(job)),
-        log.element,
-    );
     const draw = (last) => {
         span.extend(0, Math.max(1, last));
         chart.show(returns.series());
@@ -56,14 +26,26 @@ export function agentView(root, signal, job, shared) {
         draw(returns.last);
     };
     draw(job.epoch || job.epochs);
-    const parts = [top, numbers, circuit, log, checkpoints(job, gates, files, place, signal)].filter(Boolean);
-    const changed = follow(signal, job, place, parts, { rows: grown }, shared);
+    return {
+        element: card("learning", "Learning", chart.element),
+        span,
+        handlers: { rows: grown },
+        clear() {
+            returns.clear();
+            draw(job.epochs);
+        },
+        at() {},
+    };
 }
 
 // The rows of one run, by steps and seed, as they arrive: rows that were seen before change nothing.
 class Returns {
     constructor(threshold) {
         this.threshold = threshold;
+        this.clear();
+    }
+
+    clear() {
         this.seeds = new Map();
         this.last = 0;
     }

@@ -1,10 +1,10 @@
 // The automaton as it learns: the newest hard rollout as a film, the target beside it, every channel as a tile.
 
-import { h, setText } from "./dom.js";
+import { card, h, setText } from "./dom.js";
 import { Film } from "./film.js";
 import { count } from "./format.js";
 import { empty } from "./notices.js";
-import { paint, targetOf, unpacked } from "./pixels.js";
+import { isHex, paint, targetOf, unpacked } from "./pixels.js";
 
 export function automatonPanel() {
     const film = new Film(),
@@ -19,21 +19,16 @@ export function automatonPanel() {
         "Nothing to see yet",
         "The automaton appears here when its training has begun and somebody watches.",
     );
-    const element = h(
-        "section",
-        { class: "card automaton", "aria-labelledby": "automaton-title" },
-        h("h2", { id: "automaton-title" }, "The automaton"),
-        stage,
-        nothing,
-        shown,
-    );
+    const element = card("automaton", "The automaton", stage, nothing, shown);
     film.canvas.hidden = true;
-    let wanted = null;
+    let wanted = null,
+        hex = false;
 
     function aimAt(config) {
-        wanted = config ? targetOf(config.task) : null;
+        wanted = targetOf(config.task);
+        film.hex = hex = isHex(config);
         aim.hidden = !wanted;
-        if (wanted) paint(target, wanted);
+        if (wanted) paint(target, wanted, hex);
     }
 
     function show(frame) {
@@ -60,7 +55,7 @@ export function automatonPanel() {
         which.forEach((channel, i) => {
             const canvas = tiles.get(channel) ?? tile(channel);
             const own = bits.subarray(i * area, (i + 1) * area);
-            paint(canvas, { height, width, channels: 1, bits: own });
+            paint(canvas, { height, width, channels: 1, bits: own }, hex);
             canvas.setAttribute(
                 "aria-label",
                 `Channel ${channel} after ${step} steps: ${own.reduce((sum, bit) => sum + bit, 0)} of ${area} cells on`,

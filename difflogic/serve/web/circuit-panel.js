@@ -1,7 +1,7 @@
 // From the trained circuit to what it is good for: simplified, drawn, exported and evaluated by follow-up jobs.
 
 import { get, post, UNREACHABLE } from "./api.js";
-import { h, repeat, setText } from "./dom.js";
+import { card, h, repeat, scroll, setText } from "./dom.js";
 import { fileAddress } from "./files-panel.js";
 import { bytes } from "./format.js";
 import { empty, errorPlace, guarded } from "./notices.js";
@@ -41,17 +41,7 @@ export function circuitPanel(job, signal) {
         h("details", {}, h("summary", {}, "Export the circuit"), formats, exporting),
     );
     const wait = empty("No circuit yet", isAgents(job) ? "It can be simplified, drawn and exported when the agents have learned." : "It can be simplified, drawn and exported from the first checkpoint on.");
-    const element = h(
-        "section",
-        { class: "card", "aria-labelledby": "circuit-title" },
-        h("h2", { id: "circuit-title" }, "The circuit"),
-        wait,
-        offer,
-        place.element,
-        trouble.element,
-        list,
-        drawing,
-    );
+    const element = card("circuit", "The circuit", wait, offer, place.element, trouble.element, list, drawing);
     const shown = new Map();
     const chosen = () => [...formats.querySelectorAll(":checked")].map(({ value }) => value);
     let polling = null;
@@ -157,9 +147,8 @@ export function circuitPanel(job, signal) {
         const source = fileAddress(follow.id, name);
         drawing.hidden = false;
         drawing.replaceChildren(
-            h(
-                "div",
-                { class: "scroll", tabindex: "0", role: "group", "aria-label": "The circuit, drawn" },
+            scroll(
+                "The circuit, drawn",
                 h("img", {
                     src: source,
                     alt: isAgents(job)

@@ -2,7 +2,7 @@
 
 import { get, UNREACHABLE } from "./api.js";
 import { curves, METRICS, Rows, seriesOfMany } from "./curves.js";
-import { h, repeat } from "./dom.js";
+import { card, h, repeat, scroll } from "./dom.js";
 import { count, loss } from "./format.js";
 import { empty, errorPlace } from "./notices.js";
 import { isOver, statusPill } from "./progress.js";
@@ -23,7 +23,7 @@ export function compareView(root, signal, ids) {
         Object.keys(METRICS).map((name) => h("option", {}, name)),
     );
     const axis = h("select", { onchange: () => draw() }, h("option", {}, "epochs"), h("option", {}, "seconds"));
-    const differences = h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Settings" });
+    const differences = scroll("Settings");
     const head = ["Run", "State", "Epochs", "Soft loss", "Hard loss", "Active gates"].map((name) =>
         h("th", { scope: "col" }, name),
     );
@@ -33,10 +33,9 @@ export function compareView(root, signal, ids) {
     const shown = h(
         "div",
         { class: "stacked" },
-        h(
-            "section",
-            { class: "card", "aria-labelledby": "curves-title" },
-            h("h2", { id: "curves-title" }, "Curves"),
+        card(
+            "learning",
+            "Curves",
             h(
                 "div",
                 { class: "buttons" },
@@ -45,17 +44,8 @@ export function compareView(root, signal, ids) {
             ),
             plot.element,
         ),
-        h(
-            "div",
-            { class: "card scroll", tabindex: "0", role: "group", "aria-label": "Runs" },
-            h("table", { class: "rows compared" }, h("thead", {}, h("tr", {}, head)), body),
-        ),
-        h(
-            "section",
-            { class: "card", "aria-labelledby": "settings-title" },
-            h("h2", { id: "settings-title" }, "Settings that differ"),
-            differences,
-        ),
+        card("runs", "Runs", scroll("Runs", h("table", { class: "rows compared" }, h("thead", {}, h("tr", {}, head)), body))),
+        card("settings", "Settings that differ", differences),
     );
     root.append(
         h("div", { class: "headline" }, h("h1", {}, "Compare runs"), h("label", { class: "inline" }, "Add ", picker)),

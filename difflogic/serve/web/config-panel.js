@@ -1,21 +1,12 @@
 // The configuration of a job, to read.
 
-import { h } from "./dom.js";
+import { card, h, scroll } from "./dom.js";
 
 export function configPanel(job) {
     const sections = Object.entries(flat(job.config)).map(([path, value]) =>
         h("div", {}, h("dt", {}, path), h("dd", { class: "number" }, written(value))),
     );
-    return h(
-        "section",
-        { class: "card", "aria-labelledby": "config-title" },
-        h("h2", { id: "config-title" }, "Configuration"),
-        h(
-            "div",
-            { class: "facts scroll", tabindex: "0", role: "group", "aria-label": "Fields" },
-            h("dl", {}, sections),
-        ),
-    );
+    return card("config", "Configuration", h("div", { class: "facts" }, scroll("Fields", h("dl", {}, sections))));
 }
 
 // {"optimizer.lr": 0.05, ...} of the tables inside each other.

@@ -1,7 +1,7 @@
 // The workers: which device each has, what it does, its memory, and its speed over the last minutes.
 
 import { get, UNREACHABLE } from "./api.js";
-import { h, repeat, s, setText } from "./dom.js";
+import { h, numberList, repeat, s, setText } from "./dom.js";
 import { bytes, duration, rate } from "./format.js";
 import { empty, errorPlace } from "./notices.js";
 
@@ -47,8 +47,7 @@ export function devicesView(root, signal) {
 }
 
 function deviceCard(worker) {
-    const names = ["Speed", "Memory", "Seen"];
-    const values = names.map(() => h("dd", { class: "number" }));
+    const numbers = numberList();
     const work = h("p", {}),
         speeds = [];
     let shown = null;
@@ -66,11 +65,7 @@ function deviceCard(worker) {
         h("p", { class: "quiet" }, [worker.description, worker.name].filter(Boolean).join(" · ")),
         work,
         line,
-        h(
-            "dl",
-            { class: "figures" },
-            names.map((name, i) => h("div", {}, h("dt", {}, name), values[i])),
-        ),
+        numbers.element,
     );
 
     // `age`: seconds since it was seen.
@@ -81,7 +76,7 @@ function deviceCard(worker) {
         setText(pill, state[1]);
         name(now.job, busy ? "Works for somebody else" : "Waits for a job");
         const seen = age < 3 ? "now" : `${duration(age)} ago`;
-        [rate(now.epochs_per_s), bytes(now.memory), seen].forEach((text, i) => setText(values[i], text));
+        numbers.fill([["Speed", rate(now.epochs_per_s)], ["Memory", bytes(now.memory)], ["Seen", seen]]);
         speeds.push(now.epochs_per_s ?? 0);
         if (speeds.length > KEPT) speeds.shift();
         const most = Math.max(1e-9, ...speeds);

@@ -28,6 +28,27 @@ function assign(element, name, value) {
     else if (value !== false) element.setAttribute(name, value === true ? "" : value);
 }
 
+// A card with a title; `name` is its class and the stem of the title's id.
+export function card(name, title, ...children) {
+    const id = `${name}-title`;
+    return h("section", { class: `card ${name}`, "aria-labelledby": id }, h("h2", { id }, title), children);
+}
+
+// A part of the page that scrolls by itself, and by keys.
+export const scroll = (label, ...children) =>
+    h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": label }, children);
+
+// A list of numbers with their names, to be filled: {element, fill([[name, text], ...])}.
+export function numberList(more = "") {
+    const element = h("dl", { class: `figures ${more}` });
+    const fill = (rows) => {
+        if (element.children.length !== rows.length)
+            element.replaceChildren(...rows.map(() => h("div", {}, h("dt", {}), h("dd", { class: "number" }))));
+        rows.forEach((row, i) => row.forEach((text, part) => setText(element.children[i].children[part], text)));
+    };
+    return { element, fill };
+}
+
 // Writes text only where it changes, so that screen readers and selections are left in peace.
 export function setText(element, text) {
     if (element.textContent !== String(text)) element.textContent = text;

@@ -3,42 +3,25 @@
 import { h, freshId } from "./dom.js";
 import { flat } from "./config-panel.js";
 
-const SECTIONS = {
-    "": "Name and seed",
-    model: "Model",
-    "model.perceive": "Perception network",
-    "model.update": "Update network",
-    task: "Task",
-    train: "Training",
-    optimizer: "Optimizer",
-    schedule: "Learning rate over time",
-    initial: "Initial logits",
-    hardening: "Hardening",
-    growth: "Growing grid",
-    search: "Search",
-    pool: "Sample pool",
-};
+const OTHERS = ["data", "plugin"]; // sections that come with samples, which a form does not bring
 
-// `about`: [{path, kind, about, limits, names}]; `changed()` is called after each edit.
+// `about`: [{path, section, kind, about, limits, names}]; `changed()` is called after each edit.
 // {element, reset(config), rebase({path: value}): what the fields are that nobody edited, values(): those that somebody
 // did, mark(message): true where a field is to blame}
 export function fieldEditor(about, changed) {
     const controls = new Map(),
-        edited = new Set();
-    const groups = Object.entries(SECTIONS).map(([section, title]) =>
-        group(
-            title,
-            about.filter(({ path }) => sectionOf(path) === section),
-        ),
-    );
-    const element = h("div", { class: "sections" }, groups);
+        edited = new Set(),
+        forAgents = about.some(({ path }) => path === "environment.id");
+    const sections = [...new Set(about.map(({ path }) => sectionOf(path)))].filter((path) => !OTHERS.includes(path));
+    const groups = new Map(sections.map((path) => [path, group(path, about.filter((each) => sectionOf(each.path) === path))]));
+    const element = h("div", { class: "sections" }, ...groups.values());
     let base = {};
 
-    function group(title, fields) {
+    function group(path, fields) {
         return h(
             "details",
-            { class: "section" },
-            h("summary", {}, title),
+            { class: "section", open: forAgents && ["", "environment"].includes(path) },
+            h("summary", {}, path && `${path} `, h("span", { class: path ? "quiet" : "" }, fields[0].section)),
             h("div", { class: "grid-fields" }, fields.map(field)),
         );
     }
@@ -61,6 +44,7 @@ export function fieldEditor(about, changed) {
         control.addEventListener("input", () => {
             edited.add(told.path);
             seen(told.path);
+            choose();
             changed();
         });
         const box = h(
@@ -90,6 +74,15 @@ export function fieldEditor(about, changed) {
     function rebase(values) {
         base = values;
         for (const [path, each] of controls) if (!edited.has(path)) write(each, base[path]);
+        choose();
+    }
+
+    // Of the sections that one field chooses between, the one that it names.
+    function choose() {
+        for (const name of ["algorithm", "policy"]) {
+            const told = about.find(({ path }) => path === name);
+            for (const each of told?.names ?? []) groups.get(each).hidden = controls.get(name).control.value !== each;
+        }
     }
 
     return {

@@ -25,7 +25,7 @@ export class Film {
         });
         this.where = h("output", { class: "number" });
         this.transport = h("div", { class: "transport" }, this.button, this.slider, this.where);
-        Object.assign(this, { grids: [], steps: [], at: 0, playing: false, timer: 0, target: null });
+        Object.assign(this, { grids: [], steps: [], at: 0, playing: false, timer: 0, target: null, hex: false });
     }
 
     // Grids as `pixels.paint` takes them, one for each of `steps`; a film that plays goes on where it is.
@@ -79,7 +79,7 @@ export class Film {
     draw() {
         const grid = this.grids[this.at],
             step = this.steps[this.at];
-        paint(this.canvas, grid);
+        paint(this.canvas, grid, this.hex);
         this.slider.value = this.at;
         this.slider.setAttribute("aria-valuetext", `step ${step}`);
         setText(this.where, `step ${step}`);

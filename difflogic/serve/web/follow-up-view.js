@@ -1,7 +1,7 @@
 // A job that works on the circuit of another one: what it found, and its files.
 
 import { circuitPanel } from "./circuit-panel.js";
-import { h } from "./dom.js";
+import { card, h } from "./dom.js";
 import { filesPanel } from "./files-panel.js";
 import { follow } from "./follow.js";
 import { jobHead } from "./job-head.js";
@@ -23,12 +23,7 @@ export function followUpView(root, signal, job, shared) {
     );
     const circuit = !shared && job.kind === "simplify" && circuitPanel(job, signal);
     const found = h("div", {}),
-        result = h(
-            "section",
-            { class: "card", hidden: true, "aria-labelledby": "result-title" },
-            h("h2", { id: "result-title" }, "Result"),
-            found,
-        );
+        result = card("result", "Result", found);
     root.append(
         top.element,
         ...[!shared && job.source && source, result, circuit?.element, files.element, log.element].filter(Boolean),

@@ -1,7 +1,7 @@
 // The sixteen gates by what they do: how many over the epochs, and how many of each there are now.
 
 import { Chart } from "./chart.js";
-import { h, setText } from "./dom.js";
+import { card, h, setText } from "./dom.js";
 import { count } from "./format.js";
 import { empty } from "./notices.js";
 
@@ -45,13 +45,7 @@ export function gatesPanel(span) {
         ),
     );
     const nothing = empty("No gates counted yet", "They are counted whenever a checkpoint is saved.");
-    const element = h(
-        "section",
-        { class: "card gates", "aria-labelledby": "gates-title" },
-        h("h2", { id: "gates-title" }, "Gates"),
-        nothing,
-        shown,
-    );
+    const element = card("gates", "Gates", nothing, shown);
     let census = { names: [], history: [] };
 
     const countsOf = (entry) => {

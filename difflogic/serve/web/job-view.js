@@ -1,13 +1,13 @@
 // One job: how it stands, the automaton as it learns, its curves, gates, circuit, log and files.
 
 import { get } from "./api.js";
-import { agentView } from "./agent-view.js";
+import { learningOfAgents } from "./agent-view.js";
 import { automatonPanel } from "./automaton-panel.js";
 import { circuitPanel } from "./circuit-panel.js";
 import { configPanel } from "./config-panel.js";
 import { curves, Rows, seriesOfOne } from "./curves.js";
 import { checkpoints } from "./checkpoints.js";
-import { h, setText } from "./dom.js";
+import { card, h, setText } from "./dom.js";
 import { filesPanel } from "./files-panel.js";
 import { figures } from "./figures.js";
 import { followUpView } from "./follow-up-view.js";
@@ -30,7 +30,7 @@ export async function jobView(root, signal, id, _query, _rest, shared = false) {
         root.replaceChildren();
         document.title = `${job.name} · difflogic`;
         announce(`${job.name}: ${standing(job)}`);
-        (job.kind !== "train" ? followUpView : isAgents(job) ? agentView : trainingView)(root, signal, job, shared);
+        (job.kind !== "train" ? followUpView : trainingView)(root, signal, job, shared);
     } catch (error) {
         if (!signal.aborted)
             root.replaceChildren(
@@ -43,16 +43,13 @@ export async function jobView(root, signal, id, _query, _rest, shared = false) {
 
 function trainingView(root, signal, job, shared) {
     const place = errorPlace(),
-        rows = new Rows(),
-        plot = curves();
-    const automaton = automatonPanel(),
-        gates = gatesPanel(plot.span),
-        numbers = figures();
+        learning = isAgents(job) ? learningOfAgents(job) : learningOfAutomata(job),
+        gates = gatesPanel(learning.span),
+        numbers = figures(isAgents(job));
     const top = jobHead(job, place, (now) => changed(now), shared);
     const circuit = shared ? null : circuitPanel(job, signal),
         log = logPanel(job, signal),
         files = filesPanel(job);
-    const table = rowsTable();
     const tries = h("section", { class: "card", hidden: true, "aria-label": "Attempts" });
     let shown = job;
 
@@ -60,46 +57,53 @@ function trainingView(root, signal, job, shared) {
         top.element,
         numbers.element,
         tries,
-        h(
-            "div",
-            { class: "columns" },
-            automaton.element,
-            h(
-                "section",
-                { class: "card", "aria-labelledby": "curves-title" },
-                h("h2", { id: "curves-title" }, "Learning"),
-                plot.element,
-                table.element,
-            ),
-        ),
+        learning.element,
         gates.element,
         ...(circuit ? [circuit.element] : []),
         h("div", { class: "columns even" }, files.element, configPanel(job)),
         log.element,
     );
 
-    const draw = () => plot.show(...seriesOfOne(rows), Math.max(rows.last, shown.epoch) || shown.epochs);
-    const grown = (found) => {
-        rows.add(found);
-        draw();
-        table.show(rows);
-    };
     const census = checkpoints(job, gates, files, place, signal);
-    automaton.aimAt(job.config);
-    draw();
     const attempts = {
         update(now) {
-            const another = now.attempt !== shown.attempt;
+            if (now.attempt !== shown.attempt) learning.clear();
             shown = now;
-            if (another) {
-                rows.clear();
-                draw();
-            }
+            learning.at(now);
             const told = now.attempt > 0 && resultOf(now);
             tries.hidden = !told;
             tries.replaceChildren(...(told ? [h("h2", {}, "Attempts"), told] : []));
         },
     };
     const parts = [attempts, top, numbers, circuit, log, census].filter(Boolean);
-    const changed = follow(signal, job, place, parts, { rows: grown, frame: automaton.show }, shared);
+    const changed = follow(signal, job, place, parts, learning.handlers, shared);
+}
+
+// {element, span, handlers: of the stream, clear(): another attempt, at(job): as it stands}
+function learningOfAutomata(job) {
+    const rows = new Rows(),
+        plot = curves(),
+        automaton = automatonPanel(),
+        table = rowsTable();
+    let shown = job;
+    const draw = () => plot.show(...seriesOfOne(rows), Math.max(rows.last, shown.epoch) || shown.epochs);
+    const grown = (found) => {
+        rows.add(found);
+        draw();
+        table.show(rows);
+    };
+    automaton.aimAt(job.config);
+    draw();
+    return {
+        element: h("div", { class: "columns" }, automaton.element, card("learning", "Learning", plot.element, table.element)),
+        span: plot.span,
+        handlers: { rows: grown, frame: automaton.show },
+        clear() {
+            rows.clear();
+            draw();
+        },
+        at(now) {
+            shown = now;
+        },
+    };
 }

@@ -45,22 +45,57 @@ function colour(grid, place) {
     return [0, 1, 2].map((c) => (channels > 3 ? 85 * (2 * bit(c) + bit(c + 3)) : 255 * bit(c)));
 }
 
-// Draws a grid {height, width, channels, bits [channels, H, W]}, a pixel a cell; the style sheet scales it up.
-export function paint(canvas, grid) {
-    paintRgb(canvas, grid.height, grid.width, (place) => colour(grid, place));
+// Whether the cells of a configuration are hexagons.
+export const isHex = (config) => config.model?.neighbourhood === "hex";
+
+// Draws a grid {height, width, channels, bits [channels, H, W]}, a pixel a cell; the style sheet scales it up. Where cells
+// have six neighbours they are hexagons of some pixels.
+export function paint(canvas, grid, hex = false) {
+    paintRgb(canvas, grid.height, grid.width, (place) => colour(grid, place), hex);
 }
 
-export function paintRgb(canvas, height, width, at) {
-    if (canvas.width !== width || canvas.height !== height) {
-        Object.assign(canvas, { width, height });
-        canvas.style.aspectRatio = `${width} / ${height}`;
+export function paintRgb(canvas, height, width, at, hex = false) {
+    const { wide, high, cells } = hex ? hexagons(height, width) : { wide: width, high: height };
+    if (canvas.width !== wide || canvas.height !== high) {
+        Object.assign(canvas, { width: wide, height: high });
+        canvas.style.aspectRatio = `${wide} / ${high}`;
     }
-    const image = new ImageData(width, height);
-    for (let place = 0; place < height * width; place++) {
+    const image = new ImageData(wide, high);
+    for (let pixel = 0; pixel < high * wide; pixel++) {
+        const place = cells ? cells[pixel] : pixel;
+        if (place === height * width) continue; // around the hexagons
         const [red, green, blue] = at(place);
-        image.data.set([red, green, blue, 255], 4 * place);
+        image.data.set([red, green, blue, 255], 4 * pixel);
     }
     canvas.getContext("2d").putImageData(image, 0, 0);
+}
+
+const HEXAGON = 8; // pixels across
+const drawn = new Map();
+
+// Of each pixel of a picture of hexagons its cell, as `pixels_of` of difflogic/runs/film.py: the one whose centre is
+// nearest, in the two rows between whose centres it lies; height * width where there is none.
+export function hexagons(height, width) {
+    const key = `${height} ${width}`;
+    if (drawn.has(key)) return drawn.get(key);
+    const step = (HEXAGON * Math.sqrt(3)) / 2,
+        radius = HEXAGON / Math.sqrt(3);
+    const high = Math.ceil((height - 1) * step + 2 * radius),
+        wide = Math.ceil((width + (height - 1) / 2) * HEXAGON);
+    const cells = Int32Array.from({ length: high * wide }, (_, pixel) => {
+        const y = Math.floor(pixel / wide) + 0.5 - radius,
+            x = (pixel % wide) + 0.5;
+        const near = [0, 1].map((below) => {
+            const row = Math.floor(y / step) + below,
+                left = ((height - 1 - row) / 2 + 0.5) * HEXAGON,
+                column = Math.round((x - left) / HEXAGON);
+            return { row, column, away: (x - left - column * HEXAGON) ** 2 + (y - row * step) ** 2 };
+        });
+        const { row, column } = near[0].away <= near[1].away ? near[0] : near[1];
+        return row >= 0 && row < height && column >= 0 && column < width ? row * width + column : height * width;
+    });
+    drawn.set(key, { wide, high, cells });
+    return drawn.get(key);
 }
 
 // A small picture of what a job is to learn; a rule or environment is written as its name, a follow-up as its
@@ -73,6 +108,6 @@ export function thumbnail({ config, kind }) {
         return h("span", { class: "thumbnail word", "aria-hidden": "true" }, word);
     }
     const canvas = h("canvas", { class: "thumbnail", "aria-hidden": "true" });
-    paint(canvas, target);
+    paint(canvas, target, isHex(config));
     return canvas;
 }

@@ -1,8 +1,9 @@
 // What the circuit will see, and what it will cost, before anything is submitted.
 
-import { h, setText } from "./dom.js";
+import { h, numberList, setText } from "./dom.js";
 import { bytes, count, duration, large } from "./format.js";
-import { paintRgb } from "./pixels.js";
+import { isHex, paintRgb } from "./pixels.js";
+import { isPolicy } from "./progress.js";
 
 // `more`: what stands below.
 export function previewPanel(...more) {
@@ -11,8 +12,7 @@ export function previewPanel(...more) {
         told = h("p", { class: "quiet" }),
         notices = h("div", { role: "status" });
     const error = h("p", { class: "error", role: "alert", hidden: true });
-    const names = ["Grid", "Channels", "Gates", "CA steps", "Epochs", "Gate evaluations", "Memory", "Attempts", "Time"];
-    const values = names.map(() => h("dd", { class: "number" }, "–"));
+    const numbers = numberList();
     const element = h(
         "aside",
         { class: "card preview", "aria-labelledby": "preview-title" },
@@ -20,49 +20,49 @@ export function previewPanel(...more) {
         canvas,
         words,
         error,
-        h(
-            "dl",
-            { class: "figures" },
-            names.map((name, i) => h("div", {}, h("dt", {}, name), values[i])),
-        ),
+        numbers.element,
         told,
         notices,
         h("div", { class: "foot" }, more),
     );
 
     function show(found) {
-        const { model, task, train } = found.config,
-            { target } = found;
+        const { config, target, cost } = found;
         error.hidden = true;
         element.classList.remove("stale");
         canvas.hidden = !target;
-        if (target)
-            paintRgb(
-                canvas,
-                target.height,
-                target.width,
-                (place) => target.rgb[Math.floor(place / target.width)][place % target.width],
-            );
-        const sentence = target
-            ? `Target: ${task.target}, ${target.width} cells wide, ${target.height} high, ${lit(target)} on`
-            : `Target: one generation of ${task.rule.length < 128 ? task.rule : "a rule given as a table"}`;
+        if (target) {
+            const at = (place) => target.rgb[Math.floor(place / target.width)][place % target.width];
+            paintRgb(canvas, target.height, target.width, at, isHex(config));
+        }
+        const [sentence, shape] = isPolicy(config) ? agents(found) : automaton(found);
         setText(words, sentence);
         canvas.setAttribute("aria-label", sentence);
-        const { evaluations, memory, seconds } = found.cost;
-        [
-            `${task.width}×${task.height}${model.periodic ? " torus" : ""}`,
-            count(model.channels),
-            count(found.gates),
-            count(task.steps),
-            count(train.epochs),
-            large(evaluations),
-            bytes(memory),
-            found.within ? "until solved" : found.restarts ? `up to ${count(found.restarts + 1)}` : "1",
-            found.within ? `at most ${found.within}` : `about ${duration(seconds)} on two cores`,
-        ].forEach((text, i) => setText(values[i], text));
+        numbers.fill([
+            ...shape,
+            ["Gate evaluations", large(cost.evaluations)],
+            ["Memory", bytes(cost.memory)],
+            ["Attempts", found.within ? "until solved" : found.restarts ? `up to ${count(found.restarts + 1)}` : "1"],
+            ["Time", found.within ? `at most ${found.within}` : `about ${duration(cost.seconds)} on two cores`],
+        ]);
         notices.replaceChildren(...found.notices.map((text) => h("p", { class: "warning" }, text)));
         const changed = Object.keys(found.changed);
         setText(told, changed.length ? `Changed for it: ${changed.join(", ")}.` : "");
+    }
+
+    function agents({ config, gates, epochs }) {
+        const { environment, algorithm, policy, seed } = config;
+        const shape = [["Environment", environment.id], ["Made of", policy], ["Algorithm", algorithm.toUpperCase()], ["Gates", count(gates)], ["Steps", count(epochs)], ["Seed", seed]];
+        return [`An agent acts in ${environment.id}, ${count(environment.n_envs)} of it side by side`, shape];
+    }
+
+    function automaton({ config: { model, task, train }, target, gates }) {
+        const sentence = target
+            ? `Target: ${task.target}, ${target.width} cells wide, ${target.height} high, ${lit(target)} on`
+            : `Target: one generation of ${task.rule.length < 128 ? task.rule : "a rule given as a table"}`;
+        const grid = `${task.width}×${task.height}${model.periodic ? " torus" : ""}`;
+        const shape = [["Grid", grid], ["Channels", model.channels], ["Gates", gates], ["CA steps", task.steps], ["Epochs", train.epochs]];
+        return [sentence, shape.map(([name, value]) => [name, typeof value === "number" ? count(value) : value])];
     }
 
     const lit = ({ rgb }) => rgb.flat().filter((colour) => colour.some((part) => part > 0)).length;

@@ -16,7 +16,9 @@ export const STATUSES = {
 const WANTED = { cancel: "Cancelling", pause: "Pausing", requeue: "Moving" };
 const PHASES = { starting: "Starting", compiling: "Compiling", saving: "Saving" };
 
-export const isAgents = (job) => job.config?.kind === "policy";
+// Whether a configuration is of agents.
+export const isPolicy = (config) => config?.kind === "policy";
+export const isAgents = (job) => isPolicy(job.config);
 
 // What a training counts.
 const unitOf = (job) => (isAgents(job) ? "steps" : "epochs");

@@ -2,7 +2,7 @@
 // nothing to say.
 
 import { h } from "./dom.js";
-import { count } from "./format.js";
+import { count, loss } from "./format.js";
 
 export function resultOf({ result }) {
     const { attempts, gates, equal, from_start: reached, measures, left_out: left, note } = result ?? {};
@@ -28,9 +28,10 @@ export function resultOf({ result }) {
     return words.length ? h("p", {}, words.join(" ")) : null;
 }
 
-function attemptWords({ number, seed, status, epoch, wrong, given_up: why }) {
-    const at = status === "running" ? "" : ` at epoch ${count(epoch)}`,
+function attemptWords({ number, seed, status, epoch, wrong, score, given_up: why }) {
+    const at = status === "running" ? "" : ` at ${score === undefined ? "epoch" : "step"} ${count(epoch)}`,
         parts = [`Attempt ${number} (seed ${seed}): ${status}${at}`];
     if (wrong) parts.push(`${count(wrong)} wrong`);
+    if (typeof score === "number") parts.push(`mean return ${loss(score)}`);
     return [...parts, ...(why ? [why] : [])].join(", ");
 }

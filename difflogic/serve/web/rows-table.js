@@ -1,6 +1,6 @@
 // The evaluations of a run as a table, for those who do not see curves.
 
-import { h } from "./dom.js";
+import { h, scroll } from "./dom.js";
 import { count, loss } from "./format.js";
 
 export function rowsTable() {
@@ -12,11 +12,7 @@ export function rowsTable() {
         "details",
         {},
         h("summary", {}, "The same as a table"),
-        h(
-            "div",
-            { class: "scroll", tabindex: "0", role: "group", "aria-label": "Evaluations" },
-            h("table", { class: "rows" }, h("thead", {}, h("tr", {}, head)), body),
-        ),
+        scroll("Evaluations", h("table", { class: "rows" }, h("thead", {}, h("tr", {}, head)), body)),
     );
     const at = (list) => new Map(list);
     function show(rows) {

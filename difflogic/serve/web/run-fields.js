@@ -1,6 +1,7 @@
 // How a job is to run: its name, recipe, engine, population, until when, what it begins with, and its place in the queue.
 
 import { h } from "./dom.js";
+import { isPolicy } from "./progress.js";
 import { tagsOf } from "./tags.js";
 import { checkField, hinted, numberField, numberOf, selectField, textField, textOf } from "./inputs.js";
 
@@ -11,7 +12,7 @@ const NUMBERS = ["population", "stop_when_solved", "restarts", "priority"];
 
 // `trained`: jobs whose circuit another one can begin with; `values`: of the job that this is a copy of.
 // `hosts`: those that a webhook may be on.
-// {element, wishes(): fields of a request, suggest({name, recipes})}
+// {element, wishes(): fields of a request, suggest({name, recipes, config})}
 export function runFields(trained, hosts, values) {
     const engines = ENGINES.map((value) => h("option", { value }));
     const title = textField("name", "Name", { maxlength: 100 }),
@@ -37,7 +38,7 @@ export function runFields(trained, hosts, values) {
         ),
         hinted(
             checkField("until_solved", "Until it is solved"),
-            "Begins again, however often, until a circuit is right on fresh starts, later, and on a larger grid.",
+            "Begins again, however often, until a circuit is right on fresh starts, later, and on a larger grid, or an agent in a hundred fresh episodes.",
         ),
         hinted(
             textField("within", "Within at most", { placeholder: "60s, 5m, 2h or 2000 epochs" }),
@@ -61,15 +62,18 @@ export function runFields(trained, hosts, values) {
     for (const name of [...TEXTS, ...NUMBERS]) if (values?.[name]) field(name).value = values[name];
     field("tags").value = values?.tags?.join(", ") ?? "";
     field("until_solved").checked = Boolean(values?.until_solved);
+    let forAgents = false;
     exclude();
 
     // What cannot go together is not offered together; what is off is not sent either.
     function exclude() {
         const until = field("until_solved"),
             borrowed = field("init_from").value !== "";
-        until.disabled = borrowed || field("restarts").value.trim() !== "";
+        for (const name of ["recipe", "restarts"]) field(name).closest("div.field").hidden = field(name).disabled = forAgents;
+        until.disabled = borrowed || (!forAgents && field("restarts").value.trim() !== "");
         field("within").disabled = until.disabled || !until.checked;
-        field("restarts").disabled = borrowed || (until.checked && !until.disabled);
+        field("restarts").disabled = forAgents || borrowed || (until.checked && !until.disabled);
+        for (const name of ["population", "stop_when_solved"]) field(name).disabled = forAgents && until.checked && !until.disabled;
         field("init_from").disabled = !borrowed && until.checked && !until.disabled;
     }
 
@@ -85,10 +89,12 @@ export function runFields(trained, hosts, values) {
                 ["tags", tagsOf(field("tags").value)],
                 ...offered(["until_solved"], () => field("until_solved").checked),
             ]),
-        suggest({ name, recipes }) {
+        suggest({ name, recipes, config }) {
+            forAgents = isPolicy(config);
             title.querySelector("input").placeholder = name;
             const options = recipes.map((value) => h("option", { value }, RECIPES[value] ?? value));
             recipe.querySelector("select").replaceChildren(...options);
+            exclude();
         },
     };
 }

@@ -7,6 +7,7 @@ import { fieldEditor } from "./fields.js";
 import { errorPlace, guarded, patiently } from "./notices.js";
 import { presetCards } from "./preset-cards.js";
 import { previewPanel } from "./preview.js";
+import { isPolicy } from "./progress.js";
 import { runFields } from "./run-fields.js";
 import { targetFields } from "./target-fields.js";
 
@@ -21,15 +22,15 @@ export async function submitView(root, signal, _, query) {
         const ask = () =>
             Promise.all([
                 get("/presets", { signal }),
-                get("/fields", { signal }),
+                Promise.all(["automata", "agents"].map((of) => get(`/fields?of=${of}`, { signal }))),
                 get("/jobs?kind=train&limit=100", { signal }),
                 get("/webhooks", { signal }),
                 from && get(`/jobs/${from}`, { signal }),
             ]);
-        const [{ presets }, { fields }, { jobs }, { hosts }, source] = await patiently(ask, place.show, signal);
+        const [{ presets }, abouts, { jobs }, { hosts }, source] = await patiently(ask, place.show, signal);
         place.clear();
         const trained = jobs.filter(({ saved_epoch: saved }) => saved > 0);
-        loading.replaceWith(form(presets, source && copyOf(source, presets), fields, trained, hosts, signal));
+        loading.replaceWith(form(presets, source && copyOf(source, presets), abouts, trained, hosts, signal));
     } catch (error) {
         place.show(error);
         loading.remove();
@@ -43,8 +44,9 @@ function copyOf(source, presets) {
     return { name: source.name, about: "as the job that this is a copy of", config: source.config, recipes, values };
 }
 
-// `copy`: the offer that is not a preset, if there is one; `about`: what the server says of the fields.
-function form(presets, copy, about, trained, hosts, signal) {
+// `copy`: the offer that is not a preset, if there is one; `abouts`: what the server says of the fields of automata and of
+// agents.
+function form(presets, copy, abouts, trained, hosts, signal) {
     const offers = copy ? [copy, ...presets] : presets;
     const id = freshId("form"),
         place = errorPlace();
@@ -52,8 +54,10 @@ function form(presets, copy, about, trained, hosts, signal) {
     const preview = previewPanel(place.element, button);
     const target = targetFields(changed),
         run = runFields(trained, hosts, copy?.values),
-        editor = fieldEditor(about, changed);
+        editors = abouts.map(({ fields }) => fieldEditor(fields, changed));
     let base = offers[0],
+        editor = editors[0],
+        forAgents = false,
         key = freshKey(),
         timer = 0,
         asking = null;
@@ -64,19 +68,23 @@ function form(presets, copy, about, trained, hosts, signal) {
         presetCards(offers, choose),
         target.element,
         run.element,
-        h("fieldset", {}, h("legend", {}, "Every field"), editor.element),
+        h("fieldset", {}, h("legend", {}, "Every field"), editors.map(({ element }) => element)),
     );
 
     function choose(offer) {
         base = offer;
+        forAgents = isPolicy(base.config);
+        editor = editors[Number(forAgents)];
+        target.element.hidden = forAgents;
+        for (const each of editors) each.element.hidden = each !== editor;
         editor.reset(base.config);
         run.suggest(base);
     }
 
     function send(path, options) {
         const origin = base === copy ? { config: base.config } : { preset: base.name };
-        const job = { ...origin, ...target.wishes(), ...run.wishes(), set: editor.values() };
-        const files = target.files();
+        const job = { ...origin, ...(forAgents ? {} : target.wishes()), ...run.wishes(), set: editor.values() };
+        const files = forAgents ? [] : target.files();
         if (!files.length) return post(path, job, options);
         const body = new FormData();
         body.append("job", JSON.stringify(job));

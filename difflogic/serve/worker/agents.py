@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from difflogic.circuits.export import formats
 from difflogic.config.policy import PolicyConfig
+from difflogic.config.request import Within
 from difflogic.devices.device import Device
 from difflogic.errors import CircuitError, ConfigError, MissingPackagesError, UsageError
 from difflogic.model.statistics import active_gates, census
@@ -18,13 +23,15 @@ from difflogic.policies.environments import Environments
 from difflogic.policies.rows import PolicyRow
 from difflogic.policies.training import PolicyObserver, PolicyRun, PolicyTrainer
 from difflogic.runs import checkpoint
+from difflogic.serve.store.files import JobFolder
 from difflogic.serve.store.jobs import JobRecord
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker.lease import Lease
 from difflogic.serve.worker.log import say
-from difflogic.serve.worker.observer import GateHistory, Watch
+from difflogic.serve.worker.observer import UNTRAINED, GateHistory, Watch
 from difflogic.serve.worker.training import TrainingOutcome, clear_unsaved, persistent
 from difflogic.system import files
+from difflogic.train.signals import OVER, Deadline, Stop
 
 SIGN_S = 1.0
 """Seconds between two signs of life within an iteration: were there thousands, what follows them would seem to hang."""
@@ -42,25 +49,57 @@ def train(store: Store, job: JobRecord, device: Device, observer: AgentObserver)
     # Of an environment `module:Name` the module would be imported: whatever a server said, none is.
     if ":" in config.environment.id:
         raise ConfigError(f"A job may not name a module, got the environment {config.environment.id}.")
-    return persistent(store, job, observer, lambda: _train(store, job, PolicyTrainer(config, device), observer))
+    make = partial(_until_solved if job.until_solved else _train, store, job, config, device, observer)
+    return persistent(observer, lambda: observer.folder.run, make)
 
 
-def _train(store: Store, job: JobRecord, trainer: PolicyTrainer, observer: AgentObserver) -> TrainingOutcome:
-    folder = store.job_folder(job)
-    if checkpoint.is_in(folder.run):
-        run = trainer.resume(folder.run, job.stop_when_solved, observer, observer.stop)
-    else:
-        clear_unsaved(folder.run)
-        # The source is read at the beginning only: it may be deleted while this job trains.
-        lender = None if job.source is None else store.job_folder(store.job(job.source, job.owner)).run
-        run = trainer.run(folder.run, job.population, job.stop_when_solved, observer, observer.stop, lender)
-    steps = run.iteration * run.best.agent.iteration_steps
-    if not run.complete:
-        return TrainingOutcome(True, {"epoch": steps, "saved_epoch": steps})
-    folder.files.mkdir(parents=True, exist_ok=True)
-    for name, content in _pictures(run, job.name):
-        files.write_atomically(folder.files / name, content if isinstance(content, bytes) else content.encode())
-    return TrainingOutcome(False, {"epoch": steps, "epochs": steps, **_standing(run)})
+def _train(
+    store: Store, job: JobRecord, config: PolicyConfig, device: Device, observer: AgentObserver
+) -> TrainingOutcome:
+    # The source is read at the beginning only: it may be deleted while this job trains.
+    lender = None if job.source is None else store.job_folder(store.job(job.source, job.owner)).run
+    run = _run(PolicyTrainer(config, device), job, observer, observer.stop, lender)
+    if run.complete:
+        _draw(run, job.name, observer.folder.files)
+    return TrainingOutcome(not run.complete, observer.reached(run))
+
+
+def _run(
+    trainer: PolicyTrainer, job: JobRecord, observer: AgentObserver, stop: Stop, lender: Path | None = None
+) -> PolicyRun:
+    """The run in the folder that the observer is at, from where it is."""
+    path = observer.folder.run
+    if checkpoint.is_in(path):
+        return trainer.resume(path, job.stop_when_solved, observer, stop)
+    clear_unsaved(path)
+    return trainer.run(path, job.population, job.stop_when_solved, observer, stop, lender)
+
+
+def _until_solved(
+    store: Store, job: JobRecord, config: PolicyConfig, device: Device, observer: AgentObserver
+) -> TrainingOutcome:
+    """Attempts of ever other seeds, each in a folder of its own, until one is solved or the time is over."""
+    stop = Deadline(observer.stop, Within.parse(str(job.within)).seconds or 0.0, job.trained_s)
+    number = max(1, job.attempt)
+    made = [each for each in (job.result or {}).get("attempts", []) if each["number"] < number]
+    while True:
+        own = config.with_(seed=config.seed + number - 1)
+        observer.attempted(number, [*made, {"number": number, "seed": own.seed, "status": "running"}])
+        run = _run(PolicyTrainer(own, device), job, observer, stop)
+        if not run.complete and not str(run.interrupted).startswith(OVER):
+            return TrainingOutcome(True, observer.reached(run))
+        status = "out of time" if not run.complete else "solved" if run.solved else "complete"
+        solved = {"solved": int(status == "solved")}
+        made.append({"number": number, "seed": own.seed, "status": status, **observer.reached(run), **solved})
+        best = max(made, key=lambda each: (each["solved"], -math.inf if each["score"] is None else each["score"]))
+        if best is made[-1]:
+            _draw(run, job.name, observer.folder.files)
+        if status != "complete":
+            break
+        number += 1
+    # The job becomes what its best attempt is: its steps, files and rows are those that are shown from now on.
+    progress = {name: value for name, value in best.items() if name not in ("number", "seed", "status")}
+    return TrainingOutcome(False, progress | {"attempt": best["number"], "result": {"attempts": made}})
 
 
 def _standing(run: PolicyRun) -> dict[str, Any]:
@@ -72,6 +111,12 @@ def _standing(run: PolicyRun) -> dict[str, Any]:
         "solved": len(run.solved),
         "active_gates": active_gates(actor.circuit.flat_logits()) if isinstance(actor, LogicActor) else None,
     }
+
+
+def _draw(run: PolicyRun, name: str, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for file, content in _pictures(run, name):
+        files.write_atomically(folder / file, content if isinstance(content, bytes) else content.encode())
 
 
 def _pictures(run: PolicyRun, name: str) -> Iterator[tuple[str, str | bytes]]:
@@ -97,6 +142,28 @@ class AgentObserver(Watch, PolicyObserver):
     def __init__(self, lease: Lease, stopping: Callable[[], bool]) -> None:
         super().__init__(lease, stopping)
         self._signed = time.monotonic()
+
+    @property
+    def folder(self) -> JobFolder:
+        """That of the job, and of the attempt that it is in."""
+        return self._folder
+
+    def attempted(self, number: int, attempts: list[dict[str, Any]]) -> None:
+        """Go to the folder of an attempt, which begins or goes on."""
+        goes_on = self._folder.attempt == number
+        self._folder = replace(self._folder, attempt=number)
+        self._folder.gates.parent.mkdir(parents=True, exist_ok=True)
+        self._pace.clear()
+        say(f"attempt {number}, seed {attempts[-1]['seed']}")
+        progress = {} if goes_on else UNTRAINED | {"score": None}
+        self._lease.report(attempt=number, result={"attempts": attempts}, **progress)
+
+    def reached(self, run: PolicyRun) -> dict[str, Any]:
+        """Columns of the job, of a run that has ended or was interrupted."""
+        steps = run.iteration * run.best.agent.iteration_steps
+        if run.interrupted is not None and not str(run.interrupted).startswith(OVER):
+            return {"epoch": steps, "saved_epoch": steps}
+        return {"epoch": steps, "epochs": steps, "saved_epoch": steps, **_standing(run)}
 
     def began(self, run: PolicyRun) -> None:
         self._run = run
@@ -134,6 +201,8 @@ class AgentObserver(Watch, PolicyObserver):
             self._gates.append(steps, census(actor.circuit))
         standing = _standing(self._run)
         say(f"step {steps}: mean return {standing['score']:.1f}")
+        if self._lease.job.until_solved:  # which is known when its last episodes are played
+            standing["solved"] = 0
         self._lease.report(epoch=steps, saved_epoch=steps, **standing)
 
     def noticed(self, text: str) -> None:

@@ -41,20 +41,20 @@ def train(store: Store, job: JobRecord, placement: Placement, observer: ServiceO
     if job.config is None:
         raise StoreError(f"The job {job.id} has no configuration to train: delete it.")
     config = Config.from_dict(job.config)
-    return persistent(store, job, observer, lambda: _train(store, job, config, placement, observer))
+    return persistent(observer, lambda: _open_run(store, job), lambda: _train(store, job, config, placement, observer))
 
 
 def persistent(
-    store: Store, job: JobRecord, observer: Watch, train_once: Callable[[], TrainingOutcome]
+    observer: Watch, open_run: Callable[[], Path], train_once: Callable[[], TrainingOutcome]
 ) -> TrainingOutcome:
-    """What `train_once` comes to in the job's folder, with the newest checkpoint that can be read."""
+    """What `train_once` comes to, with the newest checkpoint that can be read of the run that `open_run` names."""
     while True:
         try:
             return train_once()
         # A damaged checkpoint is put aside, and the try begins again with the one before it: one interval of epochs is
         # lost, and not the run. Once training has begun, an error is not one of reading the first checkpoint.
         except CheckpointError as error:
-            if observer.began_at is not None or not _set_aside(_open_run(store, job), error):
+            if observer.began_at is not None or not _set_aside(open_run(), error):
                 raise
 
 

@@ -5,20 +5,25 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-from typing import Any
+import typing
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 
 from difflogic.circuits.export.formats import FORMATS
+from difflogic.config import policy, recipes, registered
 from difflogic.config import presets as known
-from difflogic.config import recipes, registered
 from difflogic.config.choices import RECIPES
 from difflogic.config.fields import Table, leaves
 from difflogic.config.schema import Config
 from difflogic.devices.cost import cost_of
 from difflogic.errors import ConfigError
+from difflogic.serve.api.agents import check_agents
 from difflogic.serve.api.context import ALWAYS, CurrentCaller, ServiceContext, errors, reply
 from difflogic.serve.api.replies import DeviceList, FieldList, FormatList, LimitsReply, PresetList
+from difflogic.serve.api.settings import ServeSettings
+from difflogic.serve.errors import ApiError
 from difflogic.system.memory import free_memory, physical_memory
 
 router = APIRouter(tags=["server"])
@@ -40,7 +45,7 @@ def devices(context: ServiceContext, caller: CurrentCaller) -> Any:
 @router.get("/presets", response_model=PresetList, responses=errors(*ALWAYS))
 def presets(context: ServiceContext, _caller: CurrentCaller) -> Any:
     """What can be trained by name."""
-    return reply({"presets": _presets(context.settings.tasks)})
+    return reply({"presets": [*_presets(context.settings.tasks), *_agents(context.settings)]})
 
 
 @functools.cache
@@ -51,6 +56,16 @@ def _presets(tasks: frozenset[str]) -> list[dict[str, Any]]:
         found.append({"name": name, "about": about, "config": config.to_dict(), "gates": config.model.gates,
                       "recipes": _recipes(config), "cost": cost_of(config, 1).to_dict()})  # fmt: skip
     return found
+
+
+def _agents(settings: ServeSettings) -> Iterator[dict[str, Any]]:
+    """Those of agents that this server can train: their environments are allowed, and installed."""
+    for name, config in policy.PRESETS.items():
+        with contextlib.suppress(ApiError):
+            cost = check_agents(config, 1, 0, settings)
+            about = f"an agent for {config.environment.id}: {config.made_of}"
+            yield {"name": name, "about": about, "config": config.to_dict(), "gates": config.gate_count,
+                   "recipes": [], "cost": cost.to_dict()}  # fmt: skip
 
 
 def _recipes(config: Config) -> list[str]:
@@ -65,22 +80,41 @@ def _recipes(config: Config) -> list[str]:
 
 
 @router.get("/fields", response_model=FieldList, responses=errors(*ALWAYS))
-def fields(_caller: CurrentCaller) -> Any:
+def fields(
+    context: ServiceContext,
+    _caller: CurrentCaller,
+    of: Annotated[Literal["automata", "agents"], Query(description="What the configuration is of.")] = "automata",
+) -> Any:
     """The fields of a configuration: what each is for, and which values it takes."""
+    document = Config if of == "automata" else policy.PolicyConfig
     # Those of a table are a task's own.
-    return reply({"fields": [_field(*each) for each in leaves(Config) if each[1] is not Table]})
+    found = [_field(document, *each) for each in leaves(document) if each[1] is not Table]
+    for each in found:
+        if each["path"] == "environment.id":
+            each["names"] = sorted(context.settings.environments)
+    return reply({"fields": found})
 
 
-def _field(path: str, kind: Any, field: dataclasses.Field[Any]) -> dict[str, Any]:
+def _field(document: type, path: str, kind: Any, field: dataclasses.Field[Any]) -> dict[str, Any]:
     limits = field.metadata["limits"]
     names = list(limits.names) if limits else []
     return {
         "path": path,
+        "section": _section(document, path),
         "kind": KINDS.get(kind, "list"),
         "about": field.metadata["about"],
         "limits": limits.words if limits and not names else None,
         "names": names,
     }
+
+
+def _section(inside: type, path: str) -> str:
+    """What the section of a field is for."""
+    about = "In general"
+    for name in path.split(".")[:-1]:
+        field = next(each for each in dataclasses.fields(inside) if each.name == name)
+        about, inside = field.metadata["about"], typing.get_type_hints(inside)[name]
+    return about
 
 
 @router.get("/formats", response_model=FormatList, responses=errors(*ALWAYS))
