@@ -45,8 +45,8 @@ def files(found: Sweep) -> Files:
     return made
 
 
-def html(found: Sweep) -> str:
-    """The text of the page."""
+def html(found: Sweep, is_alone: bool = False) -> str:
+    """The text of the page; `is_alone`: without links to trials and plots, for where they are not beside it."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     packages = [PackageLoader("difflogic.sweeps", "templates"), PackageLoader("difflogic.evaluation", "templates")]
@@ -59,6 +59,7 @@ def html(found: Sweep) -> str:
     lines = [(each, _line(values, columns), place * SHADES // len(drawn)) for place, (each, values) in enumerate(drawn)]
     return template.render(
         sweep=found,
+        is_alone=is_alone,
         name=found.spec.base.name,
         rows=[(each, [*map(shown, values.values())]) for each, values in rows],
         columns=columns,

@@ -13,6 +13,7 @@ import pytest
 from difflogic.config.policy import PRESETS, PolicyConfig
 from difflogic.devices.device import Device
 from difflogic.policies.training import PolicyTrainer
+from difflogic.policies.until_solved import until_solved
 from difflogic.serve.api import agents
 from difflogic.serve.api.settings import Caps, ServeSettings
 from difflogic.serve.store.jobs import JobSpec, Wanted, outcome
@@ -131,7 +132,7 @@ def saved(live: Live, job: str, epoch: int) -> None:
         ({"within": "60s"}, "invalid_config", "within limits what goes on until it is solved"),
         ({"until_solved": True, "population": 2}, "invalid_config", "drop population"),
         ({"until_solved": True, "within": "200 epochs"}, "invalid_config", "steps limit each attempt"),
-        ({"until_solved": True, "within": "2h"}, "too_much_time", "at most 1h"),
+        ({"until_solved": True, "within": "2h"}, "too_much_time", "at most 60m"),
         ({"stop_when_solved": 2}, "invalid_config", "expected at most 1, the population"),
         ({"population": 9}, "too_much_population", "trains at most 8"),
         ({"set": {"logic.widths": [2**20] * 2}}, "too_much_memory", "this server allows 200 MB"),
@@ -178,3 +179,21 @@ def test_what_makes_no_sense_of_agents_is_refused(live: Live, client: httpx.Clie
         answer = client.post("/jobs", json={"preset": preset, "init_from": job})
         assert (answer.status_code, answer.json()["error"]["code"]) == (409, "other_shape")
         assert words in answer.json()["error"]["message"]
+
+
+def test_until_one_is_solved(live: Live, client: httpx.Client, tmp_path: Path) -> None:
+    """Seeds after each other, also where the worker of the second is killed: as on the command line."""
+    config = small(threshold=9.6)
+    hand = until_solved(config, Device("cpu"), tmp_path / "hand")
+    assert hand.attempts == 2
+    request = {"config": config.to_dict(), "name": "hold 2.512", "engine": "cpu", "until_solved": True, "within": "30m"}
+    job = client.post("/jobs", json=request).json()["id"]
+    with acting(live.store.folder):
+        reached(live.store, job, 512, attempt=2)
+        os.kill(next(each.pid for each in live.store.workers() if each.job == job), signal.SIGKILL)
+        done = ended(live.store, job)
+    assert (done.status, done.attempts, done.attempt, outcome(vars(done))) == ("done", 1, 2, "solved"), done.reason
+    assert [(each["seed"], each["status"]) for each in done.result["attempts"]] == [(23, "complete"), (24, "solved")]
+    assert done.score == hand.best.best.score.mean
+    assert_same_run(live.store.job_folder(done).run, tmp_path / "hand")
+    assert files(client, job) >= {"controller.json", "episode.gif"}

@@ -136,6 +136,13 @@ def check_environment(config: PolicyConfig, settings: ServeSettings) -> None:
         )
 
 
+def cost_of_agents(config: PolicyConfig, population: int) -> Cost:
+    """As `devices.cost.cost_of`. Raises MissingPackagesError."""
+    from difflogic.policies import cost
+
+    return cost.cost_of(config, _spaces(config.environment.id), population)
+
+
 @cache
 def _spaces(identifier: str) -> Spaces:
     from difflogic.policies.environments import make, spaces

@@ -30,6 +30,12 @@ DRAWING = ".svg"
 """The ending of what opens in a browser instead of being saved..."""
 DRAWING_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 """...and the policy under which it does: a drawing may be anybody's file, and runs and fetches nothing."""
+PAGE_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+    "frame-ancestors 'self'; sandbox allow-scripts",
+    "X-Frame-Options": "SAMEORIGIN",
+}
+"""Of the page of a sweep, which is shown in a frame: its scripts sort the table, and reach nothing of ours."""
 OTHER = "application/octet-stream"
 BLOCK = 1 << 20
 
@@ -55,7 +61,7 @@ def media_type(name: str) -> str:
 def _paths(job: JobFolder) -> dict[str, Path]:
     """The paths of the files by name, a follow-up's after the run's. Links do not count."""
     found = {}
-    for folder in (job.run, job.files):
+    for folder in (*([job.whole] if job.is_sweep else []), job.run, job.files):
         if folder.is_dir() and not folder.is_symlink():
             for entry in os.scandir(folder):
                 temporary = entry.name.endswith(TEMPORARY)

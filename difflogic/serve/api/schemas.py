@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, StringConstraints
 
 from difflogic.circuits.export.formats import FORMATS
-from difflogic.config.choices import RECIPES
+from difflogic.config.choices import METHODS, METRICS, RECIPES
 from difflogic.config.policy import PRESETS as AGENTS
 from difflogic.config.presets import PRESETS
 from difflogic.config.task import STARTS
@@ -17,6 +17,7 @@ from difflogic.serve.api.tokens import Role
 from difflogic.serve.store.access import SHARE
 from difflogic.serve.store.jobs import ID, MOST_TAGS, PRIORITIES, TAG, JobRecord
 
+MOST_TRIALS = 10_000
 JobId = Annotated[str, StringConstraints(pattern=f"^{ID.pattern}$")]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f-\x9f/\\]+$")]
 Tag = Annotated[str, StringConstraints(pattern=f"^{TAG.pattern}$")]
@@ -94,6 +95,24 @@ class SessionReply(BaseModel):
     ]
 
 
+class SweepRequest(Strict):
+    """Many trials that differ in some fields, as `difflogic sweep` has them."""
+
+    over: Annotated[
+        dict[str, str | list[Any]],
+        Field(
+            min_length=1,
+            max_length=20,
+            description='Values by fields: {"optimizer.lr": "0.02:0.2:log", "model.kernels": [4, 8], "seed": "0..3"}.',
+        ),
+    ]
+    metric: Annotated[Annotated[str, _one_of(METRICS)] | None, Field(description="What trials are judged by.")] = None
+    method: Annotated[Annotated[str, _one_of(METHODS)] | None, Field(description="How trials are chosen.")] = None
+    trials: Annotated[int | None, Field(ge=1, le=MOST_TRIALS, description="How many [all of a grid].")] = None
+    sampler_seed: Annotated[int, Field(ge=0, lt=2**32, description="Of everything that is drawn.")] = 0
+    ahead: Annotated[int, Field(ge=1, le=1000, description="Trials that are asked for before the first is judged.")] = 8
+
+
 class JobRequest(Strict):
     """What to train: a preset or a whole configuration, with another target or start, and fields by name."""
 
@@ -155,6 +174,9 @@ class JobRequest(Strict):
             "together [the most that this server allows]."
         ),
     ] = None
+    sweep: Annotated[
+        SweepRequest | None, Field(description="Train this many times, with other values in some fields.")
+    ] = None
     priority: Annotated[Priority, Field(description="Higher ones are taken first.")] = 0
     webhook: Annotated[
         Webhook | None, Field(description="An address that hears of its end, on a host that GET /webhooks names.")
@@ -208,6 +230,7 @@ class PreviewReply(BaseModel):
     ]
     restarts: Annotated[int, Field(description="How often it begins again at most, where it stalls.")]
     within: Annotated[str | None, Field(description="Where a training until it is solved ends; null for any other.")]
+    trials: Annotated[int | None, Field(description="Of a sweep: the cost is at most that of so many.")] = None
     notices: Annotated[list[str], Field(description="What a person should know before this is trained, in sentences.")]
     cost: CostReply
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from difflogic.serve.api.schemas import JobRequest
 from difflogic.serve.api.settings import Caps, ServeSettings
 from difflogic.serve.errors import ApiError, in_fields, one_sentence
 from difflogic.serve.store.jobs import JobSpec, epochs_of
+from difflogic.sweeps import Spec
 from difflogic.train import reach
 
 MAX_CELLS = 1 << 20
@@ -88,13 +90,19 @@ class Submission:
 
 
 def job_spec(
-    request: JobRequest, config: Document, cost: Cost, solved: int, within: Within | None, **attempts: Any
+    request: JobRequest,
+    config: Document | Spec,
+    cost: Cost,
+    solved: int,
+    within: Within | None,
+    **attempts: Any,
 ) -> JobSpec:
-    """A training as the store takes it; `solved`: so many solved models end it."""
+    """A training or a sweep as the store takes it; `solved`: so many solved models end it."""
+    data = config.to_dict() if isinstance(config, Document) else tomllib.loads(config.to_toml())
     return JobSpec(
-        "train",
-        request.name or config.to_dict()["name"],
-        config.to_dict(),
+        "train" if isinstance(config, Document) else "sweep",
+        request.name or data["name"],
+        data,
         request.engine,
         request.population,
         solved,

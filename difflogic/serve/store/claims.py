@@ -18,8 +18,9 @@ BACK_OFF_S = (0.0, 1.0, 5.0, 20.0)
 """Seconds before the second try, the third, and so on; the last one counts for all that follow."""
 READY = "(not_before <= ? OR not_before > ?)"
 """In SQL, a job whose back-off is over, with `ready_at`."""
-TRAINS = "kind = 'train'"
-QUEUED_FOLLOW_UPS = "jobs INDEXED BY follow_ups_by_turn WHERE status = 'queued' AND kind != 'train'"
+TRAINS = "kind IN ('train', 'sweep')"
+"""In SQL, the jobs that need a device."""
+QUEUED_FOLLOW_UPS = "jobs INDEXED BY follow_ups_by_turn WHERE status = 'queued' AND kind NOT IN ('train', 'sweep')"
 """In SQL, the queued jobs that need no device. They are looked for often, so that an index of their own finds them
 among thousands that do."""
 

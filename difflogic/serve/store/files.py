@@ -16,6 +16,8 @@ LOGS = ("-wal", "-shm", "-journal")
 """What SQLite adds to the name of the database for files of its own."""
 JOBS = "jobs"
 WORKERS = "workers"
+SWEEP_PAGE = "sweep.html"
+"""Among the files of a sweep: its table, and its drawing."""
 LOST = "lost+found"
 """Where goes what no record explains. Nothing in it is ever deleted by a command."""
 OURS = {JOBS, WORKERS, LOST, "token", "webhook-secret", "machine.json"}
@@ -29,15 +31,18 @@ class JobFolder:
     path: Path
     attempt: int = 0
     """The attempt of a training with restarts that is looked at."""
+    is_sweep: bool = False
 
     @property
     def whole(self) -> Path:
-        """What the trainer writes: a run folder, or with restarts a folder of one for each attempt."""
+        """What is trained: a run folder, with restarts one for each attempt, of a sweep its folder."""
         return self.path / "run"
 
     @property
     def run(self) -> Path:
-        """The run folder."""
+        """The run folder, of a sweep that of its best trial."""
+        if self.is_sweep:
+            return self.whole / "best"
         return self.whole / f"attempt-{self.attempt}" if self.attempt else self.whole
 
     @property
@@ -73,13 +78,13 @@ class JobFolder:
             shutil.rmtree(self.path)
 
 
-def job_folder(store: Path, job: str, attempt: int = 0) -> JobFolder:
+def job_folder(store: Path, job: str, attempt: int = 0, is_sweep: bool = False) -> JobFolder:
     """Raises UnknownJobError where `job` is no id."""
     # Ids come from outside, and become a part of a path: what is not 16 characters of the alphabet never gets to the
     # disk.
     if not ID.fullmatch(job):
         raise UnknownJobError(f"There is no job {job!r}: expected an id of 16 characters, a to z and 2 to 7.")
-    return JobFolder(store / JOBS / job, attempt)
+    return JobFolder(store / JOBS / job, attempt, is_sweep)
 
 
 def put_aside(store: Path, path: Path) -> Path:

@@ -16,12 +16,14 @@ from typing import Any, Literal, get_args
 from difflogic.config.document import is_policy
 from difflogic.errors import StoreError
 
-Kind = Literal["train", "simplify", "export", "evaluate"]
+Kind = Literal["train", "sweep", "simplify", "export", "evaluate"]
 Status = Literal["queued", "running", "paused", "done", "failed", "cancelled"]
 Wanted = Literal["cancel", "pause", "requeue"]
 Sort = Literal["newest", "name", "priority", "wrong", "gates"]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
+ON_DEVICES: tuple[Kind, ...] = ("train", "sweep")
+"""What workers of devices do; the rest follows up."""
 SORTS: tuple[Sort, ...] = get_args(Sort)
 STATUSES: tuple[Status, ...] = get_args(Status)
 ENDED: tuple[Status, ...] = ("done", "failed", "cancelled")
@@ -87,10 +89,18 @@ def outcome(job: Mapping[str, Any]) -> Literal["solved", "unsolved"] | None:
     return "solved" if job["solved"] else "unsolved"
 
 
+def trained(config: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The configuration that a job trains; of a sweep that of its trials, but for their own values."""
+    found = dict(config or {})
+    return dict(found["config"]) if "over" in found else found
+
+
 def epochs_of(config: Mapping[str, Any] | None) -> int:
-    """What a configuration has to train; of agents environment steps."""
+    """What a configuration has to train; of agents environment steps, of a sweep trials."""
     if config is None:
         return 0
+    if "over" in config:
+        return int(config["trials"])
     return int(config["steps"] if is_policy(config) else config["train"]["epochs"])
 
 
@@ -106,7 +116,8 @@ class JobSpec:
     kind: Kind
     name: str
     config: dict[str, Any] | None = None
-    """`to_dict()` of what to train, automata or agents; None for follow-ups."""
+    """`to_dict()` of what to train, automata or agents; of a sweep its specification, whose `config` is that of each
+    trial but for its own values; None for follow-ups."""
     engine: str = "auto"
     """The engine that was asked for."""
     population: int = 1
@@ -159,11 +170,11 @@ class JobRecord(JobSpec):
     attempts. Rows, epochs, files and all results are this attempt's."""
     result: dict[str, Any] | None
     """What a follow-up found, in short: see `difflogic.serve.worker.follow_ups`. Of a training with restarts, what came
-    of each attempt so far."""
+    of each attempt so far; of a sweep its best trial, see `difflogic.serve.worker.sweeps`."""
     device: str | None
     """The device of the worker that has it or had it last: `cpu`, `gpu:0`; an `auto` job stays on it."""
     epoch: int
-    """Of agents, here and in all that counts epochs, their environment steps."""
+    """Of agents, here and in all that counts epochs, their environment steps; of a sweep the trials that are over."""
     epochs: int
     """All epochs that it has to train; with restarts those that were left to this attempt."""
     soft_loss: float | None

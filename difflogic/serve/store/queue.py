@@ -31,12 +31,13 @@ RECENT = 50
 SHARE = 20
 """What was played through is good for so many times the seconds that it took: at most a twentieth of a processor."""
 WAITING = (
-    "SELECT id, owner, kind = 'train' AS trains, engine, device, priority, number, not_before, predicted_s, "
-    "saved_epoch, epochs, attempt, until_solved FROM jobs WHERE status = 'queued' ORDER BY priority DESC, number"
+    "SELECT id, owner, kind IN ('train', 'sweep') AS trains, engine, device, priority, number, not_before, "
+    "predicted_s, saved_epoch, epochs, attempt, until_solved FROM jobs WHERE status = 'queued' "
+    "ORDER BY priority DESC, number"
 )
 RUNNING = (
-    "SELECT id, kind = 'train' AS trains, device, epoch AS saved_epoch, epochs, epochs_per_s, predicted_s, attempt, "
-    "until_solved FROM jobs WHERE status = 'running'"
+    "SELECT id, kind IN ('train', 'sweep') AS trains, device, epoch AS saved_epoch, epochs, epochs_per_s, "
+    "predicted_s, attempt, until_solved FROM jobs WHERE status = 'running'"
 )
 SPEEDS = (
     "SELECT device, sum(trained_s) / sum(1.0 * predicted_s * epoch / epochs) AS factor FROM ("

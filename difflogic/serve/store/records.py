@@ -56,7 +56,7 @@ class Records:
         """Where a job's files are, with restarts those of its attempt. Raises UnknownJobError where this is no id."""
         if isinstance(job, str):
             return job_folder(self.folder, job)
-        return job_folder(self.folder, job.id, job.attempt)
+        return job_folder(self.folder, job.id, job.attempt, job.kind == "sweep")
 
     def close(self) -> None:
         """Close this thread's connection."""

@@ -33,6 +33,7 @@ from difflogic.serve.store.files import JOBS, STORE
 from difflogic.serve.store.job_file import JSON_COLUMNS
 from difflogic.serve.store.jobs import (
     ENDED,
+    ON_DEVICES,
     PRIORITIES,
     ConflictError,
     DiskFullError,
@@ -258,7 +259,7 @@ class Store(Leases, Access):
         # complain.
         engines = offered(connection, self.clock())
         version = tick(connection)
-        waits_for = missing(spec.engine, engines) if spec.kind == "train" and engines else None
+        waits_for = missing(spec.engine, engines) if spec.kind in ON_DEVICES and engines else None
         values = asdict(spec) | {
             "id": job,
             "waits_for": FULL if self.is_full() else waits_for,

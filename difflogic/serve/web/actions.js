@@ -10,6 +10,7 @@ import { tagsOf } from "./tags.js";
 
 const waits = (job) => job.status === "running" && job.wanted !== null;
 const training = (job) => job.kind === "train";
+const wanted = (job) => training(job) || job.kind === "sweep"; // by the form
 
 // In the order shown. `when` says for which jobs; `run` resolves to the job as it is then, or to null where it is gone.
 export const ACTIONS = [
@@ -39,7 +40,7 @@ export const ACTIONS = [
         when: (job) => ["queued", "running", "paused"].includes(job.status) && job.wanted !== "cancel",
         run: (job) => post(`/jobs/${job.id}/cancel`),
     },
-    { name: "clone", label: "Run again", when: training, run: cloned },
+    { name: "clone", label: "Run again", when: wanted, run: cloned },
     {
         name: "harden",
         label: "Harden",
@@ -47,7 +48,7 @@ export const ACTIONS = [
         when: (job) => training(job) && !isAgents(job) && job.saved_epoch > 0 && isOver(job),
         run: hardened,
     },
-    { name: "edit", label: "Edit a copy", when: training, run: (job) => go(`#/new?from=${job.id}`, job) },
+    { name: "edit", label: "Edit a copy", when: wanted, run: (job) => go(`#/new?from=${job.id}`, job) },
     { name: "compare", label: "Compare", when: (job) => training(job) && !isAgents(job), run: (job) => go(`#/compare/${job.id}`, job) },
     { name: "rename", label: "Rename", when: () => true, run: renamed },
     { name: "note", label: "Note", when: () => true, run: noted },
@@ -95,8 +96,8 @@ async function deleted(job) {
 
 // A group of buttons that follows the job: {element, update(job)}. `only`: names; `changed(job or null)` hears the outcome.
 export function actionButtons(job, place, changed, only = null) {
-    const wanted = ACTIONS.filter(({ name }) => !only || only.includes(name));
-    const buttons = new Map(wanted.map((action) => [action, button(action)]));
+    const offered = ACTIONS.filter(({ name }) => !only || only.includes(name));
+    const buttons = new Map(offered.map((action) => [action, button(action)]));
     const element = h(
         "div",
         { class: "buttons", role: "group", tabindex: "-1", "aria-label": `Actions for ${job.name}` },

@@ -28,7 +28,7 @@ export function circuitPanel(job, signal) {
     const offer = h(
         "div",
         {},
-        job.kind === "train" &&
+        job.kind !== "simplify" &&
             h(
                 "div",
                 { class: "buttons" },
@@ -165,7 +165,7 @@ export function circuitPanel(job, signal) {
     return {
         element,
         update(now) {
-            const ready = now.kind === "train" && !isAgents(now) ? now.saved_epoch > 0 : now.status === "done";
+            const ready = now.kind === "train" && !isAgents(now) ? now.saved_epoch > 0 : now.status === "done" && now.result?.best !== null;
             wait.hidden = ready || shown.size > 0;
             offer.hidden = !ready;
         },

@@ -1,13 +1,16 @@
-// A job that works on the circuit of another one: what it found, and its files.
+// A job that works on the circuit of another one, or makes many trials: what it found, and its files.
 
 import { circuitPanel } from "./circuit-panel.js";
+import { configPanel } from "./config-panel.js";
 import { card, h } from "./dom.js";
 import { filesPanel } from "./files-panel.js";
 import { follow } from "./follow.js";
 import { jobHead } from "./job-head.js";
 import { logPanel } from "./log-panel.js";
 import { errorPlace } from "./notices.js";
+import { isOver } from "./progress.js";
 import { resultOf } from "./result.js";
+import { sweepPanel } from "./sweep-panel.js";
 
 export function followUpView(root, signal, job, shared) {
     const place = errorPlace();
@@ -21,20 +24,23 @@ export function followUpView(root, signal, job, shared) {
         h("a", { href: `#/jobs/${job.source}` }, "its training"),
         ".",
     );
-    const circuit = !shared && job.kind === "simplify" && circuitPanel(job, signal);
+    const circuit = !shared && ["simplify", "sweep"].includes(job.kind) && circuitPanel(job, signal);
+    const trials = job.kind === "sweep" && sweepPanel(job, signal);
     const found = h("div", {}),
         result = card("result", "Result", found);
     root.append(
         top.element,
-        ...[!shared && job.source && source, result, circuit?.element, files.element, log.element].filter(Boolean),
+        ...[!shared && job.source && source, trials?.element, result, circuit?.element, files.element, trials && configPanel(job), log.element].filter(Boolean),
     );
+    let status = null;
     const reload = {
         update(now) {
-            files.load();
+            if (now.kind !== "sweep" || isOver(now) || now.status !== status) files.load();
+            status = now.status;
             const told = resultOf(now);
             result.hidden = !told;
             found.replaceChildren(told ?? "");
         },
     };
-    const changed = follow(signal, job, place, [top, log, reload, circuit].filter(Boolean), {}, shared);
+    const changed = follow(signal, job, place, [top, log, trials, reload, circuit].filter(Boolean), {}, shared);
 }

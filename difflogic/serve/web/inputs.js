@@ -17,7 +17,7 @@ export function selectField(name, label, choices) {
 // A field with a sentence below it.
 export function hinted(field, words) {
     const id = freshId("hint");
-    field.querySelector("input, select").setAttribute("aria-describedby", id);
+    field.querySelector("input, select, textarea").setAttribute("aria-describedby", id);
     return h("div", { class: "field" }, field, h("p", { id, class: "hint" }, words));
 }
 

@@ -6,7 +6,7 @@ import { listen } from "./events.js";
 import { jobRow } from "./job-row.js";
 import { announcer, empty, errorPlace, patiently, showConnection } from "./notices.js";
 import { owners } from "./owners.js";
-import { STATUSES, standing } from "./progress.js";
+import { KINDS, STATUSES, standing } from "./progress.js";
 import { followTurns } from "./queue.js";
 import { selection } from "./selection.js";
 
@@ -19,13 +19,6 @@ export const SORTS = {
     gates: "Fewest gates first",
 };
 const LABELS = { status: "State", kind: "Kind", tag: "Tag", sort: "Order" };
-export const KINDS = {
-    "": "Every kind",
-    train: "Training",
-    simplify: "Simplification",
-    export: "Export",
-    evaluate: "Evaluation",
-};
 
 export function jobsView(root, signal) {
     const rows = new Map(),
@@ -50,7 +43,7 @@ export function jobsView(root, signal) {
             oninput: later,
         }),
         status: select("status", { "": "Every state", ...STATUSES }),
-        kind: select("kind", KINDS),
+        kind: select("kind", { "": "Every kind", ...KINDS }),
         tag: select("tag", { "": "Every tag" }),
         ...(isOperator() ? { owner: whose.filter } : {}),
         sort: select("sort", SORTS),

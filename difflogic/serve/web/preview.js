@@ -42,8 +42,9 @@ export function previewPanel(...more) {
             ...shape,
             ["Gate evaluations", large(cost.evaluations)],
             ["Memory", bytes(cost.memory)],
+            ...(found.trials ? [["Trials", count(found.trials)]] : []),
             ["Attempts", found.within ? "until solved" : found.restarts ? `up to ${count(found.restarts + 1)}` : "1"],
-            ["Time", found.within ? `at most ${found.within}` : `about ${duration(cost.seconds)} on two cores`],
+            ["Time", found.within ? `at most ${found.within}` : `${found.trials ? "at most" : "about"} ${duration(cost.seconds)} on two cores`],
         ]);
         notices.replaceChildren(...found.notices.map((text) => h("p", { class: "warning" }, text)));
         const changed = Object.keys(found.changed);

@@ -13,6 +13,13 @@ export const STATUSES = {
     failed: "Failed",
     cancelled: "Cancelled",
 };
+export const KINDS = {
+    train: "Training",
+    sweep: "Sweep",
+    simplify: "Simplification",
+    export: "Export",
+    evaluate: "Evaluation",
+};
 const WANTED = { cancel: "Cancelling", pause: "Pausing", requeue: "Moving" };
 const PHASES = { starting: "Starting", compiling: "Compiling", saving: "Saving" };
 
@@ -21,7 +28,8 @@ export const isPolicy = (config) => config?.kind === "policy";
 export const isAgents = (job) => isPolicy(job.config);
 
 // What a training counts.
-const unitOf = (job) => (isAgents(job) ? "steps" : "epochs");
+const unitOf = (job) => (job.kind === "sweep" ? "trials" : isAgents(job) ? "steps" : "epochs");
+const counts = (job) => ["train", "sweep"].includes(job.kind);
 
 export const isOver = (job) => ["done", "failed", "cancelled"].includes(job.status);
 
@@ -56,7 +64,7 @@ export function progressBar(job) {
     const words = h("span", { class: "quiet number" });
     const element = h("div", { class: "progress" }, bar, words);
     const update = (now) => {
-        element.hidden = now.kind !== "train";
+        element.hidden = !counts(now);
         bar.max = Math.max(1, now.epochs);
         bar.value = now.epoch;
         bar.setAttribute("aria-label", `Progress of ${now.name}`);
@@ -99,7 +107,7 @@ function progressWords(job) {
 
 // One sentence without its full stop, for screen readers and titles.
 export function standing(job) {
-    if (job.kind !== "train") return statusWord(job);
+    if (!counts(job)) return statusWord(job);
     const parts = [statusWord(job), ...attempt(job), `${count(job.epoch)} of ${count(job.epochs)} ${unitOf(job)}`];
     if (job.score !== null && !outcome(job)) parts.push(`mean return ${loss(job.score)}`);
     if (job.hard_loss !== null && !outcome(job)) parts.push(job.solved ? "solved" : `hard loss ${loss(job.hard_loss)}`);
@@ -126,8 +134,7 @@ export const ownerOf = ({ owner }) =>
     owner !== session().owner && h("span", { class: "owner" }, h("span", { class: "unseen" }, "Owner: "), owner);
 
 export function facts(job) {
-    const kinds = { train: isAgents(job) ? "Training of agents" : "Training", simplify: "Simplification", export: "Export", evaluate: "Evaluation" };
-    const parts = [kinds[job.kind], job.device ? `on ${job.device}` : `for ${job.engine}`];
+    const parts = [isAgents(job) ? "Training of agents" : KINDS[job.kind], job.device ? `on ${job.device}` : `for ${job.engine}`];
     if (job.population > 1) parts.push(`${job.population} models`);
     if (job.priority) parts.push(`priority ${job.priority > 0 ? "+" : "−"}${Math.abs(job.priority)}`);
     if (job.attempts) parts.push(`worker lost ${job.attempts === 1 ? "once" : `${job.attempts} times`}`);

@@ -2,16 +2,17 @@
 // nothing to say.
 
 import { h } from "./dom.js";
-import { count, loss } from "./format.js";
+import { count, loss, plural } from "./format.js";
 
 export function resultOf({ result }) {
-    const { attempts, gates, equal, from_start: reached, measures, left_out: left, note } = result ?? {};
+    const { attempts, gates, equal, from_start: reached, measures, left_out: left, note, metric } = result ?? {};
     if (gates) {
         const proved = (reached?.equal ?? true) && equal ? "proved equal" : "not proved equal";
         const since = reached ? " from its own start on" : "";
         return h("p", {}, `${count(gates.before)} gates became ${count(gates.after)}, ${proved}${since}.`, note ? ` Now ${note}` : "");
     }
     if (attempts) return h("ul", {}, attempts.map((each) => h("li", {}, attemptWords(each))));
+    if (metric) return h("p", {}, trialWords(result));
     if (measures)
         return h(
             "table",
@@ -26,6 +27,12 @@ export function resultOf({ result }) {
         );
     const words = Object.entries(left ?? {}).map(([format, reason]) => `${format} was left out: ${reason}`);
     return words.length ? h("p", {}, words.join(" ")) : null;
+}
+
+function trialWords({ metric, best, failed }) {
+    const values = Object.entries(best?.values ?? {}).map(([path, value]) => `${path} ${Array.isArray(value) ? value.join(", ") : value}`);
+    const found = best ? `The best is trial ${best.trial}, ${metric} ${loss(best.value)}, with ${values.join(", ")}.` : `No trial has a ${metric} yet.`;
+    return failed ? `${found} ${plural(failed, "trial")} failed.` : found;
 }
 
 function attemptWords({ number, seed, status, epoch, wrong, score, given_up: why }) {

@@ -94,6 +94,7 @@ export function runFields(trained, hosts, values) {
             title.querySelector("input").placeholder = name;
             const options = recipes.map((value) => h("option", { value }, RECIPES[value] ?? value));
             recipe.querySelector("select").replaceChildren(...options);
+            if (recipes.includes(values?.recipe)) recipe.querySelector("select").value = values.recipe;
             exclude();
         },
     };

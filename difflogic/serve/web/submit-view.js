@@ -9,6 +9,7 @@ import { presetCards } from "./preset-cards.js";
 import { previewPanel } from "./preview.js";
 import { isPolicy } from "./progress.js";
 import { runFields } from "./run-fields.js";
+import { sweepFields } from "./sweep-fields.js";
 import { targetFields } from "./target-fields.js";
 
 const WAIT = 300; // milliseconds after the last change
@@ -39,9 +40,11 @@ export async function submitView(root, signal, _, query) {
 
 // A job to be copied as one of the offers; the recipes are those of the preset that it began with.
 function copyOf(source, presets) {
-    const { recipes } = presets.find(({ name }) => name === source.config.name) ?? { recipes: ["paper"] };
-    const values = { ...source, init_from: source.source };
-    return { name: source.name, about: "as the job that this is a copy of", config: source.config, recipes, values };
+    const { recipes } = presets.find(({ name }) => name === (source.config.config ?? source.config).name) ?? { recipes: ["paper"] };
+    const sweep = source.kind === "sweep" ? source.config : null;
+    const values = { ...source, ...sweep, init_from: source.source };
+    const config = sweep?.config ?? source.config;
+    return { name: source.name, about: "as the job that this is a copy of", config, recipes, values, sweep };
 }
 
 // `copy`: the offer that is not a preset, if there is one; `abouts`: what the server says of the fields of automata and of
@@ -54,6 +57,7 @@ function form(presets, copy, abouts, trained, hosts, signal) {
     const preview = previewPanel(place.element, button);
     const target = targetFields(changed),
         run = runFields(trained, hosts, copy?.values),
+        sweep = sweepFields(copy?.sweep),
         editors = abouts.map(({ fields }) => fieldEditor(fields, changed));
     let base = offers[0],
         editor = editors[0],
@@ -68,6 +72,7 @@ function form(presets, copy, abouts, trained, hosts, signal) {
         presetCards(offers, choose),
         target.element,
         run.element,
+        sweep.element,
         h("fieldset", {}, h("legend", {}, "Every field"), editors.map(({ element }) => element)),
     );
 
@@ -79,11 +84,12 @@ function form(presets, copy, abouts, trained, hosts, signal) {
         for (const each of editors) each.element.hidden = each !== editor;
         editor.reset(base.config);
         run.suggest(base);
+        sweep.suggest(forAgents);
     }
 
     function send(path, options) {
         const origin = base === copy ? { config: base.config } : { preset: base.name };
-        const job = { ...origin, ...(forAgents ? {} : target.wishes()), ...run.wishes(), set: editor.values() };
+        const job = { ...origin, ...(forAgents ? {} : target.wishes()), ...run.wishes(), sweep: sweep.wishes(), set: { ...(base === copy && copy.sweep?.set), ...editor.values() } };
         const files = forAgents ? [] : target.files();
         if (!files.length) return post(path, job, options);
         const body = new FormData();

@@ -1,4 +1,4 @@
-"""A follow-up in a process of its own, which can be ended at any moment.
+"""A follow-up or a sweep in a process of its own, which can be ended at any moment.
 
     python -m difflogic.serve.worker.follow_up_process STORE JOB
 
@@ -10,21 +10,25 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from difflogic.errors import DifflogicError
+from difflogic.errors import DifflogicError, RunFolderError, StoreError
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker.follow_ups import follow
-from difflogic.serve.worker.log import how_it_ended
+from difflogic.serve.worker.log import how_it_ended, say
+from difflogic.serve.worker.sweeps import sweep
 from difflogic.system import files
 
+GROUPS = os.name == "posix"
 COMMAND = (sys.executable, "-m", "difflogic.serve.worker.follow_up_process")
 
 
@@ -44,7 +48,10 @@ class FollowUpProcess:
         """Raises OSError."""
         # A file and no pipe: a pipe that nobody reads would block a process with a long answer.
         self._answer = tempfile.TemporaryFile()  # noqa: SIM115  it is closed with the context
-        self._process = subprocess.Popen([*COMMAND, str(store), job], stdin=subprocess.PIPE, stdout=self._answer)
+        # A group of its own: what ends it ends the processes that it began too, at once and whatever they do.
+        self._process = subprocess.Popen(
+            [*COMMAND, str(store), job], stdin=subprocess.PIPE, stdout=self._answer, process_group=0 if GROUPS else None
+        )
         self._begun = self._moved = time.monotonic()
         self._took: float | None = None
 
@@ -52,7 +59,7 @@ class FollowUpProcess:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.kill()
+        _end_group(self._process)
         self._process.wait()
         if self._process.stdin is not None:
             self._process.stdin.close()
@@ -84,24 +91,36 @@ class FollowUpProcess:
         """Seconds for which no processor has worked for it; 0 where the system does not tell."""
         return time.monotonic() - self._moved
 
+    def progress(self) -> dict[str, Any]:
+        """Columns of the job, as it told of them last; empty where it tells of none."""
+        told = [line for line in self._lines() if "status" not in line]
+        return told[-1] if told else {}
+
+    def _lines(self) -> list[dict[str, Any]]:
+        self._answer.seek(0)
+        whole, _, _ = self._answer.read().rpartition(b"\n")
+        return [json.loads(line) for line in whole.splitlines()]
+
     def outcome(self) -> FollowUpOutcome | str:
         """How the follow-up ended; where its process broke off, the beginning of a sentence that says how."""
         status = self._process.returncode
         if status != 0:
             return how_it_ended(status, "its process")
-        self._answer.seek(0)
-        return FollowUpOutcome(**json.loads(self._answer.read()))
+        return FollowUpOutcome(**self._lines()[-1])
 
 
 def processor_time(process: int) -> float | None:
-    """Seconds that processors worked for a process; None where the system does not tell."""
+    """Seconds that processors worked for a process and those that it began; None where the system does not tell."""
     try:
         # The name of the program stands in parentheses and may hold spaces: the fields are counted after the last one.
         # Numbers 11 and 12 of the rest are the ticks in user and in system mode.
         fields = Path(f"/proc/{process}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+        tasks = Path(f"/proc/{process}/task").iterdir()
+        begun = [int(each) for task in tasks for each in (task / "children").read_text().split()]
     except OSError:
         return None
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return own + sum(processor_time(each) or 0.0 for each in begun)
 
 
 def _end_with_worker() -> None:
@@ -111,7 +130,14 @@ def _end_with_worker() -> None:
     """
     while os.read(0, 1):
         pass
+    if GROUPS:
+        os.killpg(0, signal.SIGKILL)
     os._exit(1)
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL) if GROUPS else process.kill()
 
 
 def main() -> None:
@@ -122,11 +148,23 @@ def main() -> None:
     answer = os.dup(1)
     os.dup2(2, 1)
     store = Store.existing(Path(folder), durable=False)
+
+    def tell(told: dict[str, Any]) -> None:
+        files.write_all(answer, json.dumps(told, allow_nan=False).encode() + b"\n")
+
+    record = store.job(job)
+    # A sweep goes on from where it is, with the next try.
+    again = (RunFolderError, StoreError, OSError) if record.kind == "sweep" else ()
     try:
-        outcome = FollowUpOutcome("done", None, follow(store, store.job(job)))
+        outcome = FollowUpOutcome(
+            "done", None, sweep(store, record, tell) if record.kind == "sweep" else follow(store, record)
+        )
+    except again as error:
+        say(str(error))
+        sys.exit(1)
     except (DifflogicError, OSError, MemoryError) as error:
         outcome = FollowUpOutcome("failed", str(error) or "There was not enough memory.")
-    files.write_all(answer, json.dumps(asdict(outcome), allow_nan=False).encode())
+    tell(asdict(outcome))
 
 
 if __name__ == "__main__":

@@ -195,19 +195,19 @@ class WorkerProcess:
         """A text for the job's owner, without the path of the store, which is nobody's business."""
         return text.replace(f"{self.store.folder}{os.sep}", "")
 
-    # follow-ups ---------------------------------------------------------------------------------------
+    # follow-ups and sweeps ----------------------------------------------------------------------------
 
     def _follow(self, lease: Lease) -> None:
         lease.enter("working", warm=True)  # the signs of life come from here, at all times
         # Leaving the block ends the process, whichever way it is left.
         with FollowUpProcess(self.store.folder, lease.job.id) as process:
             while not process.is_over(FOLLOW_UP_POLL_S):
-                lease.report()
+                lease.report(**process.progress())
                 if lease.wanted is not None or self.stopping:
                     say("stopped before its end")
                     self.store.release(lease.job.id, lease.number)
                     return
-                if process.seconds > self.limits.follow_up:
+                if process.seconds > self.limits.follow_up and lease.job.kind != "sweep":
                     self._finish(
                         lease, "failed", f"It took longer than {self.limits.follow_up:.0f} s, the most it may."
                     )
@@ -215,12 +215,13 @@ class WorkerProcess:
                 if process.stalled_s > self.limits.stalled:
                     self._fail_attempt(lease, f"it stood still for {self.limits.stalled:.0f} s")
                     return
+            lease.progress |= process.progress()
             outcome = process.outcome()
         if isinstance(outcome, str):
             words = last_words(self.store.job_folder(lease.job.id).log)
             self._fail_attempt(lease, self._public(f"{outcome}, with the last words: {words}"))
         else:
-            self._finish(lease, outcome.status, outcome.reason, result=outcome.result)
+            self._finish(lease, outcome.status, outcome.reason, **lease.progress | {"result": outcome.result})
 
 
 def _without_stop(error: Exception) -> str:

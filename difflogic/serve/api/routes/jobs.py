@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any
 
 from anyio import to_thread
@@ -17,13 +15,7 @@ from difflogic.config.policy import PolicyConfig
 from difflogic.config.schema import Config
 from difflogic.errors import UsageError
 from difflogic.serve.api import bodies
-from difflogic.serve.api.agents import (
-    AgentSubmission,
-    asks_for_agents,
-    check_alike,
-    check_controller,
-    check_environment,
-)
+from difflogic.serve.api.agents import check_alike, check_controller, check_environment
 from difflogic.serve.api.auth import Caller
 from difflogic.serve.api.context import (
     ALWAYS,
@@ -48,10 +40,10 @@ from difflogic.serve.api.schemas import (
     SimplifyRequest,
     job_body,
 )
-from difflogic.serve.api.settings import ServeSettings
-from difflogic.serve.api.submission import Submission, check_cost, check_task, draws_samples
+from difflogic.serve.api.submission import check_cost, check_task, draws_samples
+from difflogic.serve.api.sweeps import submission
 from difflogic.serve.errors import ApiError, in_fields, one_sentence
-from difflogic.serve.store.jobs import ID, JobRecord, JobSpec, Kind, Sort, Status
+from difflogic.serve.store.jobs import ID, JobRecord, JobSpec, Kind, Sort, Status, trained
 
 router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=bodies.JsonRoute)
 
@@ -81,9 +73,7 @@ MAKING = STEERING | errors(507)
 )
 async def submit(request: Request, context: ServiceContext, caller: CurrentCaller, key: Key = None) -> Response:
     """Queue a job: a preset or a configuration, as JSON, or as a form with `job` and files."""
-    job, created = await _with_submission(
-        request, context, lambda submission: _submitted(context, caller, submission.spec, key)
-    )
+    job, created = await _with_submission(request, context, lambda found: _submitted(context, caller, found.spec, key))
     return _made(context, job, created)
 
 
@@ -100,7 +90,7 @@ def _check_webhook(context: Context, url: str | None) -> None:
 @router.post("/preview", response_model=PreviewReply, responses=errors(*ALWAYS, *WRITES, 415), openapi_extra=job_body())
 async def preview(request: Request, context: ServiceContext, _caller: CurrentCaller) -> Response:
     """What the same request would train, and what the circuit would see; nothing is kept."""
-    return reply(await _with_submission(request, context, lambda submission: submission.preview))
+    return reply(await _with_submission(request, context, lambda found: found.preview))
 
 
 async def _with_submission(request: Request, context: Context, use: Any) -> Any:
@@ -111,17 +101,11 @@ async def _with_submission(request: Request, context: Context, use: Any) -> Any:
 
         def work() -> Any:
             with bodies.on_disk(form.uploads) as paths:
-                return use(_submission(wanted, paths, context.settings))
+                return use(submission(wanted, paths, context.settings))
 
         # Pictures and samples take seconds where someone wants them to: those that wait hold up nothing else.
         limiter = context.picture_threads if form.uploads or draws_samples(wanted) else None
         return await to_thread.run_sync(work, limiter=limiter)
-
-
-def _submission(wanted: JobRequest, paths: Mapping[str, Path], settings: ServeSettings) -> Submission | AgentSubmission:
-    if asks_for_agents(wanted):
-        return AgentSubmission(wanted, paths, settings)
-    return Submission(wanted, paths, settings)
 
 
 def _submit(
@@ -147,10 +131,11 @@ def _submit(
         _check_source(source, spec.kind)
         if spec.config is not None and source.config is not None:
             _check_shape(source.config, spec.config)
-    if is_policy(spec.config):  # of a copy too: what the operator allows may have changed
-        check_environment(PolicyConfig.from_dict(spec.config or {}), context.settings)
+    config = trained(spec.config)
+    if is_policy(config):  # of a copy too: what the operator allows may have changed
+        check_environment(PolicyConfig.from_dict(config), context.settings)
     else:
-        check_task((spec.config or {}).get("plugin", {}).get("name"), context.settings)
+        check_task(config.get("plugin", {}).get("name"), context.settings)
     if key is None or not context.store.knows_key(owner, key):  # whoever repeats a request gets the job of then
         context.usage.check(owner, context.settings.caps.owner_quota)
     return context.store.submit(owner, spec, key, most=context.settings.caps.jobs)
@@ -297,9 +282,10 @@ def evaluate(
 
 SOURCES: dict[Kind, tuple[Kind, ...]] = {
     "train": ("train",),
-    "simplify": ("train",),
-    "export": ("train", "simplify"),
-    "evaluate": ("train",),
+    "sweep": (),
+    "simplify": ("train", "sweep"),
+    "export": ("train", "sweep", "simplify"),
+    "evaluate": ("train", "sweep"),
 }
 """Kinds of jobs whose circuit a job of each kind takes."""
 
@@ -331,7 +317,7 @@ def _check_shape(lender: dict[str, Any], config: dict[str, Any]) -> None:
 
 
 def _follow(context: Context, caller: Caller, source: JobRecord, kind: Kind, options: dict[str, Any]) -> Response:
-    if is_policy(source.config) and kind != "evaluate":
+    if is_policy(trained(source.config)) and kind != "evaluate":
         check_controller(context.store.job_folder(source).run, options)
     spec = JobSpec(kind, source.name, source=source.id, options=options, priority=source.priority, tags=source.tags)
     return _made(context, *_submit(context, caller, spec))

@@ -25,6 +25,7 @@ from difflogic.serve.api.context import (
 )
 from difflogic.serve.api.replies import Comparison, FileList, Frame, GateCounts, LogReply, MetricRows
 from difflogic.serve.errors import ApiError
+from difflogic.serve.store.files import SWEEP_PAGE
 from difflogic.serve.store.jobs import ID, JobRecord
 
 router = APIRouter(tags=["results"])
@@ -125,6 +126,8 @@ def file(
             404, "no_file", f"The job {job.id} has no file of this name: GET /jobs/{job.id}/files lists them."
         )
     media_type = artefacts.media_type(name)
+    if name == SWEEP_PAGE:
+        return FileResponse(found, 200, artefacts.PAGE_HEADERS, "text/html", content_disposition_type="inline")
     if found.suffix != artefacts.DRAWING:
         return FileResponse(found, media_type=media_type, filename=name)
     headers = {"Content-Security-Policy": artefacts.DRAWING_POLICY}

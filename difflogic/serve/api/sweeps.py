@@ -1,0 +1,124 @@
+"""A request for a sweep becomes its specification, and that a job, unless it asks for too much."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from difflogic.config.policy import PolicyConfig
+from difflogic.config.request import Within
+from difflogic.config.schema import Config
+from difflogic.devices.cost import EVALUATIONS_PER_S, Cost, cost_of
+from difflogic.errors import ConfigError, DifflogicError, UsageError
+from difflogic.serve.api.agents import AgentSubmission, asks_for_agents, cost_of_agents
+from difflogic.serve.api.schemas import MOST_TRIALS, JobRequest, SweepRequest
+from difflogic.serve.api.settings import ServeSettings
+from difflogic.serve.api.submission import Submission, check_caps, job_spec
+from difflogic.serve.errors import ApiError, in_fields, one_sentence
+from difflogic.serve.store.jobs import JobSpec
+from difflogic.sweeps import Spec
+
+OF_TRIALS = ("recipe", "population", "restarts", "until_solved", "within")
+"""Fields of a request that every trial has alike."""
+CODE = ("environment.id", "plugin.")
+"""How fields begin that name code, of which the operator allows each."""
+MOST_ENDS = 50
+"""Values of a field, beside the least and the most, whose cost is compared."""
+
+
+def submission(
+    request: JobRequest, uploads: Mapping[str, Path], settings: ServeSettings
+) -> Submission | AgentSubmission | SweepSubmission:
+    """What a request asks for. Raises ApiError, with one sentence, where it cannot be met."""
+    if request.sweep is not None:
+        return SweepSubmission(request, request.sweep, uploads, settings)
+    return _of_one(request, uploads, settings)
+
+
+def _of_one(request: JobRequest, uploads: Mapping[str, Path], settings: ServeSettings) -> Submission | AgentSubmission:
+    return (AgentSubmission if asks_for_agents(request) else Submission)(request, uploads, settings)
+
+
+class SweepSubmission:
+    """What a request for a sweep asks for, as `Submission`: the specification, and what all its trials cost at most."""
+
+    def __init__(
+        self, request: JobRequest, sweep: SweepRequest, uploads: Mapping[str, Path], settings: ServeSettings
+    ) -> None:
+        """Raises ApiError, with one sentence, where the request cannot be met."""
+        self.request = request
+        usual = {name: JobRequest.model_fields[name].default for name in (*OF_TRIALS, "sweep", "set")}
+        self.base = _of_one(request.model_copy(update=usual), uploads, settings)
+        given = {name: getattr(request, name) for name in OF_TRIALS if getattr(request, name) != usual[name]}
+        try:
+            if request.stop_when_solved or request.init_from:
+                raise UsageError("A sweep has neither stop_when_solved nor init_from: its metric says when trials end.")
+            spec = Spec.of(config=self.base.config, set=request.set, **sweep.model_dump(), **given)
+            if spec.most > MOST_TRIALS:
+                raise UsageError(f"This server makes at most {MOST_TRIALS} trials of a sweep, not {spec.most}.")
+            if code := [each.path for each in spec.over if each.path.startswith(CODE)]:
+                raise UsageError(f"{code[0]} names code, which this server does not sweep over: drop it.")
+            self.spec_of_sweep = spec.with_(spec.most)
+            self.cost = _cost(self.spec_of_sweep, request, settings)
+        except DifflogicError as error:
+            raise ApiError(422, "invalid_config", one_sentence(in_fields(str(error)))) from error
+        if spec.method != "grid" and find_spec("optuna") is None:
+            words = "This server makes grids alone: whoever runs it has to install the extra `sweep`."
+            raise ApiError(422, "missing_extra", words)
+
+    @property
+    def spec(self) -> JobSpec:
+        """The job as the store takes it."""
+        found = self.spec_of_sweep
+        within = None if self.request.within is None else Within.parse(self.request.within)
+        attempts = {"restarts": self.request.restarts or 0, "until_solved": self.request.until_solved}
+        named = self.request.model_copy(update={"name": self.request.name or f"sweep of {self.base.config.name}"})
+        return job_spec(named, found, self.cost, 0, within, **attempts)
+
+    @property
+    def preview(self) -> dict[str, Any]:
+        """What each trial would train, and what all of them cost."""
+        return self.base.preview | {"trials": self.spec_of_sweep.most, "cost": self.cost.to_dict()}
+
+
+def _cost(spec: Spec, request: JobRequest, settings: ServeSettings) -> Cost:
+    """That of as many trials as there are, each like the dearest. Raises ApiError, DifflogicError."""
+    dearest = spec.configured(_dearest(spec))
+    if request.until_solved:
+        limit = None if request.within is None else Within.parse(request.within)
+        if limit is None or limit.seconds is None:
+            raise UsageError("until_solved of a sweep needs within, a time: so long each of its trials may take.")
+        evaluations = round(limit.seconds * EVALUATIONS_PER_S)
+    else:
+        evaluations = _of_trial(spec, dearest).evaluations
+    # As if it were asked for alone: what this server does not allow is refused here.
+    alone = JobRequest(config=dearest.to_dict(), population=spec.population)
+    cost = Cost(spec.most * evaluations, _of_one(alone, {}, settings).cost.memory)
+    check_caps(cost, spec.population, settings.caps)
+    return cost
+
+
+def _dearest(spec: Spec) -> dict[str, Any]:
+    """Of each axis the value that costs most by itself; seeds cost nothing."""
+
+    def evaluations(path: str, value: Any) -> int:
+        with suppress(ConfigError):  # where fields go only together
+            return _of_trial(spec, spec.configured({path: value})).evaluations
+        return 0
+
+    found = {}
+    for axis in spec.searched:
+        ends = list(axis.values) if axis.range is None else [axis.range.low, axis.range.high]
+        if all(type(each) in (int, float) for each in ends):
+            ends = [min(ends), max(ends)]
+        found[axis.path] = max(ends[:MOST_ENDS], key=partial(evaluations, axis.path))
+    return found
+
+
+def _of_trial(spec: Spec, config: Config | PolicyConfig) -> Cost:
+    of = cost_of_agents if isinstance(config, PolicyConfig) else cost_of
+    return of(config, spec.population)  # type: ignore[arg-type]

@@ -1,0 +1,31 @@
+// The trials of a sweep as a table and a drawing, as the sweep itself writes them: {element, update(job)}.
+
+import { calmly, card, h } from "./dom.js";
+import { fileAddress } from "./files-panel.js";
+import { empty } from "./notices.js";
+
+const EVERY = 3000;
+
+export function sweepPanel(job, signal) {
+    const frame = h("iframe", { class: "trials", title: `Trials of ${job.name}`, sandbox: "allow-scripts", hidden: true });
+    const nothing = empty("No trial is over yet", "Each is a row of a table, and a line of a drawing, as soon as it is.");
+    let seen = null;
+    const look = calmly(
+        () => {
+            frame.src = fileAddress(job.id, "sweep.html");
+        },
+        EVERY,
+        signal,
+    );
+    return {
+        element: card("trials", "Trials", nothing, frame),
+        update(now) {
+            const state = `${now.epoch} ${now.status}`;
+            nothing.hidden = now.epoch > 0;
+            frame.hidden = !now.epoch;
+            if (!now.epoch || state === seen) return;
+            seen = state;
+            look();
+        },
+    };
+}
