@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from difflogic.config.choices import COLORS, POLICIES, PRECISIONS, RECIPES, Policy
+from difflogic.config.choices import COLORS, METHODS, METRICS, POLICIES, PRECISIONS, RECIPES, Policy
 from difflogic.errors import MissingPackagesError, UsageError
 from difflogic.system.files import Output
 
@@ -282,6 +282,23 @@ until_options = together(
     ),
 )
 """`--until-solved`, and its limit."""
+
+sweep_options = together(
+    click.option(
+        "--over",
+        multiple=True,
+        metavar="FIELD=VALUES",
+        help="An axis: 4,8,16 or 0..31, or a range 0.02:0.2, 0.02:0.2:log, 0:1:0.25; may be given more than once.",
+    ),
+    click.option("--metric", type=click.Choice(METRICS), help="What trials are judged by [tts, of agents return]."),
+    click.option(
+        "--method", type=click.Choice(METHODS), help="How trials are chosen [grid where all values are listed]."
+    ),
+    click.option("--trials", type=int, metavar="N", help="So many in all, those before --resume included."),
+    click.option("--sampler-seed", type=int, help="Of everything that is drawn; not the seed of a run [0]."),
+    click.option("--ahead", type=int, help="Trials that optuna and halving ask for before the first is judged [8]."),
+)
+"""The axes of a sweep, and how its trials are chosen and judged."""
 
 train_options = together(
     engine_options,

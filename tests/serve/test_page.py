@@ -16,10 +16,11 @@ import pytest
 from PIL import Image, ImageDraw
 
 from difflogic.config import picture_file, presets, recipes, task
+from difflogic.config.choices import METHODS
 from difflogic.core import gates, text_picture
 from difflogic.devices.open import Placement, open_engine
 from difflogic.engine import job as tasks
-from difflogic.runs import attempts, plots
+from difflogic.runs import attempts, film, plots
 from difflogic.serve.api.auth import COOKIE
 from difflogic.serve.api.schemas import JobRequest
 from difflogic.serve.api.settings import Caps, ServeSettings
@@ -27,6 +28,7 @@ from difflogic.serve.api.tokens import Tokens
 from difflogic.serve.store.jobs import KINDS, SORTS, STATUSES, JobSpec
 from difflogic.serve.store.presence import Presence
 from difflogic.serve.worker.supervisor import Supervisor
+from difflogic.sweeps import spec as sweeps
 from difflogic.train import restarts
 from tests.export_cases import needs
 from tests.serve.chromium import Browser, Page, chromium
@@ -242,11 +244,14 @@ def test_every_field_of_a_configuration_can_be_set(opened, live):
     page = opened("#/new")
     page.see("MB", ".preview")
     with live.client() as client:
-        told = [each["path"] for each in client.get("/fields").json()["fields"]]
+        told, agents = ([each["path"] for each in client.get(f"/fields?of={kind}").json()["fields"]]
+                        for kind in ("automata", "agents"))  # fmt: skip
     # Those two sections come with samples, and a form brings none.
     wanted = [path for path in told if not path.startswith(("data.", "plugin."))]
-    names = page.js("[...document.querySelectorAll('.section [name]')].map((e) => e.name)")
-    assert sorted(names) == sorted(f"set.{path}" for path in wanted)
+    shown = "[...document.querySelectorAll('.sections:not([hidden]) [name]')].map((e) => e.name)"
+    assert sorted(page.js(shown)) == sorted(f"set.{path}" for path in wanted)
+    page.click("[value=cartpole]")
+    assert sorted(page.js(shown)) == sorted(f"set.{path}" for path in agents)
     assert {"seed", "model.update.widths", "train.precision", "task.picture"} < set(wanted)
 
 
@@ -772,9 +777,9 @@ def test_what_the_page_says_twice_is_as_the_library_has_it(opened):
     page = opened(allowed=("willReadFrequently",))
     found = page.js(
         """Promise.all(
-        ["gates", "pixels", "target-fields", "run-fields", "progress", "jobs-view"].map((name) =>
+        ["gates", "pixels", "target-fields", "run-fields", "progress", "jobs-view", "sweep-fields"].map((name) =>
             import(`/static/${name}.js`))
-    ).then(([gates, pixels, target, run, progress, jobs]) => {
+    ).then(([gates, pixels, target, run, progress, jobs, sweep]) => {
         const drawn = (channels) => {
             const canvas = document.createElement("canvas"), width = 2 ** channels;
             const bits = Array.from({ length: channels * width }, (_, i) => (i % width) >> Math.floor(i / width) & 1);
@@ -784,10 +789,13 @@ def test_what_the_page_says_twice_is_as_the_library_has_it(opened):
         const bits = (task) => [...pixels.targetOf(task).bits];
         return {
             families: gates.FAMILIES, colours: target.COLOURS, starts: target.STARTS, engines: run.ENGINES,
-            statuses: Object.keys(progress.STATUSES), kinds: Object.keys(jobs.KINDS), sorts: Object.keys(jobs.SORTS),
+            statuses: Object.keys(progress.STATUSES), kinds: Object.keys(progress.KINDS),
+            sorts: Object.keys(jobs.SORTS),
             read: bits({ target: "picture", picture: [ALPHABET], loss_channels: 6 }),
             board: bits({ target: "checkerboard", height: 6, width: 8 }),
             drawn: [1, 2, 3, 4, 6].map(drawn),
+            methods: sweep.METHODS, metrics: sweep.METRICS,
+            hexagons: (({ wide, high, cells }) => ({ wide, high, cells: [...cells] }))(pixels.hexagons(3, 4)),
         };
     })""".replace("ALPHABET", json.dumps(text_picture.ALPHABET))
     )
@@ -809,8 +817,13 @@ def test_what_the_page_says_twice_is_as_the_library_has_it(opened):
     assert [value for value, _ in found["colours"]] == ["", *picture_file.CHANNELS]
     assert {value for value, _ in found["starts"]} == {"", *task.STARTS}
     assert set(found["statuses"]) == set(STATUSES)
-    assert set(found["kinds"]) == {"", *KINDS}
+    assert set(found["kinds"]) == {*KINDS}
     assert found["sorts"] == [*SORTS]
+    assert (found["methods"], found["metrics"]) == (
+        [*METHODS], {"automata": [*sweeps.OF_AUTOMATA], "agents": [*sweeps.OF_AGENTS]}
+    )  # fmt: skip
+    cells = film.pixels_of((3, 4), 8, "hex")
+    assert found["hexagons"] == {"wide": cells.shape[1], "high": cells.shape[0], "cells": cells.ravel().tolist()}
     for engine in found["engines"]:
         JobRequest(engine=engine)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import json
 import tempfile
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,8 +17,14 @@ from difflogic.cli.commands import job_actions
 from difflogic.cli.options import client, json_option
 from difflogic.cli.screen import table
 from difflogic.cli.screen.waiting import turn_words
-from difflogic.serve.store.jobs import KINDS, PRIORITIES, SORTS, STATUSES, Sort, outcome
+from difflogic.errors import UsageError
+from difflogic.serve.store.jobs import KINDS, ON_DEVICES, PRIORITIES, SORTS, STATUSES, Sort, outcome
 
+if TYPE_CHECKING:
+    from difflogic.config.request import TrainRequest
+    from difflogic.config.schema import Config
+
+SWEEPS = ("metric", "method", "trials", "sampler_seed", "ahead")
 HEADERS = ("job", "name", "kind", "status", "epochs", "soft loss", "hard loss", "solved", "on", "submitted", "tags")
 
 
@@ -30,6 +37,7 @@ HEADERS = ("job", "name", "kind", "status", "epochs", "soft loss", "hard loss", 
 @click.option("--engine", default="auto", metavar="auto|gpu[:INDEX]|cpu|reference", help="What is to compute [auto].")
 @shared.model_options
 @shared.until_options
+@shared.sweep_options
 @click.option("--init-from", metavar="JOB", help="Start from the logits and wiring of another job.")
 @click.option("--name", help="What the job is called [the configuration's name].")
 @click.option(
@@ -44,6 +52,7 @@ def submit(**options: Any) -> int:
 
     What to train is said as to `difflogic train`: a preset, a file, your own picture or rule; or agents, by a preset or
     file of `difflogic train-policy`. Pictures and files are read here, and the server gets the whole configuration.
+    With --over it is a sweep, as of `difflogic sweep`: one job, with a table of its trials.
 
     Example: difflogic submit lizard --target cat.png --size 24x24 --watch
     """
@@ -54,6 +63,7 @@ def submit(**options: Any) -> int:
         within = None if options["within"] is None else str(options["within"])
         own = {name: options[name] for name in ("population", "stop_when_solved", "until_solved")} | {"within": within}
         wanted |= {name: value for name, value in own.items() if value is not None}
+    wanted |= _sweep(options)
     own = {name: options[name] for name in ("name", "init_from", "priority", "webhook")}
     with client("submit") as server:
         job = server.submit(wanted | own | {"tags": list(options["tags"])})
@@ -75,21 +85,41 @@ def _automata(options: dict[str, Any]) -> dict[str, Any]:
     # Configured here and not by the server: pictures, tables of rules and files with configurations are on this
     # machine, and what is wrong with them is said before anything is sent.
     asked.check_attempts()
+    if options["over"]:
+        # Recipe and fields go with the sweep, which applies them to each trial.
+        made = configure(replace(asked, fields={}, recipe=None))
+        return {"set": dict(asked.fields), "recipe": asked.recipe} | _requested(asked, made.config)
     made = configure(asked)
     kept_starts.refuse(made.config)
     asked, notice = run_request.resolved(asked, made.config)
     for sentence in (request.changes(made), notice, reach.notice(made.config)):
         if sentence and not options["as_json"]:
             click.echo(sentence, err=True)
+    return _requested(asked, made.config) | {"stop_when_solved": asked.solved_models}
+
+
+def _requested(asked: TrainRequest, config: Config) -> dict[str, Any]:
     return {
-        "config": made.config.to_dict(),
+        "config": config.to_dict(),
         "engine": asked.engine,
         "population": asked.population,
-        "stop_when_solved": asked.solved_models,
         "restarts": None if asked.until_solved else asked.restarts,
         "until_solved": asked.until_solved,
         "within": None if asked.within is None else str(asked.within),
     }
+
+
+def _sweep(options: dict[str, Any]) -> dict[str, Any]:
+    """What a request says of a sweep; nothing where there is none. Raises UsageError."""
+    given = {name: options[name] for name in SWEEPS if options[name] is not None}
+    if not options["over"]:
+        if given:
+            raise UsageError(
+                f"--{next(iter(given)).replace('_', '-')} is of a sweep: give --over FIELD=VALUES with it."
+            )
+        return {}
+    axes = [each.partition("=") for each in options["over"]]
+    return {"sweep": given | {"over": {path.strip(): values for path, _, values in axes}}}
 
 
 @click.group("jobs", invoke_without_command=True)
@@ -168,7 +198,7 @@ def _epochs(job: dict[str, Any]) -> str:
     """The epochs of a job, with restarts those of the attempt that it is in."""
     # An example: 120/800, attempt 2 is epoch 120 of the 800 that were left when the second attempt began.
     attempt = f", attempt {job['attempt']}" if job["attempt"] else ""
-    return f"{job['epoch']}/{job['epochs']}{attempt}" if job["kind"] == "train" else ""
+    return f"{job['epoch']}/{job['epochs']}{attempt}" if job["kind"] in ON_DEVICES else ""
 
 
 @click.command("watch")

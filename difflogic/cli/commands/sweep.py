@@ -10,7 +10,6 @@ import click
 from difflogic.cli import options as shared
 from difflogic.cli.request import parse
 from difflogic.cli.training import SIGNAL_BASE
-from difflogic.config.choices import METHODS, METRICS
 from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
@@ -26,17 +25,7 @@ DESCRIBING = ("over", *ENTRIES, "assignments", "epochs", "config_file", "out")
 @click.argument("what", metavar="[PRESET|SPEC.toml]", required=False)
 @shared.config_option
 @shared.set_option
-@click.option(
-    "--over",
-    multiple=True,
-    metavar="FIELD=VALUES",
-    help="An axis: 4,8,16 or 0..31, or a range 0.02:0.2, 0.02:0.2:log, 0:1:0.25; may be given more than once.",
-)
-@click.option("--metric", type=click.Choice(METRICS), help="What trials are judged by [tts, of agents return].")
-@click.option("--method", type=click.Choice(METHODS), help="How trials are chosen [grid where all values are listed].")
-@click.option("--trials", type=int, metavar="N", help="So many in all, those before --resume included.")
-@click.option("--sampler-seed", type=int, help="Of everything that is drawn; not the seed of a run [0].")
-@click.option("--ahead", type=int, help="Trials that optuna and halving ask for before the first is judged [8].")
+@shared.sweep_options
 @click.option("--recipe", type=click.Choice(("paper", "robust")), help="As of train [paper].")
 @click.option("--epochs", type=int, help="Epochs of each trial.")
 @click.option("--population", type=int, metavar="M", help="Seeds that each trial trains at once [1].")

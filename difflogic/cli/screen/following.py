@@ -43,9 +43,13 @@ def follow(client: Client, job: str, as_json: bool, log_interval: int = 10) -> i
     try:
         if as_json:
             return _repeat(client, found)
-        agents = is_policy(found["config"])
-        with sinks.choose(as_json, "step" if agents else "epoch") as sink:
-            return (_AgentFollower if agents else _Follower)(client, sink, log_interval).follow(found)
+        follower, unit = _Follower, "epoch"
+        if found["kind"] == "sweep":
+            follower, unit = _SweepFollower, "trial"
+        elif is_policy(found["config"]):
+            follower, unit = _AgentFollower, "step"
+        with sinks.choose(as_json, unit) as sink:
+            return follower(client, sink, log_interval).follow(found)
     # The job is the server's: whoever leaves leaves it running.
     except KeyboardInterrupt:
         click.echo(f"\nDetached: the job goes on. To watch it again: difflogic watch {job}", err=True)
@@ -226,8 +230,16 @@ class _AgentFollower(_Follower):
     def _begin(self, job: JobJson) -> None:
         self._sink.write(
             f"{job['name']}: {job['config']['environment']['id']}, {job['epochs']} steps, job {job['id']} at "
-            f"{self._client.server}, on {job['device']}"
+            f"{self._client.server}, on {job['device']}{f', attempt {self._attempt}' if self._attempt else ''}"
         )
+
+    def _show_ended_attempts(self, job: JobJson) -> None:
+        for each in (job["result"] or {}).get("attempts", ()):
+            if each["status"] != "running" and each["number"] not in self._ended:
+                self._ended.add(each["number"])
+                self._sink.write(
+                    f"attempt {each['number']}, seed {each['seed']}: {each['status']} at step {each['epoch']}"
+                )
 
     def _rows(self, job: JobJson, rows: Sequence[dict[str, Any]]) -> None:
         from difflogic.policies.rows import PolicyRow
@@ -235,6 +247,29 @@ class _AgentFollower(_Follower):
         self._agents.total = job["epochs"]
         for _, members in groupby(rows, key=lambda row: int(row["steps"])):
             self._agents.iterated([PolicyRow.from_dict(each) for each in members])
+
+
+class _SweepFollower(_Follower):
+    """The same for a sweep, which counts trials."""
+
+    _trials = 0
+
+    def _back(self, job: JobJson) -> int:
+        return int(job["epochs"])
+
+    def _begin(self, job: JobJson) -> None:
+        self._sink.write(f"{job['name']}: {job['epochs']} trials, job {job['id']} at {self._client.server}")
+
+    def _show_job(self, job: JobJson) -> None:
+        super()._show_job(job)
+        if job["epoch"] > self._trials:
+            self._trials = job["epoch"]
+            best, metric = job["result"]["best"], job["result"]["metric"]
+            found = "" if best is None else f", the best is {best['trial']}: {metric} {best['value']:g}"
+            self._sink.write(f"{self._trials} of {job['epochs']} trials are over{found}")
+
+    def _rows(self, job: JobJson, rows: Sequence[dict[str, Any]]) -> None:
+        """Say nothing: in the end they are those of the best trial."""
 
 
 def _code(job: JobJson) -> int:
@@ -251,7 +286,8 @@ def _outcome(job: JobJson) -> str | None:
         return "Solved." if job["population"] == 1 else f"Solved: {job['solved']} of {job['population']} models."
     if is_policy(job["config"]):
         least = job["config"]["evaluation"]["threshold"]
-        return f"Ended unsolved: the best agent's mean return is {job['score']:.1f}, below {least:g}."
+        ended = f"NOT solved within {job['within']}" if job["until_solved"] else "Ended unsolved"
+        return f"{ended}: the best agent's mean return is {job['score']:.1f}, below {least:g}."
     of = "" if job["compared"] is None else f" of {job['compared']}"
     best = f"the best circuit has {job['hard_loss']}{of} values wrong"
     if not job["hard_loss"]:
@@ -260,5 +296,7 @@ def _outcome(job: JobJson) -> str | None:
 
 
 def _attempts_of(job: JobJson) -> list[Attempt]:
-    """What came of the attempts of a job with restarts so far; of any other job, none."""
+    """What came of the attempts of a job with restarts so far; of any other job, and of agents, none."""
+    if is_policy(job["config"]):
+        return []
     return [Attempt(**each) for each in (job["result"] or {}).get("attempts", ())]

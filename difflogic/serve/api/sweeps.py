@@ -105,17 +105,18 @@ def _cost(spec: Spec, request: JobRequest, settings: ServeSettings) -> Cost:
 def _dearest(spec: Spec) -> dict[str, Any]:
     """Of each axis the value that costs most by itself; seeds cost nothing."""
 
-    def evaluations(path: str, value: Any) -> int:
+    def price(path: str, value: Any) -> tuple[int, int]:
         with suppress(ConfigError):  # where fields go only together
-            return _of_trial(spec, spec.configured({path: value})).evaluations
-        return 0
+            cost = _of_trial(spec, spec.configured({path: value}))
+            return cost.evaluations, cost.memory
+        return 0, 0
 
     found = {}
     for axis in spec.searched:
         ends = list(axis.values) if axis.range is None else [axis.range.low, axis.range.high]
         if all(type(each) in (int, float) for each in ends):
             ends = [min(ends), max(ends)]
-        found[axis.path] = max(ends[:MOST_ENDS], key=partial(evaluations, axis.path))
+        found[axis.path] = max(ends[:MOST_ENDS], key=partial(price, axis.path))
     return found
 
 

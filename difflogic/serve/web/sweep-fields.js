@@ -4,7 +4,7 @@ import { h } from "./dom.js";
 import { hinted, numberField, numberOf, selectField, textOf } from "./inputs.js";
 
 export const METHODS = ["grid", "random", "optuna", "halving"];
-const METRICS = { automata: ["tts", "hard_loss", "gates"], agents: ["return", "tts"] };
+export const METRICS = { automata: ["tts", "hard_loss", "gates"], agents: ["return", "tts"] };
 const named = (names) => ["", ...names].map((name) => [name, name || "the usual"]);
 
 // `given`: the specification of a sweep that this is a copy of.

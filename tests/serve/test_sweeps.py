@@ -1,0 +1,129 @@
+"""Sweeps as jobs: what may be asked, a worker that is killed on the way, and what is made of the best trial."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from difflogic.config.policy import PRESETS
+from difflogic.serve.api.settings import Caps, ServeSettings
+from difflogic.serve.store.jobs import ENDED
+from difflogic.serve.worker.follow_ups import follow
+from difflogic.serve.worker.supervisor import Supervisor
+from difflogic.sweeps import Spec, Sweep, sweep, trial_rows
+from tests.serve.live import Live, serving
+from tests.serve.service import ended, reached, wait
+from tests.train.tiny import tiny_config
+
+CONFIG = tiny_config(epochs=200, eval_interval=50)
+OVER = {"optimizer.lr": [0.02, 0.1], "seed": "0..1"}
+
+pytestmark = pytest.mark.usefixtures("compiled")
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    settings = ServeSettings(caps=Caps(population=8, hours=1.0, memory=200_000_000, epochs=10_000))
+    with serving(tmp_path_factory.mktemp("sweeps"), settings) as running:
+        yield running
+
+
+@pytest.fixture
+def client(live: Live) -> Iterator[httpx.Client]:
+    with live.client() as made:
+        yield made
+
+
+def without_seconds(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: value for name, value in row.items() if name != "seconds"} for row in rows]
+
+
+def test_a_killed_worker_changes_nothing(live: Live, client: httpx.Client, tmp_path: Path) -> None:
+    """Neither does a pause: the table is that of a sweep by hand, and the job has the files of its best trial."""
+    asked = {"over": OVER, "metric": "hard_loss"}
+    job = client.post("/jobs", json={"config": CONFIG.to_dict(), "sweep": asked, "engine": "cpu"}).json()
+    assert (job["kind"], job["name"], job["epochs"]) == ("sweep", "sweep of tiny", 4)
+    with Supervisor(live.store.folder, ["cpu"]):
+        reached(live.store, job["id"], 1)
+        os.kill(next(each.pid for each in live.store.workers() if each.job == job["id"]), signal.SIGKILL)
+        wait(lambda: live.store.job(job["id"]).attempts == 1, "the worker to be missed")
+        client.post(f"/jobs/{job['id']}/pause")
+        wait(lambda: live.store.job(job["id"]).status in ("paused", *ENDED), "the pause")
+        client.post(f"/jobs/{job['id']}/resume")
+        done = ended(live.store, job["id"])
+    assert (done.status, done.epoch, done.saved_epoch) == ("done", 4, 4), done.reason
+    hand = sweep(Spec.of(config=CONFIG, over=OVER, metric="hard_loss"), out=tmp_path / "hand", devices=["cpu"])
+    made = json.loads(client.get(f"/jobs/{job['id']}/files/trials.json").text)
+    assert without_seconds(made["trials"]) == without_seconds(trial_rows(hand))
+    check_result(live, client, job["id"], hand)
+
+
+def check_result(live: Live, client: httpx.Client, job: str, hand: Sweep) -> None:
+    done, best = live.store.job(job), hand.best
+    assert best is not None
+    found = {"trial": best.number, "value": best.value, "values": dict(best.values)}
+    assert done.result == {"metric": "hard_loss", "failed": 0, "best": found}
+    names = {each["name"] for each in client.get(f"/jobs/{job}/files").json()["files"]}
+    assert names >= {"sweep.toml", "trials.csv", "index.html", "sweep.html", "config.toml", "circuit.json", "seed.png"}
+    page = client.get(f"/jobs/{job}/files/sweep.html")
+    assert "sandbox allow-scripts" in page.headers["content-security-policy"]
+    assert page.text.count("<polyline") == 4
+    assert "<a " not in page.text.partition("<table")[2]
+    circuit = live.store.job_folder(done).whole / best.folder / "circuit.json"
+    assert client.get(f"/jobs/{job}/files/circuit.json").content == circuit.read_bytes()
+    smaller = live.store.job(client.post(f"/jobs/{job}/simplify").json()["id"])
+    assert follow(live.store, smaller)["equal"]
+    again = client.post(f"/jobs/{job}/clone").json()
+    assert live.store.job(again["id"]).spec() == done.spec()
+    assert client.post(f"/jobs/{job}/harden").json()["error"]["code"] == "no_circuit"
+
+
+@pytest.mark.parametrize(
+    ("asked", "sweep", "code", "words"),
+    [
+        ({}, {"over": {"optimizer.rate": [1]}}, "invalid_config", "There is no field 'optimizer.rate' to sweep"),
+        ({}, {"over": {"optimizer.lr": "0.1:0.2"}}, "invalid_config", "needs the number of trials: give trials N."),
+        ({}, {"over": {"optimizer.lr": "0.2:0.1"}, "trials": 2}, "invalid_config", "range of optimizer.lr is empty"),
+        ({}, {"over": OVER, "metric": "return"}, "invalid_config", "The metric of automata is one of"),
+        ({}, {"over": {"seed": "0..10000"}}, "invalid_config", "at most 10000 trials"),
+        ({}, {"over": {}}, "invalid_request", "over"),
+        ({}, {"over": OVER, "on": "ray"}, "invalid_request", "on"),
+        ({"stop_when_solved": 1}, {"over": OVER}, "invalid_config", "neither stop_when_solved nor init_from"),
+        ({"population": 9}, {"over": OVER}, "too_much_population", "trains at most 8"),
+        ({}, {"over": {"train.epochs": [200, 20_000]}}, "too_much_epochs", "at most 10000"),
+        ({}, {"over": {"train.batch": [3, 60_000]}}, "too_much_memory", "this server allows 200 MB"),
+        ({}, {"over": {"seed": "0..9999", "train.batch": [3, 4000]}, "trials": 9000}, "too_much_time", "allows 1"),
+        ({"until_solved": True}, {"over": OVER}, "invalid_config", "needs within, a time"),
+        ({"until_solved": True, "within": "30m"}, {"over": OVER}, "too_much_time", "allows 1"),
+        ({"preset": "cartpole"}, {"over": {"environment.id": ["os:A-v1"]}}, "invalid_config", "names code"),
+        ({"preset": "cartpole"}, {"over": {"ppo.n_steps": [32, 10**5]}}, "too_much_time", "in which nothing is saved"),
+        ({"preset": "cartpole", "set": {"environment.id": "MountainCar-v0"}}, {"over": OVER}, "invalid_config", "lr"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_swept_is_refused_at_once(client: httpx.Client, asked, sweep, code: str, words: str) -> None:
+    base = {} if "preset" in asked else {"config": CONFIG.to_dict()}
+    for path in ("/jobs", "/jobs/preview"):
+        answer = client.post(path, json={**base, **asked, "sweep": sweep})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (422, code), answer.text
+        assert words in answer.json()["error"]["message"]
+
+
+def test_what_a_sweep_costs_is_told(client: httpx.Client) -> None:
+    """That of all trials, each like the dearest."""
+    for request, over in (
+        ({"config": CONFIG.to_dict()}, {"train.epochs": [100, 400]}),
+        ({"config": PRESETS["cartpole"].to_dict()}, {"steps": [1000, 50_000]}),
+    ):
+        path, values = next(iter(over.items()))
+        one = client.post("/jobs/preview", json=request | {"set": {path: values[1]}}).json()
+        swept = client.post("/jobs/preview", json=request | {"sweep": {"over": over | {"seed": "0..9"}}}).json()
+        assert swept["trials"] == 20
+        assert swept["cost"]["evaluations"] == 20 * one["cost"]["evaluations"]
+        assert swept["cost"]["memory"] == one["cost"]["memory"]
