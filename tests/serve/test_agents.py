@@ -196,4 +196,4 @@ def test_until_one_is_solved(live: Live, client: httpx.Client, tmp_path: Path) -
     assert [(each["seed"], each["status"]) for each in done.result["attempts"]] == [(23, "complete"), (24, "solved")]
     assert done.score == hand.best.best.score.mean
     assert_same_run(live.store.job_folder(done).run, tmp_path / "hand")
-    assert files(client, job) >= {"controller.json", "episode.gif"}
+    assert files(client, job) >= {"controller.json", "returns.png"}

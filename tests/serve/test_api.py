@@ -10,6 +10,7 @@ import pytest
 
 from difflogic.config import presets, recipes
 from difflogic.config.harden import hardening
+from difflogic.config.policy import PRESETS as AGENTS
 from difflogic.config.schema import Config
 from difflogic.serve.api.settings import Caps
 from tests.serve.live import BEN, Live, serving
@@ -299,7 +300,9 @@ def test_a_worker_is_seen_and_what_it_does_only_by_the_owner(tmp_path):
 
 
 def test_what_the_server_says_of_itself(client):
-    assert [each["name"] for each in client.get("/presets").json()["presets"]] == list(presets.PRESETS)
+    names = [each["name"] for each in client.get("/presets").json()["presets"]]
+    assert names[: len(presets.PRESETS)] == list(presets.PRESETS)
+    assert {"cartpole"} <= set(names[len(presets.PRESETS) :]) <= set(AGENTS)
     limits = client.get("/limits").json()
     assert limits["epochs"] == Caps().epochs
     assert limits["upload"] == Caps().upload

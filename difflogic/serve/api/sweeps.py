@@ -87,29 +87,28 @@ class SweepSubmission:
 
 def _cost(spec: Spec, request: JobRequest, settings: ServeSettings) -> Cost:
     """That of as many trials as there are, each like the dearest. Raises ApiError, DifflogicError."""
-    dearest = spec.configured(_dearest(spec))
+    longest, largest = (spec.configured(_dearest(spec, part)) for part in ("evaluations", "memory"))
     if request.until_solved:
         limit = None if request.within is None else Within.parse(request.within)
         if limit is None or limit.seconds is None:
             raise UsageError("until_solved of a sweep needs within, a time: so long each of its trials may take.")
         evaluations = round(limit.seconds * EVALUATIONS_PER_S)
     else:
-        evaluations = _of_trial(spec, dearest).evaluations
+        evaluations = _of_trial(spec, longest).evaluations
     # As if it were asked for alone: what this server does not allow is refused here.
-    alone = JobRequest(config=dearest.to_dict(), population=spec.population)
-    cost = Cost(spec.most * evaluations, _of_one(alone, {}, settings).cost.memory)
+    alone = [JobRequest(config=each.to_dict(), population=spec.population) for each in (longest, largest)]
+    cost = Cost(spec.most * evaluations, max(_of_one(each, {}, settings).cost.memory for each in alone))
     check_caps(cost, spec.population, settings.caps)
     return cost
 
 
-def _dearest(spec: Spec) -> dict[str, Any]:
-    """Of each axis the value that costs most by itself; seeds cost nothing."""
+def _dearest(spec: Spec, part: str) -> dict[str, Any]:
+    """Of each axis the value that by itself costs most evaluations, or memory; seeds cost nothing."""
 
-    def price(path: str, value: Any) -> tuple[int, int]:
+    def price(path: str, value: Any) -> int:
         with suppress(ConfigError):  # where fields go only together
-            cost = _of_trial(spec, spec.configured({path: value}))
-            return cost.evaluations, cost.memory
-        return 0, 0
+            return int(getattr(_of_trial(spec, spec.configured({path: value})), part))
+        return 0
 
     found = {}
     for axis in spec.searched:
