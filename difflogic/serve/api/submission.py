@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +21,6 @@ from difflogic.serve.api.schemas import JobRequest
 from difflogic.serve.api.settings import Caps, ServeSettings
 from difflogic.serve.errors import ApiError, in_fields, one_sentence
 from difflogic.serve.store.jobs import JobSpec, epochs_of
-from difflogic.sweeps import Spec
 from difflogic.train import reach
 
 MAX_CELLS = 1 << 20
@@ -91,16 +89,16 @@ class Submission:
 
 def job_spec(
     request: JobRequest,
-    config: Document | Spec,
+    config: Document,
     cost: Cost,
     solved: int,
     within: Within | None,
     **attempts: Any,
 ) -> JobSpec:
     """A training or a sweep as the store takes it; `solved`: so many solved models end it."""
-    data = config.to_dict() if isinstance(config, Document) else tomllib.loads(config.to_toml())
+    data = config.to_dict()
     return JobSpec(
-        "train" if isinstance(config, Document) else "sweep",
+        "train" if request.sweep is None else "sweep",
         request.name or data["name"],
         data,
         request.engine,

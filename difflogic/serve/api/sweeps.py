@@ -60,9 +60,9 @@ class SweepSubmission:
             spec = Spec.of(config=self.base.config, set=request.set, **sweep.model_dump(), **given)
             if spec.most > MOST_TRIALS:
                 raise UsageError(f"This server makes at most {MOST_TRIALS} trials of a sweep, not {spec.most}.")
-            if code := [each.path for each in spec.over if each.path.startswith(CODE)]:
+            if code := [each.path for each in spec.axes if each.path.startswith(CODE)]:
                 raise UsageError(f"{code[0]} names code, which this server does not sweep over: drop it.")
-            self.spec_of_sweep = spec.with_(spec.most)
+            self.spec_of_sweep = spec.with_(trials=spec.most)
             self.cost = _cost(self.spec_of_sweep, request, settings)
         except DifflogicError as error:
             raise ApiError(422, "invalid_config", one_sentence(in_fields(str(error)))) from error
@@ -112,7 +112,7 @@ def _dearest(spec: Spec, part: str) -> dict[str, Any]:
 
     found = {}
     for axis in spec.searched:
-        ends = list(axis.values) if axis.range is None else [axis.range.low, axis.range.high]
+        ends = list(axis.values) or [axis.low, axis.high]
         if all(type(each) in (int, float) for each in ends):
             ends = [min(ends), max(ends)]
         found[axis.path] = max(ends[:MOST_ENDS], key=partial(price, axis.path))
