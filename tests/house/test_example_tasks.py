@@ -61,7 +61,8 @@ def test_waves_spread_through_mazes_that_have_a_way() -> None:
 
 @pytest.mark.parametrize("name", ["density", "synchronisation"])
 def test_rings_are_judged_by_what_was_asked(name: str) -> None:
-    own = registered.find(f"difflogic-tasks:{name}", {"size": 9, "time": 8})
+    settings = {"size": 9, "time": 14} | ({"starts": "fair"} if name == "density" else {})
+    own = registered.find(f"difflogic-tasks:{name}", settings)
     samples = own.drawn(64)
     assert list(own.judged(samples.y.astype(np.uint8), samples).values()) == [1.0]
     last = samples.y[:, -1, 0, :, 0]
@@ -74,3 +75,15 @@ def test_rings_are_judged_by_what_was_asked(name: str) -> None:
         assert list(own.judged(1 - samples.y.astype(np.uint8), samples).values()) == [0.0]
     else:
         assert list(own.judged(1 - samples.y.astype(np.uint8), samples).values()) == [1.0]  # any beat will do
+
+
+def test_traffic_tells_the_majority_to_every_cell() -> None:
+    """What is taught leads to the answer: cells that keep what the last two alike neighbours were are right."""
+    samples = registered.find("difflogic-tasks:density", {"size": 9, "time": 14, "starts": "fair"}).drawn(64)
+    cars, answer = samples.x[:, 0, :, 1], samples.x[:, 0, :, 0]
+    for _ in range(14):
+        left, right = np.roll(cars, 1, 1), np.roll(cars, -1, 1)
+        answer = np.where((cars == left) | (cars == right), cars, answer)
+        cars = np.where(cars == 1, right, left)
+    assert (answer == samples.y[:, -1, 0, :, 0]).all()
+    assert (cars == samples.y[:, -1, 0, :, 1]).all()
