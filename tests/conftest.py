@@ -47,6 +47,14 @@ def diagrams_are_blank() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def nothing_waits_for_the_disk() -> Iterator[None]:
+    """A run waits for it some fifty times, in case the power fails, which it does in no test. Child processes wait."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
+
+
 @pytest.fixture(scope="module")
 def painted() -> Iterator[None]:
     """Diagrams as users see them, to the end of the module."""

@@ -5,7 +5,7 @@
     hold 2.60     the same at epoch 60 of attempt 2; there may be several of these
     hold          of a follow-up: it never ends
 
-It holds a job at a place once: who takes it up again goes on.
+It holds a job at a place once: who takes it up again goes on. It leaves diagrams blank, as tests/conftest.py does.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sys
 import time
 from pathlib import Path
 
+from difflogic.runs import plots
 from difflogic.serve.worker import agents, follow_up_process, observer, worker
 from difflogic.serve.worker.agents import AgentObserver
 from difflogic.serve.worker.lease import Lease, WorkerLimits
@@ -83,4 +84,5 @@ if __name__ == "__main__":
     observer.ServiceObserver = _Observer
     agents.AgentObserver = _AgentObserver
     worker.WorkerProcess = _Worker
+    plots._png = lambda _: b""
     worker.main()

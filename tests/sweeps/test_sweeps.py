@@ -49,12 +49,6 @@ SWEEPS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.fixture(autouse=True)
-def nothing_is_flushed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test here cuts the power."""
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-
-
 @pytest.fixture(params=SWEEPS)
 def sweep(request: pytest.FixtureRequest) -> Spec:
     return described(**SWEEPS[request.param])
