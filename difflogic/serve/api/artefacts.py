@@ -6,10 +6,9 @@ import os
 import re
 import zipfile
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from difflogic.serve.store.files import JobFolder
 from difflogic.system.files import TEMPORARY
@@ -47,10 +46,7 @@ class Artefact:
     name: str
     size: int
     modified: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON holds it."""
-        return asdict(self)
+    """ISO 8601 in UTC."""
 
 
 def media_type(name: str) -> str:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from difflogic.serve.api.artefacts import Artefact
 from difflogic.serve.api.schemas import CostReply
 from difflogic.serve.store.access import Share
 from difflogic.serve.store.jobs import Status
@@ -142,18 +143,10 @@ class LogReply(BaseModel):
     text: str
 
 
-class FileEntry(BaseModel):
-    """A file of a job that can be fetched."""
-
-    name: str
-    size: int
-    modified: Annotated[str, Field(description="ISO 8601 in UTC.")]
-
-
 class FileList(BaseModel):
     """The files of a job, by name."""
 
-    files: list[FileEntry]
+    files: list[Artefact]
 
 
 class DeviceList(BaseModel):

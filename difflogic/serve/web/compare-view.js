@@ -1,6 +1,7 @@
 // Several runs over each other: curves in a colour each, how they ended, and in what they were asked to differ.
 
 import { get, UNREACHABLE } from "./api.js";
+import { flat } from "./config-panel.js";
 import { curves, METRICS, Rows, seriesOfMany } from "./curves.js";
 import { card, h, repeat, scroll } from "./dom.js";
 import { count, loss } from "./format.js";
@@ -157,13 +158,8 @@ export function compareView(root, signal, ids) {
 
 // What a job was asked for, by path: its configuration, and how it was to be trained.
 function asked({ config, engine, population, restarts, until_solved, within }) {
-    return new Map(flat({ ...config, engine, population, restarts, until_solved, within }));
-}
-
-function* flat(data, path = "") {
-    for (const [name, value] of Object.entries(data ?? {}))
-        if (value !== null && typeof value === "object" && !Array.isArray(value)) yield* flat(value, `${path}${name}.`);
-        else yield [path + name, JSON.stringify(value ?? null)];
+    const found = Object.entries(flat({ ...config, engine, population, restarts, until_solved, within }));
+    return new Map(found.map(([path, value]) => [path, JSON.stringify(value ?? null)]));
 }
 
 // A table of the settings that are not the same in all runs.

@@ -13,7 +13,7 @@ const write = {
 const NEARER = 0.5;
 const SMOOTH = [1, 10, 50, 200];
 
-// The rows of one run, by epoch and seed, as they arrive: rows that were seen before change nothing.
+// The rows of one run, by epoch (of agents step) and seed, as they arrive: rows that were seen before change nothing.
 export class Rows {
     constructor() {
         this.clear();
@@ -28,24 +28,28 @@ export class Rows {
         for (const row of rows) {
             const seed = row.seed ?? 0;
             if (!this.seeds.has(seed)) this.seeds.set(seed, fresh());
-            const member = this.seeds.get(seed);
-            if (row.epoch <= member.epoch) continue;
-            member.epoch = row.epoch;
-            member.seconds.set(row.epoch, row.elapsed_s);
-            this.last = Math.max(this.last, row.epoch);
+            const member = this.seeds.get(seed),
+                epoch = row.epoch ?? row.steps;
+            if (epoch <= member.epoch) continue;
+            member.epoch = epoch;
+            member.seconds.set(epoch, row.elapsed_s);
+            this.last = Math.max(this.last, epoch);
             for (const [list, value] of [
                 ["soft", row.soft_loss],
                 ["batch", row.train_hard_loss],
                 ["hard", row.hard_loss],
                 ["undecided", row.undecided],
+                ["training", row.mean_return],
+                ["judged", row.score],
             ])
-                if (value !== null && value !== undefined) member[list].push([row.epoch, value]);
+                if (value !== null && value !== undefined) member[list].push([epoch, value]);
         }
     }
 
-    // Of a population the one with the lowest hard loss, else soft loss, at the end.
+    // Of a population the one with the highest score, or the lowest hard loss, else soft loss, at the end.
     get best() {
-        const rank = ({ hard, soft }) => [hard.at(-1)?.[1] ?? Infinity, soft.at(-1)?.[1] ?? Infinity];
+        const last = (list) => list.at(-1)?.[1] ?? Infinity;
+        const rank = ({ judged, hard, soft }) => (judged.length ? [-last(judged), 0] : [last(hard), last(soft)]);
         return [...this.seeds.values()].reduce(
             (best, member) => {
                 const [a, b] = [rank(best), rank(member)];
@@ -56,7 +60,7 @@ export class Rows {
     }
 }
 
-const fresh = () => ({ soft: [], batch: [], hard: [], undecided: [], seconds: new Map(), epoch: 0 });
+const fresh = () => ({ soft: [], batch: [], hard: [], undecided: [], training: [], judged: [], seconds: new Map(), epoch: 0 });
 
 // Two charts over the same epochs, with their buttons: {element, span, show(batchSeries, probeSeries, epochs)}.
 export function curves(span = new Window()) {
@@ -139,28 +143,43 @@ export function curves(span = new Window()) {
 export function seriesOfOne(rows) {
     const best = rows.best;
     if (!best) return [[], []];
-    const others = [...rows.seeds.values()].filter((member) => member !== best);
-    const crowd = (list) => {
-        if (!others.length) return [];
-        const [points, low] = [Math.max, Math.min].map((choose) => envelope(others, list, choose));
-        return [{ name: "others", style: "crowd", points, low, spread: true }];
-    };
     return [
         [
-            ...crowd("soft"),
+            ...crowd(rows, "soft"),
             { name: "soft", style: "soft", points: best.soft },
             { name: "hard", style: "hard", points: best.batch, dots: true },
         ],
         [
-            ...crowd("hard"),
+            ...crowd(rows, "hard"),
             { name: "wrong", style: "hard", points: best.hard, dots: true },
             { name: "undecided gates", style: "undecided", points: best.undecided },
         ],
     ];
 }
 
+// The returns of agents, the best in front; solved from `threshold` on, where there is one.
+export function seriesOfAgents(rows, threshold) {
+    const best = rows.best;
+    if (!best) return [];
+    const line = threshold === undefined ? [] : [[0, threshold], [rows.last, threshold]];
+    return [
+        ...crowd(rows, "training"),
+        { name: "while training", style: "soft", points: best.training },
+        { name: "judged", style: "hard", points: best.judged, dots: true },
+        ...(line.length ? [{ name: "solved from", style: "undecided", points: line }] : []),
+    ];
+}
+
+// What the members but the best reach, as a band.
+function crowd(rows, list) {
+    const others = [...rows.seeds.values()].filter((member) => member !== rows.best);
+    if (!others.length) return [];
+    const [points, low] = [Math.max, Math.min].map((choose) => envelope(others, list, choose));
+    return [{ name: "others", style: "crowd", points, low, spread: true }];
+}
+
 // The lowest or highest of several members at each epoch.
-export function envelope(members, list, choose) {
+function envelope(members, list, choose) {
     const found = new Map();
     for (const member of members)
         for (const [x, y] of member[list]) found.set(x, found.has(x) ? choose(found.get(x), y) : y);

@@ -29,9 +29,16 @@ function shown(title, content, yes, answer, kind = "primary") {
             ),
         );
         const dialog = h("dialog", { "aria-labelledby": id }, form);
+        closed(dialog).then((value) => resolve(value === "yes" ? answer() : undefined));
+    });
+}
+
+// Shows a dialog; resolves to what it was closed with.
+export function closed(dialog) {
+    return new Promise((resolve) => {
         dialog.addEventListener("close", () => {
             dialog.remove();
-            resolve(dialog.returnValue === "yes" ? answer() : undefined);
+            resolve(dialog.returnValue);
         });
         document.body.append(dialog);
         dialog.showModal();

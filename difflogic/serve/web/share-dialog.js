@@ -1,6 +1,7 @@
 // Links that open a job to whoever has them: made, shown once, listed, revoked.
 
 import { get, post, remove } from "./api.js";
+import { closed } from "./dialogs.js";
 import { freshId, h } from "./dom.js";
 import { ago } from "./format.js";
 import { announce, errorPlace, guarded } from "./notices.js";
@@ -100,12 +101,5 @@ export function shared(job) {
     }
 
     load();
-    return new Promise((resolve) => {
-        dialog.addEventListener("close", () => {
-            dialog.remove();
-            resolve(job);
-        });
-        document.body.append(dialog);
-        dialog.showModal();
-    });
+    return closed(dialog).then(() => job);
 }

@@ -35,7 +35,7 @@ from difflogic.system.files import TEMPORARY, sync_folder
 
 PART = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
 """A folder or file of a job: none is hidden, and none leads elsewhere."""
-DEEPEST = 4
+DEEPEST = 5
 MOST_LEASE_S = 600.0
 """The longest that a worker may be silent."""
 

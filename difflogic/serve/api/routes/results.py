@@ -106,7 +106,7 @@ def gates(context: ServiceContext, job: ReadJob) -> Any:
 @router.get("/jobs/{job}/files", response_model=FileList, responses=FOUND)
 def files(context: ServiceContext, job: ReadJob) -> Any:
     """The files of the job that can be fetched, by name."""
-    return reply({"files": [each.to_dict() for each in artefacts.listed(context.store.job_folder(job))]})
+    return reply({"files": [vars(each) for each in artefacts.listed(context.store.job_folder(job))]})
 
 
 @router.get(
