@@ -188,6 +188,8 @@ def job_body() -> dict[str, Any]:
     """`openapi_extra` of an address that takes a job as JSON, or as a form with files."""
     # FastAPI reads either JSON or a form. This address takes both, so that its body is described by hand.
     job = JobRequest.model_json_schema()
+    # In its place: what stands inside a body has no definitions of its own to refer to.
+    job["properties"]["sweep"]["anyOf"][0] = job.pop("$defs")["SweepRequest"]
     files = {name: {"type": "string", "format": "binary"} for name in FILES}
     form = {
         "type": "object",
