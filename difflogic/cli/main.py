@@ -25,7 +25,7 @@ COMMANDS = {
     "report": ("report:command", "Print what a circuit takes of an FPGA, and how fast it is there."),
     "gallery": ("gallery:command", "Write runs as a folder of pages for any web server."),
     "harden": ("harden:command", "Settle the undecided gates of a run."),
-    "evaluate": ("evaluate:command", "Test what a run became, far beyond its training."),
+    "evaluate": ("evaluate:command", "Test a trained circuit, far beyond its training."),
     "render": ("render:command", "Draw a run: rollouts, gates, losses."),
     "runs": ("runs:command", "List run folders."),
     "show": ("show:command", "Print one run in full."),

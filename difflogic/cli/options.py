@@ -157,7 +157,7 @@ set_option = click.option(
     "assignments",
     multiple=True,
     metavar="SECTION.FIELD=VALUE",
-    help="Any field of the configuration, the value as in TOML; may be given more than once.",
+    help="Any field of the configuration, the value as in TOML; may be repeated.",
 )
 """`--set`, which reaches the command as `assignments`."""
 
@@ -176,13 +176,13 @@ target_options = together(
         "--data",
         type=PATH,
         metavar="FILE|DIR",
-        help="Samples to learn: .npz, or a folder of .npy, with x and y, or frames; mask and steps at will.",
+        help="Samples to learn: .npz, or a folder of .npy, with x and y, or frames; mask and steps are optional.",
     ),
     click.option(
         "--from-film",
         type=PATH,
         metavar="FILE",
-        help="A rule to learn from watching it: .gif, .npy, or a pattern, .rle or .cells, that --film-rule moves.",
+        help="A film whose rule is learned: .gif, .npy, or a pattern, .rle or .cells, that --film-rule moves.",
     ),
     click.option(
         "--film-rule",
@@ -196,7 +196,9 @@ target_options = together(
         help="The first so many frames [all; of a pattern 50].",
     ),
     click.option(
-        "--start", metavar="random|boards|seed|zeros|PICTURE", help="What each sample starts from, or a picture."
+        "--start",
+        metavar="random|boards|seed|zeros|PICTURE",
+        help="What each sample starts from: one of these words, or a picture file.",
     ),
     click.option(
         "--colors",
@@ -228,11 +230,11 @@ field_options = together(
     click.option(
         "--recipe",
         type=click.Choice(RECIPES),
-        help="The paper's training, or one whose seeds succeed more often: robust, which also begins again where it "
+        help="How to train: as in the paper, or robust, with which more seeds succeed and which begins again when it "
         "stalls, see --restarts [paper].",
     ),
     click.option("--epochs", type=int, help="Epochs in all, those before --resume included."),
-    click.option("--seed", type=int, help="Wiring, starts and probes come from it [23]."),
+    click.option("--seed", type=int, help="The seed of wiring, starts and probes [23]."),
     click.option("--batch", type=int, help="Samples per epoch."),
     click.option("--eval-interval", type=int, help="Epochs between evaluations on the probes, each saved [50]."),
     precision_option,
@@ -272,13 +274,13 @@ until_options = together(
     click.option(
         "--until-solved",
         is_flag=True,
-        help="Begin again, however often, until a circuit is right on fresh starts, later, and larger.",
+        help="Make attempts until a circuit is right on fresh starts, after more steps, and on a larger grid.",
     ),
     click.option(
         "--within",
         type=within,
         metavar="LIMIT",
-        help="Where that ends, solved or not: 60s, 5m, 2h, or 2000 epochs of all attempts together.",
+        help="Give up after 60s, 5m, 2h, or 2000 epochs of all attempts together.",
     ),
 )
 """`--until-solved`, and its limit."""
@@ -288,7 +290,7 @@ sweep_options = together(
         "--over",
         multiple=True,
         metavar="FIELD=VALUES",
-        help="An axis: 4,8,16 or 0..31, or a range 0.02:0.2, 0.02:0.2:log, 0:1:0.25; may be given more than once.",
+        help="An axis: 4,8,16 or 0..31, or a range 0.02:0.2, 0.02:0.2:log, 0:1:0.25; may be repeated.",
     ),
     click.option("--metric", type=click.Choice(METRICS), help="What trials are judged by [tts, of agents return]."),
     click.option(
@@ -304,13 +306,15 @@ train_options = together(
     engine_options,
     policy_option,
     field_options,
-    click.option("--devices", metavar="LIST", help="Share a --population out, say gpu:0,gpu:1,cpu, by their speed."),
+    click.option(
+        "--devices", metavar="LIST", help="Share a --population among devices by their speed, say gpu:0,gpu:1,cpu."
+    ),
     click.option("--log-interval", type=int, default=10, show_default=True, help="Epochs between log lines."),
     click.option(
         "--track",
         multiple=True,
         metavar="WHERE",
-        help="Show the run in tensorboard:DIR, mlflow:URI or wandb:PROJECT as well; may be given several times.",
+        help="Show the run in tensorboard:DIR, mlflow:URI or wandb:PROJECT as well; may be repeated.",
     ),
     model_options,
     until_options,

@@ -55,14 +55,14 @@ FILE = click.Path(path_type=Path)
     type=click.FloatRange(0, 1),
     default=0.0,
     metavar="P",
-    help="And where up to P of the cells are stuck.",
+    help="Accuracy where up to this share of the cells is stuck.",
 )
 @click.option(
     "--stuck-gates",
     type=click.IntRange(min=0),
     default=0,
     metavar="N",
-    help="And up to N of the gates; then each gate of the simplified circuit alone.",
+    help="Accuracy where up to N gates are stuck; then each gate of the simplified circuit alone.",
 )
 @output_option("--html", help="Write a report with curves and films, one file.")
 @force_option

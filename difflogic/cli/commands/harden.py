@@ -26,13 +26,13 @@ from difflogic.cli.request import train_request
 def command(run: Path, search: bool, **options: Any) -> int:
     """Settle the undecided gates of RUN: train its circuit on while more and more gates are hard.
 
-    A new run that starts from RUN's logits and wiring, of a population from the best one's. The share of gates that
-    are evaluated as their most probable gate grows to all of them, at half the learning rate that RUN began with. It
-    ends at the first evaluation without a wrong value: what is still undecided then becomes what it most probably is,
-    by which the hard circuit stays right. RUN itself stays as it is.
+    This is a new run, which starts from RUN's logits and wiring; of a population, from those of the best model. More
+    and more gates are evaluated as their most probable function, at half the learning rate that RUN began with. It
+    ends at the first evaluation without a wrong value. Each gate that is undecided then becomes its most probable
+    function, and the circuit stays right. RUN itself does not change.
 
-    With --search no logit is trained. The hard circuit's gates change their functions one at a time, and what makes
-    fewer values wrong, or no more, is kept: a run that is nearly right may so become right. Gates stay undecided.
+    With --search no logit is trained. The gates of the hard circuit change their functions one at a time, and a change
+    is kept if it makes no more values wrong. A run that is nearly right may become right so. Gates stay undecided.
 
     Example: difflogic harden runs/NAME
     Example: difflogic harden runs/NAME --search --epochs 1000

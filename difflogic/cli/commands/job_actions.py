@@ -225,7 +225,12 @@ def simplify(job: str, from_start: bool, task: bool, watch: bool) -> int:
 @click.command("export")
 @click.argument("job")
 @click.option(
-    "--format", "formats", metavar="FORMAT", multiple=True, required=True, help="May be given more than once."
+    "--format",
+    "formats",
+    metavar="FORMAT",
+    multiple=True,
+    required=True,
+    help="A format of `difflogic export`; may be repeated.",
 )
 @watch_option
 def export(job: str, formats: tuple[str, ...], watch: bool) -> int:

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 @click.argument("name", required=False)
 @json_option
 def command(name: str | None, as_json: bool) -> None:
-    """List the presets with their sizes and cost, or show one in full; tasks in Python and agents stand below.
+    """List the presets with their sizes and cost, or show one in full. Tasks in Python and agents follow.
 
-    Evaluations are gate evaluations of one train step, forward: gates, times cells, CA steps and samples. Cost is
-    that of all epochs, in times that of the checkerboard. Of one preset the recipes are told too, which `difflogic
-    train --recipe` takes: robust begins again where training stalls, as often as is of use.
+    Evaluations are those of gates in one train step, forward: gates, times cells, CA steps and samples. The cost is
+    that of all epochs, as a multiple of the checkerboard's. One preset is shown with its recipes, for `difflogic train
+    --recipe`, and with how often robust begins again when training stalls.
 
     Example: difflogic presets lizard
     """

@@ -68,12 +68,20 @@ def channel(text: str) -> Any:
 @click.option("--size", type=grid_size, metavar="WIDTHxHEIGHT", help="Another grid [the run's].")
 @click.option("--steps", type=click.IntRange(min=1), help="CA steps [the run's].")
 @click.option("--start", metavar="random|seed|zeros|FILE", help="Another start; FILE is .npy or a picture.")
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Of random start, masks and damage [the run's].")
-@click.option("--async", "asynchronous", is_flag=True, help="Cells fire with probability 0.6.")
-@click.option("--fire-rate", type=click.FloatRange(0, 1, min_open=True), help="Or with this one [the run's].")
-@click.option("--boundary", type=click.Choice(BOUNDARIES), help="Outside the grid [the run's].")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**32 - 1), help="The seed of random start, masks and damage [the run's]."
+)
+@click.option("--async", "asynchronous", is_flag=True, help="Update each cell with probability 0.6.")
+@click.option(
+    "--fire-rate",
+    type=click.FloatRange(0, 1, min_open=True),
+    help="Update each cell with this probability [the run's].",
+)
+@click.option("--boundary", type=click.Choice(BOUNDARIES), help="What lies outside the grid [the run's].")
 @click.option("--damage", type=click.IntRange(min=1), metavar="SIDE", help="Zero a square of so many cells a side.")
-@click.option("--damage-at", type=damage_position, metavar="centre|random|ROW,COL", help="Where [centre].")
+@click.option(
+    "--damage-at", type=damage_position, metavar="centre|random|ROW,COL", help="Where the square is [centre]."
+)
 @click.option("--damage-steps", type=step_list, metavar="STEPS", help="After which steps, say 1-40 [each].")
 @click.option("--channels", type=channel, metavar="loss|all|N", help="Colours, all as tiles, or one [loss].")
 @click.option("--scale", type=click.IntRange(1, 64), help="Pixels a cell [up to 8].")

@@ -46,7 +46,9 @@ FILE = click.Path(path_type=Path)
     ".npy file, put into the middle [as it was trained, or random].",
 )
 @click.option("--density", type=float, default=0.5, show_default=True, help="The share of ones in a random start.")
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Of all random numbers.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="The seed of all random numbers."
+)
 @output_option(help="Write the last state: .rle, .png, .npy; or a .gif. Of a line .png shows all.")
 @force_option
 @click.option("--every", type=click.IntRange(min=1), metavar="N", help="A frame every N steps: .gif, .npy or --live.")

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Begin again with the next seed, however often, until 100 fresh episodes reach the threshold.",
 )
-@click.option("--within", type=shared.within, metavar="LIMIT", help="Where that ends, solved or not: 60s, 5m or 2h.")
+@click.option("--within", type=shared.within, metavar="LIMIT", help="Give up after 60s, 5m or 2h.")
 @click.option("--out", "-o", type=shared.PATH, metavar="DIR", help="A new run folder [runs/NAME-DATE-TIME].")
 @click.option("--resume", type=shared.PATH, metavar="DIR", help="Continue the run in this folder, bit for bit.")
 @click.option("--init-from", type=shared.PATH, metavar="RUN", help="Begin with the best agent of another run.")
