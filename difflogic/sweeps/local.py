@@ -18,7 +18,7 @@ from difflogic.errors import UsageError
 from difflogic.sweeps import trial
 from difflogic.sweeps.trial import Outcome, Task
 from difflogic.system.processor import cores
-from difflogic.train.signals import Stop
+from difflogic.train.signals import WATCHED, Stop
 
 TRIES = 2
 """A process that is killed, say by a system out of memory, has its trial tried once more, from its checkpoint."""
@@ -90,8 +90,9 @@ _stop = Stop()
 
 def _begin(over: Event) -> None:
     """First of all in a worker process."""
-    # Ctrl-C is for the sweep alone, which lets its workers save.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Ctrl-C and SIGTERM, which a whole group may get, are for the sweep alone: it lets its workers save.
+    for number in WATCHED:
+        signal.signal(number, signal.SIG_IGN)
     # One process a core: threads of each would only wait for those of the others.
     os.environ.setdefault("NUMBA_NUM_THREADS", "1")
     for watch in (_end_with_sweep, _end_with_parent):

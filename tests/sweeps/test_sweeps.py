@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -145,20 +146,32 @@ def test_a_kill_at_any_moment(tmp_path: Path) -> None:
 
 
 class Deadly:
-    """A task that ends the process which takes it up."""
+    """A task that calls something in the process which takes it up, and is nothing there."""
 
     folder = "trials/00000"
 
+    def __init__(self, *call: Any) -> None:
+        self._call = call
+
     def __reduce__(self) -> Any:
-        return os._exit, (9,)
+        return self._call[0], self._call[1:]
 
 
-def test_a_worker_that_dies_costs_its_trial_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("task", "error"),
+    [
+        (Deadly(os._exit, 9), "The process that trained it was killed, twice."),
+        (Deadly(signal.raise_signal, signal.SIGTERM), "AttributeError: 'NoneType' object has no attribute 'spec'"),
+    ],
+    ids=["dies", "lives on"],
+)
+def test_a_worker_that_dies_costs_its_trial_alone(task: Any, error: str, tmp_path: Path) -> None:
+    """A signal that ends the sweep does not kill it."""
     workers = LocalWorkers(["reference"])
     workers.begin(tmp_path)
-    outcome = workers.submit(Deadly()).result()  # type: ignore[arg-type]
+    outcome = workers.submit(task).result()
     workers.close()
-    assert (outcome.status, outcome.error) == ("failed", "The process that trained it was killed, twice.")
+    assert (outcome.status, outcome.error) == ("failed", error)
 
 
 TINY = "sweep checkerboard-small --epochs 1"
