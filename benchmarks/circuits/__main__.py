@@ -1,0 +1,178 @@
+"""`difflogic simplify` beside ABC and yosys: theirs, ours, theirs after ours, and ours after theirs.
+
+    python -m benchmarks.circuits --save                # the kept circuits, and thirty random ones
+    python -m benchmarks.circuits --random 4 life       # four random ones, and of the kept ones those named so
+
+Gates are counted as `difflogic simplify` counts them, two-input gates with XOR as one. What a tool makes is read back
+and proved equal before it is counted. A line a circuit is appended to results/circuits.jsonl.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from benchmarks.store import Line, append
+from difflogic.bench.machine import stamp
+from difflogic.circuits.readers import source
+from difflogic.circuits.synthesis import tools
+from difflogic.circuits.synthesis.blif import to_blif
+from difflogic.circuits.synthesis.convert import gate_count, lean
+from difflogic.circuits.synthesis.prove import prove
+from difflogic.circuits.synthesis.simplify import simplified
+from difflogic.core import gates
+from difflogic.model.cell_netlist import CellNetlist
+
+TWO_INPUTS = [1, 2, 4, 6, 7, 8, 9, 11, 13, 14]
+READ, WRITE = "read_blif in.blif", "write_blif out.blif"
+SCRIPTS = {
+    "mfs2": (tools.ABC, "strash; dch; if -K 2 -a; mfs2 -a -e; mfs2 -a -e; mfs2 -a -e"),
+    "mfs2, kept": (tools.ABC, "sweep; mfs2 -a -e; mfs2 -a -e; mfs2 -a -e"),
+    "deepsyn": (tools.ABC, "strash; &get; &deepsyn -T {seconds}; &put; dch; if -K 2 -a; mfs2 -a -e"),
+    "yosys": (tools.YOSYS, "techmap; abc -g AND,NAND,OR,NOR,XOR,XNOR,ANDNOT,ORNOT; opt_clean"),
+}
+
+
+ABC_RC = "".join(
+    f"alias {name} {command}\n"
+    for name, command in {
+        "b": "balance", "rw": "rewrite", "rwz": "rewrite -z", "rf": "refactor", "rfz": "refactor -z", "rs": "resub",
+        "compress2rs": '"b -l; rs -K 6 -l; rw -l; rs -K 6 -N 2 -l; rf -l; rs -K 8 -l; b -l; rs -K 8 -N 2 -l; rw -l; '
+        'rs -K 10 -l; rwz -l; rs -K 10 -N 2 -l; b -l; rs -K 12 -l; rfz -l; rs -K 12 -N 2 -l; rwz -l; b -l"',
+    }.items()
+)  # fmt: skip
+"""What `&deepsyn` calls by names that ABC's own start-up file gives."""
+
+
+def random_circuit(seed: int, count: int) -> CellNetlist:
+    """Gates that read two inputs, of a few channels, near wires and far ones."""
+    rng = np.random.default_rng(seed)
+    channels, reach = int(rng.integers(1, 5)), int(rng.integers(20, 120))
+    ends = 9 * channels + np.arange(count)
+    wires = np.stack([rng.integers(np.maximum(0, ends - reach), ends) for _ in range(2)], axis=1)
+    return CellNetlist.build(channels, False, rng.choice(TWO_INPUTS, count), wires, ends[-channels:])
+
+
+def cases(named: list[str], random: int) -> Iterator[tuple[str, CellNetlist]]:
+    for path in sorted(Path(__file__).parent.glob("*.json")):
+        if not named or path.stem in named:
+            yield path.stem, source.load(path).netlist
+    for seed in range(random):
+        count = 200 + 1800 * seed // max(1, random - 1)
+        yield f"random-{count}", random_circuit(seed, count)
+
+
+def made_by(tool: str, script: str, netlist: CellNetlist) -> CellNetlist:
+    """What a script of another program makes of a circuit, proved equal. Raises ToolError."""
+    text = to_blif(netlist, netlist.input_names, netlist.output_names, "given")
+    with TemporaryDirectory(prefix="difflogic-") as name:
+        folder = Path(name)
+        (folder / "in.blif").write_text(text)
+        (folder / "abc.rc").write_text(ABC_RC)
+        arguments = ["-q"] if tool == tools.ABC else ["-q", "-p"]
+        tools.run_in(folder, tool, *arguments, "; ".join((READ, script, WRITE)))
+        made = lean(read_blif((folder / "out.blif").read_text(), netlist))
+    (verdict,) = prove(netlist, made, ["difflogic"])
+    assert verdict.equal, f"{tool} made another circuit: {verdict}"
+    return made
+
+
+def read_blif(text: str, like: CellNetlist) -> CellNetlist:
+    """Tables of at most two inputs, as ABC and yosys write them; the ends are those of `like` in its order."""
+    tables: dict[str, tuple[list[str], list[str]]] = {}
+    rows: list[str] = []
+    ends: dict[str, list[str]] = {}
+    for line in text.replace("\\\n", " ").splitlines():
+        words = line.split()
+        if words[:1] in ([".inputs"], [".outputs"]):
+            ends[words[0]] = words[1:]
+        if words[:1] == [".names"]:
+            rows = []
+            tables[words[-1]] = words[1:-1], rows
+        elif words and line[0] in "01-":
+            rows.append(line)
+    bits = {name: bit for bit, name in enumerate(ends[".inputs"])}
+    assert len(bits) == like.inputs
+    types, wires = [], []
+    for name in _in_order(tables, set(bits), ends[".outputs"]):
+        read, rows = tables[name]
+        assert len(read) <= 2, f"{name} reads {read}"
+        types.append(_gate(len(read), rows))
+        wires.append(([*(bits[each] for each in read), 0, 0][:2]) if len(read) != 1 else [bits[read[0]]] * 2)
+        bits[name] = like.inputs + len(types) - 1
+    return like.with_gates(types, wires, [bits[name] for name in ends[".outputs"]])
+
+
+def _in_order(tables: dict[str, tuple[list[str], list[str]]], known: set[str], wanted: object) -> Iterator[str]:
+    stack = list(wanted)[::-1]  # type: ignore[call-overload]
+    while stack:
+        if stack[-1] in known:
+            stack.pop()
+        elif waiting := [each for each in tables[stack[-1]][0] if each not in known]:
+            stack += waiting
+        else:
+            known.add(stack[-1])
+            yield stack.pop()
+
+
+def _gate(inputs: int, rows: list[str]) -> int:
+    """The id of the gate: one of sixteen, whose table is `gates.TRUTH`."""
+    value = not rows or not rows[0].endswith("0")
+    truth = [not value and bool(rows)] * 4
+    for row in range(4):
+        pattern = f"{row >> 1}{row & 1}" if inputs == 2 else str(row & 1) * inputs
+        listed = (each.split()[0] if inputs else "" for each in rows)
+        if any(all(x in (y, "-") for x, y in zip(each, pattern, strict=True)) for each in listed):
+            truth[row] = value
+    return int(np.flatnonzero((np.array(gates.TRUTH) == truth).all(axis=1))[0])
+
+
+def measured(name: str, netlist: CellNetlist, seconds: int) -> Line:
+    """One line of the table."""
+    scripts = {key: (tool, script.format(seconds=seconds)) for key, (tool, script) in SCRIPTS.items()}
+    netlist = lean(netlist)
+    began = time.perf_counter()
+    found = simplified(netlist)
+    spent = time.perf_counter() - began
+    assert found.verdict.equal, "what is counted is proved"
+    # The processor's own seconds and the wall's differ on a machine that others use: both orders get the same.
+    ours = found.netlist
+    alone = {key: made_by(tool, script, netlist) for key, (tool, script) in scripts.items()}
+    after = {key: made_by(tool, script, ours) for key, (tool, script) in scripts.items()}
+    best = min(alone.values(), key=gate_count)
+    return {
+        "circuit": name,
+        "given": gate_count(netlist),
+        "ours": gate_count(ours),
+        "seconds": round(spent, 2),
+        "theirs": {key: gate_count(each) for key, each in alone.items()},
+        "theirs_after_ours": {key: gate_count(each) for key, each in after.items()},
+        "ours_after_theirs": gate_count(simplified(best).netlist),
+        **stamp(),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--random", type=int, default=30)
+    parser.add_argument("--seconds", type=int, default=60, help="of &deepsyn")
+    parser.add_argument("--save", action="store_true")
+    asked = parser.parse_args()
+    print("circuit          given  ours seconds | theirs | theirs after ours | ours after theirs", flush=True)
+    for name, netlist in cases(asked.names, asked.random):
+        line = measured(name, netlist, asked.seconds)
+        theirs = [" ".join(f"{gates:5}" for gates in line[key].values()) for key in ("theirs", "theirs_after_ours")]
+        print(f"{name:15} {line['given']:6} {line['ours']:5} {line['seconds']:7} | {theirs[0]} | {theirs[1]} | "
+              f"{line['ours_after_theirs']:5}", flush=True)  # fmt: skip
+        if asked.save:
+            append("circuits", [line])
+
+
+if __name__ == "__main__":
+    main()
