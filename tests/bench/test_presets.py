@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import presets as kept
 from benchmarks import store
-from difflogic.circuits.synthesis import resynthesis
+from difflogic.circuits.synthesis import resubstitution
 from difflogic.config import presets
 from difflogic.devices.open import open_engine
 from difflogic.evaluation import suite
@@ -64,7 +64,7 @@ def test_a_run_that_was_configured_otherwise_is_another(change: dict[str, object
 def test_a_line_and_its_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept, "evaluate", partial(evaluate, starts=2, quick=True))
     monkeypatch.setattr(suite, "ROBUST_STEPS", 40)
-    monkeypatch.setattr(resynthesis, "WALKS", 0)
+    monkeypatch.setattr(resubstitution, "WORK", 0)
     path, _ = finished(tmp_path)
     told: list[str] = []
     line = kept.measured("tiny", path, "reference", lambda step: told.append(step.name))

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from difflogic.circuits.synthesis import controller as synthesis
+from difflogic.circuits.synthesis import resubstitution
 from difflogic.circuits.synthesis.controller import prove, pruned, simplified
 from difflogic.circuits.synthesis.convert import gate_count
 from difflogic.core.bits import Bits
@@ -22,8 +23,7 @@ from tests.export_cases import needs
 
 @pytest.fixture(autouse=True)
 def _short_walks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(synthesis, "WALKS", 1)
-    monkeypatch.setattr(synthesis, "MOVES", 60)
+    monkeypatch.setattr(resubstitution, "WORK", 0)
 
 
 def differs_by_one_threshold() -> tuple[Controller, Controller]:

@@ -14,22 +14,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from difflogic.circuits.synthesis import resynthesis, sweep
+from difflogic.circuits.synthesis import resubstitution, resynthesis, sweep
 from difflogic.circuits.synthesis.cell import Cell
 from difflogic.circuits.synthesis.convert import gate_count, to_netlist, to_xag
-from difflogic.circuits.synthesis.dont_care import DontCares
 from difflogic.circuits.synthesis.prove import prove
-from difflogic.circuits.synthesis.resubstitution import improved
+from difflogic.circuits.synthesis.resubstitution import improved, resubstituted
 from difflogic.circuits.synthesis.sat import Solver
 from difflogic.circuits.synthesis.simplify import FUNCTIONAL, PassReport, Search, simplified
 from difflogic.circuits.synthesis.sweep import differ_anywhere, swept
 from difflogic.circuits.synthesis.symmetric import rebuilt_symmetric
-from difflogic.circuits.synthesis.truth_tables import SampleTables, Tables
-from difflogic.circuits.synthesis.windows import SIZES, by_windows
+from difflogic.circuits.synthesis.truth_tables import Tables
 from difflogic.circuits.synthesis.xag import XAG, Builder, Interrupted, Node, mapped, rebuilt
 from difflogic.core import wiring
 from difflogic.model import netlist_json
 from difflogic.model.cell_netlist import CellNetlist
+from difflogic.model.netlist import NamedNetlist, gate_arrays
 from tests.circuits.test_xag import values
 from tests.export_cases import CASES
 from tests.random_circuits import bits
@@ -44,9 +43,8 @@ PASSES: dict[str, Callable[[Search], None]] = {
 
 @pytest.fixture(autouse=True)
 def short_walks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a walk finds is checked as well after ten moves as after a thousand."""
-    monkeypatch.setattr(resynthesis, "WALKS", 2)
-    monkeypatch.setattr(resynthesis, "MOVES", 10)
+    """What a walk finds is checked as well after some moves as after thousands."""
+    monkeypatch.setattr(resubstitution, "WORK", 10_000)
 
 
 def after(netlist: CellNetlist, name: str) -> CellNetlist:
@@ -151,20 +149,19 @@ def test_ctrl_c_in_a_proof_leaves_the_circuit_unproved(monkeypatch: pytest.Monke
     assert found.steps[-1].name == "proof"
 
 
-def test_a_pass_over_windows_keeps_the_windows_that_it_made_smaller() -> None:
+def test_ctrl_c_among_replacements_keeps_those_that_were_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = to_xag(random_netlist(np.random.default_rng(8), 400, channels=3, reach=60), share=True)
-    smaller: list[int] = []
+    solve, proofs = Solver.solve, iter(range(20))
 
-    def improve(part: XAG, samples: SampleTables | None) -> XAG:
-        if len(smaller) == 3:
+    def solved(solver: Solver, assumptions: list[int]) -> bool | None:
+        if next(proofs, None) is None:
             raise KeyboardInterrupt
-        found = improved(part, 0, 0, samples)
-        smaller.extend([1] * (len(found.gates) < len(part.gates)))
-        return found
+        return solve(solver, assumptions)
 
+    monkeypatch.setattr(Solver, "solve", solved)
     words = np.random.default_rng(1).integers(0, 2**64, (graph.inputs, 4), dtype=np.uint64)
     with pytest.raises(Interrupted) as stopped:
-        by_windows(graph, improve, DontCares(words), SIZES[0])
+        resubstituted(graph, words)
     assert len(stopped.value.graph.gates) < len(rebuilt(graph).gates)
     assert np.array_equal(values(stopped.value.graph, words), values(graph, words))
 
@@ -181,9 +178,8 @@ def test_ctrl_c_in_the_solver_is_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None
             solver.solve([])
 
 
-def test_walks_end_where_there_cannot_be_less(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_graph_that_cannot_be_smaller_stays() -> None:
     """An AND of nine inputs needs eight gates; a constant none."""
-    monkeypatch.setattr(resynthesis, "WALKS", pytest.fail)
     builder = Builder(9)
     graph = builder.finish([reduce(builder.and_, range(2, 20, 2)), 0, 4])
     assert len(resynthesis.resynthesised(graph).gates) == 8
@@ -325,27 +321,41 @@ def test_counting_finds_adders() -> None:
 def test_on_samples_alone_only_these_stay(netlist: CellNetlist, seed: int) -> None:
     graph = to_xag(netlist)
     words = np.random.default_rng(seed).integers(0, 2**64, (graph.inputs, 1), dtype=np.uint64)
-    samples = SampleTables(64, tuple(int(row[0]) for row in words))
-    found = improved(graph, walks=1, moves=5, samples=samples)
+    found = improved(graph, words, work=0)
     assert np.array_equal(values(found, words), values(graph, words))
     assert len(found.gates) <= len(graph.gates)
 
 
 @given(netlists(most=60), st.integers(0, 2**32 - 1))
 @settings(max_examples=15)
-def test_windows_are_right_where_they_are_cared_for(netlist: CellNetlist, seed: int) -> None:
-    """On samples that were recorded; and on all inputs on which two clauses hold, of which few are samples."""
+def test_replacements_are_right_where_they_are_cared_for(netlist: CellNetlist, seed: int) -> None:
+    """On all inputs on which two clauses hold, of which few are samples."""
     graph = to_xag(netlist)
     words = np.random.default_rng(seed).integers(0, 2**64, (graph.inputs, 4), dtype=np.uint64)
-    found = resynthesis.window_by_window(graph, DontCares(words[:, :1], proved=False))
-    assert np.array_equal(values(found, words[:, :1]), values(graph, words[:, :1]))
-    assert len(found.gates) <= len(graph.gates)
     words[0] |= words[1]  # in[0][0] OR in[0][1]
     words[2] &= ~words[3]  # not both of in[0][2] and in[0][3]
-    dont_cares = DontCares(words[:, :1], [(2, 4), (7, 9)])
-    found = resynthesis.window_by_window(graph, dont_cares)
-    dont_cares.close()
+    found = resubstituted(graph, words[:, :1], [(2, 4), (7, 9)])
+    assert len(found.gates) <= len(graph.gates)
     assert np.array_equal(values(found, words), values(graph, words))
+
+
+def test_what_no_output_notices_is_not_computed() -> None:
+    """Of 30 inputs: the one gate whose value matters only where all of 20 are 1, which no sample shows."""
+    builder = Builder(30)
+    every = reduce(builder.and_, range(2, 42, 2))
+    x, y, z = 42, 44, 46
+    seldom = builder.and_(every, builder.xor(x, builder.and_(y, z)))
+    never = builder.and_(builder.and_(x, y), builder.or_(y, z))  # the OR is 1 where the AND in front of it is
+    graph = builder.finish([seldom, never])
+    found = resubstituted(graph, sweep.random_words(30))
+    assert len(found.gates) == len(graph.gates) - 2 == 19 + 3 + 1
+    assert prove(to_netlist(graph, ends := like(30, 2)), to_netlist(found, ends), ["difflogic"])[0].equal
+
+
+def like(inputs: int, outputs: int) -> NamedNetlist:
+    """A netlist without gates, between so many inputs and outputs."""
+    names = tuple(f"x{index}" for index in range(inputs)), tuple(f"y{index}" for index in range(outputs))
+    return NamedNetlist(named_inputs=names[0], named_outputs=names[1], **gate_arrays([], [], [0] * outputs))
 
 
 def test_a_large_circuit_ends_after_the_structural_passes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -358,8 +368,8 @@ def test_a_large_circuit_ends_after_the_structural_passes(monkeypatch: pytest.Mo
     assert found.note.startswith("Only structural passes")
 
 
-def test_windows_share_nothing_wrong() -> None:
-    """A graph too wide to be taken whole goes through windows, and stays what it is."""
+def test_a_wide_graph_stays_what_it_is() -> None:
+    """Replacements in a graph too wide to be simulated whole are proved one by one."""
     netlist = random_netlist(np.random.default_rng(8), 400, channels=3, reach=60)
     graph = sweep.swept(to_xag(netlist))
     found = resynthesis.resynthesised(graph)

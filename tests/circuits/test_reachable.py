@@ -10,13 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from difflogic.circuits.synthesis import invariant, resynthesis
+from difflogic.circuits.synthesis import invariant, resubstitution
 from difflogic.circuits.synthesis.convert import gate_count, gates_once, to_xag
-from difflogic.circuits.synthesis.dont_care import DontCares
 from difflogic.circuits.synthesis.invariant import Invariant
 from difflogic.circuits.synthesis.reachable import on_reachable_states, proved
 from difflogic.circuits.synthesis.simplify import simplified
-from difflogic.circuits.synthesis.xag import Builder
 from difflogic.errors import UsageError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.deployment import Scenario
@@ -27,8 +25,7 @@ from tests.random_netlists import random_netlist
 
 @pytest.fixture(autouse=True)
 def short_walks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resynthesis, "WALKS", 1)
-    monkeypatch.setattr(resynthesis, "MOVES", 5)
+    monkeypatch.setattr(resubstitution, "WORK", 0)
 
 
 SEED = Scenario("seed", 6, 7, 5)
@@ -117,21 +114,6 @@ def test_it_needs_a_start_that_is_always_the_same() -> None:
     many = CellNetlist.build(300, False, [], [], range(300), scenario=SEED)
     with pytest.raises(UsageError, match="at most 256 channels, not of 300"):
         on_reachable_states(many)
-
-
-def test_patterns_that_cannot_be_are_known() -> None:
-    """Of `a AND b` and `a OR b` three of the four patterns occur; where a is given as 1, two."""
-    builder = Builder(2)
-    graph = builder.finish([builder.and_(2, 4), builder.or_(2, 4)])
-    nodes = [output >> 1 for output in graph.outputs]  # the second is NOR
-    none = np.zeros((2, 1), dtype=np.uint64)
-    assert DontCares(none).seen(graph, nodes) == {2}
-    everywhere, somewhere = DontCares(none), DontCares(none + np.uint64(2**64 - 1), [(2,)])
-    assert everywhere.patterns(graph, nodes) == (3, (0b010, 0b100))
-    assert somewhere.patterns(graph, nodes) == (2, (0b10, 0b00))
-    assert everywhere.patterns(graph, [1, 2]) == (4, (0b1010, 0b1100)), "of inputs all"
-    everywhere.close()
-    somewhere.close()
 
 
 def test_perception_is_counted_once_for_all_channels() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from difflogic.circuits.synthesis import resynthesis
+from difflogic.circuits.synthesis import resubstitution
 from difflogic.circuits.synthesis.simplify import FUNCTIONAL
 from difflogic.cli.main import main
 from difflogic.model import netlist_json
@@ -19,8 +19,7 @@ from tests.random_circuits import random_circuit
 
 @pytest.fixture(autouse=True)
 def short_walks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resynthesis, "WALKS", 1)
-    monkeypatch.setattr(resynthesis, "MOVES", 5)
+    monkeypatch.setattr(resubstitution, "WORK", 0)
 
 
 @pytest.fixture

@@ -16,12 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.circuits.synthesis.cell import Cell
-from difflogic.circuits.synthesis.dont_care import DontCares
 from difflogic.circuits.synthesis.resubstitution import improved
-from difflogic.circuits.synthesis.resynthesis import window_by_window
 from difflogic.circuits.synthesis.simplify import OnPass, PassReport, Search, silent
 from difflogic.circuits.synthesis.sweep import swept_on
-from difflogic.circuits.synthesis.truth_tables import samples_of
 from difflogic.circuits.synthesis.xag import FALSE, TRUE, XAG, rebuilt
 from difflogic.config.schema import Config
 from difflogic.core.bits import Bits, pack_bits
@@ -31,8 +28,6 @@ from difflogic.model.cell_netlist import CellNetlist, patches
 
 FRESH = 256
 """Random starts, or random masks, that only the verification uses."""
-MOST_WHOLE = 60
-"""Gates of a circuit that is improved as a whole on the neighbourhoods of the rollouts; larger ones by windows."""
 MOST_TRIES = 3_000
 """So many changes at most are tried on the rollouts."""
 TOLD = 250
@@ -138,11 +133,8 @@ def _kept_on(rollouts: Rollouts, cell: Cell) -> XAG:
     columns = np.concatenate([patches(state, rollouts.netlist.periodic) for state in states], axis=1)[cell.inputs]
     packed = np.unique(np.packbits(columns, axis=0, bitorder="little"), axis=1)
     samples = np.unpackbits(packed, axis=0, count=cell.graph.inputs, bitorder="little")
-    words = pack_bits(samples)
-    graph = swept_on(cell.graph, words)
-    if len(graph.gates) > MOST_WHOLE:
-        return window_by_window(graph, DontCares(words, proved=False))
-    return improved(graph, walks=0, moves=0, samples=samples_of(samples))
+    words = pack_bits(samples[:, np.arange(-(-samples.shape[1] // 64) * 64) % samples.shape[1]])
+    return improved(swept_on(cell.graph, words), words, work=0)
 
 
 def _tried(rollouts: Rollouts, cell: Cell, on_pass: OnPass) -> XAG:

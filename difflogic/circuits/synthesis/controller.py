@@ -13,21 +13,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
 
 from difflogic.circuits.synthesis.convert import gate_count, to_netlist, to_xag
-from difflogic.circuits.synthesis.dont_care import DontCares
 from difflogic.circuits.synthesis.prove import Counterexample, Equivalence
 from difflogic.circuits.synthesis.prove import prove as prove_netlists
 from difflogic.circuits.synthesis.resubstitution import improved
-from difflogic.circuits.synthesis.resynthesis import WHOLE_GATES, window_by_window
+from difflogic.circuits.synthesis.resynthesis import resynthesised_where
 from difflogic.circuits.synthesis.sat import Clause
 from difflogic.circuits.synthesis.simplify import OnPass, PassReport, silent
 from difflogic.circuits.synthesis.sweep import swept_by_proof, swept_on
-from difflogic.circuits.synthesis.truth_tables import samples_of
 from difflogic.circuits.synthesis.xag import FALSE, TRUE, XAG, Builder, Interrupted, input_literal, rebuilt
 from difflogic.core.bits import Bits, pack_bits
 from difflogic.errors import CircuitError, DataError
@@ -37,14 +34,10 @@ from difflogic.model.thermometer import FixedPoint, Integers, Thermometer
 
 LISTED = 1 << 18
 """Up to so many codes all are simulated in simplification; of more the solver is asked."""
-WHOLE = 1 << 16
-"""On up to so many codes a circuit of few gates is improved as a whole, else window by window."""
 SAMPLES, SEED = 1 << 14, 9
 """Of so many codes that they cannot be listed."""
 EXHAUSTIVE = 1 << 24
 """Up to so many codes a proof tries them all: seconds."""
-WALKS, MOVES = 4, 8000
-"""Random walks on a whole circuit; the moves of each are divided by its gates, each of which is looked at in a move."""
 _PART = 1 << 18
 """Codes that a proof evaluates at once."""
 _OR = 7
@@ -122,34 +115,19 @@ def _smaller(
 
 
 def _passes(codes: Bits, clauses: Sequence[Clause] | None) -> dict[str, Callable[[XAG], XAG]]:
-    """By name, in order. Few gates are improved as a whole, others window by window, which may make them few."""
+    """By name, in order."""
     words = pack_bits(np.concatenate([codes, np.repeat(codes[:, -1:], -codes.shape[1] % 64, axis=1)], axis=1))
-    samples = samples_of(codes)
 
     def merged(graph: XAG) -> XAG:
         return swept_on(graph, words) if clauses is None else swept_by_proof(graph, words, clauses)
 
-    def is_whole(graph: XAG) -> bool:
-        return clauses is None and len(graph.gates) <= WHOLE_GATES and codes.shape[1] <= WHOLE
-
-    def by_windows(graph: XAG) -> XAG:
-        if is_whole(graph):
-            return graph  # to begin with windows would only hide what the whole shows
-        with closing(DontCares(words, clauses or (), proved=clauses is not None)) as dont_cares:
-            return window_by_window(graph, dont_cares)
-
-    def as_a_whole(graph: XAG) -> XAG:
-        return improved(graph, 0, 0, samples) if is_whole(graph) else graph
-
-    def walked(graph: XAG) -> XAG:
-        return improved(graph, WALKS, MOVES // max(1, len(graph.gates)), samples) if is_whole(graph) else graph
+    def resynthesised(graph: XAG) -> XAG:
+        return improved(graph, words) if clauses is None else resynthesised_where(graph, words, clauses)
 
     return {
         "equal gates shared": rebuilt,
         "nodes that agree on these codes merged": merged,
-        "windows made anew for these codes": by_windows,
-        "resynthesis on these codes": as_a_whole,
-        "random walks": walked,
+        "resynthesis on these codes": resynthesised,
     }
 
 

@@ -1,161 +1,241 @@
-"""Small graphs, made smaller by replacing one gate at a time with what is there, or with fewer new gates.
+"""Graphs made smaller by replacing one gate at a time with what is there, or with as many new gates or fewer.
 
-Every node is a truth table over all combinations of the inputs, and a replacement has to agree with its gate
-only where an output would notice: each is proved as it is found. After the last replacement that saves a gate
-come random ones that save none (a walk, from fixed seeds), which open the way to further savings.
+The search is compiled (`difflogic.cpu.hard.resubstitution`). A small graph is walked through at random on all that its
+inputs can be: a replacement that saves nothing is made as well, since it opens the way to others. In a large graph a
+replacement agrees with its gate on samples, wherever an output notices; whether it does so always the SAT solver says,
+for the gate and all that depends on it. An answer of no is a sample that joins the others.
 
 Take f = (x AND y) XOR (x AND z). Its XOR may become x AND (y XOR z): two new gates, and three are freed, for nothing
-else reads the two ANDs. So the gain of a replacement is the gates that it frees, the gate's own cone as far as nothing
-else reads it, less the new ones.
-Source: Mishchenko, Brayton, Jiang and Jang, *Scalable don't-care-based logic optimization and resynthesis* (2011).
+else reads the two ANDs.
 """
 
 from __future__ import annotations
 
-import random
-from itertools import islice
+from collections.abc import Sequence
 
-from difflogic.circuits.synthesis.small_functions import Divisors, NewGate, SmallFunction, build, cost, find, nodes
-from difflogic.circuits.synthesis.truth_tables import SampleTables, Tables
-from difflogic.circuits.synthesis.xag import XAG, Builder, Node, mapped, rebuilt
+import numpy as np
 
-NEW_GATES = 2
-"""A function's gates at most."""
+from difflogic.circuits.synthesis import truth_tables
+from difflogic.circuits.synthesis.sat import Clause, Solver
+from difflogic.circuits.synthesis.xag import XAG, Builder, Interrupted, mapped, rebuilt
+from difflogic.core.bits import Words
+
 DIVISORS = 120
 """So many nodes at most are tried as parts of a function."""
-CANDIDATES = 200
-"""So many functions of one gate are weighed."""
+WORK = 8_000_000
+"""Words of gates that a walk may look at without a gain: forty thousand replacements in 25 gates on 512 samples."""
+LEAST_MOVES = 4
+"""A walk tries so many replacements for each gate at least; where each is asked of the solver, so many."""
+ROUND_GAIN = 200
+"""Another round is worth while where the last one saved one gate in so many."""
+CONFLICTS = 1000
+"""After so many the solver gives up, and the gate stays."""
+TRIES = 12
+"""So many replacements of a gate are refuted before the next has its turn."""
 
 
-def improved(graph: XAG, walks: int, moves: int, samples: SampleTables | None = None) -> XAG:
-    """The same functions with as many gates or fewer, for a graph of at most `truth.MOST_INPUTS` inputs.
+class _State:
+    """A graph in arrays, as the compiled search changes it."""
 
-    `walks` random walks of `moves` moves each start from the smallest graph so far, until none of them leads to a
-    smaller one: the result is improved no further. With `samples` the functions stay the same on these alone, and
-    there may be any number of inputs.
+    def __init__(self, graph: XAG, words: Words) -> None:
+        from difflogic.cpu.hard import replacements, resubstitution
+
+        self.compiled, self.names = resubstitution, replacements
+        gates = np.array(graph.gates, dtype=np.int64).reshape(-1, 3)
+        self.nodes, self.work = resubstitution.make(graph.inputs, gates, np.array(graph.outputs), words, 0)
+
+    @property
+    def order(self) -> list[int]:
+        """The gates' numbers, each after those that it reads."""
+        found: list[int] = self.nodes.order[: self.nodes.numbers[self.names.COUNT]].tolist()
+        return found
+
+    def graph(self) -> XAG:
+        """As a graph again, with what is no gate folded."""
+        builder = Builder(self.nodes.inputs)
+        literals = list(range(0, 2 * len(self.nodes.a), 2))
+        for node in self.order:
+            a, b = (mapped(int(side[node]), literals) for side in (self.nodes.a, self.nodes.b))
+            literals[node] = builder.xor(a, b) if self.nodes.xor[node] else builder.and_(a, b)
+        return rebuilt(builder.finish(mapped(int(output), literals) for output in self.nodes.outputs))
+
+    @property
+    def count(self) -> int:
+        """How many gates there are."""
+        return int(self.nodes.numbers[self.names.COUNT])
+
+    def walk(self, moves: int) -> None:
+        """Random replacements, until so many in a row saved no gate."""
+        idle = 0
+        while idle < moves:
+            # Compiled code does not hear Ctrl-C: it comes back after as many moves as there are gates.
+            before = self.count
+            idle += self.compiled.walk(self.nodes, self.work, min(before + 1, moves - idle), DIVISORS)
+            if self.count < before:
+                idle = 0
+
+
+def improved(graph: XAG, words: Words | None = None, work: int | None = None) -> XAG:
+    """The same functions with as many gates or fewer, for a graph of at most `truth_tables.MOST_INPUTS` inputs.
+
+    With `words`, uint64 `[inputs, N]`, the functions stay the same on these samples alone, and there may be any number
+    of inputs. `work` is what is done in vain, WORK if it is not told. The same graph always gives the same result.
+    Raises Interrupted.
     """
-    # Every random choice comes from seeds that are always the same, so the same graph always gives the same result. A
-    # walk is thrown away unless it led to a smaller graph; then the descent and the count of idle walks begin anew.
-    best = _descended(rebuilt(graph), random.Random(0), samples)
-    walk = idle = 0
-    while idle < walks:
-        found = _walked(best, random.Random(walk % walks), moves, samples)
-        walk, idle = walk + 1, idle + 1
-        if len(found.gates) < len(best.gates):
-            best, idle = _descended(found, random.Random(0), samples), 0
-    return best
-
-
-def _descended(graph: XAG, rng: random.Random, samples: SampleTables | None) -> XAG:
-    """Until no single replacement saves a gate."""
-    while True:
-        # One new gate first: it is found far quicker than two, and often enough.
-        smaller = _replaced_one(Tables(graph, samples), rng, 1, least=1)
-        smaller = smaller or _replaced_one(Tables(graph, samples), rng, NEW_GATES, least=1)
-        if smaller is None:
-            return graph
-        graph = smaller
-
-
-def _walked(graph: XAG, rng: random.Random, moves: int, samples: SampleTables | None) -> XAG:
-    """The smallest graph on a random way of replacements that never grows."""
-    for _ in range(moves):
-        found = _replaced_one(Tables(graph, samples), rng, NEW_GATES, least=0)
-        if found is None:
+    graph = rebuilt(graph)
+    if words is None:
+        words = truth_tables.all_patterns(graph.inputs)
+    while graph.gates:
+        state = _State(graph, words)
+        moves = (WORK if work is None else work) // (len(graph.gates) * words.shape[1])
+        try:
+            state.walk(max(moves, LEAST_MOVES * len(graph.gates)))
+        except KeyboardInterrupt as error:
+            raise Interrupted(state.graph()) from error
+        found = state.graph()
+        if len(found.gates) >= len(graph.gates):
             break
         graph = found
     return graph
 
 
-def _replaced_one(tables: Tables, rng: random.Random, new_gates: int, least: int) -> XAG | None:
-    """The graph after the first replacement, in random order, that saves `least` gates or more."""
-    graph = tables.graph
-    # Gates in random order: always beginning at the same end would find the same local minimum in each walk.
-    order = list(range(graph.first, graph.size))
-    rng.shuffle(order)
-    for node in order:
-        dependents = tables.dependents(node)
-        # More new gates than are freed would not pay, whatever they compute.
-        most = min(new_gates, _freed(graph, node, ()) - least)
-        function = _best_function(tables, node, dependents, most, least, rng) if most >= 0 else None
-        if function is not None:
-            found = _with(graph, node, dependents, function)
-            if len(found.gates) <= len(graph.gates) - least:
-                return found
-    return None
+def resubstituted(graph: XAG, words: Words, clauses: Sequence[Clause] = ()) -> XAG:
+    """The same values on the inputs on which the clauses hold, of which `words` are samples.
 
-
-def _best_function(
-    tables: Tables, node: int, dependents: list[int], most: int, least: int, rng: random.Random
-) -> SmallFunction | None:
-    """One of the best functions for a gate, if any saves `least` gates."""
-    care = tables.care_set(dependents)
-    divisors = _divisors(tables, dependents, rng)
-    own = tables.graph.gates[node - tables.graph.first]
-    best: tuple[int, float, SmallFunction] | None = None
-    # Few new gates first, since that search is by far the shorter one; the first number that gains anything ends it.
-    for gates in range(most + 1):
-        for function in islice(find(tables.values[node], care, tables.ones, gates, divisors), CANDIDATES):
-            if _is_same(function, own):
-                continue
-            # What the new function reads is not freed with the old cone, although nothing else may read it.
-            gain = _freed(tables.graph, node, nodes(function)) - cost(function)
-            # Among equals a random one, so that a walk of moves that gain nothing does not go in circles.
-            if gain >= least and (best is None or (gain, rng.random()) > best[:2]):
-                best = gain, rng.random(), function
-        if best is not None and best[0] > 0:
+    Every replacement is proved before the next is looked for. Raises Interrupted.
+    """
+    graph = rebuilt(graph)
+    while graph.gates:
+        state = _State(graph, words)
+        try:
+            with Solver(graph, CONFLICTS, clauses) as solver:
+                _search(state, _Prover(state, solver, free=not clauses))
+        except KeyboardInterrupt as error:
+            raise Interrupted(state.graph()) from error
+        found, before = state.graph(), len(graph.gates)
+        if len(found.gates) >= before:
             break
-    return None if best is None else best[2]
+        graph = found
+        if (before - len(graph.gates)) * ROUND_GAIN < before:
+            break
+    return graph
 
 
-def _is_same(function: SmallFunction, own: Node) -> bool:
-    """Whether a function is the gate that is there."""
-    return (
-        isinstance(function, NewGate)
-        and isinstance(function.a, int)
-        and isinstance(function.b, int)
-        and {function.a >> 1, function.b >> 1} == {own.a >> 1, own.b >> 1}
-    )
+def _search(state: _State, prover: _Prover) -> None:
+    """Down as far as it goes, then at random replacements that save nothing or something."""
+    while True:
+        before = state.count
+        _descend(state, prover)
+        if state.count == before:
+            break
+    for _ in range(LEAST_MOVES * state.count):
+        if state.count and state.compiled.wander(state.nodes, state.work, DIVISORS) and prover.holds():
+            state.compiled.replace(state.nodes, state.work)
+            prover.accepted()
 
 
-def _divisors(tables: Tables, dependents: list[int], rng: random.Random) -> Divisors:
-    """All nodes that do not depend on the gate, or a random choice of them, in random order."""
-    # What depends on the node cannot be part of the node: that would be a cycle. Inputs and FALSE never do.
-    excluded = set(dependents)
-    chosen = [node for node in range(1, tables.graph.size) if node not in excluded]
-    rng.shuffle(chosen)
-    return [(2 * node, tables.values[node]) for node in chosen[:DIVISORS]]
+def _descend(state: _State, prover: _Prover) -> None:
+    """Whatever saves a gate, once from the outputs backward."""
+    place, tries = state.count, 0
+    while (found := state.compiled.propose(state.nodes, state.work, place, DIVISORS)) >= 0:
+        tries = tries + 1 if found == place - 1 else 1
+        if prover.holds():
+            state.compiled.replace(state.nodes, state.work)
+            prover.accepted()
+            # The gates in front of it may have gone, and others have come: the order is a new one.
+            place, tries = min(found + 1, state.count), 0
+        elif tries < TRIES:
+            place = found + 1  # once more, on the samples that refuted it
+        else:
+            place, tries = found, 0
 
 
-def _freed(graph: XAG, node: int, kept: list[int] | tuple[int, ...]) -> int:
-    """How many gates go when `node` is no longer read, while `kept` are."""
-    # As a garbage collector that counts references: a gate goes when its last reader is gone. In f = (x AND y) XOR (x
-    # AND z), read by one output, removing the XOR takes the last reader from both ANDs: 3 are freed. With the AND of x
-    # and y in `kept`, which the new function reads, it is 2.
-    readers = dict.fromkeys(kept, 0)
-    for each in kept:
-        readers[each] += 1
-    freed, stack = 0, [node]
-    while stack:
-        gone = stack.pop()
-        if gone < graph.first:
-            continue
-        freed += 1
-        _, a, b = graph.gates[gone - graph.first]
-        for read in (a >> 1, b >> 1):
-            readers[read] = readers.get(read, 0) - 1
-            if graph.fanouts[read] + readers[read] == 0:
-                stack.append(read)
-    return freed
+class _Prover:
+    """Says whether what was proposed leaves all outputs what they are; what refutes it joins the samples.
 
+    The solver knows each node as a variable. What depends on a replaced gate computes something else from then on where
+    no output notices, so it gets new variables, those of the copy that was proved.
+    """
 
-def _with(graph: XAG, node: int, dependents: list[int], function: SmallFunction) -> XAG:
-    """The graph with `function` in place of `node`; what the function reads comes before what reads the node."""
-    builder = Builder(graph.inputs)
-    literals = graph.on_same_inputs()
-    # Three parts in order: all that does not depend on the node, the new function, and all that does.
-    later = set(dependents)
-    builder.copy(graph, (index for index in graph.nodes if index not in later), literals)
-    literals[node] = build(builder, function, literals)
-    builder.copy(graph, dependents[1:], literals)
-    return rebuilt(builder.finish(mapped(output, literals) for output in graph.outputs))
+    def __init__(self, state: _State, solver: Solver, free: bool) -> None:
+        """`free`: inputs may be anything, so that those near to a refuting one are samples too."""
+        self._state = state
+        self._solver = solver
+        self._free = free
+        self._rng = np.random.default_rng(1)
+        self._refuted = 0
+        nodes = state.nodes
+        self._variables = [solver.variable(2 * node) for node in range(nodes.inputs + 1)]
+        self._variables += [0] * (len(nodes.a) - len(self._variables))
+        for node in state.order:
+            self._variables[node] = solver.variable(2 * node)
+
+    def holds(self) -> bool:
+        """Whether the replacement in `best` is right on all inputs."""
+        state, solver = self._state, self._solver
+        copied = self._copies()
+        differ = solver.new()
+        clause = [-differ]
+        for output in {int(output) >> 1 for output in state.nodes.outputs} & set(copied):
+            clause.append(self._gate(True, self._variables[output], copied[output]))
+        solver.add(clause)
+        answer = solver.solve([differ])
+        if answer:
+            self._learn(solver.true())
+        solver.add([-differ])
+        self._copied = copied
+        return answer is False
+
+    def accepted(self) -> None:
+        """The replacement was made: what was copied to prove it is how things are."""
+        for node, variable in self._copied.items():
+            self._variables[node] = variable
+        best, names = self._state.work.best, self._state.names
+        # The gate itself is made plain; that it is inverted is said by the edges of those that read it.
+        self._variables[best[names.NODE]] = self._made
+        if self._inner:
+            self._variables[self._state.nodes.b[best[names.NODE]] >> 1] = self._inner
+
+    def _copies(self) -> dict[int, int]:
+        """The variables of the gate and of all that depends on it, once it is replaced."""
+        names, nodes, work = self._state.names, self._state.nodes, self._state.work
+        best = work.best.tolist()
+        node, self._inner = best[names.NODE], 0
+        result = self._literal(best[names.A], {})
+        if best[names.GATES]:
+            b = self._literal(best[names.B], {})
+            if best[names.GATES] == 2:
+                inner = (self._literal(best[each], {}) for each in (names.INNER_A, names.INNER_B))
+                self._inner = self._gate(bool(best[names.INNER_XOR]), *inner)
+                b = -self._inner if best[names.B] else self._inner
+            result = self._gate(bool(best[names.XOR]), result, b)
+        self._made = result
+        copied = {node: -result if best[names.INVERTED] else result}
+        for reader in self._state.order[int(nodes.place[node]) + 1 :]:
+            if work.behind[reader]:
+                sides = (self._literal(int(side[reader]), copied) for side in (nodes.a, nodes.b))
+                copied[reader] = self._gate(bool(nodes.xor[reader]), *sides)
+        return copied
+
+    def _literal(self, literal: int, copied: dict[int, int]) -> int:
+        variable = copied.get(literal >> 1) or self._variables[literal >> 1]
+        return -variable if literal & 1 else variable
+
+    def _gate(self, xor: bool, x: int, y: int) -> int:
+        made = self._solver.new()
+        self._solver.gate(made, xor, x, y)
+        return made
+
+    def _learn(self, true: set[int]) -> None:
+        """The inputs that refuted a replacement as samples, in the place of others; near ones beside them."""
+        values = self._state.nodes.values
+        inputs = values[1 : self._state.nodes.inputs + 1]
+        word: Words = np.array([-int(node in true) for node in range(1, len(inputs) + 1)]).astype(np.uint64)
+        if self._free:
+            # An eighth of the bits is inverted, but in one sample none.
+            near = self._rng.integers(0, 2**64, (3, len(inputs)), dtype=np.uint64)
+            word ^= near[0] & near[1] & near[2] & ~np.uint64(1)
+        half = max(1, values.shape[1] // 2)
+        inputs[:, -1 - self._refuted % half] = word
+        self._refuted += 1
+        self._state.compiled.begin(self._state.nodes, self._state.work)

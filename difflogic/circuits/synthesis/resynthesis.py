@@ -1,31 +1,21 @@
-"""Local resynthesis: a small graph as a whole, a large one window by window."""
+"""Local resynthesis: of few inputs on all that they can be, of many by replacements that are proved one by one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
-from itertools import cycle
 
-from difflogic.circuits.synthesis.dont_care import DontCares
-from difflogic.circuits.synthesis.resubstitution import improved
+from difflogic.circuits.synthesis.resubstitution import improved, resubstituted
 from difflogic.circuits.synthesis.sat import Clause
 from difflogic.circuits.synthesis.sweep import random_words
 from difflogic.circuits.synthesis.symmetric import rebuilt_symmetric
-from difflogic.circuits.synthesis.truth_tables import MOST_INPUTS, SampleTables, Tables, cofactor
-from difflogic.circuits.synthesis.windows import SIZES, by_windows
+from difflogic.circuits.synthesis.truth_tables import MOST_INPUTS, Tables, cofactor
 from difflogic.circuits.synthesis.xag import FALSE, XAG, Builder, input_literal, rebuilt
 from difflogic.core.bits import Words
 
 WHOLE_GATES = 300
 """A graph of few inputs is taken whole up to so many gates; what its truth tables suggest may be in its place."""
-WALKS, MOVES = 6, 1000
-"""Random walks on a whole graph."""
-WALKED_GATES = 40
-"""Walks on a larger graph make fewer moves, for each of them takes longer."""
-WINDOW_WALKS, WINDOW_MOVES = 1, 10
-"""And on a window."""
 MOST_GATES = 20_000
-"""A larger graph is left as it is: windows of it would take hours."""
+"""A larger graph is left as it is: it would take hours."""
 
 
 def resynthesised(graph: XAG) -> XAG:
@@ -34,7 +24,7 @@ def resynthesised(graph: XAG) -> XAG:
     if len(graph.gates) > MOST_GATES:
         return graph
     used = graph.support(graph.outputs)
-    # Up to 12 inputs the whole graph is one window, without leaves that hide relations, and the search sees everything.
+    # Up to 12 inputs all their combinations are samples, so that what agrees on them needs no proof.
     if len(used) <= MOST_INPUTS and (best := _whole(_on_inputs(graph, used))):
         builder = Builder(graph.inputs)
         return builder.finish(builder.embed(_walked(best), [input_literal(place) for place in used]))
@@ -42,15 +32,11 @@ def resynthesised(graph: XAG) -> XAG:
 
 
 def resynthesised_where(graph: XAG, words: Words, clauses: Sequence[Clause] = ()) -> XAG:
-    """The same values on the inputs on which the clauses hold, by windows; `words` are samples of such inputs.
+    """The same values on the inputs on which the clauses hold; `words` are samples of such inputs.
 
     A graph of more than MOST_GATES is left as it is.
     """
-    graph = rebuilt(graph)
-    if len(graph.gates) > MOST_GATES:
-        return graph
-    with closing(DontCares(words, clauses)) as dont_cares:
-        return window_by_window(graph, dont_cares)
+    return rebuilt(graph) if len(graph.gates) > MOST_GATES else resubstituted(graph, words, clauses)
 
 
 def by_channel(graph: XAG) -> XAG:
@@ -80,26 +66,11 @@ def _with_whole(graph: XAG, index: int) -> XAG:
     return rebuilt(builder.finish(outputs))
 
 
-def window_by_window(graph: XAG, dont_cares: DontCares) -> XAG:
-    """The same values wherever they matter, with as many gates or fewer: windows of each size until none helps."""
-
-    def improve(part: XAG, samples: SampleTables | None) -> XAG:
-        return improved(part, WINDOW_WALKS, WINDOW_MOVES, samples)
-
-    # A size goes on until it gains nothing. Then the next has its turn, and any gain asks all others again.
-    sizes, idle = cycle(SIZES), 0
-    while idle < len(SIZES):
-        size, idle = next(sizes), idle + 1
-        while len((found := by_windows(graph, improve, dont_cares, size)).gates) < len(graph.gates):
-            graph, idle = found, 1
-    return graph
-
-
 def _whole(graph: XAG) -> XAG | None:
     """The best of what descends from the graph, and from what its truth tables suggest; None where both are large."""
     # Two starts for one descent: local moves do not lead from a sum of products to a chain of adders, or back.
     starts = (each for each in (graph, rebuilt_symmetric(graph)) if len(each.gates) <= WHOLE_GATES)
-    found = (improved(start, walks=0, moves=0) for start in starts)
+    found = (improved(start, work=0) for start in starts)
     return min(found, key=lambda each: len(each.gates), default=None)
 
 
@@ -108,7 +79,7 @@ def _walked(graph: XAG) -> XAG:
     # A gate joins two things, so an output that depends on n inputs needs n - 1 gates: fewer cannot be found.
     if len(graph.gates) < max(1, _widest(graph)):
         return graph
-    return improved(graph, WALKS, min(MOVES, MOVES * WALKED_GATES // len(graph.gates)))
+    return improved(graph)
 
 
 def _widest(graph: XAG) -> int:

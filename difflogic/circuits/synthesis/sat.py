@@ -96,6 +96,12 @@ class Solver(AbstractContextManager["Solver"]):
         """One of these variables, negative ones inverted, is true."""
         self._engine.add_clause(list(clause))
 
+    def gate(self, made: int, xor: bool, x: int, y: int) -> None:
+        """One variable is the gate on two others, by a few clauses (Tseitin)."""
+        clauses = [[-made, x, y], [-made, -x, -y], [made, -x, y], [made, x, -y]]
+        for clause in clauses if xor else [[-made, x], [-made, y], [made, -x, -y]]:
+            self.add(clause)
+
     def solve(self, assumptions: list[int]) -> bool | None:
         """Whether all clauses can hold with these; None where it gave up."""
         try:
@@ -131,9 +137,5 @@ class Solver(AbstractContextManager["Solver"]):
             self._encoded[node] = 1
             xor, a, b = self._graph.gates[node - first]
             stack += [a >> 1, b >> 1]
-            # Tseitin: a few clauses say that a variable is the gate on two others. Only gates behind a question are
-            # told.
-            x, y = self._of(a), self._of(b)
-            clauses = [[-node, x, y], [-node, -x, -y], [node, -x, y], [node, x, -y]]
-            for clause in clauses if xor else [[-node, x], [-node, y], [node, -x, -y]]:
-                self.add(clause)
+            # Only gates behind a question are told.
+            self.gate(node, xor, self._of(a), self._of(b))

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from difflogic.circuits.synthesis.xag import XAG, Node
-from difflogic.core.bits import Bits, Words
+from difflogic.core.bits import Words
 
 MOST_INPUTS = 12
 """Tables of up to 4096 bits: operations on them take a tenth of a microsecond."""
@@ -59,12 +59,6 @@ class SampleTables(NamedTuple):
     columns: tuple[int, ...]
 
 
-def samples_of(bits: Bits) -> SampleTables:
-    """Samples uint8 `[inputs, samples]`, 0 or 1, as a table for each input."""
-    rows = np.packbits(bits, axis=1, bitorder="little")
-    return SampleTables(bits.shape[1], tuple(int.from_bytes(row.tobytes(), "little") for row in rows))
-
-
 class Tables:
     """The tables of all nodes of a graph with few inputs, or on the given samples."""
 
@@ -80,31 +74,6 @@ class Tables:
         """The table of a literal."""
         value = self.values[literal >> 1]
         return value ^ self.ones if literal & 1 else value
-
-    def dependents(self, node: int) -> list[int]:
-        """The nodes that depend on `node`, itself first, in order."""
-        found, first = {node}, self.graph.first
-        order = [node]
-        for reader in range(max(node + 1, first), self.graph.size):
-            _, a, b = self.graph.gates[reader - first]
-            if a >> 1 in found or b >> 1 in found:
-                found.add(reader)
-                order.append(reader)
-        return order
-
-    def care_set(self, dependents: Sequence[int]) -> int:
-        """The samples on which some output changes when the first of `dependents` does."""
-        # Flip the node, compute again what depends on it, and see on which samples an output flips too. In f = (x AND
-        # y) OR x, with x as input 0, the AND matters only where x is 0, since elsewhere the OR is 1 without it. So its
-        # care set is 0101, the samples 00 and 10. It is 0 on both, so FALSE may stand for it, and f is x.
-        values = self.values.copy()
-        values[dependents[0]] ^= self.ones
-        for reader in dependents[1:]:
-            values[reader] = self._apply(self.graph.gates[reader - self.graph.first], values)
-        care = 0
-        for output in self.graph.outputs:
-            care |= values[output >> 1] ^ self.values[output >> 1]
-        return care
 
     def _apply(self, gate: Node, values: Sequence[int]) -> int:
         # Tables are plain integers, without a sign: NOT is an XOR with `ones`, for `~` of Python would be negative.
