@@ -66,13 +66,12 @@ class _State:
 
     def walk(self, moves: int) -> None:
         """Random replacements, until so many in a row saved no gate."""
-        idle = 0
+        best, idle = self.count, 0
         while idle < moves:
             # Compiled code does not hear Ctrl-C: it comes back after as many moves as there are gates.
-            before = self.count
-            idle += self.compiled.walk(self.nodes, self.work, min(before + 1, moves - idle), DIVISORS)
-            if self.count < before:
-                idle = 0
+            idle += self.compiled.walk(self.nodes, self.work, best, min(best + 1, moves - idle), DIVISORS)
+            if self.count < best:
+                best, idle = self.count, 0
 
 
 def improved(graph: XAG, words: Words | None = None, work: int | None = None) -> XAG:
@@ -91,7 +90,7 @@ def improved(graph: XAG, words: Words | None = None, work: int | None = None) ->
         try:
             state.walk(max(moves, LEAST_MOVES * len(graph.gates)))
         except KeyboardInterrupt as error:
-            raise Interrupted(state.graph()) from error
+            raise Interrupted(min(graph, state.graph(), key=lambda each: len(each.gates))) from error
         found = state.graph()
         if len(found.gates) >= len(graph.gates):
             break

@@ -61,7 +61,7 @@ class Scratch(NamedTuple):
     divisors: Array
     """int64 `[N]`: the nodes that may be read."""
     covers: Array
-    """int64 `[2, 2, 2N]`: of both functions the literals that are 1 wherever it is, and wherever it is not."""
+    """int64 `[2, 2, MOST_COVERS]`: of both functions the literals that are 1 wherever it is, and wherever it is not."""
     covering: Array
     """int64 `[2, 2]`: how many."""
     hashes: Array
@@ -74,12 +74,17 @@ class Scratch(NamedTuple):
     """int64 `[BEST]`: the best replacement."""
 
 
-GAIN, TIES, GATES, XOR, A, B, INVERTED, INNER_XOR, INNER_A, INNER_B, NODE, BEST = range(12)
+GAIN, TIES, GATES, XOR, A, B, INVERTED, INNER_XOR, INNER_A, INNER_B, NODE, ENOUGH, BEST = range(13)
 """Of a replacement: the gates it saves, how many are as good, its new gates, the outer gate on `A` and `B`, whether the
-result is inverted, and the inner gate, of which `B` then is the inversion alone; whose it is."""
+result is inverted, and the inner gate, of which `B` then is the inversion alone; whose it is; and one more than the
+most that counts as a gain."""
 
 
 ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
+HASHED = 16
+"""Words that a hash is made of; what they cannot tell apart is compared."""
+MOST_COVERS = 50
+"""Of so many literals that cover a function pairs are tried."""
 _POLYNOMIAL = np.uint64(0x42F0E1EBA9EA3693)
 _ONE, _TOP = np.uint64(1), np.uint64(63)
 
@@ -191,6 +196,8 @@ def weigh(
     if gates == 1 and ((a >> 1 == x and b >> 1 == y) or (a >> 1 == y and b >> 1 == x)):
         return  # the gate that is there
     gain = freed(nodes, work.stack, node, a >> 1, (inner_a if gates == 2 else b) >> 1, inner_b >> 1) - gates
+    # Where a step back is wanted, all that it may be are equal: otherwise none would ever be taken.
+    gain = min(gain, best[ENOUGH] - 1)
     if gain < best[GAIN]:
         return
     best[TIES] = 1 if gain > best[GAIN] else best[TIES] + 1
@@ -216,11 +223,11 @@ def classify(nodes: Nodes, work: Scratch, level: int, count: int) -> None:
             if plain_on != 0 and inverted_on != 0 and plain_off != 0 and inverted_off != 0:
                 break
         for side, misses in ((0, plain_on), (1, plain_off)):
-            if misses == 0:
+            if misses == 0 and work.covering[level, side] < MOST_COVERS:
                 work.covers[level, side, work.covering[level, side]] = 2 * node
                 work.covering[level, side] += 1
         for side, misses in ((0, inverted_on), (1, inverted_off)):
-            if misses == 0:
+            if misses == 0 and work.covering[level, side] < MOST_COVERS:
                 work.covers[level, side, work.covering[level, side]] = 2 * node + 1
                 work.covering[level, side] += 1
         if level == 0 and plain_on == 0 and inverted_off == 0:
@@ -266,7 +273,7 @@ def ands(nodes: Nodes, work: Scratch, level: int) -> None:
 def hash_of(row: Array, care: Array, extra: Array) -> np.uint64:
     """A linear hash of a row where `care` or `extra` is 1."""
     found = np.uint64(0)
-    for word in range(len(row)):
+    for word in range(min(len(row), HASHED)):
         found = (found << _ONE) ^ (_POLYNOMIAL if found >> _TOP else np.uint64(0))
         found ^= row[word] & (care[word] | extra[word])
     return found
@@ -331,23 +338,33 @@ def ask(nodes: Nodes, work: Scratch, question: int) -> int:
 
 
 @inlined
-def choose_divisors(nodes: Nodes, work: Scratch, most: int) -> int:
-    """The nodes that do not depend on the gate: all, or a random stretch of the order and of the inputs."""
-    count = 1
+def add_inputs(nodes: Nodes, work: Scratch, gate: int, count: int) -> int:
+    """The inputs that a gate reads are divisors, each once."""
+    for node in (nodes.a[gate] >> 1, nodes.b[gate] >> 1):
+        if 0 < node <= nodes.inputs and not work.behind[node]:
+            work.behind[node] = 1
+            work.divisors[count] = node
+            count += 1
+    return count
+
+
+@inlined
+def choose_divisors(nodes: Nodes, work: Scratch, node: int, most: int) -> int:
+    """Nodes that do not depend on the gate, the nearest in the order, with the inputs around them."""
+    # By depth first, what a gate reads stands before it, and what else is made of that stands around it.
     work.divisors[0] = 0
-    for node in range(1, nodes.inputs + 1):
-        if nodes.readers[node]:
-            work.divisors[count] = node
-            count += 1
-    for place in range(nodes.numbers[COUNT]):
-        node = nodes.order[place]
-        if not work.behind[node]:
-            work.divisors[count] = node
-            count += 1
-    while count > most:
-        swap = 1 + below(nodes, count - 1)
-        count -= 1
-        work.divisors[swap] = work.divisors[count]
+    count = add_inputs(nodes, work, node, 1)
+    low = high = nodes.place[node]
+    last = nodes.numbers[COUNT] - 1
+    while count < most - 5 and (low > 0 or high < last):
+        low, high = low - 1, high + 1
+        for place in (low, high):
+            if 0 <= place <= last:
+                gate = nodes.order[place]
+                count = add_inputs(nodes, work, gate, count)
+                if not work.behind[gate]:
+                    work.divisors[count] = gate
+                    count += 1
     return count
 
 
@@ -355,10 +372,10 @@ def choose_divisors(nodes: Nodes, work: Scratch, most: int) -> int:
 def look_for(nodes: Nodes, work: Scratch, node: int, least: int, most_gates: int, most_divisors: int) -> bool:
     """The best replacement of a gate into `best`; returns whether there is one that saves `least`."""
     work.best[:] = 0
-    work.best[NODE], work.best[GAIN] = node, least
+    work.best[NODE], work.best[GAIN], work.best[ENOUGH] = node, least, 0 if least < 0 else nodes.numbers[COUNT] + 1
     gates = min(most_gates, freed(nodes, work.stack, node, 0, 0, 0) - least)
     find_care(nodes, work, node)
-    count = choose_divisors(nodes, work, most_divisors)
+    count = choose_divisors(nodes, work, node, most_divisors)
     question, questions = 0, 1
     while question < questions:
         level = ask(nodes, work, question)

@@ -19,6 +19,7 @@ from difflogic.cpu.hard.replacements import (
     INNER_B,
     INNER_XOR,
     INVERTED,
+    MOST_COVERS,
     NODE,
     XOR,
     A,
@@ -31,6 +32,10 @@ from difflogic.cpu.hard.replacements import (
 )  # fmt: skip
 from difflogic.engine.shape import Array
 
+STEP_BACK = 16
+"""One in so many moves of a walk may cost a gate."""
+SPARE = 4
+
 
 def make(inputs: int, gates: Array, outputs: Array, words: Array, seed: int) -> tuple[Nodes, Scratch]:
     """The gates int64 `[n, 3]`, whether XOR and two literals, of a graph on samples uint64 `[inputs, W]`."""
@@ -40,9 +45,10 @@ def make(inputs: int, gates: Array, outputs: Array, words: Array, seed: int) -> 
 
 def _begun(inputs: int, gates: Array, outputs: Array, words: Array, seed: int) -> tuple[Nodes, Scratch]:
     first = inputs + 1
-    size, width = first + len(gates) + 2, words.shape[1]  # a replacement has two gates before those freed are gone
+    # A walk may have a gate too many, and a replacement has two before those that it frees are gone.
+    size, width = first + len(gates) + SPARE, words.shape[1]
     table = np.zeros((3, size), dtype=np.int64)
-    table[:, first:-2] = gates.T
+    table[:, first : first + len(gates)] = gates.T
     values = np.zeros((size, width), dtype=np.uint64)
     values[1:first] = words
     many = partial(np.zeros, dtype=np.int64)
@@ -52,7 +58,7 @@ def _begun(inputs: int, gates: Array, outputs: Array, words: Array, seed: int) -
     )  # fmt: skip
     work = Scratch(
         np.zeros_like(values), np.zeros(size, dtype=np.uint8), np.zeros((2, width), dtype=np.uint64),
-        np.zeros((2, width), dtype=np.uint64), many(size), many((2, 2, 2 * size)), many((2, 2)),
+        np.zeros((2, width), dtype=np.uint64), many(size), many((2, 2, MOST_COVERS)), many((2, 2)),
         np.zeros(size, dtype=np.uint64), many(4 * size + len(outputs)), many(3), many(BEST)
     )  # fmt: skip
     begin(nodes, work)
@@ -63,8 +69,9 @@ def _begun(inputs: int, gates: Array, outputs: Array, words: Array, seed: int) -
 def _compiled() -> None:
     def warm_up() -> None:
         nodes, work = _begun(2, np.array([[0, 2, 4]]), np.array([6]), np.array([[10], [12]], dtype=np.uint64), 0)
-        walk(nodes, work, 1, 4)
-        propose(nodes, work, 1, 4)
+        walk(nodes, work, 1, 1, 9)
+        propose(nodes, work, 1, 9)
+        wander(nodes, work, 9)
 
     compile_now(walk, "the search for smaller circuits", 20, warm_up)
 
@@ -152,16 +159,19 @@ def begin(nodes: Nodes, work: Scratch) -> None:
 
 
 @entry_point
-def walk(nodes: Nodes, work: Scratch, moves: int, most_divisors: int) -> int:
-    """So many random replacements that save gates or save none; ends where one saved something. Returns how many."""
-    before = nodes.numbers[COUNT]
+def walk(nodes: Nodes, work: Scratch, best: int, moves: int, most_divisors: int) -> int:
+    """So many random replacements, until there are fewer gates than `best`. Returns how many.
+
+    They save gates or save none; now and then one costs a gate, where there is none too many.
+    """
     for move in range(moves):
         if nodes.numbers[COUNT] == 0:
             break
         node = nodes.order[below(nodes, nodes.numbers[COUNT])]
-        if look_for(nodes, work, node, 0, 2, most_divisors):
+        least = -1 if nodes.numbers[COUNT] <= best and below(nodes, STEP_BACK) == 0 else 0
+        if look_for(nodes, work, node, least, 2, most_divisors):
             replace(nodes, work)
-            if nodes.numbers[COUNT] < before:
+            if nodes.numbers[COUNT] < best:
                 return move + 1
     return moves
 
