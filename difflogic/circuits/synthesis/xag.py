@@ -79,18 +79,6 @@ class XAG:
         return [*range(FALSE, 2 * self.first, 2), *[FALSE] * len(self.gates)]
 
     @cached_property
-    def fanouts(self) -> list[int]:
-        """How often each node is read, by gates and outputs."""
-        # An output counts as a reader like a gate, so that a gate with a count of 1 goes when its one reader does.
-        counts = [0] * self.size
-        for _, a, b in self.gates:
-            counts[a >> 1] += 1
-            counts[b >> 1] += 1
-        for output in self.outputs:
-            counts[output >> 1] += 1
-        return counts
-
-    @cached_property
     def supports(self) -> list[int]:
         """The inputs that each node depends on, as a set of bits: bit `i` for input `i`."""
         # Python's integers are sets of any size here, and a union of 1152 inputs is one operation. This is what the
