@@ -397,8 +397,16 @@ PRESETS = {
         -100.0,
         steps=300_000,
         n_envs=16,
-        logic={"bits": 8, "widths": [96, 96, 96]},
-        ppo={"n_steps": 256, "batch_size": 256, "n_epochs": 4, "gae_lambda": 0.94, "learning_rate": 1e-3},
+        logic={"bits": 8, "widths": [96, 96, 96], "temperature": 1.0, "final_temperature": 1.0},
+        ppo={
+            "n_steps": 128,
+            "batch_size": 256,
+            "n_epochs": 8,
+            "gae_lambda": 0.94,
+            "learning_rate": 1e-3,
+            "linear_schedule": True,
+        },
+        evaluation={"threshold": -100.0, "interval": 50_000},
     ),
     "pendulum": of_environment(
         "Pendulum-v1",

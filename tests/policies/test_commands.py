@@ -119,6 +119,21 @@ def test_it_is_simplified_proved_pruned_and_judged(trained, tmp_path):
     assert (tmp_path / "curve.png").read_bytes()[1:4] == b"PNG"
 
 
+def test_pruned_it_loses_no_return_and_does_the_same_at_the_codes_that_are_met_most(trained):
+    controller = controller_json.load(trained / controller_json.NAME)
+    codes, shares = controllers.codes_met(controller, 20, controllers.MEETING)
+    assert (np.diff(shares) <= 0).all()
+    assert shares.sum() == pytest.approx(1)
+    pruned = controllers.pruned(controller, 20, 0)
+    small = pruned.smaller.controller
+    assert 0 < pruned.codes <= pruned.met == codes.shape[1]
+    kept = [controller.input_names.index(name) for name in small.input_names]
+    sure = codes[:, : pruned.codes]
+    np.testing.assert_array_equal(small.decide(sure[kept]), controller.decide(sure))
+    before, after = (controllers.score(each, 60, controllers.TRYING).mean for each in (controller, small))
+    assert after >= before
+
+
 def test_two_that_differ_are_told_by_an_observation(trained, tmp_path, capsys):
     held = controller_json.load(trained / controller_json.NAME)
     wrong = tmp_path / "wrong.json"
