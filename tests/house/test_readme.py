@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import policies, presets, report
+from benchmarks import policies, presets, report, success
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 RESULTS = CHECKOUT / "docs/results"
@@ -43,3 +43,8 @@ def test_speed_and_the_numbers_of_the_readme_are_generated():
 
 def test_the_table_of_agents_is_the_newest_kept_results():
     assert policies.report() in (CHECKOUT / "docs/how-to/policies.md").read_text(encoding="utf-8")
+
+
+def test_the_table_of_successes_is_the_newest_kept_results():
+    table = success.report(success.load(success.RESULTS / success.FILE))
+    assert table in success.PAGE.read_text(encoding="utf-8")
