@@ -14,6 +14,7 @@ import pytest
 from PIL import Image
 
 from difflogic.config.schema import Config
+from difflogic.devices.open import open_engine
 from difflogic.engine import job
 from difflogic.engine.api import Engine
 from difflogic.errors import RunFolderError
@@ -28,6 +29,12 @@ from tests.train import child, processes
 from tests.train.tiny import assert_same_run
 
 HEADER = "epoch,soft_loss,train_hard_loss,hard_loss,accuracy,best,gap,undecided,elapsed_s"
+
+
+@pytest.fixture(scope="session")
+def engine() -> Engine:
+    """A run folder is the same whoever computes; tests/train says so of its numbers."""
+    return open_engine("reference")
 
 
 class FullDisk(Observer):
