@@ -43,13 +43,13 @@ def missing(tool: str) -> str | None:
     return f"{tool} is not installed: on Debian and Ubuntu it is the package {PACKAGES[tool]}."
 
 
-def run(tool: str, arguments: Sequence[str], files: dict[str, str], seconds: float = SECONDS) -> str:
+def run(tool: str, arguments: Sequence[str], files: dict[str, str], seconds: float | None = None) -> str:
     """What `tool` prints, whatever its exit code, run in a folder that holds `files`. Raises ToolError."""
     # Exit codes are no verdict: yosys ends with 1 both where a proof fails and where a file is broken. The text tells.
     with TemporaryDirectory(prefix="difflogic-") as folder:
         for name, text in files.items():
             (Path(folder) / name).write_text(text)
-        done = _done(tool, arguments, Path(folder), b"", seconds)
+        done = _done(tool, arguments, Path(folder), b"", SECONDS if seconds is None else seconds)
     return (done.stdout + done.stderr).decode(errors="replace")
 
 
