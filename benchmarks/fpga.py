@@ -52,7 +52,7 @@ def measured(name: str, path: Path, size: tuple[int, int], family: str, device: 
 def table() -> str:
     """The newest line of each circuit, grid and device."""
     newest = {tuple(line[key] for key in ("circuit", "family", "device")): line for line in load(NAME)}
-    rows = [f"| {' | '.join(HEADS)} |", f"|---|---|---|---|{'---:|' * 5}"]
+    rows = ["", f"| {' | '.join(HEADS)} |", f"|---|---|---|---|{'---:|' * 5}"]
     for line in newest.values():
         cells, fmax = line["width"] * line["height"], line["fmax_mhz"]
         rows.append(
