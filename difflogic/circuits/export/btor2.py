@@ -70,6 +70,11 @@ def verify(netlist: Netlist | Grid, name: str, files: Files) -> list[str]:
         read = _read(text_of(files, f"{name}.btor2"))
     except (KeyError, ValueError, IndexError) as error:
         raise ExportError(f"The BTOR2 file cannot be read back: {error}.") from error
+    if (read.inputs, len(read.outputs)) != (held.inputs, len(held.outputs)):
+        raise ExportError(
+            f"The BTOR2 file holds another circuit: it has {read.inputs} inputs and states and {len(read.outputs)}"
+            f" results, not {held.inputs} and {len(held.outputs)}. Export it again."
+        )
     stepped = [check_machine(netlist)] if isinstance(netlist, Grid) else []
     return [*stepped, check_cells(held, vectors, vectors.outputs(read), "what is read back")]
 
