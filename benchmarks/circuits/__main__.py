@@ -94,8 +94,8 @@ def read_blif(text: str, like: CellNetlist) -> CellNetlist:
         if words[:1] == [".names"]:
             rows = []
             tables[words[-1]] = words[1:-1], rows
-        elif words and line[0] in "01-":
-            rows.append(line)
+        elif words and words[0][0] in "01-":  # ABC puts a blank before a constant
+            rows.append(line.strip())
     bits = {name: bit for bit, name in enumerate(ends[".inputs"])}
     assert len(bits) == like.inputs
     types, wires = [], []
