@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import click
-
+from difflogic.cli.commands.jobs import submit
 from difflogic.cli.commands.serve import serve
 from difflogic.serve import log
 from difflogic.serve.api import auth, pictures
@@ -22,7 +21,7 @@ SENTENCES = " ".join(PAGE.split())
 
 
 def test_its_options_exist():
-    options = {name for option in serve.params if isinstance(option, click.Option) for name in option.opts}
+    options = {name for command in (serve, submit) for option in command.params for name in option.opts}
     # Ray's own options stand behind its name.
     named = set(re.findall(r"--[a-z][a-z-]+", re.sub(r"ray start[^\n`]*|`--num-cpus 0`", "", PAGE)))
     assert named <= options
