@@ -1,7 +1,8 @@
 """A smaller circuit that does the same from its own start: for ever, on any grid, whichever cells fire.
 
 Used is what holds in every state that the start leads to (`invariant`): channels that are constant, equal or opposite
-become one, and gates need be right only where it holds. From other starts, and after damage, the circuit may differ.
+become one, and gates only have to be correct where it holds. From other starts, and after damage, the circuit may
+differ.
 """
 
 from __future__ import annotations
