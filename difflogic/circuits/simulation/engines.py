@@ -30,10 +30,11 @@ SHORT_S = 1.0
 """A run that takes `numba` less than this is not worth a measurement."""
 MEASURE_S = 0.1
 
-COPIES = 4
-"""States that are in memory at once: two of the engine, the start, and one on its way to a file."""
-REFERENCE_COPIES = 24
-"""The reference's, with all patches side by side."""
+COPIES = {"gpu": 4, "reference": 24}
+"""States that are in memory at once: those of the engine, and the start or one on its way to a file. The reference has
+all patches side by side."""
+BESIDE = 1.25
+"""States beside those of `numba`: the start or the end, and what counts its cells."""
 
 _TRIAL = (5, 70)
 """Height and width of the grid that new code is tried on."""
@@ -151,12 +152,14 @@ def _seconds_per_step(simulation: Simulation, start: Planes) -> float:
 
 def check_fits(spec: SimulationSpec, available: int | None, engine: str = "auto") -> None:
     """Raises UsageError, with what would fit, where so many bytes do not hold the grid."""
-    copies = REFERENCE_COPIES if engine == "reference" else COPIES
-    needed = copies * spec.state_bytes
+    from difflogic.cpu.hard.simulation import held_bytes
+
+    copies = COPIES.get(engine.partition(":")[0])
+    needed = copies * spec.state_bytes if copies else held_bytes(spec) + BESIDE * spec.state_bytes
     if available is None or needed <= available:
         return
     channels = "1 channel" if spec.channels == 1 else f"{spec.channels} channels"
-    side = int((8 * available / (copies * spec.channels)) ** 0.5)
+    side = int((available / needed * spec.height * spec.width) ** 0.5)
     raise UsageError(
         f"{spec.width}x{spec.height} cells with {channels} need {needed / 1e9:.1f} GB, but "
         f"{available / 1e9:.1f} GB are free: some {side}x{side} fit."

@@ -41,8 +41,6 @@ YIELDS = 50
 """Offers of the processor before a waiting thread sleeps: on a busy machine it would keep others from their work."""
 DRAWN, GIVEN = 1, 2
 """Modes of an asynchronous run; 0 is a synchronous one."""
-BLOCK = 16
-"""Rows of a step before the next step follows."""
 
 
 class Sheet(NamedTuple):
@@ -67,6 +65,8 @@ class Sheet(NamedTuple):
     """int64 `[bands * APART]`: where the first row of each band lies, from the band's beginning."""
     depth: int
     """Steps of a pass at most."""
+    block: int
+    """Rows of a step before the next step follows."""
     edges: Array
     """uint64 `[2 * bands * 2 * depth * C * stride]`: by parity of the pass, each band's uppermost and lowest rows."""
     fronts: Array
@@ -216,7 +216,7 @@ def _run(sheet: Sheet, thread: int, mode: int, work: Pass, masks: Array) -> None
             last = work.rows + work.below * (work.steps - t)
             before = work.rows + work.below * (work.steps - t + 1)
             end = last if fronts[t - 1] == before else min(last, fronts[t - 1] - sheet.reach)
-            end = min(end, fronts[t] + (BLOCK if t == 1 else 2 * BLOCK))
+            end = min(end, fronts[t] + (sheet.block if t == 1 else 2 * sheet.block))
             if end > fronts[t]:
                 _block(sheet, thread, mode, work, masks, t, fronts[t], end)
                 fronts[t] = end

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from difflogic.core.bits import Planes
 from difflogic.cpu.codegen import compiled
 from difflogic.cpu.codegen.threads import default_threads, together
 from difflogic.cpu.codegen.vectors import WORDS
-from difflogic.cpu.hard.bands import APART, BLOCK, DONE, DRAWN, GIVEN, SHIFT, Sheet, settle, simulate
+from difflogic.cpu.hard.bands import APART, DONE, DRAWN, GIVEN, SHIFT, Sheet, settle, simulate
 from difflogic.cpu.hard.hard_program import GATE_BITS
 from difflogic.cpu.tables import aligned
 from difflogic.engine.shape import Array
@@ -27,6 +27,8 @@ CACHE_BYTES = 24 << 10
 """What the interpreter's registers may take of a first-level cache."""
 PASS_BYTES = 512 << 10
 """What the rows of a pass may take of a second-level cache."""
+BLOCKS, BLOCK_BYTES = (16, 64), 64 << 10
+"""Rows that a step goes on by, at least and at most, and what they may take of that cache."""
 MOST_STEPS = 16
 """Steps of a pass: with more, what they read and write of the memory is no longer what takes the time."""
 ROWS_PER_STEP = 64
@@ -49,10 +51,10 @@ class CpuSimulation:
         compile_kernel()
         self.spec = spec
         self.step = 0
-        words = spec.height * spec.channels * spec.words
-        self.threads = max(1, min(threads or default_threads(), spec.height, words // THREAD_WORDS))
+        extent = Extent.of(spec, threads)
+        self.threads = extent.threads
         self._row = row  # its code must not be freed
-        self._sheet = _sheet(spec, self.threads, row.address if row else 0)
+        self._sheet = _sheet(spec, extent, row.address if row else 0)
         self._counters = aligned(self.threads * APART, dtype=np.int64)
         self._parity = 0
 
@@ -103,46 +105,72 @@ def compile_kernel() -> None:
 
 def _warm_up() -> None:
     """Both entry points, on nine cells."""
-    sheet = _sheet(SimulationSpec(CellNetlist.build(1, False, [], [], [0]), MIN_SIDE, MIN_SIDE), 1, 0)
+    spec = SimulationSpec(CellNetlist.build(1, False, [], [], [0]), MIN_SIDE, MIN_SIDE)
+    sheet = _sheet(spec, Extent.of(spec), 0)
     settle(sheet, 0)
     no_masks = np.zeros((1, 0, 0), dtype=np.uint64)
     counters = aligned(APART, dtype=np.int64)
     simulate(sheet, 0, 0, 0, 0, 1, no_masks, counters)
 
 
-def _sheet(spec: SimulationSpec, threads: int, row: int) -> Sheet:
+class Extent(NamedTuple):
+    """How much of everything a simulation holds, for so many threads."""
+
+    threads: int
+    stride: int
+    depth: int
+    block: int
+    room: int
+    capacity: int
+    edges: int
+
+    @classmethod
+    def of(cls, spec: SimulationSpec, threads: int | None = None) -> Extent:
+        """By the size of the grid and the caches."""
+        words = spec.height * spec.channels * spec.words
+        threads = max(1, min(threads or default_threads(), spec.height, words // THREAD_WORDS))
+        # Two cache lines between the channels of a row: one for its own guard to the right, one that the row below it
+        # writes its first vector to.
+        stride = -(-spec.words // WORDS) * WORDS + 2 * SHIFT
+        pitch, rows = spec.channels * stride, -(-spec.height // threads)
+        least, most = BLOCKS
+        block = max(least, min(most, BLOCK_BYTES // (8 * pitch)))
+        # The rows of a pass that are in use at once: two for each step, and a block.
+        depth = max(1, min(MOST_STEPS, rows // ROWS_PER_STEP, (PASS_BYTES // (8 * pitch) - block) // 2))
+        room = max(PASSES * depth * (pitch + SHIFT), rows // 16 * pitch) + 2 * SHIFT
+        edges = SHIFT + 4 * threads * depth * pitch
+        return cls(threads, stride, depth, block, room, room + (rows + depth) * pitch + 2 * SHIFT, edges)
+
+
+def held_bytes(spec: SimulationSpec) -> int:
+    """What the simulation takes of the memory: one state, and little else."""
+    extent = Extent.of(spec)
+    return 8 * (extent.threads * extent.capacity + extent.edges)
+
+
+def _sheet(spec: SimulationSpec, extent: Extent, row: int) -> Sheet:
     program = register_program(spec.netlist)
-    vectors = -(-spec.words // WORDS)
+    threads, vectors = extent.threads, -(-spec.words // WORDS)
     # As many vectors at a time as the registers of a circuit leave room for in the L1 cache: each gate is then a loop
     # over several vectors, which hides the cost of looking its record up.
     tile = max(1, min(vectors, CACHE_BYTES // (max(1, program.registers) * WORDS * 8)))
-    # Two cache lines between the channels of a row: one for its own guard to the right, one that the row below it
-    # writes its first vector to.
-    stride = vectors * WORDS + 2 * SHIFT
-    channels, height = spec.channels, spec.height
-    pitch, rows = channels * stride, -(-height // threads)
-    # The rows of a pass that are in use at once: two for each step, and a block.
-    depth = min(MOST_STEPS, rows // ROWS_PER_STEP, (PASS_BYTES // (8 * pitch) - BLOCK) // 2)
-    depth = max(1, depth)
-    room = max(PASSES * depth * (pitch + SHIFT), rows // 16 * pitch) + 2 * SHIFT
-    capacity = room + (rows + depth) * pitch + 2 * SHIFT
-    places = np.full(threads * APART, room, dtype=np.int64)
     return Sheet(
-        height=height,
+        height=spec.height,
         width=spec.width,
-        channels=channels,
-        stride=stride,
+        channels=spec.channels,
+        stride=extent.stride,
         periodic=int(spec.netlist.periodic),
         reach=int(any(bit % 9 // 3 != 1 for bit in read_inputs(spec.netlist))),
         fire_units=spec.fire_units,
         key=spec.fire_key,
-        cells=aligned(threads * capacity, dtype=np.uint64),
-        capacity=capacity,
-        room=room,
-        places=places,
-        depth=depth,
-        edges=aligned(SHIFT + 4 * threads * depth * pitch, dtype=np.uint64),
-        fronts=np.zeros((threads, depth + 1), dtype=np.int64),
+        cells=aligned(threads * extent.capacity, dtype=np.uint64),
+        capacity=extent.capacity,
+        room=extent.room,
+        places=np.full(threads * APART, extent.room, dtype=np.int64),
+        depth=extent.depth,
+        block=extent.block,
+        edges=aligned(extent.edges, dtype=np.uint64),
+        fronts=np.zeros((threads, extent.depth + 1), dtype=np.int64),
         fire=aligned(threads, vectors * WORDS, dtype=np.uint64),
         row=row,
         patches=program.patches,
