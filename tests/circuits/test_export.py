@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from difflogic.circuits.export import formats, text
 from difflogic.circuits.export.testbench import draw_vectors
 from difflogic.circuits.export.text import MAX_NAME, identifier
+from difflogic.circuits.synthesis import tools
 from difflogic.errors import CircuitError, ExportError, ToolError
 from difflogic.model.cell_netlist import CellNetlist
 from tests.export_cases import AND, CASES, KEYWORDS, life, needs, published, published_small, tangled
@@ -177,3 +178,11 @@ def test_a_template_is_filled_with_its_own_marks(
     monkeypatch.setattr(text, "template", lambda file: "one @CIRCUIT@")
     with pytest.raises(ExportError, match=f"differ in {names}"):
         text.fill("a.c", life(), "life", **values)
+
+
+def test_compilers_take_several_words_of_the_c_header_at_a_time(tmp_path: Path) -> None:
+    needs("gcc")
+    formats.export(life(), "life", "c", tmp_path)
+    said = tools.run_in(tmp_path, "gcc", "-std=c99", "-O3", "-fopt-info-vec", "-c", "life_demo.c", "-o", "demo.o")
+    assert b"life.h" in said
+    assert b"loop vectorized" in said

@@ -14,16 +14,31 @@ from difflogic.circuits.export.text import Files, fill, statements
 from difflogic.circuits.synthesis import tools
 from difflogic.core import bits, text_picture
 from difflogic.core.bits import Bits, pack_bits, unpack_bits
+from difflogic.core.wiring import PATCH
 from difflogic.errors import ExportError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.netlist import Netlist
-from difflogic.model.straight_line import lines
+from difflogic.model.straight_line import lines, read_inputs
 
 
 def export(netlist: CellNetlist, name: str) -> Files:
     """`NAME.h` and `NAME_demo.c`."""
-    body = statements(netlist, "const uint64_t {name} = {value};", "result[{name}] = {value};", "0", "~UINT64_C(0)")
-    return {f"{name}.h": fill("cell.h", netlist, name, body=body), f"{name}_demo.c": fill("demo.c", netlist, name)}
+    body, loop = (
+        statements(netlist, "const uint64_t {name} = {value};", result, "0", "~UINT64_C(0)", inputs)
+        for result, inputs in (("result[{name}] = {value};", None), ("to[{name} * words + i] = {value};", "p{}"))
+    )
+    inner = "\n    ".join([*map(_load, read_inputs(netlist)), loop]).replace("\n", "\n    ")
+    header = fill("cell.h", netlist, name, body=body, inner=inner)
+    return {f"{name}.h": header, f"{name}_demo.c": fill("demo.c", netlist, name)}
+
+
+def _load(bit: int) -> str:
+    """The cells of an input of 64 cells that have words on either side."""
+    channel, patch = divmod(bit, PATCH)
+    row, dx = ("above", "row", "below")[patch // 3], patch % 3
+    place = f"{row}[{channel} * words + i"
+    shifted = ("{0}] << 1 | {0} - 1] >> 63", "{0}]", "{0}] >> 1 | {0} + 1] << 63")[dx].format(place)
+    return f"const uint64_t p{bit} = {shifted};"
 
 
 FLAGS = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror")

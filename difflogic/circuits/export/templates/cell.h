@@ -60,25 +60,46 @@ static inline void @NAME@_load(const uint64_t *row, size_t width, size_t word, u
     three[2] = row ? @NAME@_right(row, width, word) : 0;
 }
 
-/* One step: every cell of `to` from its neighbourhood in `from`. The two may not overlap; no side may be 0. */
-static inline void @NAME@_step(const uint64_t *from, uint64_t *to, size_t height, size_t width)
+/* A word of row y, at the border of the grid or anywhere. */
+static inline void @NAME@_word(const uint64_t *from, uint64_t *to, size_t height, size_t width, size_t y, size_t word)
 {
     const size_t words = @NAME@_words(width);
     const uint64_t last = ~UINT64_C(0) >> (64 * words - width);
-    for (size_t y = 0; y < height; y++) {
-        const size_t rows[3] = {y > 0 ? y - 1 : height - 1, y, y + 1 < height ? y + 1 : 0};
-        const int inside[3] = {@UPPER@_PERIODIC || y > 0, 1, @UPPER@_PERIODIC || y + 1 < height};
-        for (size_t word = 0; word < words; word++) {
-            uint64_t patch[@UPPER@_INPUTS], result[@UPPER@_CHANNELS];
-            for (size_t c = 0; c < @UPPER@_CHANNELS; c++)
-                for (size_t dy = 0; dy < 3; dy++) {
-                    const uint64_t *row = from + (rows[dy] * @UPPER@_CHANNELS + c) * words;
-                    @NAME@_load(inside[dy] ? row : NULL, width, word, patch + 9 * c + 3 * dy);
-                }
-            @NAME@_cell(patch, result);
-            for (size_t c = 0; c < @UPPER@_CHANNELS; c++)
-                to[(y * @UPPER@_CHANNELS + c) * words + word] = word + 1 < words ? result[c] : result[c] & last;
+    const size_t rows[3] = {y > 0 ? y - 1 : height - 1, y, y + 1 < height ? y + 1 : 0};
+    const int inside[3] = {@UPPER@_PERIODIC || y > 0, 1, @UPPER@_PERIODIC || y + 1 < height};
+    uint64_t patch[@UPPER@_INPUTS], result[@UPPER@_CHANNELS];
+    for (size_t c = 0; c < @UPPER@_CHANNELS; c++)
+        for (size_t dy = 0; dy < 3; dy++) {
+            const uint64_t *row = from + (rows[dy] * @UPPER@_CHANNELS + c) * words;
+            @NAME@_load(inside[dy] ? row : NULL, width, word, patch + 9 * c + 3 * dy);
         }
+    @NAME@_cell(patch, result);
+    for (size_t c = 0; c < @UPPER@_CHANNELS; c++)
+        to[(y * @UPPER@_CHANNELS + c) * words + word] = word + 1 < words ? result[c] : result[c] & last;
+}
+
+/* The words of a row that have one on either side: compilers take several at a time. */
+static inline void @NAME@_inner(const uint64_t *restrict above, const uint64_t *restrict row,
+                                const uint64_t *restrict below, uint64_t *restrict to, size_t words)
+{
+    (void)above, (void)row, (void)below; /* a rule may read fewer */
+    for (size_t i = 1; i + 1 < words; i++) {
+        @INNER@
+    }
+}
+
+/* One step: every cell of `to` from its neighbourhood in `from`. The two may not overlap; no side may be 0. */
+static inline void @NAME@_step(const uint64_t *from, uint64_t *to, size_t height, size_t width)
+{
+    const size_t words = @NAME@_words(width), pitch = @UPPER@_CHANNELS * words;
+    for (size_t y = 0; y < height; y++) {
+        const int border = !@UPPER@_PERIODIC && (y == 0 || y + 1 == height);
+        const size_t step = border || words < 3 ? 1 : words - 1;
+        for (size_t word = 0; word < words; word += step)
+            @NAME@_word(from, to, height, width, y, word);
+        if (!border)
+            @NAME@_inner(from + (y > 0 ? y - 1 : height - 1) * pitch, from + y * pitch,
+                         from + (y + 1 < height ? y + 1 : 0) * pitch, to + y * pitch, words);
     }
 }
 
