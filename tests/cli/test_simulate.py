@@ -135,6 +135,30 @@ def test_on_a_terminal(simulate: Simulate, reporter: str, monkeypatch: pytest.Mo
     assert "20 steps in" in done.out
 
 
+@pytest.mark.parametrize(
+    ("rle", "until", "steps", "said"),
+    [
+        ("2o$2o!", "still", 1, "Step 1 is step 0 again: the state is still"),
+        ("2bo$3o!", "still", 4, "Step 4 is step 3 again: the state is still"),
+        ("3o!", "period:2", 2, "Step 2 is step 0 again: the state repeats every 2 steps"),
+        ("3o!", "still", 30, None),
+        ("bob$2bo$3o!", "period:48", 48, "Step 48 is step 0 again: the state repeats every 48 steps"),
+        ("bob$2bo$3o!", "period:47", 60, None),
+    ],
+)
+def test_it_stops_where_the_state_repeats(
+    simulate: Simulate, tmp_path: Path, rle: str, until: str, steps: int, said: str | None
+) -> None:
+    """A block, what becomes a beehive, a blinker, and a glider that comes around a torus of 12 cells in 48 steps."""
+    (tmp_path / "start.rle").write_text(f"x = 4, y = 3\n{rle}")
+    most = 60 if said is None and steps == 60 else 30 if said is None else 100
+    done = simulate("--start", "start.rle", "--size", "12x12", "--steps", most, "--until", until)
+    assert done.code == 0, done.errors
+    assert f"\n{steps} steps in" in done.out
+    assert ("again" in done.out) == (said is not None)
+    assert said is None or said in done.out
+
+
 def test_half_blocks() -> None:
     picture = np.array([[0, 255], [255, 0], [128, 128]], dtype=np.uint8)
     text = simulation.half_blocks(picture)
@@ -162,6 +186,8 @@ def test_half_blocks() -> None:
         (["--live", "--json"], "--live draws on the screen, where --json writes lines: give one of them."),
         (["--live"], "--live needs a terminal: leave it out, and give -o FILE.gif."),
         (["--visible", "2"], "A circuit shows 1 to 1 of its channels, not 2."),
+        (["--until", "period"], "--until must be still, period:N (of at most N steps) or steps, got 'period'."),
+        (["--until", "still", "--fire-rate", "0.5"], "--until still needs all cells updated in each step"),
         (["--steps", "-1"], "'--steps': -1 is not in the range x>=0."),
     ],
 )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from difflogic.engine.simulation import Simulation
+from difflogic.engine.simulation import Simulation, SimulationSpec
+from difflogic.errors import UsageError
 
 SLICE_S = 0.1
 
@@ -41,14 +44,57 @@ class Watcher(Protocol):
         """Some steps were done, or the next frame is due."""
 
 
-def advance(simulation: Simulation, steps: int, watcher: Watcher, stopped: Callable[[], bool]) -> SimulationProgress:
-    """All steps, or as many as are done when `stopped` says so."""
+class Repetition:
+    """Notices the first state that is one of so many before it, by a hash of 256 bits of every whole state."""
+
+    def __init__(self, longest: int) -> None:
+        self.longest = longest
+        self.period: int | None = None
+        """How many steps before the state was the same, once it is known."""
+        self._seen: dict[bytes, int] = {}
+
+    @classmethod
+    def of(cls, until: str, spec: SimulationSpec) -> Repetition | None:
+        """`still`, `period:N`, or `steps`, which is None. Raises UsageError."""
+        if until == "steps":
+            return None
+        found = re.fullmatch(r"still|period:([1-9]\d{0,8})", until)
+        if found is None:
+            raise UsageError(f"--until must be still, period:N (of at most N steps) or steps, got {until!r}.")
+        if spec.asynchronous:
+            raise UsageError(
+                f"--until {until} needs all cells updated in each step (--fire-rate 1): which cells fire is random, so "
+                "a state that repeats may still become another."
+            )
+        return cls(int(found[1] or 1))
+
+    def found(self, simulation: Simulation) -> bool:
+        """Whether the state is one of those before; it is remembered."""
+        digest = hashlib.blake2b(simulation.planes().tobytes(), digest_size=32).digest()
+        before = self._seen.get(digest)
+        if before is not None:
+            self.period = simulation.step - before
+            return True
+        if len(self._seen) == self.longest:
+            del self._seen[next(iter(self._seen))]  # the oldest
+        self._seen[digest] = simulation.step
+        return False
+
+
+def advance(
+    simulation: Simulation,
+    steps: int,
+    watcher: Watcher,
+    stopped: Callable[[], bool],
+    repetition: Repetition | None = None,
+) -> SimulationProgress:
+    """All steps, or as many as are done when `stopped` says so, or the state repeats."""
     cells = simulation.spec.height * simulation.spec.width
     progress = SimulationProgress(0, steps, 0.0, cells)
     shown = _show(watcher, progress, simulation, -1)
     at_once = 1
-    while progress.step < steps and not stopped():
-        count = min(at_once, steps - progress.step)
+    while progress.step < steps and not stopped() and not (repetition and repetition.found(simulation)):
+        count = 1 if repetition else min(at_once, steps - progress.step)
         if watcher.every:
             count = min(count, watcher.every - progress.step % watcher.every)
         began = time.perf_counter()

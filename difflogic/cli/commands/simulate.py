@@ -29,6 +29,12 @@ FILE = click.Path(path_type=Path)
 )
 @click.option("--steps", type=click.IntRange(min=0), default=1000, show_default=True, help="CA steps.")
 @click.option(
+    "--until",
+    metavar="still|period:N|steps",
+    default="steps",
+    help="Stop where a step changes nothing, or the state is one of the last N; at the latest after --steps [steps].",
+)
+@click.option(
     "--engine",
     metavar="auto|numba|gpu[:INDEX|:NAME]|reference",
     default="auto",
@@ -58,6 +64,7 @@ def command(
     circuit: Path,
     size: tuple[int, int] | None,
     steps: int,
+    until: str,
     engine: str,
     boundary: str | None,
     visible: int | None,
@@ -79,7 +86,7 @@ def command(
     """
     from difflogic.circuits.readers import source as sources
     from difflogic.circuits.simulation import engines, starts
-    from difflogic.circuits.simulation.loop import advance
+    from difflogic.circuits.simulation.loop import Repetition, advance
     from difflogic.circuits.simulation.results import Recording
     from difflogic.cli.screen import simulation
     from difflogic.core import bernoulli
@@ -92,6 +99,7 @@ def command(
     scenario = source.netlist.scenario
     start = start or ("random" if scenario is None else scenario.start)
     spec = _spec(source, start, size, fire_rate, seed)
+    repetition = Repetition.of(until, spec)
     # Before anything is allocated: a grid of a million cells a side is a slip of the finger.
     engines.check_fits(spec, free_memory(), engine)
     recording = None if out is None else Recording(out, spec, steps, None if live else every)
@@ -100,8 +108,8 @@ def command(
     # Ctrl-C is only noted here. The loop sees it between two calls, so that what is written is a whole step's state.
     with watcher.sink, StopSignals() as signals:
         watcher.began(source, start, opened)
-        progress = advance(opened.simulation, steps, watcher, lambda: signals.received is not None)
-        watcher.ended(progress, opened.simulation, signals.received)
+        progress = advance(opened.simulation, steps, watcher, lambda: signals.received is not None, repetition)
+        watcher.ended(progress, opened.simulation, signals.received, repetition.period if repetition else None)
     opened.simulation.close()
     return 0 if signals.received is None else SIGNAL_BASE + signals.received
 

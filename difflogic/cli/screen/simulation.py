@@ -81,7 +81,14 @@ class SimulationReporter:
             self._next = time.monotonic() + REPORT_S
             self.sink.show(Event("progress", _numbers(progress)))
 
-    def ended(self, progress: SimulationProgress, simulation: Simulation, stopped: signal.Signals | None) -> None:
+    def ended(
+        self,
+        progress: SimulationProgress,
+        simulation: Simulation,
+        stopped: signal.Signals | None,
+        period: int | None = None,
+    ) -> None:
+        """`period`: steps after which the state repeats, where that ended the run."""
         planes = simulation.planes()
         alive = population(planes)
         text = [
@@ -90,6 +97,8 @@ class SimulationReporter:
         ]
         if stopped is not None:
             text.insert(0, f"Stopped by {stopped.name} after {progress.step} of {progress.steps} steps")
+        if period is not None:
+            text.insert(0, f"Step {progress.step} is step {progress.step - period} again: {_repeats(period)}")
         out = None
         if self._recording is not None:
             self._recording.write(planes)
@@ -98,7 +107,11 @@ class SimulationReporter:
         interrupted = None if stopped is None else stopped.name
         self.sink.finish()
         self.sink.show(
-            Event("end", {**_numbers(progress), "population": alive, "interrupted": interrupted, "out": out}, text)
+            Event(
+                "end",
+                {**_numbers(progress), "population": alive, "period": period, "interrupted": interrupted, "out": out},
+                text,
+            )
         )
 
 
@@ -186,6 +199,10 @@ def half_blocks(picture: Picture) -> Text:
             text.append("▀" * len(list(run)), "rgb({},{},{}) on rgb({},{},{})".format(*above, *below))
         text.append("\n")
     return text
+
+
+def _repeats(period: int) -> str:
+    return "the state is still" if period == 1 else f"the state repeats every {period} steps"
 
 
 def _channels(channels: int) -> str:
