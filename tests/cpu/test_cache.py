@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import sys
 from pathlib import Path
 
+import filelock
 import pytest
 
 from difflogic.cpu import engine as engines
@@ -65,6 +67,27 @@ def test_what_was_compiled_once_is_not_announced_again(engine: CpuEngine, capsys
     simulation.compile_kernel.__wrapped__()
     CpuLocalSearch(job)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("is_held", [False, True], ids=["alone", "another stands still"])
+def test_one_process_compiles_and_others_wait_for_it(is_held: bool, tmp_path: Path, fresh: pytest.MonkeyPatch) -> None:
+    """But not for ever: one that holds the lock and stands still costs others patience, and no result."""
+    fresh.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    fresh.setattr(compiled, "PATIENCE", 0.1)
+    folder = compiled.cache_folder()
+    assert folder is not None
+    free: list[bool] = []
+
+    def warm_up() -> None:
+        other = filelock.FileLock(folder / f"{__name__}.lock", timeout=0)
+        with contextlib.suppress(filelock.Timeout), other:
+            free.append(True)
+
+    with filelock.FileLock(folder / f"{__name__}.lock") if is_held else contextlib.nullcontext():
+        compiled.compile_now(warm_up, "a test", 1, warm_up)
+    assert not free
+    warm_up()
+    assert free == [True], "given back"
 
 
 def test_a_home_that_is_unknown(fresh: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,11 +12,12 @@ import hashlib
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+import filelock
 import llvmlite
 import numba
 from llvmlite import binding
@@ -26,6 +27,9 @@ from numba.core import config
 from difflogic.system.cache import warn
 
 FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+
+PATIENCE = 300.0
+"""Seconds for which a process waits for another that compiles the same."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -66,12 +70,32 @@ def compile_now(first: Any, what: str, seconds: int, warm_up: Callable[[], None]
     if not is_cached(first.__module__.rpartition(".")[2]):
         once = ", once" if cache_folder() else ""
         warn(f"compiling {what} for this processor, which takes some {seconds} seconds{once}.")
-    try:
-        warm_up()
-    except OSError as error:  # the disk is full: by then the code is compiled, and in memory
-        tell_unkept(f"in {error.filename}", error.strerror)
-        with contextlib.suppress(OSError):  # another entry point, too, may fail to be kept
+    with _one_compiler(first.__module__):
+        try:
             warm_up()
+        except OSError as error:  # the disk is full: by then the code is compiled, and in memory
+            tell_unkept(f"in {error.filename}", error.strerror)
+            with contextlib.suppress(OSError):  # another entry point, too, may fail to be kept
+                warm_up()
+
+
+@contextlib.contextmanager
+def _one_compiler(module: str) -> Iterator[None]:
+    """Workers that begin together wait for the first to compile, and read what it kept, instead of each doing it."""
+    folder = cache_folder()
+    if folder is None:
+        yield
+        return
+    lock = filelock.FileLock(folder / f"{module}.lock", timeout=PATIENCE)
+    try:
+        lock.acquire()
+    except (filelock.Timeout, OSError, NotImplementedError):
+        yield  # a stopped process holds it, or the file system knows no locks: compiling twice harms nobody
+        return
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 @cache
