@@ -39,6 +39,8 @@ def ours(config: PolicyConfig) -> dict[str, Any]:
     """One run, its score, and its controller."""
     begin = time.perf_counter()
     run = PolicyTrainer(config, Device("cpu")).run()
+    if run.interrupted is not None:
+        raise KeyboardInterrupt  # a seed that was cut short is no result
     member = run.best
     assert member.score is not None
     return {
