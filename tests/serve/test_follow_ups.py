@@ -177,7 +177,7 @@ def test_its_process_does_not_outlive_its_worker(trained):
         assert found._process.stdin is not None
         found._process.stdin.close()
         wait(lambda: found.is_over(0.1), "its end")
-        assert found._process.returncode in (0, 1)
+        assert found._process.returncode in (0, 1, -9)  # its whole group is killed
     store.ask(job, "cancel")
 
 

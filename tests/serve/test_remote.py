@@ -269,7 +269,7 @@ def test_a_server_that_is_away_for_a_while_ends_nothing(
 
 
 PATHS = (
-    "job.json", "job.json.7.tmp", "run/.lock", ".ssh/keys", "run/../../other", "..%2f..%2fstore.sqlite3", "a/b/c/d/e",
+    "job.json", "job.json.7.tmp", "run/.lock", ".ssh/keys", "run/../../other", "..%2f..%2fstore.sqlite3", "a/b/c/d/e/f",
     "run//x", "run/caf\N{LATIN SMALL LETTER E WITH ACUTE}",
 )  # fmt: skip
 
