@@ -19,7 +19,7 @@ READ_OR_FOLDERS = {
     "backup folder", "bench compare new", "bench compare old", "check-grad run", "evaluate run", "export circuit",
     "export out", "fetch folder", "gallery out", "gallery runs", "gc folder", "harden out", "harden run",
     "init rule_table", "init target", "plan config_file", "profile config_file", "prove check", "prove one",
-    "prove other", "render run", "runs folder", "serve folder", "serve tls_cert", "serve tls_key",
+    "prove other", "render run", "report circuit", "runs folder", "serve folder", "serve tls_cert", "serve tls_key",
     "serve token_file", "show run",
     "simplify circuit", "simulate circuit", "submit config_file", "submit rule_table", "submit target",
     "train config_file",
