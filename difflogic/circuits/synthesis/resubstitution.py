@@ -26,6 +26,10 @@ WORK = 8_000_000
 """Words of gates that a walk may look at without a gain: forty thousand replacements in 25 gates on 512 samples."""
 SEEDS = (23757, 31676, 39595)
 """Of the walks that begin at the same graph; the best of them goes on."""
+MOST_MOVES = 1600
+"""A walk tries no more replacements for each gate: a small graph on few samples has few, and had tried them all."""
+AT_A_TIME = 200
+"""Moves until Ctrl-C is heard, which compiled code does not hear: some milliseconds."""
 LEAST_MOVES = 2
 """A walk tries so many replacements for each gate at least; where each is asked of the solver, so many."""
 ROUND_GAIN = 200
@@ -70,8 +74,7 @@ class _State:
         """Random replacements, until so many in a row saved no gate."""
         best, idle = self.count, 0
         while idle < moves:
-            # Compiled code does not hear Ctrl-C: it comes back after as many moves as there are gates.
-            idle += self.compiled.walk(self.nodes, self.work, best, min(best + 1, moves - idle), DIVISORS)
+            idle += self.compiled.walk(self.nodes, self.work, best, min(AT_A_TIME, moves - idle), DIVISORS)
             if self.count < best:
                 best, idle = self.count, 0
 
@@ -87,11 +90,12 @@ def improved(graph: XAG, words: Words | None = None, work: int | None = None) ->
     if words is None:
         words = truth_tables.all_patterns(graph.inputs)
     while graph.gates:
-        moves = (WORK if work is None else work) // (len(graph.gates) * words.shape[1])
-        least = LEAST_MOVES * len(graph.gates)
+        gates = len(graph.gates)
+        least = LEAST_MOVES * gates
+        moves = max(least, min(MOST_MOVES * gates, (WORK if work is None else work) // (gates * words.shape[1])))
         best = graph
         for seed in SEEDS if moves > least else SEEDS[:1]:
-            found = _walked(graph, words, seed, max(moves, least))
+            found = _walked(graph, words, seed, moves)
             best = min(best, found, key=lambda each: len(each.gates))
         if best is graph:
             break
