@@ -29,7 +29,7 @@ from difflogic.policies import controllers
 from difflogic.policies.member import Member
 from difflogic.policies.training import PolicyTrainer
 
-FILE, FIRST, EPISODES = "policies", 51_000, 100
+FILE, FIRST, EPISODES = "policies", 52_000, 100
 RIVAL = CHECKOUT / "benchmarks/rivals/sb3_policies.py"
 PAGE = CHECKOUT / "docs/how-to/policies.md"
 BEGIN = "<!-- generated: python -m benchmarks.policies --report --write -->"
