@@ -27,7 +27,8 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
     # With 0 of 10 the usual formula says 0 to 0; this one says 0 to 28 %.
     centre = (rate + z2 / (2 * trials)) / (1 + z2 / trials)
     half = Z * math.sqrt(rate * (1 - rate) / trials + z2 / (4 * trials**2)) / (1 + z2 / trials)
-    return max(0.0, centre - half), min(1.0, centre + half)
+    # Without a success, and without a failure, an end is exactly 0 or 1, which rounding would miss by a little.
+    return max(0.0, centre - half) if successes else 0.0, min(1.0, centre + half) if successes < trials else 1.0
 
 
 def summarise_population(

@@ -187,6 +187,10 @@ def test_wilson_interval(successes: int, trials: int, low: float, high: float) -
     assert wilson_interval(successes, trials) == pytest.approx((low, high), abs=1e-4)
 
 
+def test_an_interval_ends_exactly_where_nothing_or_all_succeeded() -> None:
+    assert [(wilson_interval(0, n)[0], wilson_interval(n, n)[1]) for n in (3, 200, 777)] == [(0.0, 1.0)] * 3
+
+
 # one after another ------------------------------------------------------------------------------------
 
 
