@@ -186,6 +186,18 @@ def test_a_graph_that_cannot_be_smaller_stays() -> None:
     assert resynthesis.resynthesised(Builder(9).finish([1])).outputs == (1,)
 
 
+def test_two_gates_are_not_walked_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However much work is allowed: all that may stand in their place has then been tried many times."""
+    moves = []
+    walk = resubstitution._State.walk
+    monkeypatch.setattr(resubstitution._State, "walk", lambda state, most: (moves.append(most), walk(state, most)))
+    builder = Builder(3)
+    graph = builder.finish([builder.and_(builder.and_(2, 4), 6)])
+    assert len(improved(graph, work=10**12).gates) == 2
+    assert moves
+    assert max(moves) <= 2 * resubstitution.MOST_MOVES
+
+
 def test_unseen_channels_are_dropped() -> None:
     """0 reads 2, 2 reads itself; 1 reads everything and is read by itself alone."""
     netlist = CellNetlist.build(3, False, [1, 6], [[9 * 2 + 3, 9 * 2 + 5], [0, 9]], [27, 28, 9 * 2 + 4], visible=1)
