@@ -170,7 +170,7 @@ class CpuEngine:
 @cache
 def compile_all() -> None:
     """Once per process, so that no epoch has to wait for the compiler."""
-    compiled.compile_now(runner.run, "the CPU engine", 30, warm_up)
+    compiled.compile_now(runner.run, "the CPU engine", 50, warm_up)
 
 
 def warm_up() -> None:
