@@ -344,7 +344,7 @@ def test_replacements_are_right_where_they_are_cared_for(netlist: CellNetlist, s
     """On all inputs on which two clauses hold, of which few are samples."""
     graph = to_xag(netlist)
     words = np.random.default_rng(seed).integers(0, 2**64, (graph.inputs, 4), dtype=np.uint64)
-    words[0] |= words[1]  # in[0][0] OR in[0][1]
+    words[0] |= ~words[1]  # in[0][0] OR in[0][1]
     words[2] &= ~words[3]  # not both of in[0][2] and in[0][3]
     found = resubstituted(graph, words[:, :1], [(2, 4), (7, 9)])
     assert len(found.gates) <= len(graph.gates)
