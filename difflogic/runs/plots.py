@@ -113,6 +113,12 @@ def axis_png(points: Sequence[tuple[Any, float | None]], field: str, metric: str
     return _png(figure)
 
 
+def load() -> None:
+    """Import what draws, which takes longer than a plot."""
+    import matplotlib.backends.backend_agg
+    import matplotlib.figure  # noqa: F401
+
+
 def _figure(width: float, height: float, dpi: int) -> Figure:
     """An empty figure of so many inches."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg

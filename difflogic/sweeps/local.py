@@ -72,8 +72,10 @@ class LocalWorkers:
             self._free.put((selector, process))
 
     def _process(self) -> ProcessPoolExecutor:
-        """One process, which begins with its first task."""
-        return ProcessPoolExecutor(1, SPAWN, _begin, (self._over,))
+        """One process, which begins at once: it loads for as long as a short trial takes."""
+        process = ProcessPoolExecutor(1, SPAWN, _begin, (self._over,))
+        process.submit(int)
+        return process
 
     def close(self, at_once: bool = False) -> None:
         """Wait for what is asked for; `at_once`: for the epochs under way, which are saved."""

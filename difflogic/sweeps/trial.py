@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,12 +16,9 @@ from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
 from difflogic.devices import open as devices
 from difflogic.devices.cost import cost_of
-from difflogic.devices.device import Device
 from difflogic.devices.open import Placement
 from difflogic.errors import DifflogicError
 from difflogic.model.statistics import active_gates
-from difflogic.policies.rows import PolicyRow
-from difflogic.policies.training import PolicyObserver, PolicyTrainer
 from difflogic.runs import attempts
 from difflogic.runs.attempts import Record
 from difflogic.sweeps.spec import Spec
@@ -112,7 +108,11 @@ def run(task: Task, folder: Path, selector: str, stop: Stop, saved: Callable[[],
         config = task.spec.configured(task.values)
         if not is_in(folder):
             shutil.rmtree(folder, ignore_errors=True)  # what a kill left before the first checkpoint
-        train: Any = _agents if isinstance(config, PolicyConfig) else _automata
+        train: Any = _automata
+        if isinstance(config, PolicyConfig):
+            from difflogic.sweeps import agents  # half of what it loads is for agents alone
+
+            train = agents.train
         made: Outcome = train(config, task.spec.asked(), folder, selector, look, evaluated)
     except DifflogicError as error:
         made = Outcome("failed", error=str(error))
@@ -121,7 +121,8 @@ def run(task: Task, folder: Path, selector: str, stop: Stop, saved: Callable[[],
     return replace(made, seconds=round(time.monotonic() - began, 3))
 
 
-def _status(is_complete: bool, look: Stop) -> Status:
+def status(is_complete: bool, look: Stop) -> Status:
+    """Of a training that `look` may have ended."""
     return "complete" if is_complete else PAUSED if look.reason == PAUSED else "interrupted"
 
 
@@ -153,7 +154,7 @@ def _automata(
     trained = run_request(request, config, _placed(selector), out, resume, NEVER, _Watch(evaluated), look)
     last, made = trained.last, trained.attempts
     is_over = last.interrupted is None or last.complete or str(last.interrupted).startswith(OVER)
-    return _measured(_status(is_over, look), trained.run, None if made is None else made.record, config)
+    return _measured(status(is_over, look), trained.run, None if made is None else made.record, config)
 
 
 def _measured(status: Status, run: Run, record: Record | None, config: Config) -> Outcome:
@@ -175,46 +176,13 @@ def _measured(status: Status, run: Run, record: Record | None, config: Config) -
         models,
         solved,
         effort=spent * cost_of(config, 1).evaluations / config.train.epochs / BILLION,
-        wrong=_mean([wrong for wrong in wrongs if wrong is not None]),
-        gates=_mean([active_gates(logits) for logits in right]),
+        wrong=mean([wrong for wrong in wrongs if wrong is not None]),
+        gates=mean([active_gates(logits) for logits in right]),
         done=run.state.epoch,
         engine=run.engine.engine,
     )
 
 
-def _mean(values: Sequence[float]) -> float | None:
+def mean(values: Sequence[float]) -> float | None:
+    """None of no values."""
     return sum(values) / len(values) if values else None
-
-
-class _PolicyWatch(PolicyObserver):
-    def __init__(self, evaluated: Evaluated) -> None:
-        self._evaluated = evaluated
-
-    def iterated(self, rows: list[PolicyRow]) -> None:
-        if rows[0].score is not None:
-            self._evaluated(rows[0].steps)
-
-
-def _agents(
-    config: PolicyConfig, request: TrainRequest, folder: Path, selector: str, look: Stop, evaluated: Evaluated
-) -> Outcome:
-    device = Device("cpu" if selector == "auto" else selector)
-    trainer, watch = PolicyTrainer(config, device), _PolicyWatch(evaluated)
-    if is_in(folder):
-        run = trainer.resume(folder, request.solved_models, watch, look)
-    else:
-        run = trainer.run(folder, request.population, request.solved_models, watch, look)
-    steps = run.iteration * run.members[0].agent.iteration_steps
-    # A paused agent is judged by its last evaluation, which its rows have; at the end by fresh episodes.
-    last = [[row.score for row in each.rows if row.score is not None][-1:] for each in run.members]
-    ended = [each.score.mean for each in run.members if each.score is not None]
-    scores = ended if run.complete else [score for each in last for score in each]
-    return Outcome(
-        _status(run.complete, look),
-        len(run.members),
-        sum(score >= config.evaluation.threshold > -math.inf for score in scores),
-        effort=float(steps * len(run.members)),
-        score=_mean(scores),
-        done=steps,
-        engine=str(device),
-    )
