@@ -297,7 +297,7 @@ sweep_options = together(
         "--method", type=click.Choice(METHODS), help="How trials are chosen [grid where all values are listed]."
     ),
     click.option("--trials", type=int, metavar="N", help="So many in all, those before --resume included."),
-    click.option("--sampler-seed", type=int, help="Of everything that is drawn; not the seed of a run [0]."),
+    click.option("--sampler-seed", type=int, help="The seed of all random choices of the sweep, not of a run [0]."),
     click.option("--ahead", type=int, help="Trials that optuna and halving ask for before the first is judged [8]."),
 )
 """The axes of a sweep, and how its trials are chosen and judged."""

@@ -71,7 +71,7 @@ class Client:
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
             raise UsageError(f"{SERVER} must be an address like {DEFAULT}, got {server!r}.")
         if parts.username or parts.password:
-            raise UsageError(f"{SERVER} must not have a name or password in it: the token goes into {TOKEN}.")
+            raise UsageError(f"{SERVER} must not contain a name or password: put the token into {TOKEN}.")
         self.server = server.rstrip("/")
         self._http = httpx.Client(
             base_url=self.server + API,
@@ -284,7 +284,7 @@ def _reason(error: Exception) -> str:
 def _id(job: str) -> str:
     """Raises UsageError for what is no id, and would be another address."""
     if not ID.fullmatch(job):
-        raise UsageError(f"{job!r} is no job's id: `difflogic jobs` lists them.")
+        raise UsageError(f"{job!r} is not the id of a job: `difflogic jobs` lists them.")
     return job
 
 
@@ -341,7 +341,9 @@ def _member_name(member: zipfile.ZipInfo, job: str) -> str:
     # refused and not repaired.
     is_file = stat.S_IFMT(member.external_attr >> 16) in (0, stat.S_IFREG)
     if top != job or not slash or not NAME.fullmatch(name) or not is_file:
-        raise ServiceError(f"The archive has a member {member.filename[:80]!r} that no job has: nothing was unpacked.")
+        raise ServiceError(f"The archive has an unexpected file, {member.filename[:80]!r}: nothing was unpacked.")
     if member.compress_type != zipfile.ZIP_STORED:
-        raise ServiceError("The archive is compressed, which no server of ours does: nothing was unpacked.")
+        raise ServiceError(
+            "The archive is compressed, but a difflogic server never compresses archives: nothing was unpacked."
+        )
     return name

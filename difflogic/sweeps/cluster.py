@@ -79,7 +79,7 @@ class RayWorkers:
             elif isinstance(error, self._ray.exceptions.TaskCancelledError):
                 found.set_result(Outcome("interrupted"))
             else:
-                found.set_result(Outcome("failed", error=f"Ray lost it: {first_line(error)}"))
+                found.set_result(Outcome("failed", error=f"Ray lost the trial: {first_line(error)}"))
 
         ref.future().add_done_callback(ended)
         return found

@@ -154,8 +154,8 @@ class Course:
         observer.began(described, out, len(self._ledger.values), workers.size)
         if self._ahead < workers.size:
             observer.noticed(
-                f"There are {workers.size} workers, but {described.method} asks for {self._ahead} trials at once: "
-                "a new sweep with --ahead of more would keep all busy."
+                f"There are {workers.size} workers, but {described.method} starts {self._ahead} trials at once: "
+                "a new sweep with a larger --ahead would keep all busy."
             )
 
     def go(self, stop: Stop) -> Sweep:
@@ -238,7 +238,9 @@ class _Ledger:
                 self.values[each["trial"]] = {path: tuple(value) if isinstance(value, list) else value
                                               for path, value in each["values"].items()}  # fmt: skip
         except (KeyError, TypeError, AttributeError) as error:
-            raise RunFolderError(f"{path} was written by another version of difflogic: go on with that one.") from error
+            raise RunFolderError(
+                f"{path} was written by another version of difflogic: use that version to continue it."
+            ) from error
         # A line that was cut short by a kill goes: nothing may follow it.
         files.write_atomically(path, "".join(json.dumps(each) + "\n" for each in lines).encode())
 

@@ -32,7 +32,7 @@ def places(asked: Sequence[str], workers: int | None = None) -> list[str]:
     """
     for each in asked:
         if devices.parse(each)[0] == "auto":
-            raise UsageError("auto is no device: give --devices gpu:0,gpu:1,cpu, or leave it out.")
+            raise UsageError("auto is not a device: give --devices gpu:0,gpu:1,cpu, or leave it out.")
     found = list(asked) or [f"gpu:{index}" for index in devices.hardware_gpus()] or ["cpu"]
     if workers is not None and workers < 1:
         raise UsageError(f"workers must be at least 1, got {workers}.")
@@ -67,7 +67,7 @@ class LocalWorkers:
                     return process.submit(_work, task, self._folder / task.folder, selector).result()
                 except BrokenProcessPool:
                     process = self._process()
-            return Outcome("failed", error="The process that trained it was killed, twice.")
+            return Outcome("failed", error="Its process was killed twice.")
         finally:
             self._free.put((selector, process))
 

@@ -56,7 +56,7 @@ def sweep(
     if not isinstance(what, Spec):
         what = Spec.of(over=over or {}, **{"preset" if isinstance(what, str) else "config": what}, **how)
     elif over is not None or how:
-        raise UsageError("A whole specification says everything: give it without over, and without how.")
+        raise UsageError("A whole specification says everything: give it without over and how.")
     opening = opened(what, None if out is None else Path(out))
     return _run(opening, _workers(on, devices, workers), observer, stop)
 
@@ -115,5 +115,5 @@ def _workers(on: str, devices: Sequence[str], workers: int | None) -> Workers:
     if kind == "local":
         return LocalWorkers(local.places(devices, workers))
     if workers is not None or len(devices) > 1 or ":" in "".join(devices):
-        raise UsageError("On a Ray cluster every trial takes --devices cpu or gpu: Ray finds the machines itself.")
+        raise UsageError("On a Ray cluster --devices must be cpu or gpu: Ray chooses the machines.")
     return RayWorkers(address or None, local.places(devices or ["cpu"])[0])

@@ -47,11 +47,13 @@ class Spec(Document):
 
     config: Table = field(metadata=spec("The configuration that trials begin with, whole: what a preset is may change"))
     over: Table = field(metadata=spec("The values of each axis, by the path of its field"))
-    metric: str = field(metadata=spec("What trials are judged by", one_of(METRICS)))
-    method: str = field(metadata=spec("How they are chosen", one_of(METHODS)))
-    trials: int | None = field(default=None, metadata=spec("How many; of a grid the first so many, else all", COUNT))
+    metric: str = field(metadata=spec("The metric that compares trials", one_of(METRICS)))
+    method: str = field(metadata=spec("How trials are chosen", one_of(METHODS)))
+    trials: int | None = field(
+        default=None, metadata=spec("The number of trials; of a grid the first ones, without it all", COUNT)
+    )
     set: Table = field(
-        default=Table(), metadata=spec("Fields that all have changed; they go before what a recipe sets")
+        default=Table(), metadata=spec("Fields that are changed in all trials, and that override the recipe")
     )
     recipe: str | None = None
     population: int = field(default=1, metadata=spec("Models of each trial", COUNT))
@@ -59,7 +61,9 @@ class Spec(Document):
     until_solved: bool = False
     within: str | None = None
     sampler_seed: int = 0
-    ahead: int = field(default=8, metadata=spec("Trials that optuna and halving ask for before one is judged", COUNT))
+    ahead: int = field(
+        default=8, metadata=spec("Trials that optuna and halving start before the first result is known", COUNT)
+    )
 
     @classmethod
     def of(cls, **given: Any) -> Self:
@@ -81,7 +85,7 @@ class Spec(Document):
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """As of every document. Raises UsageError, ConfigError."""
         if data.get("format", FORMAT) != FORMAT:
-            raise UsageError("The sweep was written by another version of difflogic: go on with that one.")
+            raise UsageError("The sweep was written by another version of difflogic: use that version to continue it.")
         made: Self = build(cls, {name: value for name, value in data.items() if name != "format"})
         return made
 

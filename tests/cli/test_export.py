@@ -108,7 +108,7 @@ def test_what_is_there_is_not_overwritten(circuit: Path, capsys: pytest.CaptureF
     ("arguments", "sentence"),
     [
         ([], "--format says what to write: c, "),
-        (["--format", "pdf"], "'pdf' is no format: expected c, "),
+        (["--format", "pdf"], "'pdf' is not a format: expected c, "),
     ],
 )
 def test_usage(circuit: Path, arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:

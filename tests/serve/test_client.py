@@ -97,7 +97,7 @@ def test_what_is_done_with_jobs(here: Path, capsys, monkeypatch) -> None:
     assert (now["id"], now["priority"]) == (job, -5)
     text = call(capsys, "jobs", "export", job, "--format", "json", "--watch")
     assert "a_board.json" in text
-    assert "'cat' is no format: expected one of" in call(capsys, "jobs", "export", job, "--format", "cat", code=2)
+    assert "'cat' is not a format: expected one of" in call(capsys, "jobs", "export", job, "--format", "cat", code=2)
     assert "equal: true" in call(capsys, "jobs", "simplify", job, "--task", "--watch")
     assert "measures:" in call(capsys, "jobs", "evaluate", job, "--quick", "--watch")
     text = call(capsys, "jobs", "harden", job, "--epochs", 3, "--watch")
@@ -123,7 +123,7 @@ def test_what_is_done_with_jobs(here: Path, capsys, monkeypatch) -> None:
 
 
 def test_a_job_that_no_worker_takes_says_so(here: Path, capsys) -> None:
-    words = "No worker offers gpu:9: those that are there offer auto, cpu, reference."
+    words = "No worker offers the engine gpu:9: the workers offer auto, cpu, reference."
     job = call(capsys, "submit", "--config", "tiny.toml", "--engine", "gpu:9").strip()
     assert f"{job} waits: {words}" in call(capsys, "jobs")
 
@@ -196,7 +196,7 @@ def test_the_log_is_json_lines_without_the_token(service: Served, here: Path, ca
         ("lab:8765", ANN, "must be an address"),
         ("ftp://lab", ANN, "must be an address"),
         ("http://lab/path?query", ANN, "must be an address"),
-        (f"http://ann:{ANN}@lab", ANN, "must not have a name or password"),
+        (f"http://ann:{ANN}@lab", ANN, "must not contain a name or password"),
     ],
 )
 def test_an_environment_that_will_not_do(capsys, monkeypatch, server: str | None, token: str, words: str) -> None:
@@ -227,7 +227,7 @@ def test_what_the_server_says_is_passed_on(tmp_path: Path, capsys, monkeypatch) 
         assert "pool.starts, which a server does not get" in call(capsys, "submit", "checkerboard", *kept, code=2)
         assert "There is no job" in call(capsys, "watch", "a" * 16, code=1)
         for wrong in ("../jobs", "a", "A" * 16):
-            assert "is no job's id" in call(capsys, "logs", wrong, code=2)
+            assert "is not the id of a job" in call(capsys, "logs", wrong, code=2)
         job = call(capsys, "submit", "lizard", "--priority", 5).strip()
         assert "is cancelled." in call(capsys, "cancel", job)
         call(capsys, "fetch", job, tmp_path / "empty")

@@ -65,7 +65,7 @@ def test_an_abort_inside_the_gpu_library(tmp_path):
     selftest.keep(select_adapter(), [Check("self-test", True, "tried elsewhere")])
     outcome = workers.faults(tmp_path, "abort", 1)
     assert (outcome.wrong, outcome.events) == ([], 1)
-    assert "its worker was aborted (SIGABRT), with the last words: " in outcome.reasons[0]
+    assert "its worker was aborted (SIGABRT), and last printed: " in outcome.reasons[0]
 
 
 def test_a_hang(tmp_path):

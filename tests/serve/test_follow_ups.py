@@ -147,14 +147,14 @@ def test_one_that_stands_still_is_ended_and_one_that_works_is_not(trained, monke
     follow(store, limits)[1].join(PATIENCE_S)
     fallen = store.job(job)
     assert (fallen.status, fallen.attempts) == ("queued", 1)
-    assert fallen.reason == "Try 1 of 5 ended: it stood still for 2 s."
+    assert fallen.reason == "Try 1 of 5 ended: it made no progress for 2 s."
 
     monkeypatch.setattr(follow_up_process, "COMMAND", (sys.executable, "-c", WORKS))
     begun = time.monotonic()
     follow(store, limits)[1].join(PATIENCE_S)
     assert time.monotonic() - begun >= 5
     failed = store.job(job)
-    assert (failed.status, failed.reason) == ("failed", "It took longer than 5 s, the most it may.")
+    assert (failed.status, failed.reason) == ("failed", "It took longer than the limit of 5 s.")
 
 
 def test_one_that_breaks_off(trained, monkeypatch):
@@ -165,7 +165,7 @@ def test_one_that_breaks_off(trained, monkeypatch):
     follow(store)[1].join(PATIENCE_S)
     fallen = store.job(job)
     assert (fallen.status, fallen.attempts) == ("queued", 1)
-    assert "its process was aborted (SIGABRT), with the last words: " in fallen.reason
+    assert "its process was aborted (SIGABRT), and last printed: " in fallen.reason
     assert "the solver is broken" in store.job_folder(job).log.read_text()
     store.ask(job, "cancel")
 

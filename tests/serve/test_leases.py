@@ -78,7 +78,7 @@ def test_what_no_worker_offers_is_said(store, spec, clock):
     assert early.waits_for is None, "the workers of a server that has just begun are about to come"
     store.register_worker("w", "cpu", "a processor", 1, ["auto", "cpu"])
     store.register_worker("f", "follow-ups", "", 2)
-    words = "No worker offers gpu:1: those that are there offer auto, cpu."
+    words = "No worker offers the engine gpu:1: the workers offer auto, cpu."
     late = store.submit("ann", replace(spec, engine="gpu:1"))[0]
     fine = store.submit("ann", spec)[0]
     follow_up = store.submit("ann", replace(spec, kind="export", config=None, source="x", engine="gpu:1"))[0]
@@ -90,7 +90,7 @@ def test_what_no_worker_offers_is_said(store, spec, clock):
     assert store.version() == version, "what is said already is no change"
 
     store.explain_waiting(())
-    assert store.job(fine.id).waits_for == "No worker is there to train it."
+    assert store.job(fine.id).waits_for == "There is no worker to train it."
     store.explain_waiting({"auto", "gpu:1"})
     assert {job.waits_for for job in store.jobs()} == {None}
 
@@ -241,7 +241,7 @@ def test_a_worker_tells_of_known_columns_alone(store, spec):
         lambda: store.release(job.id, lease, **other),
         lambda: store.finish(job.id, lease, "done", **other),
     ):
-        with pytest.raises(StoreError, match="A worker tells of"):
+        with pytest.raises(StoreError, match="A worker may report"):
             tell()
     assert store.job(job.id).status == "running"
 

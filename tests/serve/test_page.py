@@ -139,19 +139,21 @@ def test_a_preset_is_submitted_and_watched_until_it_can_be_simplified(opened, li
     before = page.js("document.querySelector('progress').value")
     page.wait(f"document.querySelector('progress').value > {before}")
     page.wait("document.querySelectorAll('.tiles canvas').length === 16")
-    page.see("The hard circuit of epoch", ".automaton")
+    page.see("The hard circuit at epoch", ".automaton")
     points = "document.querySelector('.curves .line.soft').getAttribute('d').split('L').length"
     some = page.js(points)
     page.wait(f"{points} > {some}")
     page.wait("document.querySelector('.job-head .pill').innerText === 'Ended unsolved'")
     page.see("600 of 600 epochs", ".progress")
     page.wait("document.querySelectorAll('.curves .dot.hard').length >= 2 * 30")
-    assert "a heart: Ended unsolved, 600 of 600 epochs, best " in page.js("document.getElementById('news').textContent")
+    assert "a heart: Ended unsolved, 600 of 600 epochs, the best circuit has " in page.js(
+        "document.getElementById('news').textContent"
+    )
     page.see("at epoch 600", ".gates")
     page.see("metrics.csv", ".files")
     page.click("[data-action=simplify] + label input")
     page.click("[data-action=simplify]")
-    page.see("proved equal from its own start on", ".follow-ups")
+    page.see("proved equal from its own start", ".follow-ups")
     page.wait("document.querySelector('.drawing img')?.naturalWidth > 100")
     assert live.store.jobs("ann", text="a heart", kind="train")[0].config["train"]["epochs"] == 600
 
@@ -382,11 +384,11 @@ def test_jobs_are_searched_and_a_name_is_never_markup(opened, live):
     job, _ = live.store.submit("ann", JobSpec("train", name, short_config().to_dict(), engine="gpu:9"))
     page = opened()
     page.see(name, ".jobs")
-    page.see("No worker offers gpu:9: those that are there offer auto, cpu, reference.", ".jobs")
+    page.see("No worker offers the engine gpu:9: the workers offer auto, cpu, reference.", ".jobs")
     page.fill("[type=search]", "so on")
     page.wait("document.querySelectorAll('.jobs li.job').length === 1")
     page.fill("[type=search]", "nothing is called so")
-    page.see("No job is like that")
+    page.see("No matching jobs")
     live.store.delete(job.id)
 
 
@@ -426,7 +428,7 @@ def test_several_jobs_are_found_sorted_and_steered_at_once(opened, live):
     assert {each.id for each in live.store.jobs("ann")} & set(ids.values()) == {ids["lot c"]}
     page.click(f"[data-id='{ids['lot c']}'] [type=checkbox]")
     page.fill("[type=search]", "nothing is called so")
-    page.see("No job is like that")
+    page.see("No matching jobs")
     assert page.js("document.querySelector('.selection').hidden")  # nothing is done with what is not seen
     page.fill("[type=search]", ids["lot c"])
     page.wait("document.querySelectorAll('.jobs li.job').length === 1")
@@ -526,7 +528,7 @@ def test_an_operator_sees_whose_each_job_is_and_chooses_an_owner(browser, tmp_pa
         sign_in(page)
         page.wait("document.querySelectorAll('.jobs .owner').length === 2")
         page.see("2 owners have 3 jobs, which take", "main")
-        for words in ("next, begins now", "number 2 in the queue, begins in about 5 min", "in about 10 min"):
+        for words in ("next, starts now", "position 2 in the queue, starts in about 5 min", "in about 10 min"):
             page.see(words, ".jobs")
         page.js("document.querySelector('[name=owner]').focus()")
         page.press("b")
@@ -563,7 +565,7 @@ def test_a_long_queue_comes_page_by_page_what_runs_first(opened, live):
     page.press("R")
     page.wait(f"{rows}.length === 1")
     page.click(".jobs [data-action=cancel]")
-    page.see("No job is like that")
+    page.see("No matching jobs")
     for each in waiting:
         live.store.delete(each)
 
@@ -853,7 +855,7 @@ def test_attempts_are_shown_and_in_the_end_the_best(opened, live):
     page.see("attempt 1, the best of 2 · 200 of 1,000 epochs", ".progress")
     page.see("Attempt 2 (seed 8670748): complete at epoch 800, 14 wrong", "[aria-label=Attempts]")
     page.see("epochs 0 to 200", ".curves output")
-    page.see("The hard circuit of epoch 200", ".automaton")
+    page.see("The hard circuit at epoch 200", ".automaton")
     page.see("at epoch 200", ".gates")
 
 
@@ -885,10 +887,10 @@ def test_until_it_is_solved_is_asked_for_and_its_end_is_told(opened, live):
             "attempt 2 · 20 of 500 epochs · best so far 9 wrong · until solved, at most 60s, 12 s so far", ".progress"
         )
         live.store.finish(job.id, lease, "done", attempt=1, epoch=50, hard_loss=9)
-    page.see("NOT solved within 60s: best 9 wrong of 256.", ".job-head")
+    page.see("NOT solved within 60s: the best circuit has 9 wrong of 256.", ".job-head")
     assert page.text(".job-head .pill") == "Ended unsolved"
     page.js("location.hash = '#/'")
-    page.see("NOT solved within 60s: best 9 wrong of 256.", f"[data-id='{job.id}']")
+    page.see("NOT solved within 60s: the best circuit has 9 wrong of 256.", f"[data-id='{job.id}']")
 
 
 def test_a_page_that_comes_in_a_later_attempt_ends_with_the_best(opened, live, tmp_path):

@@ -126,10 +126,10 @@ def test_each_owner_is_told_of_his_own(tmp_path: Path):
     ("position", "begins", "words"),
     [
         (None, None, None),
-        (1, 0, "it is next and begins now."),
-        (3, None, "it is number 3 in the queue; when it begins is unknown."),
-        (3, 300, "it is number 3 in the queue and begins in about 5 min."),
-        (2, 7500, "it is number 2 in the queue and begins in about 2 h 5 min."),
+        (1, 0, "it is next and it starts now."),
+        (3, None, "its position in the queue is 3; its start time is unknown."),
+        (3, 300, "its position in the queue is 3 and it starts in about 5 min."),
+        (2, 7500, "its position in the queue is 2 and it starts in about 2 h 5 min."),
     ],
 )
 def test_in_words(position, begins, words):

@@ -187,7 +187,7 @@ def test_follow_ups(store, trained):
 
 def test_follow_ups_that_cannot_be(store, trained):
     job, _ = follow(store, "export", trained, formats=["c", "pdf"])
-    assert (job.status, "'pdf' is no format" in job.reason) == ("failed", True)
+    assert (job.status, "'pdf' is not a format" in job.reason) == ("failed", True)
     unborn = store.submit("ann", spec_of(short_config(), engine="gpu"))[0].id
     store.ask(unborn, "cancel")
     job, _ = follow(store, "simplify", unborn)
@@ -257,7 +257,7 @@ def test_no_job_is_taken_while_the_disk_is_full(store, monkeypatch, capsys):
     hand = worker.WorkerProcess(store, "w", "cpu", ["cpu"], WorkerLimits(), None)
     assert not hand._has_disk_space()
     assert not hand._has_disk_space()
-    assert capsys.readouterr().err.count("less than 16 MiB are free, and no job is taken") == 1
+    assert capsys.readouterr().err.count("less than 16 MiB are free, so no job is started") == 1
     free[0] = records.MIN_FREE_BYTES
     assert hand._has_disk_space()
 

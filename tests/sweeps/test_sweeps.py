@@ -160,7 +160,7 @@ class Deadly:
 @pytest.mark.parametrize(
     ("task", "error"),
     [
-        (Deadly(os._exit, 9), "The process that trained it was killed, twice."),
+        (Deadly(os._exit, 9), "Its process was killed twice."),
         (Deadly(signal.raise_signal, signal.SIGTERM), "AttributeError: 'NoneType' object has no attribute 'spec'"),
     ],
     ids=["dies", "lives on"],

@@ -30,7 +30,7 @@ class FormatChoice(click.ParamType[str]):
 
         # Not click.Choice: the table of formats imports every exporter, which `difflogic export --help` can do without.
         if value not in (*FORMATS, ALL):
-            self.fail(f"{value!r} is no format: expected {', '.join(FORMATS)} or {ALL}.", param, ctx)
+            self.fail(f"{value!r} is not a format: expected {', '.join(FORMATS)} or {ALL}.", param, ctx)
         return value
 
 

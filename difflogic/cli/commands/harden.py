@@ -16,7 +16,7 @@ from difflogic.cli.request import train_request
 @click.argument("run", type=PATH)
 @engine_options
 @policy_option
-@click.option("--epochs", type=int, help="Epochs to settle it in [a quarter of the run's].")
+@click.option("--epochs", type=int, help="Epochs of the hardening [a quarter of the run's].")
 @click.option("--search", is_flag=True, help="Search the hard circuit itself instead, with no gradient.")
 @click.option("--eval-interval", type=int, help="Epochs between evaluations on the probes, each saved [10].")
 @click.option("--log-interval", type=int, default=10, show_default=True, help="Epochs between log lines.")

@@ -199,7 +199,7 @@ def clone(job: str, watch: bool) -> int:
 @click.command("harden")
 @click.argument("job")
 @click.option("--search", is_flag=True, help="Search the hard circuit itself instead, with no gradient.")
-@click.option("--epochs", type=click.IntRange(1), help="Epochs to settle it in [a quarter of the run's].")
+@click.option("--epochs", type=click.IntRange(1), help="Epochs of the hardening [a quarter of the run's].")
 @watch_option
 def harden(job: str, search: bool, epochs: int | None, watch: bool) -> int:
     """Queue a training that settles the undecided gates of JOB, as `difflogic harden` does; prints its id.
@@ -242,7 +242,7 @@ def export(job: str, formats: tuple[str, ...], watch: bool) -> int:
 
     for each in formats:
         if each not in FORMATS:
-            raise UsageError(f"{each!r} is no format: expected one of {', '.join(FORMATS)}.")
+            raise UsageError(f"{each!r} is not a format: expected one of {', '.join(FORMATS)}.")
     return _make(job, "export", {"formats": list(formats)}, watch)
 
 

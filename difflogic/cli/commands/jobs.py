@@ -39,7 +39,7 @@ HEADERS = ("job", "name", "kind", "status", "epochs", "soft loss", "hard loss", 
 @shared.until_options
 @shared.sweep_options
 @click.option("--init-from", metavar="JOB", help="Start from the logits and wiring of another job.")
-@click.option("--name", help="What the job is called [the configuration's name].")
+@click.option("--name", help="The job's name [the configuration's].")
 @click.option(
     "--priority", type=click.IntRange(PRIORITIES[0], PRIORITIES[-1]), default=0, help="Higher ones are taken first [0]."
 )

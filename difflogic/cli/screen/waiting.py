@@ -10,10 +10,10 @@ def turn_words(turn: Mapping[str, Any] | None) -> str | None:
     """A sentence; None where nothing is known of it."""
     if turn is None or turn["position"] is None:
         return None
-    place = "it is next" if turn["position"] == 1 else f"it is number {turn['position']} in the queue"
+    place = "it is next" if turn["position"] == 1 else f"its position in the queue is {turn['position']}"
     if turn["begins_s"] is None:
-        return f"{place}; when it begins is unknown."
-    return f"{place} and begins {_in(turn['begins_s'])}."
+        return f"{place}; its start time is unknown."
+    return f"{place} and it starts {_in(turn['begins_s'])}."
 
 
 def _in(seconds: int) -> str:

@@ -105,7 +105,9 @@ def check_agents(config: PolicyConfig, population: int, stop_when_solved: int, s
     try:
         spaces = _spaces(config.environment.id)
     except MissingPackagesError as error:
-        raise ApiError(422, "missing_extra", f"This server cannot make it: {one_sentence(str(error))}") from error
+        raise ApiError(
+            422, "missing_extra", f"This server cannot create the environment: {one_sentence(str(error))}"
+        ) from error
     require_fit(config, spaces)
     check_stop(config, stop_when_solved, population)
     found = cost.cost_of(config, spaces, population)

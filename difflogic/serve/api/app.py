@@ -46,8 +46,9 @@ SILENCE_CHECK_S = 5.0
 """Seconds between two looks for workers on other machines that are silent."""
 WEB = Path(str(resources.files("difflogic.serve"))) / "web"
 ABOUT = (
-    "Queue trainings of cellular automata, watch them learn, and take what they became. Every error is "
-    '`{"error": {"code", "message"}}`, the message one sentence. Where GET is, HEAD is too, and answers without a body.'
+    "Queue trainings of cellular automata, watch them learn, and download the results. Every error is "
+    '`{"error": {"code", "message"}}`; the message is one sentence. '
+    "Every address with GET also takes HEAD, which answers without a body."
 )
 
 

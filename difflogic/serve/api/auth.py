@@ -128,7 +128,7 @@ class Authenticator:
             scheme, _, token = header.partition(" ")
             token = token.strip() if scheme.lower() == "bearer" else ""
             if SHARE.fullmatch(token):
-                raise ApiError(403, "shared", "This link opens one job, to be read, and nothing else.")
+                raise ApiError(403, "shared", "This link only lets you view one job.")
             owner = await self._owner(request, token)
             return Caller(owner, None, self._tokens.roles(owner), token)
         cookie = request.cookies.get(COOKIE)
@@ -141,7 +141,9 @@ class Authenticator:
             sent = request.headers.get(CSRF_HEADER, "")
             if caller.csrf is None or not hmac.compare_digest(caller.csrf.encode(), sent.encode()):
                 raise ApiError(
-                    403, "csrf", f"A write with a session cookie needs the header {CSRF_HEADER}, as GET /session says."
+                    403,
+                    "csrf",
+                    f"A request with a session cookie needs the header {CSRF_HEADER}, which GET /session returns.",
                 )
         return caller
 
@@ -184,7 +186,7 @@ class Authenticator:
         opened = self._link(token)
         self._failures.note(address, token, opened is not None)
         if opened is None:
-            raise _unauthorized("This link opens nothing any more: ask for another one.")
+            raise _unauthorized("This link is no longer valid: ask for another one.")
         return opened
 
     def _link(self, token: str) -> _Opened | None:

@@ -55,7 +55,9 @@ async def context(request: Request) -> Context:
 ServiceContext = Annotated[Context, Depends(context)]
 
 bearer = HTTPBearer(auto_error=False, scheme_name="token", description="One of the server's tokens.")
-cookie = APIKeyCookie(name=COOKIE, auto_error=False, scheme_name="session", description="As POST /session sets it.")
+cookie = APIKeyCookie(
+    name=COOKIE, auto_error=False, scheme_name="session", description="The cookie that POST /session sets."
+)
 
 
 async def caller(
@@ -79,11 +81,11 @@ def _check_query(request: Request) -> None:
     names = [name for name, _ in request.query_params.multi_items()]
     # No address takes a list: what comes twice is refused, and not decided by whichever is read last.
     if len(set(names)) < len(names):
-        raise ApiError(422, "invalid_request", "A name comes twice in the query: give each one once.")
+        raise ApiError(422, "invalid_request", "A parameter appears twice in the query: give each one once.")
 
 
 CurrentCaller = Annotated[Caller, Depends(caller)]
-Id = Annotated[str, Path(pattern=f"^{ID.pattern}$", description="A job's id.")]
+Id = Annotated[str, Path(pattern=f"^{ID.pattern}$", description="The job's id.")]
 
 
 async def own_job(job: Id, context: ServiceContext, caller: CurrentCaller) -> JobRecord:
@@ -145,16 +147,16 @@ def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
 DESCRIPTIONS = {
     400: "The request cannot be read.",
     401: "No token, or a wrong one.",
-    403: "The session cookie came without its CSRF token, or the owner may not ask for this.",
-    404: "There is no such thing, or it is someone else's.",
+    403: "The session cookie came without its CSRF token, or the owner may not do this.",
+    404: "It does not exist, or it belongs to someone else.",
     408: "The body came too slowly.",
     409: "The job's state, or an earlier request, forbids this.",
     413: "The body is too large.",
-    415: "The body is of another kind.",
-    421: "The request is for another server's name.",
-    422: "The request is not as it must be.",
-    507: "The jobs of the owner take all the room that there is for them.",
-    503: "The store or the workers cannot be used just now.",
+    415: "The body has a media type that this address does not take.",
+    421: "The Host header names another server.",
+    422: "The request is well formed, but a value in it is not allowed.",
+    507: "The owner's jobs have used up their quota.",
+    503: "The store or the workers are not available at the moment.",
 }
 ALWAYS = (401, 421, 422, 503)
 """The errors of every address that needs a token."""

@@ -132,7 +132,7 @@ class ServiceMiddleware:
     def _check_host(self, scope: Scope) -> None:
         host = Headers(scope=scope).get("host")
         if not self._hosts.are_ours(host):
-            words = "This server is not known by that name: start it with --allow-host NAME, or ask for its address."
+            words = "This server does not accept that host name: start it with --allow-host NAME, or use its address."
             raise ApiError(421, "other_host", words, CLOSE)
 
     def _most(self, scope: Scope) -> int:

@@ -17,14 +17,14 @@ from difflogic.serve.store.queue import Turn
 class QueueReply(BaseModel):
     """When the jobs that wait begin."""
 
-    waiting: Annotated[list[Turn], Field(description="In the order in which workers take them.")]
+    waiting: Annotated[list[Turn], Field(description="In the order in which workers start them.")]
 
 
 class TagCount(BaseModel):
     """A tag that jobs have."""
 
     tag: str
-    jobs: Annotated[int, Field(description="How many have it.")]
+    jobs: Annotated[int, Field(description="The number of jobs with it.")]
 
 
 class TagList(BaseModel):
@@ -34,12 +34,12 @@ class TagList(BaseModel):
 
 
 class OwnerReply(BaseModel):
-    """What an owner has here."""
+    """The jobs of an owner, and the space that they take."""
 
     owner: str
-    jobs: Annotated[dict[Status, int], Field(description="How many there are of each status that occurs.")]
-    bytes: Annotated[int, Field(description="What the files of the jobs take; counted every few seconds.")]
-    quota: Annotated[int | None, Field(description="What they may take, in bytes; null: all that the disk has.")]
+    jobs: Annotated[dict[Status, int], Field(description="The number of jobs by status.")]
+    bytes: Annotated[int, Field(description="The size of the jobs' files in bytes, updated every few seconds.")]
+    quota: Annotated[int | None, Field(description="The quota in bytes; null: no limit but the disk.")]
 
 
 class OwnerList(BaseModel):
@@ -49,12 +49,14 @@ class OwnerList(BaseModel):
 
 
 class WebhookReply(BaseModel):
-    """What a webhook of your jobs may be, and how you know that an alert is the server's."""
+    """Where webhooks of your jobs may be, and the secret that authenticates their messages."""
 
-    hosts: Annotated[list[str], Field(description="`HOST` or `HOST:PORT` that it may be on; empty: there is none.")]
+    hosts: Annotated[
+        list[str], Field(description="`HOST` or `HOST:PORT` that a webhook may be on; empty: webhooks are not allowed.")
+    ]
     secret: Annotated[
         str | None,
-        Field(description="X-Difflogic-Signature is `sha256=` and the HMAC-SHA256 of the body by this text."),
+        Field(description="The key of the HMAC-SHA256 in X-Difflogic-Signature, computed from the body."),
     ]
 
 
@@ -74,8 +76,8 @@ class ShareMade(BaseModel):
     """A new link."""
 
     share: Share
-    token: Annotated[str, Field(description="What the link ends with; it is told only now.")]
-    path: Annotated[str, Field(description="The link, after the address of the page.")]
+    token: Annotated[str, Field(description="The last part of the link. It is not shown again.")]
+    path: Annotated[str, Field(description="The part of the link after the page's address.")]
 
 
 class MetricRow(BaseModel):
@@ -92,7 +94,7 @@ class AgentRow(BaseModel):
 
     model_config = ConfigDict(extra="allow")
 
-    steps: Annotated[int, Field(description="Environment steps so far; they count as epochs.")]
+    steps: Annotated[int, Field(description="Environment steps so far, which count as epochs.")]
     mean_return: float | None
     score: Annotated[float | None, Field(description="The mean return of an evaluation, where there was one.")]
 
@@ -101,7 +103,7 @@ class MetricRows(BaseModel):
     """Rows in the order of their epochs, in a population those of one epoch in the order of seeds."""
 
     rows: list[MetricRow | AgentRow]
-    next: Annotated[int | None, Field(description="`after` of what follows; null where nothing does yet.")]
+    next: Annotated[int | None, Field(description="The value of `after` for the next request; null: no more rows yet.")]
 
 
 class Comparison(BaseModel):
@@ -134,7 +136,7 @@ class GateCounts(BaseModel):
     """What the gates became, evaluation by evaluation."""
 
     names: Annotated[list[str], Field(min_length=16, max_length=16)]
-    history: Annotated[list[GateEntry], Field(description="In order of epochs, thinned to at most 200.")]
+    history: Annotated[list[GateEntry], Field(description="By epoch, thinned to at most 200.")]
 
 
 class LogReply(BaseModel):
@@ -154,7 +156,7 @@ class DeviceList(BaseModel):
 
     devices: list[Worker]
     now: Annotated[float, Field(description="Seconds since 1970 by the server's clock, as `seen`.")]
-    memory: Annotated[int | None, Field(description="Bytes of the machine; null where it does not tell.")]
+    memory: Annotated[int | None, Field(description="Memory of the machine in bytes; null: unknown.")]
     free_memory: int | None
 
 
@@ -165,7 +167,7 @@ class PresetReply(BaseModel):
     about: str
     config: dict[str, Any]
     gates: int
-    recipes: Annotated[list[str], Field(description="The recipes that a job may ask for; the first changes nothing.")]
+    recipes: Annotated[list[str], Field(description="The recipes that a job may use; the first is the default.")]
     cost: CostReply
 
 
@@ -179,11 +181,11 @@ class FieldReply(BaseModel):
     """A field of a configuration."""
 
     path: Annotated[str, Field(description="The field's path, as `set` of a job takes it: optimizer.lr.")]
-    section: Annotated[str, Field(description="What its section is for.")]
+    section: Annotated[str, Field(description="What its section means.")]
     kind: Literal["boolean", "integer", "number", "text", "list"]
-    about: Annotated[str, Field(description="What it is for.")]
+    about: Annotated[str, Field(description="What it means.")]
     limits: Annotated[str | None, Field(description="The values it takes, in words.")]
-    names: Annotated[list[str], Field(description="The words it takes; empty where it is free.")]
+    names: Annotated[list[str], Field(description="The words it takes; empty: any value in the limits.")]
 
 
 class FieldList(BaseModel):

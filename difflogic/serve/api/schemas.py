@@ -73,13 +73,13 @@ class LinkRequest(Strict):
 
 
 class ShareRequest(Strict):
-    """A link that opens a job to whoever has it, to be read."""
+    """A link with which anyone who has it can view a job."""
 
-    label: Annotated[Name | None, Field(description="For whom it is.")] = None
+    label: Annotated[Name | None, Field(description="Who the link is for.")] = None
     days: Annotated[
         float | None,
         Field(
-            gt=0, le=3650, strict=False, allow_inf_nan=False, description="How long it opens the job; null: for ever."
+            gt=0, le=3650, strict=False, allow_inf_nan=False, description="Days until the link expires; null: never."
         ),
     ] = 30
 
@@ -88,10 +88,14 @@ class SessionReply(BaseModel):
     """Who is signed in, and how to write with the session."""
 
     owner: str
-    csrf: Annotated[str | None, Field(description="What writes with the session cookie carry as X-CSRF-Token.")]
+    csrf: Annotated[
+        str | None, Field(description="The X-CSRF-Token of requests that change something with the session cookie.")
+    ]
     roles: Annotated[
         list[Role],
-        Field(description="operator: sees everybody's jobs; priority: may give them one above 0; worker: trains jobs."),
+        Field(
+            description="operator: sees everybody's jobs; priority: may set a priority above 0; worker: trains jobs."
+        ),
     ]
 
 
@@ -106,23 +110,29 @@ class SweepRequest(Strict):
             description='Values by fields: {"optimizer.lr": "0.02:0.2:log", "model.kernels": [4, 8], "seed": "0..3"}.',
         ),
     ]
-    metric: Annotated[Annotated[str, _one_of(METRICS)] | None, Field(description="What trials are judged by.")] = None
+    metric: Annotated[
+        Annotated[str, _one_of(METRICS)] | None, Field(description="The metric that compares trials.")
+    ] = None
     method: Annotated[Annotated[str, _one_of(METHODS)] | None, Field(description="How trials are chosen.")] = None
-    trials: Annotated[int | None, Field(ge=1, le=MOST_TRIALS, description="How many [all of a grid].")] = None
-    sampler_seed: Annotated[int, Field(ge=0, lt=2**32, description="Of everything that is drawn.")] = 0
-    ahead: Annotated[int, Field(ge=1, le=1000, description="Trials that are asked for before the first is judged.")] = 8
+    trials: Annotated[int | None, Field(ge=1, le=MOST_TRIALS, description="The number of trials [the whole grid].")] = (
+        None
+    )
+    sampler_seed: Annotated[int, Field(ge=0, lt=2**32, description="The seed of all random choices of the sweep.")] = 0
+    ahead: Annotated[
+        int, Field(ge=1, le=1000, description="Trials that are started before the first result is known.")
+    ] = 8
 
 
 class JobRequest(Strict):
     """What to train: a preset or a whole configuration, with another target or start, and fields by name."""
 
     kind: Literal["train"] = "train"
-    name: Annotated[Name | None, Field(description="What the job is called [the configuration's name].")] = None
+    name: Annotated[Name | None, Field(description="The job's name [the configuration's].")] = None
     preset: Annotated[
         str | None,
         Field(
             max_length=100,
-            description="A preset, of automata or agents, or else `config`.",
+            description="A preset of automata or agents. Without it, give `config`.",
             json_schema_extra={"enum": [*PRESETS, *AGENTS, None]},
         ),
     ] = None
@@ -135,53 +145,58 @@ class JobRequest(Strict):
         str | None, Field(max_length=200, description="B3/S23, B2/S34H, B13/S01V, 110, or 128 hexadecimal digits.")
     ] = None
     recipe: Annotated[
-        Recipe | None, Field(description="Fields that make training succeed more often; those in `set` go before it.")
+        Recipe | None,
+        Field(description="Settings that make training succeed more often. Fields in `set` override them."),
     ] = None
     start: Annotated[Start | None, Field(description="What each sample starts from.")] = None
     size: Annotated[
         str | None,
-        Field(pattern="^[0-9]{1,3}x[0-9]{1,3}$", description="WIDTHxHEIGHT that pictures are made to fit into."),
+        Field(pattern="^[0-9]{1,3}x[0-9]{1,3}$", description="WIDTHxHEIGHT in cells that pictures are scaled down to."),
     ] = None
-    colors: Annotated[Literal[2, 8, 64] | None, Field(description="Colours that pictures are read in.")] = None
+    colors: Annotated[Literal[2, 8, 64] | None, Field(description="The number of colours of the target.")] = None
     threshold: Annotated[
-        float | None, Field(ge=0, lt=1, strict=False, allow_inf_nan=False, description="A bit is 1 above it.")
+        float | None,
+        Field(
+            ge=0, lt=1, strict=False, allow_inf_nan=False, description="A bit of a picture is 1 above this brightness."
+        ),
     ] = None
     padding: Annotated[int, Field(ge=0, le=64, description="Empty cells on each side of a target.")] = 0
     init_from: Annotated[
-        JobId | None, Field(description="A training of yours with whose circuit to begin; its wiring is kept.")
+        JobId | None, Field(description="One of your trainings: start from its circuit and keep its wiring.")
     ] = None
     engine: Annotated[str, Field(pattern="^(auto|cpu|reference|gpu(:[0-9]{1,3})?)$", description="The engine.")] = (
         "auto"
     )
     population: Annotated[int, Field(ge=1, description="Seeds trained at once.")] = 1
-    stop_when_solved: Annotated[int, Field(ge=0, description="End when so many models are solved; 0: never.")] = 0
+    stop_when_solved: Annotated[int, Field(ge=0, description="End when this many models are solved; 0: never.")] = 0
     restarts: Annotated[
         int | None,
         Field(
             ge=0,
-            description="Begin again with other wiring where a run stalls, so often at most; epochs are shared. "
-            "0: never [as the recipe says: robust begins again as often as is of use].",
+            description="Restarts with different wiring when a run stalls, at most; all attempts share the epochs. "
+            "0: never [the recipe's number].",
         ),
     ] = None
     until_solved: Annotated[
         bool,
-        Field(description="Begin again, however often, until a circuit is right on fresh starts, later, and larger."),
+        Field(description="Restart until a circuit is right on fresh starts, after more steps and on a larger grid."),
     ] = False
     within: Annotated[
         Within | None,
         Field(
-            description="Where that ends, solved or not: 60s, 5m, 2h of training, or 2000 epochs of all attempts "
-            "together [the most that this server allows]."
+            description="The limit of `until_solved`: 60s, 5m or 2h of training, or 2000 epochs of all attempts "
+            "together [the server's limit]."
         ),
     ] = None
     sweep: Annotated[
-        SweepRequest | None, Field(description="Train this many times, with other values in some fields.")
+        SweepRequest | None, Field(description="Train many times, with different values in some fields.")
     ] = None
-    priority: Annotated[Priority, Field(description="Higher ones are taken first.")] = 0
+    priority: Annotated[Priority, Field(description="Jobs with a higher priority start first.")] = 0
     webhook: Annotated[
-        Webhook | None, Field(description="An address that hears of its end, on a host that GET /webhooks names.")
+        Webhook | None,
+        Field(description="An address that is notified when the job ends, on a host that GET /webhooks lists."),
     ] = None
-    tags: Annotated[Tags, Field(description="Words by which you find it again.")] = []
+    tags: Annotated[Tags, Field(description="Words to search by.")] = []
 
 
 def job_body() -> dict[str, Any]:
@@ -215,7 +230,7 @@ class TargetPicture(BaseModel):
 class CostReply(BaseModel):
     """What a training takes, predicted from its configuration alone."""
 
-    evaluations: Annotated[int, Field(description="Gate evaluations of all epochs, forward.")]
+    evaluations: Annotated[int, Field(description="Gate evaluations in the forward passes of all epochs.")]
     memory: Annotated[int, Field(description="The memory that training takes, in bytes.")]
     seconds: Annotated[int, Field(description="The time that training takes on two cores; a GPU is faster.")]
 
@@ -228,12 +243,12 @@ class PreviewReply(BaseModel):
     gates: int
     target: Annotated[TargetPicture | None, Field(description="null where a rule is learned.")]
     changed: Annotated[
-        dict[str, Any], Field(description="Fields by path that a target, rule, start or recipe changed.")
+        dict[str, Any], Field(description="Fields that the target, rule, start or recipe changed, by path.")
     ]
-    restarts: Annotated[int, Field(description="How often it begins again at most, where it stalls.")]
-    within: Annotated[str | None, Field(description="Where a training until it is solved ends; null for any other.")]
-    trials: Annotated[int | None, Field(description="Of a sweep: the cost is at most that of so many.")] = None
-    notices: Annotated[list[str], Field(description="What a person should know before this is trained, in sentences.")]
+    restarts: Annotated[int, Field(description="The most restarts when training stalls.")]
+    within: Annotated[str | None, Field(description="The limit of a training until solved; null for others.")]
+    trials: Annotated[int | None, Field(description="The most trials of a sweep, which the cost counts.")] = None
+    notices: Annotated[list[str], Field(description="Warnings to read before this is trained.")]
     cost: CostReply
 
 
@@ -254,7 +269,7 @@ class Edit(Strict):
         Field(
             max_length=2000,
             pattern=r"^[^\x00-\x08\x0b-\x1f\x7f-\x9f]*$",
-            description="What you want to remember of it.",
+            description="Your note about the job.",
         ),
     ] = None
     tags: Tags | None = None
@@ -265,18 +280,19 @@ class HardenRequest(Strict):
     """How a job should settle the undecided gates of a circuit."""
 
     search: Annotated[
-        bool, Field(description="Search the hard circuit itself instead, one gate at a time, with no gradient.")
+        bool, Field(description="Search the hard circuit instead, one gate at a time, without gradients.")
     ] = False
-    epochs: Annotated[int | None, Field(ge=1, description="Epochs to settle it in [a quarter of the run's].")] = None
+    epochs: Annotated[int | None, Field(ge=1, description="Epochs of the hardening [a quarter of the run's].")] = None
 
 
 class SimplifyRequest(Strict):
     """How a job should make the circuit smaller."""
 
     from_start: Annotated[
-        bool, Field(description="Keep what comes of its own start alone, on any grid, for ever; that must be fixed.")
+        bool,
+        Field(description="Only keep the behaviour from the task's start, on any grid and for ever."),
     ] = False
-    task: Annotated[bool, Field(description="Keep the trained behaviour alone, not every neighbourhood's.")] = False
+    task: Annotated[bool, Field(description="Only keep the trained behaviour.")] = False
 
 
 class ExportRequest(Strict):
@@ -288,4 +304,4 @@ class ExportRequest(Strict):
 class EvaluateRequest(Strict):
     """How thoroughly a job should test the circuit."""
 
-    quick: Annotated[bool, Field(description="Fewer starts, a tenth of the long tests.")] = True
+    quick: Annotated[bool, Field(description="Fewer starts, and long tests of a tenth of the length.")] = True

@@ -75,9 +75,7 @@ class WebhookSettings:
     def check(self, text: str) -> None:
         """Raises ApiError where a job may not name this address."""
         if not self.hosts:
-            raise ApiError(
-                403, "webhook", "This server takes no webhooks of jobs: ask whoever runs it to allow a host."
-            )
+            raise ApiError(403, "webhook", "This server allows no webhooks: ask whoever runs it to allow a host.")
         if not self.allows(parsed_url(text)):
             hosts = ", ".join(sorted(self.hosts))
             raise ApiError(422, "webhook", f"webhook must be an http or https address on {hosts}; got another.")

@@ -56,18 +56,20 @@ class SweepSubmission:
         given = {name: getattr(request, name) for name in OF_TRIALS if getattr(request, name) != usual[name]}
         try:
             if request.stop_when_solved or request.init_from:
-                raise UsageError("A sweep has neither stop_when_solved nor init_from: its metric says when trials end.")
+                raise UsageError("A sweep takes neither stop_when_solved nor init_from: drop them.")
             spec = Spec.of(config=self.base.config, set=request.set, **sweep.model_dump(), **given)
             if spec.most > MOST_TRIALS:
-                raise UsageError(f"This server makes at most {MOST_TRIALS} trials of a sweep, not {spec.most}.")
+                raise UsageError(f"This server runs at most {MOST_TRIALS} trials of a sweep, not {spec.most}.")
             if code := [each.path for each in spec.axes if each.path.startswith(CODE)]:
-                raise UsageError(f"{code[0]} names code, which this server does not sweep over: drop it.")
+                raise UsageError(f"{code[0]} names code, and this server does not sweep over code: drop it.")
             self.spec_of_sweep = spec.with_(trials=spec.most)
             self.cost = _cost(self.spec_of_sweep, request, settings)
         except DifflogicError as error:
             raise ApiError(422, "invalid_config", one_sentence(in_fields(str(error)))) from error
         if spec.method != "grid" and find_spec("optuna") is None:
-            words = "This server makes grids alone: whoever runs it has to install the extra `sweep`."
+            words = (
+                "This server can only run grids: whoever runs it has to install the extra `sweep` for other methods."
+            )
             raise ApiError(422, "missing_extra", words)
 
     @property
@@ -91,7 +93,7 @@ def _cost(spec: Spec, request: JobRequest, settings: ServeSettings) -> Cost:
     if request.until_solved:
         limit = None if request.within is None else Within.parse(request.within)
         if limit is None or limit.seconds is None:
-            raise UsageError("until_solved of a sweep needs within, a time: so long each of its trials may take.")
+            raise UsageError("until_solved in a sweep needs within: give the time that each trial may take.")
         evaluations = round(limit.seconds * EVALUATIONS_PER_S)
     else:
         evaluations = _of_trial(spec, longest).evaluations

@@ -141,7 +141,7 @@ class _File:
             try:
                 new = self.read()
             except UsageError as error:
-                log_event("tokens", logging.ERROR, why=f"{error} The tokens from before stay.")
+                log_event("tokens", logging.ERROR, why=f"{error} The earlier tokens stay valid.")
                 return None
             log_event("tokens", owners=len(new._known))
             return new

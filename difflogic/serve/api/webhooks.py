@@ -112,9 +112,7 @@ class Webhooks:
         else:
             why = "" if 200 <= status < 300 else f"it answered {status}"
             if status == GONE:
-                log_event(
-                    "webhook", logging.WARNING, host=url.host, job=alert.job, why="it wants to hear no more of it"
-                )
+                log_event("webhook", logging.WARNING, host=url.host, job=alert.job, why="it asked for no more messages")
                 return None
         self._telemetry.webhooks.labels("failed" if why else "told").inc()
         # The host and not the address, of which the path is often a secret.

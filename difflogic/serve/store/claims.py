@@ -99,5 +99,5 @@ def missing(engine: str, engines: Collection[str]) -> str | None:
     if engine in engines:
         return None
     if not engines:
-        return "No worker is there to train it."
-    return f"No worker offers {engine}: those that are there offer {', '.join(sorted(engines))}."
+        return "There is no worker to train it."
+    return f"No worker offers the engine {engine}: the workers offer {', '.join(sorted(engines))}."

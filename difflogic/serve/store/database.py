@@ -123,7 +123,7 @@ class Database:
             self.rescue(connection)
         raise StoreLostError(
             "The database of the store was removed or replaced while it was in use: stop the server and start it "
-            "again, and it is made from the folders of the jobs."
+            "again, and it is rebuilt from the folders of the jobs."
         )
 
 
@@ -253,7 +253,7 @@ def sqlite_errors(path: Path, action: str) -> Iterator[None]:
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code == sqlite3.SQLITE_FULL:
-            raise DiskFullError("The disk of the store is full, and nothing was changed: make room.") from error
+            raise DiskFullError("The disk of the store is full, and nothing was changed: free some space.") from error
         advice = ""
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or "malformed" in str(error):
             advice = f": {rebuild_advice(path.parent)}"
@@ -263,6 +263,6 @@ def sqlite_errors(path: Path, action: str) -> Iterator[None]:
 def rebuild_advice(folder: Path) -> str:
     """What to do about a database that cannot be used."""
     return (
-        f"put the right one in its place, or start `difflogic serve {files.quoted(folder)} --rebuild`: it makes the "
+        f"restore the right one, or start `difflogic serve {files.quoted(folder)} --rebuild`: it makes the "
         "database again from the folders of the jobs, and keeps this one in lost+found."
     )

@@ -383,7 +383,7 @@ def _columns(progress: Mapping[str, Any]) -> dict[str, Any]:
     """
     others = sorted(set(progress) - PROGRESS)
     if others:
-        raise StoreError(f"A worker tells of {', '.join(sorted(PROGRESS))}, not of {', '.join(others)}.")
+        raise StoreError(f"A worker may report {', '.join(sorted(PROGRESS))}, not {', '.join(others)}.")
     columns = dict(progress)
     if columns.get("result") is not None:
         columns["result"] = json.dumps(columns["result"])

@@ -63,7 +63,7 @@ class Occupancy:
         if other is not None and (left := GONE_S - self._age()) > 0:
             raise StoreError(
                 f"The store {folder} is used by the machine {other.name}: stop the server and the workers there. Where "
-                f"it is gone, or was given another name, the store is free in {math.ceil(left)} seconds."
+                f"it is gone, or was given another name, the store can be used in {math.ceil(left)} seconds."
             )
         if self._claimed() != self._here:
             self._write()

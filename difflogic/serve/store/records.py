@@ -38,7 +38,7 @@ ORDERS: dict[Sort, str] = {
 """The orders in which jobs are listed, as SQL; of equals the newest is first, and what has no number comes last."""
 MIN_FREE_BYTES = 16 << 20
 """Bytes of the store's disk that must be free before a job is taken."""
-FULL = f"The disk of the store is full: less than {MIN_FREE_BYTES >> 20} MiB are free, and no job is taken."
+FULL = f"The disk of the store is full: less than {MIN_FREE_BYTES >> 20} MiB are free, so no job is started."
 
 
 class Records:
@@ -113,7 +113,7 @@ class Records:
 
 def _not_recorded(error: OSError) -> StoreError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskFullError("The disk of the store is full, and nothing was changed: make room.")
+        return DiskFullError("The disk of the store is full, and nothing was changed: free some space.")
     return StoreError(f"The folder of a job cannot be written, and nothing was changed: {error}.")
 
 

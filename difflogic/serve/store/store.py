@@ -231,7 +231,7 @@ class Store(Leases, Access):
                 # After the key: a client that repeats a request whose answer was lost gets its job, however full the
                 # queue is.
                 if connection.execute(query, (owner,)).fetchone()[0] >= most:
-                    raise QueueFullError(f"{most} jobs of yours wait already: cancel some, or come back later.")
+                    raise QueueFullError(f"You already have {most} jobs in the queue: cancel some, or try again later.")
             made = self._insert(connection, new_id(), owner, spec)
             if idempotency_key is not None:
                 values = (owner, idempotency_key, request, made.id, self.clock())
@@ -251,7 +251,7 @@ class Store(Leases, Access):
         if row is None:
             return None
         if row["request"] != request:
-            raise ConflictError("This Idempotency-Key was used for another request: take a new one.")
+            raise ConflictError("This Idempotency-Key was used for another request: use a new one.")
         return job_of(find(connection, row["job"]))
 
     def _insert(self, connection: sqlite3.Connection, job: str, owner: str, spec: JobSpec) -> JobRecord:
@@ -326,7 +326,7 @@ class Store(Leases, Access):
         with self._recorded() as connection:
             status = find(connection, job, owner)["status"]
             if status not in ("failed", "cancelled"):
-                advice = " To train it once more, clone it." if status == "done" else ""
+                advice = " To train it again, clone it." if status == "done" else ""
                 raise ConflictError(f"The job {job} is {status}: only failed and cancelled jobs are retried.{advice}")
             return change(connection, job, **_REQUEUED)
 
@@ -334,7 +334,7 @@ class Store(Leases, Access):
         """Change what is not None of EDITABLE. Raises StoreError for a priority out of range, and for other columns."""
         given = {name: value for name, value in changes.items() if value is not None}
         if others := sorted(given.keys() - EDITABLE):
-            raise StoreError(f"Of a job {', '.join(sorted(EDITABLE))} are edited, not {', '.join(others)}.")
+            raise StoreError(f"Only {', '.join(sorted(EDITABLE))} of a job can be edited, not {', '.join(others)}.")
         if "priority" in given:
             _check_priority(given["priority"])
         if "tags" in given:
@@ -355,7 +355,7 @@ class Store(Leases, Access):
             reader = connection.execute(query, (job,)).fetchone()
             if reader is not None:
                 raise ConflictError(
-                    f"The job {job} is read by {reader['id']}, its {reader['kind']}, which runs: cancel that first."
+                    f"The running {reader['kind']} job {reader['id']} uses the job {job}: cancel that first."
                 )
             version = tick(connection)
             connection.execute("DELETE FROM jobs WHERE id = ?", (job,))

@@ -44,7 +44,7 @@ export const ACTIONS = [
     {
         name: "harden",
         label: "Harden",
-        title: "Train its circuit on, while more and more gates are hard, until none is undecided",
+        title: "Continue training its circuit until every gate is decided",
         when: (job) => training(job) && !isAgents(job) && job.saved_epoch > 0 && isOver(job),
         run: hardened,
     },
@@ -53,7 +53,7 @@ export const ACTIONS = [
     { name: "rename", label: "Rename", when: () => true, run: renamed },
     { name: "note", label: "Note", when: () => true, run: noted },
     { name: "tag", label: "Tags", together: "Tag", when: () => true, run: tagged },
-    { name: "share", label: "Share", title: "Links that open it to be read", when: () => true, run: shared },
+    { name: "share", label: "Share", title: "Links with which others can view this job", when: () => true, run: shared },
     { name: "delete", label: "Delete", danger: true, when: (job) => job.status !== "running", run: deleted },
 ];
 
@@ -83,7 +83,7 @@ async function noted(job) {
 }
 
 async function tagged(job) {
-    const text = await asked("Tags of the job", "Tags, with commas between", job.tags.join(", "), "Keep", false);
+    const text = await asked("Tags of the job", "Tags, separated by commas", job.tags.join(", "), "Keep", false);
     return text === undefined ? job : patch(`/jobs/${job.id}`, { tags: tagsOf(text) });
 }
 

@@ -33,7 +33,7 @@ button.addEventListener("click", async () => {
         return start();
     }
     setText(button, "Notifications are blocked");
-    announce("The browser does not allow notifications of this page: its settings can change that.");
+    announce("Your browser blocks notifications from this page. You can allow them in its settings.");
 });
 
 function show() {

@@ -17,7 +17,7 @@ export function automatonPanel() {
     const shown = h("div", { hidden: true }, film.transport, words, h("h3", {}, "Channels"), channels);
     const nothing = empty(
         "Nothing to see yet",
-        "The automaton appears here when its training has begun and somebody watches.",
+        "The automaton appears here soon after training begins.",
     );
     const element = card("automaton", "The automaton", stage, nothing, shown);
     film.canvas.hidden = true;
@@ -44,7 +44,7 @@ export function automatonPanel() {
         nothing.hidden = true;
         shown.hidden = film.canvas.hidden = false;
         film.show(grids, frame.film.steps, wanted);
-        setText(words, `The hard circuit of epoch ${count(frame.epoch)} on a start of its own: ${film.result()}`);
+        setText(words, `The hard circuit at epoch ${count(frame.epoch)}, run from a fresh start: ${film.result()}`);
         drawTiles(frame.tiles, height, width);
     }
 

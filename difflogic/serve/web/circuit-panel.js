@@ -33,14 +33,14 @@ export function circuitPanel(job, signal) {
                 "div",
                 { class: "buttons" },
                 simplify,
-                isFixed && h("label", { class: "inline" }, fromStart, "for its own start"),
-                h("label", { class: "inline" }, toTask, "for its task alone"),
+                isFixed && h("label", { class: "inline" }, fromStart, "only from its own start"),
+                h("label", { class: "inline" }, toTask, "only on its task"),
                 evaluate,
                 h("label", { class: "inline" }, thorough, "thoroughly"),
             ),
         h("details", {}, h("summary", {}, "Export the circuit"), formats, exporting),
     );
-    const wait = empty("No circuit yet", isAgents(job) ? "It can be simplified, drawn and exported when the agents have learned." : "It can be simplified, drawn and exported from the first checkpoint on.");
+    const wait = empty("No circuit yet", isAgents(job) ? "You can simplify, draw and export it after training." : "You can simplify, draw and export it after the first checkpoint.");
     const element = card("circuit", "The circuit", wait, offer, place.element, trouble.element, list, drawing);
     const shown = new Map();
     const chosen = () => [...formats.querySelectorAll(":checked")].map(({ value }) => value);

@@ -30,7 +30,7 @@ export function compareView(root, signal, ids) {
     );
     head.push(h("th", { scope: "col" }, h("span", { class: "unseen" }, "Remove")));
     const picker = h("select", { "aria-label": "Add a run", onchange: () => move([...chosen, picker.value]) });
-    const nothing = empty("Nothing to compare", "Add a run above, or tick some in the list of jobs.");
+    const nothing = empty("Nothing to compare", "Add a run above, or select some in the list of jobs.");
     const shown = h(
         "div",
         { class: "stacked" },
@@ -119,7 +119,7 @@ export function compareView(root, signal, ids) {
             {
                 type: "button",
                 class: "plain",
-                "aria-label": `Take ${name} away`,
+                "aria-label": `Remove ${name}`,
                 onclick: () => move(chosen.filter((id) => id !== job.id)),
             },
             "×",

@@ -13,7 +13,7 @@ export function devicesView(root, signal) {
     const place = errorPlace(),
         cards = new Map();
     const list = h("ul", { class: "devices", "aria-label": "Workers" });
-    const nothing = empty("No worker is there", "The server starts one for each device; `difflogic worker` adds more.");
+    const nothing = empty("No workers", "The server starts one worker for each device. `difflogic worker` adds more.");
     const machine = h("p", { class: "quiet" });
     root.append(h("h1", {}, "Devices"), machine, place.element, nothing, list);
 
@@ -71,10 +71,10 @@ function deviceCard(worker) {
     // `age`: seconds since it was seen.
     function update(now, age) {
         const busy = now.job !== null || now.epochs_per_s !== null; // jobs of others are not named
-        const state = age > SILENT ? ["failed", "Silent"] : busy ? ["running", "At work"] : ["queued", "Free"];
+        const state = age > SILENT ? ["failed", "Silent"] : busy ? ["running", "Busy"] : ["queued", "Free"];
         [pill.dataset.status] = state;
         setText(pill, state[1]);
-        name(now.job, busy ? "Works for somebody else" : "Waits for a job");
+        name(now.job, busy ? "Busy with another owner's job" : "Waiting for a job");
         const seen = age < 3 ? "now" : `${duration(age)} ago`;
         numbers.fill([["Speed", rate(now.epochs_per_s)], ["Memory", bytes(now.memory)], ["Seen", seen]]);
         speeds.push(now.epochs_per_s ?? 0);

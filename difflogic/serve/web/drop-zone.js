@@ -11,7 +11,7 @@ export function dropZone(title, changed, types = PICTURES) {
     let file = null;
     const input = h("input", { type: "file", accept: types, onchange: () => take(input.files[0]) });
     const words = h("span", { class: "quiet" });
-    const away = h("button", { type: "button", hidden: true, onclick: () => take(null) }, "Take it away");
+    const away = h("button", { type: "button", hidden: true, onclick: () => take(null) }, "Remove it");
     const picture = h("img", { alt: "", hidden: true });
     const zone = h("label", { class: "drop" }, picture, h("b", {}, title), words, input);
     const element = h("div", { class: "drop-zone" }, zone, away);

@@ -36,7 +36,7 @@ export function filesPanel(job) {
             all.hidden = !files.length;
             list.replaceChildren(...files.map(row));
             if (!files.length)
-                list.replaceChildren(h("li", {}, empty("No files yet", "They appear with the first checkpoint.")));
+                list.replaceChildren(h("li", {}, empty("No files yet", "Files appear after the first checkpoint.")));
             if (job.kind !== "train" || isAgents(job))
                 pictures.replaceChildren(
                     ...files

@@ -106,5 +106,5 @@ function described(grid, target) {
     grid.bits.forEach((bit, i) => bit !== target.bits[i] && wrong.add(i % cells));
     return wrong.size
         ? `${wrong.size} of ${plural(cells, "cell")} differ from the target.`
-        : "every cell as in the target.";
+        : "every cell matches the target.";
 }

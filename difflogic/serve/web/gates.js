@@ -44,7 +44,7 @@ export function gatesPanel(span) {
             table,
         ),
     );
-    const nothing = empty("No gates counted yet", "They are counted whenever a checkpoint is saved.");
+    const nothing = empty("No gates counted yet", "Gates are counted whenever a checkpoint is saved.");
     const element = card("gates", "Gates", nothing, shown);
     let census = { names: [], history: [] };
 

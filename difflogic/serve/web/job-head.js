@@ -18,7 +18,7 @@ export function jobHead(job, place, changed, shared = false) {
     const element = h(
         "header",
         { class: "job-head" },
-        h("p", { class: "crumb" }, shared ? "Shared with you, to be read" : h("a", { href: "#/" }, "Jobs")),
+        h("p", { class: "crumb" }, shared ? "Shared with you, read only" : h("a", { href: "#/" }, "Jobs")),
         h("div", { class: "title" }, title, pill, !shared && ownerOf(job)),
         about,
         reason,

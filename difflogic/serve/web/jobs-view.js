@@ -156,7 +156,7 @@ export function jobsView(root, signal) {
         const filtered = wanted().some(([name]) => name !== "sort");
         nothing.replaceChildren(
             filtered
-                ? empty("No job is like that", "Change the search, or choose every state and kind.")
+                ? empty("No matching jobs", "Change the search, or select every state and kind.")
                 : empty(
                       "No jobs yet",
                       "Train your first automaton: a checkerboard takes a minute.",

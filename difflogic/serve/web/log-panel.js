@@ -18,7 +18,7 @@ export function logPanel(job, signal) {
         try {
             const { text: found } = await get(`/jobs/${job.id}/log?tail=${MOST}`, { signal });
             const atEnd = text.scrollTop + text.clientHeight >= text.scrollHeight - 4;
-            setText(text, found || "Nothing was written yet.");
+            setText(text, found || "The log is still empty.");
             if (atEnd) text.scrollTop = text.scrollHeight;
             place.clear();
         } catch (error) {

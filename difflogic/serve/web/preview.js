@@ -48,13 +48,13 @@ export function previewPanel(...more) {
         ]);
         notices.replaceChildren(...found.notices.map((text) => h("p", { class: "warning" }, text)));
         const changed = Object.keys(found.changed);
-        setText(told, changed.length ? `Changed for it: ${changed.join(", ")}.` : "");
+        setText(told, changed.length ? `Settings changed to fit: ${changed.join(", ")}.` : "");
     }
 
     function agents({ config, gates, epochs }) {
         const { environment, algorithm, policy, seed } = config;
-        const shape = [["Environment", environment.id], ["Made of", policy], ["Algorithm", algorithm.toUpperCase()], ["Gates", count(gates)], ["Steps", count(epochs)], ["Seed", seed]];
-        return [`An agent acts in ${environment.id}, ${count(environment.n_envs)} of it side by side`, shape];
+        const shape = [["Environment", environment.id], ["Policy", policy], ["Algorithm", algorithm.toUpperCase()], ["Gates", count(gates)], ["Steps", count(epochs)], ["Seed", seed]];
+        return [`An agent acts in ${environment.id}, in ${count(environment.n_envs)} copies at once`, shape];
     }
 
     function automaton({ config: { model, task, train }, target, gates }) {

@@ -118,8 +118,8 @@ export function standing(job) {
 // What the best circuit or agent of a training that ended without a solution lacks.
 function shortfall(job) {
     if (isAgents(job)) return `mean return ${loss(job.score)}, below ${loss(job.config.evaluation.threshold)}`;
-    if (!job.hard_loss) return "best right on its probes, not on fresh starts";
-    return `best ${count(job.hard_loss)} wrong${job.compared ? ` of ${count(job.compared)}` : ""}`;
+    if (!job.hard_loss) return "the best circuit is right on its probes, but not on fresh starts";
+    return `the best circuit has ${count(job.hard_loss)} wrong${job.compared ? ` of ${count(job.compared)}` : ""}`;
 }
 
 // Why it waits, failed, was taken up again, or what it came to; nothing where there is nothing to say.

@@ -9,14 +9,14 @@ const MOST = 200; // the server tells of so many at once
 
 const turns = new Map();
 
-// "number 3 in the queue, begins in about 5 min", or "" where nothing is known of it.
+// "position 3 in the queue, starts in about 5 min", or "" where nothing is known of it.
 export function turnWords(job) {
     const turn = job.status === "queued" && turns.get(job.id);
     if (!turn || turn.position === null) return "";
-    const place = turn.position === 1 ? "next" : `number ${turn.position} in the queue`;
+    const place = turn.position === 1 ? "next" : `position ${turn.position} in the queue`;
     const { begins_s: seconds } = turn;
-    if (seconds === null) return `${place}, unknown when it begins`;
-    return `${place}, begins ${seconds < 1 ? "now" : `in about ${duration(seconds)}`}`;
+    if (seconds === null) return `${place}, start time unknown`;
+    return `${place}, starts ${seconds < 1 ? "now" : `in about ${duration(seconds)}`}`;
 }
 
 // Keeps the turns of the jobs that `shown()` gives; `update(job)` hears of each whose words may have changed.

@@ -8,7 +8,7 @@ export function resultOf({ result }) {
     const { attempts, gates, equal, from_start: reached, measures, left_out: left, note, metric } = result ?? {};
     if (gates) {
         const proved = (reached?.equal ?? true) && equal ? "proved equal" : "not proved equal";
-        const since = reached ? " from its own start on" : "";
+        const since = reached ? " from its own start" : "";
         return h("p", {}, `${count(gates.before)} gates became ${count(gates.after)}, ${proved}${since}.`, note ? ` Now ${note}` : "");
     }
     if (attempts) return h("ul", {}, attempts.map((each) => h("li", {}, attemptWords(each))));

@@ -17,45 +17,45 @@ export function runFields(trained, hosts, values) {
     const engines = ENGINES.map((value) => h("option", { value }));
     const title = textField("name", "Name", { maxlength: 100 }),
         recipe = selectField("recipe", "Recipe", []);
-    const circuits = trained.map(({ id, name }) => [id, `that of ${name} (${id.slice(0, 4)})`]);
+    const circuits = trained.map(({ id, name }) => [id, `from ${name} (${id.slice(0, 4)})`]);
     const from = values?.init_from;
-    if (from && !trained.some(({ id }) => id === from)) circuits.push([from, `that of ${from}`]);
+    if (from && !trained.some(({ id }) => id === from)) circuits.push([from, `from ${from}`]);
     const fields = h(
         "div",
         { class: "grid-fields" },
         title,
-        hinted(recipe, "How it is trained. Robust also begins again with other wiring where training stalls."),
+        hinted(recipe, "How to train. The robust recipe restarts with different wiring when training stalls."),
         textField("engine", "Engine", { placeholder: "auto", list: "engines" }),
         h("datalist", { id: "engines" }, engines),
-        hinted(numberField("population", "Models at once", "1"), "Each has another seed, and so another wiring."),
+        hinted(numberField("population", "Models at once", "1"), "Each model has its own seed, and so its own wiring."),
         hinted(
-            numberField("stop_when_solved", "Stop when so many are solved", "never"),
-            "Else it goes on to the last epoch. Of several attempts the first solution is the end.",
+            numberField("stop_when_solved", "Stop after this many solved models", "never"),
+            "Otherwise training continues to the last epoch. With restarts, the first solution ends it.",
         ),
         hinted(
-            numberField("restarts", "Begin again where it stalls, so often", "as the recipe says"),
-            "All attempts share the epochs. 0: there is one attempt.",
+            numberField("restarts", "Restarts when training stalls", "as the recipe says"),
+            "All attempts share the epochs. 0 allows one attempt only.",
         ),
         hinted(
-            checkField("until_solved", "Until it is solved"),
-            "Begins again, however often, until a circuit is right on fresh starts, later, and on a larger grid, or an agent in a hundred fresh episodes.",
+            checkField("until_solved", "Train until solved"),
+            "Restarts until a circuit is right on fresh starts, after more steps and on a larger grid. An agent must pass a hundred fresh episodes.",
         ),
         hinted(
-            textField("within", "Within at most", { placeholder: "60s, 5m, 2h or 2000 epochs" }),
-            "Where that ends, solved or not. Without it, at the most that this server allows.",
+            textField("within", "Time limit", { placeholder: "60s, 5m, 2h or 2000 epochs" }),
+            "Training ends here, solved or not. If empty, the server's limit applies.",
         ),
         hinted(
-            selectField("init_from", "Begin with the circuit", [["", "a fresh one"], ...circuits]),
-            "Its wiring is kept, so that it must have the same shape, and there is one attempt.",
+            selectField("init_from", "Start from a circuit", [["", "a new one"], ...circuits]),
+            "The wiring is kept, so the circuit must have the same shape. There is one attempt.",
         ),
         numberField("priority", "Priority (−10 to 10)", "0"),
         hinted(
             textField("webhook", "Webhook", { placeholder: "none", disabled: !hosts.length }),
             hosts.length
-                ? `An address on ${hosts.join(", ")} that hears of its end.`
-                : "An address that hears of its end. This server allows none.",
+                ? `An address on ${hosts.join(", ")} that is notified when the job ends.`
+                : "An address that is notified when the job ends. This server allows none.",
         ),
-        hinted(textField("tags", "Tags", { placeholder: "none" }), "By which you find it again, with commas between."),
+        hinted(textField("tags", "Tags", { placeholder: "none" }), "Words to search by, separated by commas."),
     );
     const element = h("fieldset", { oninput: exclude, onchange: exclude }, h("legend", {}, "Run"), fields);
     const field = (name) => element.querySelector(`[name="${name}"]`);

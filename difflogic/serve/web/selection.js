@@ -49,7 +49,7 @@ export function selection(place, changed) {
     async function workOn(action, jobs) {
         if (action.name === "delete") return (await agreed(jobs)) && (({ id }) => remove(`/jobs/${id}`));
         if (action.name !== "tag") return action.run;
-        const text = await asked(`Tag ${plural(jobs.length, "job")}`, "Tags to add, with commas between", "", "Add");
+        const text = await asked(`Tag ${plural(jobs.length, "job")}`, "Tags to add, separated by commas", "", "Add");
         const added = tagsOf(text ?? "");
         return added.length && (({ id, tags }) => patch(`/jobs/${id}`, { tags: [...tags, ...added] }));
     }

@@ -28,7 +28,7 @@ export function signInView(root, signal, entered) {
             h(
                 "p",
                 { class: "quiet" },
-                "Whoever runs the server has the token; one that the server made is in the file token of its folder.",
+                "Ask whoever runs the server for the token. If the server made one, it is in the file token of its folder.",
             ),
             h("label", { class: "field" }, "Token", token),
             place.element,

@@ -35,7 +35,7 @@ export function shared(job) {
         "dialog",
         { class: "wide", "aria-labelledby": id },
         h("h2", { id }, "Share this job"),
-        h("p", { class: "quiet" }, "Whoever has the link sees this job, its pictures and files, and changes nothing."),
+        h("p", { class: "quiet" }, "Anyone with the link can view this job, its pictures and its files, but cannot change it."),
         form,
         made,
         place.element,
@@ -66,7 +66,7 @@ export function shared(job) {
         }
         made.replaceChildren(
             h("div", { class: "buttons" }, field, copy),
-            h("p", { class: "hint" }, "Copy it now: it is not shown again."),
+            h("p", { class: "hint" }, "Copy it now. It will not be shown again."),
         );
         field.select();
     }

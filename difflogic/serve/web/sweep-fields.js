@@ -5,13 +5,13 @@ import { hinted, numberField, numberOf, selectField, textOf } from "./inputs.js"
 
 export const METHODS = ["grid", "random", "optuna", "halving"];
 export const METRICS = { automata: ["tts", "hard_loss", "gates"], agents: ["return", "tts"] };
-const named = (names) => ["", ...names].map((name) => [name, name || "the usual"]);
+const named = (names) => ["", ...names].map((name) => [name, name || "the default"]);
 
 // `given`: the specification of a sweep that this is a copy of.
 // {element, wishes(): of a request's `sweep`, or null; suggest(forAgents)}
 export function sweepFields(given) {
     const over = h("textarea", { name: "over", rows: 3, spellcheck: "false", placeholder: "optimizer.lr=0.02:0.2:log\nseed=0..3" });
-    const metric = selectField("metric", "Judged by", named([]));
+    const metric = selectField("metric", "Metric", named([]));
     const element = h(
         "fieldset",
         {},
@@ -20,12 +20,12 @@ export function sweepFields(given) {
             "div",
             { class: "grid-fields" },
             hinted(
-                h("label", { class: "field" }, "Over these fields", over),
-                "A field and its values in each line: 4,8,16 or 0..31, or a range 0.02:0.2. Empty: one training.",
+                h("label", { class: "field" }, "Fields to vary", over),
+                "One field with its values per line: 4,8,16 or 0..31, or a range 0.02:0.2. If empty, there is one training.",
             ),
-            hinted(metric, "tts: what a solution costs; hard_loss: wrong values; gates: of what is solved; return: of agents."),
-            selectField("method", "Chosen by", named(METHODS)),
-            hinted(numberField("trials", "Trials", "all of a grid"), "Ranges need a number."),
+            hinted(metric, "tts: cost of a solution. hard_loss: wrong values. gates: active gates of solved trials. return: mean return of agents."),
+            selectField("method", "Method", named(METHODS)),
+            hinted(numberField("trials", "Trials", "all of a grid"), "Required for ranges."),
         ),
     );
     const written = (value) => (Array.isArray(value) ? value.map((each) => JSON.stringify(each)).join(",") : value);

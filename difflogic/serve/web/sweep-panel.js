@@ -8,7 +8,7 @@ const EVERY = 3000;
 
 export function sweepPanel(job, signal) {
     const frame = h("iframe", { class: "trials", title: `Trials of ${job.name}`, sandbox: "allow-scripts", hidden: true });
-    const nothing = empty("No trial is over yet", "Each is a row of a table, and a line of a drawing, as soon as it is.");
+    const nothing = empty("No trial has ended yet", "Each trial that ends adds a row to the table and a line to the plot.");
     let seen = null;
     const look = calmly(
         () => {

@@ -37,7 +37,7 @@ Result = dict[str, Any]
 def follow(store: Store, job: JobRecord) -> Result:
     """Do the job; returns its result. Raises UnknownJobError, OSError, and what the functions raise."""
     if job.source is None:
-        raise StoreError(f"The job {job.id} does not say which job's circuit it works on: delete it.")
+        raise StoreError(f"The job {job.id} does not name the job whose circuit it needs: delete it.")
     given = _circuit_of(store.job_folder(store.job(job.source, job.owner)))
     out = store.job_folder(job.id).files
     out.mkdir(parents=True, exist_ok=True)
@@ -86,7 +86,7 @@ def _export(job: JobRecord, given: Path, out: Path) -> Result:
     wanted = job.options.get("formats") or list(formats.FORMATS)
     unknown = sorted(set(wanted) - formats.FORMATS.keys())
     if unknown:
-        raise UsageError(f"{unknown[0]!r} is no format: expected {', '.join(formats.FORMATS)}.")
+        raise UsageError(f"{unknown[0]!r} is not a format: expected {', '.join(formats.FORMATS)}.")
     netlist = source.controller(given) or source.load(given).netlist
     made: dict[str, list[str]] = {}
     left_out: dict[str, str] = {}

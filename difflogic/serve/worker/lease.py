@@ -113,7 +113,7 @@ class Lease:
         try:
             answer = self.store.heartbeat(self.job.id, self.number, self.duration(), resident_memory(), **self.progress)
         except LeaseLostError as error:
-            say(f"{error} This worker leaves it at once.")
+            say(f"{error} This worker drops the job at once.")
             os._exit(EXIT_LEASE_LOST)
         except StoreError as error:  # the next heartbeat may do better; if none does, the lease ends
             say(str(error))

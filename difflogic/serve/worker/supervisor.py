@@ -249,7 +249,7 @@ class Supervisor:
         # The log must be read before the job is queued again: the next worker writes into the same file.
         held = self._held_job(child)
         if held is not None and (words := last_words(self._store.job_folder(held.id).log)):
-            how = f"{how}, with the last words: {words.replace(f'{self._store.folder}/', '')}"
+            how = f"{how}, and last printed: {words.replace(f'{self._store.folder}/', '')}"
         lost = self._store.expire_worker(child.name, how)
         child.close()
         slot.child = None
@@ -294,7 +294,7 @@ class Supervisor:
             return
         child.kill()
         # Kill first, then queue the job again: between the two nobody may hold it twice.
-        self._expire(slot, child, -signal.SIGKILL, f"its worker hung while {job.phase}, and was ended")
+        self._expire(slot, child, -signal.SIGKILL, f"its worker hung while {job.phase}, and was stopped")
 
     def _end(self) -> None:
         """Let workers save and hand back their jobs; who does not within `WorkerLimits.stop` is killed."""
@@ -308,7 +308,7 @@ class Supervisor:
         for child in children:
             late = child.status is None
             child.kill()
-            how = "its worker did not stop in time, and was ended" if late else how_it_ended(child.status or 0)
+            how = "its worker did not stop in time, and was killed" if late else how_it_ended(child.status or 0)
             self._guarded(partial(self._expire_ended, child, how))
         log_event("workers stopped")
 

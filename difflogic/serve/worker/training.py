@@ -154,7 +154,7 @@ def _set_aside(run: Path, error: CheckpointError) -> bool:
     RunFolder(run).close()  # RunFolderError where another process holds it
     aside = next(each for number in range(1, 1000) if not (each := run.with_name(f"unusable-{number}")).exists())
     run.rename(aside)
-    say(f"no checkpoint can be used: the run begins again; what was there is kept in {aside.name}")
+    say(f"no checkpoint can be used: the run starts again, and the old files are kept in {aside.name}")
     return True
 
 

@@ -208,18 +208,16 @@ class WorkerProcess:
                     self.store.release(lease.job.id, lease.number)
                     return
                 if process.seconds > self.limits.follow_up and lease.job.kind != "sweep":
-                    self._finish(
-                        lease, "failed", f"It took longer than {self.limits.follow_up:.0f} s, the most it may."
-                    )
+                    self._finish(lease, "failed", f"It took longer than the limit of {self.limits.follow_up:.0f} s.")
                     return
                 if process.stalled_s > self.limits.stalled:
-                    self._fail_attempt(lease, f"it stood still for {self.limits.stalled:.0f} s")
+                    self._fail_attempt(lease, f"it made no progress for {self.limits.stalled:.0f} s")
                     return
             lease.progress |= process.progress()
             outcome = process.outcome()
         if isinstance(outcome, str):
             words = last_words(self.store.job_folder(lease.job.id).log)
-            self._fail_attempt(lease, self._public(f"{outcome}, with the last words: {words}"))
+            self._fail_attempt(lease, self._public(f"{outcome}, and last printed: {words}"))
         else:
             self._finish(lease, outcome.status, outcome.reason, **lease.progress | {"result": outcome.result})
 

@@ -29,7 +29,7 @@ def ready(context: ServiceContext) -> Any:
     context.store.check_writable()
     alive = [each for each in context.store.workers() if each.engines and context.store.clock() - each.seen < ALIVE_S]
     if not alive:
-        raise ApiError(503, "no_worker", "No worker was seen of late: jobs would wait.")
+        raise ApiError(503, "no_worker", "No worker was seen recently: jobs would wait.")
     return reply({"status": "ready", "workers": len(alive)})
 
 

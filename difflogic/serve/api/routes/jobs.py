@@ -53,11 +53,11 @@ Key = Annotated[
     str | None,
     Header(
         alias="Idempotency-Key", min_length=1, max_length=200, pattern="^[!-~]+$",
-        description="The same key and body make one job, however often they are sent.",
+        description="Requests with the same key and body make one job only, even if they are sent again.",
     ),
 ]  # fmt: skip
 MADE: dict[int | str, dict[str, Any]] = {
-    200: {"model": JobRecord, "description": "The job that this Idempotency-Key made before."},
+    200: {"model": JobRecord, "description": "The job that an earlier request with this Idempotency-Key made."},
     201: {"model": JobRecord, "description": "The job, in the queue.", "headers": {
         "Location": {"description": "The job's address.", "schema": {"type": "string"}},
     }},
@@ -157,13 +157,13 @@ def jobs(
     caller: CurrentCaller,
     status: Status | None = None,
     kind: Kind | None = None,
-    source: Annotated[str | None, Query(pattern=f"^{ID.pattern}$", description="Follow-ups of this job.")] = None,
-    owner: Annotated[str | None, Query(max_length=40, description="Of one owner, for who sees everybody's.")] = None,
-    tag: Annotated[str | None, Query(max_length=40, description="Those that have this tag.")] = None,
-    q: Annotated[str | None, Query(max_length=100, description="A part of the name, id or note.")] = None,
+    source: Annotated[str | None, Query(pattern=f"^{ID.pattern}$", description="Only follow-ups of this job.")] = None,
+    owner: Annotated[str | None, Query(max_length=40, description="Only this owner's jobs; for operators.")] = None,
+    tag: Annotated[str | None, Query(max_length=40, description="Only jobs with this tag.")] = None,
+    q: Annotated[str | None, Query(max_length=100, description="Text in the name, id or note.")] = None,
     sort: Sort = "newest",
     limit: Annotated[int, Query(ge=1, le=MOST)] = 50,
-    before: Annotated[int | None, Query(ge=0, le=2**53, description="`next` of the page before.")] = None,
+    before: Annotated[int | None, Query(ge=0, le=2**53, description="The value of `next` on the page before.")] = None,
 ) -> Any:
     """Your jobs, an operator's everybody's, the newest first or in another order: by name, wrong values, gates."""
     if owner is not None and caller.sees not in (None, owner):
@@ -234,9 +234,11 @@ def harden(context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: Ha
     asked = body or HardenRequest()
     _check_source(job, "train")
     if job.config is None:
-        raise ApiError(409, "no_circuit", f"The job {job.id} has no configuration to go on with.")
+        raise ApiError(409, "no_circuit", f"The job {job.id} has no configuration to continue with.")
     if is_policy(job.config):
-        raise ApiError(409, "no_circuit", "Agents act by their discrete gates from the first step on: none is settled.")
+        raise ApiError(
+            409, "no_circuit", "Agents use discrete gates from the first step: they have no undecided gates to harden."
+        )
     try:
         config = hardening(Config.from_dict(job.config), asked.search, asked.epochs)
     except UsageError as error:

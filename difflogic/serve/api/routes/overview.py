@@ -18,7 +18,7 @@ def queue(
     context: ServiceContext,
     caller: CurrentCaller,
     ids: Annotated[
-        str | None, Query(pattern=f"^{ID.pattern}(,{ID.pattern}){{0,199}}$", description="Of these jobs alone.")
+        str | None, Query(pattern=f"^{ID.pattern}(,{ID.pattern}){{0,199}}$", description="Only these jobs.")
     ] = None,
 ) -> Any:
     """When your jobs that wait begin: their turns among everybody's, and seconds where those can be told."""

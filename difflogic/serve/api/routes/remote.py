@@ -62,7 +62,7 @@ class ClaimRequest(Strict):
 
     lease_s: Seconds
     claim: Annotated[
-        Word | None, Field(description="Any name: a claim that comes again under its name gets the same job.")
+        Word | None, Field(description="Any name. A claim that is sent again with the same name gets the same job.")
     ] = None
 
 
@@ -147,7 +147,7 @@ def claim(context: ServiceContext, name: WorkerName, body: ClaimRequest) -> Any:
     context.remote.hear(name)
     worker = next((each for each in store.workers() if each.name == name), None)
     if worker is None:
-        raise ApiError(409, "no_worker", f"There is no worker {name}: it must be listed first.")
+        raise ApiError(409, "no_worker", f"There is no worker {name}: register it first.")
     store.mark_seen(name)
     claimed = None if store.is_full() else store.claim(name, worker.device, worker.engines, body.lease_s, body.claim)
     if claimed is None:
@@ -198,7 +198,7 @@ def download_source(context: ServiceContext, job: Id, path: str, lease: Lease) -
     """A file of the run that a job begins with."""
     record = _held(context, job, lease)
     if record.source is None:
-        raise ApiError(404, "no_file", f"The job {job} begins with no other job's circuit.")
+        raise ApiError(404, "no_file", f"The job {job} does not start from another job's circuit.")
     return _sent(context.store.job_folder(context.store.job(record.source, record.owner)).run, path)
 
 
@@ -210,7 +210,12 @@ async def upload(
     path: str,
     lease: Lease,
     offset: Annotated[
-        int | None, Query(ge=0, le=2**53, description="The body goes behind so many bytes; else it is all.")
+        int | None,
+        Query(
+            ge=0,
+            le=2**53,
+            description="The body is appended after this many bytes. Without it, the body is the whole file.",
+        ),
     ] = None,
 ) -> Response:
     """A file of a job, whole, or what was added to it."""
@@ -251,7 +256,7 @@ def _place(context: Context, job: str, lease: int, incoming: Path, target: Path,
             sync_folder(target.parent)
             return
         if not target.exists() or target.stat().st_size != offset:
-            raise ApiError(409, "other_offset", "The file has another length here: send it whole.")
+            raise ApiError(409, "other_offset", "The file has a different length on the server: send the whole file.")
         with target.open("ab") as file:
             file.write(incoming.read_bytes())
 

@@ -45,7 +45,7 @@ FOUND = errors(*ALWAYS, 404)
 def metrics(
     context: ServiceContext,
     job: ReadJob,
-    after: Annotated[int, Query(ge=0, le=2**53, description="The last epoch that is known.")] = 0,
+    after: Annotated[int, Query(ge=0, le=2**53, description="Return rows after this epoch.")] = 0,
     limit: Annotated[int, Query(ge=1, le=10_000, description="Epochs.")] = 1000,
 ) -> Any:
     """Rows of the metrics after an epoch."""
@@ -61,7 +61,7 @@ def compare(
     context: ServiceContext,
     caller: CurrentCaller,
     ids: Annotated[
-        str, Query(pattern=f"^{ID.pattern}(,{ID.pattern}){{0,15}}$", description="Ids, with commas between.")
+        str, Query(pattern=f"^{ID.pattern}(,{ID.pattern}){{0,15}}$", description="Ids, separated by commas.")
     ],
 ) -> Any:
     """Rows of several jobs, few enough to be drawn over each other."""
@@ -89,7 +89,9 @@ def frame(context: ServiceContext, job: ReadJob) -> Any:
     found = artefacts.text_of(context.store.job_folder(job).frame)
     if found is None:
         raise ApiError(
-            404, "no_frame", "There is no state frame yet: they are made while somebody listens to the events."
+            404,
+            "no_frame",
+            "There is no state frame yet: frames are made only while a client listens to the job's events.",
         )
     return reply_text(found)
 
