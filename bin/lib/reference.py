@@ -100,7 +100,7 @@ def _option(option: click.Option, context: click.Context) -> tuple[str, str]:
     names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts)).removesuffix("`") + f"{value}`"
     notes = [f"One of {', '.join(choices)}."] if choices else []
     notes += ["Required."] if option.required else []
-    notes += ["May be repeated."] if option.multiple and "may be repeated" not in (option.help or "") else []
+    notes += ["May be repeated."] if option.multiple and "may be repeated" not in (option.help or "").lower() else []
     default = option.to_info_dict()["default"]
     notes += [f"Default: `{default}`."] if type(default) in (int, float, str) and default not in ("", False) else []
     return names, " ".join([_escaped(sentence(option.help or "")), *notes])

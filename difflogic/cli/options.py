@@ -42,7 +42,7 @@ engine_options = together(
     click.option(
         "--engine",
         metavar="auto|gpu[:INDEX|:NAME]|cpu|reference",
-        help="What computes. auto (the default): a hardware GPU, else the CPU engine.",
+        help="The engine. auto (the default): a hardware GPU if there is one, otherwise the CPU engine.",
     ),
     click.option("--require-hardware", is_flag=True, help="Refuse everything but hardware GPUs."),
 )
@@ -60,7 +60,12 @@ def _remember_force(ctx: click.Context, param: click.Parameter, value: bool) -> 
 
 # It is eager: the callbacks of the files that a command writes ask for it, whatever the order on the command line.
 force_option = click.option(
-    "--force", is_flag=True, is_eager=True, expose_value=False, callback=_remember_force, help="Replace what is there."
+    "--force",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_remember_force,
+    help="Overwrite existing files.",
 )
 """`--force`, for every `output`."""
 
@@ -83,7 +88,9 @@ def output_option(*names: str, required: bool = False, help: str) -> Callable[[F
 
 circuit_options = together(
     click.option("--periodic/--zero", default=None, help="The boundary of the grid [as the file says, else zero]."),
-    click.option("--visible", type=int, metavar="V", help="So many channels are the picture [as the file says]."),
+    click.option(
+        "--visible", type=int, metavar="V", help="The number of channels that form the picture [as the file says]."
+    ),
 )
 """`--periodic/--zero` and `--visible`, None where they are not given: what a file may leave unsaid."""
 
@@ -96,17 +103,17 @@ json_document_option = click.option("--json", "as_json", is_flag=True, help="One
 policy_option = click.option(
     "--policy",
     type=click.Choice(POLICIES),
-    help="How --engine auto chooses. auto (the default): where there is a hardware GPU, by measuring the first "
-    "epochs on it and on the CPU engine, or as found before; gpu, cpu: that one, unmeasured; sticky: where the "
-    "last run of this shape was.",
+    help="How --engine auto chooses. auto (the default): time the first epochs on the hardware GPU and on the CPU "
+    "engine, and remember the faster one. gpu or cpu: use that one without timing. sticky: use what the last run of "
+    "this shape used.",
 )
 """`--policy`, None where it is not given; `checked_policy` reads it."""
 
 precision_option = click.option(
     "--precision",
     type=click.Choice(PRECISIONS),
-    help="How the GPU keeps gate values for the backward pass. f16-storage: rounded to 16 bits, in 9/16 of the "
-    "memory [float32].",
+    help="How the GPU stores gate values for the backward pass. f16-storage rounds them to 16 bits and needs 9/16 of "
+    "the memory [float32].",
 )
 """`--precision`, None where it is not given: a field of `train`."""
 
@@ -148,7 +155,7 @@ def _sides(text: str) -> tuple[int, int] | None:
 
 
 config_option = click.option(
-    "--config", "config_file", type=PATH, metavar="FILE", help="A TOML file, as `difflogic init` writes it."
+    "--config", "config_file", type=PATH, metavar="FILE", help="A TOML file. `difflogic init` writes one."
 )
 """`--config`, which reaches the command as `config_file`."""
 
@@ -157,61 +164,61 @@ set_option = click.option(
     "assignments",
     multiple=True,
     metavar="SECTION.FIELD=VALUE",
-    help="Any field of the configuration, the value as in TOML; may be repeated.",
+    help="Set a field of the configuration. Write the value as in TOML. May be repeated.",
 )
 """`--set`, which reaches the command as `assignments`."""
 
 target_options = together(
-    click.option("--target", type=PATH, metavar="PICTURE", help="A picture to grow, of at most 128x128 cells."),
+    click.option("--target", type=PATH, metavar="PICTURE", help="Grow this picture, of at most 128x128 cells."),
     click.option(
-        "--rule", metavar="B3/S23", help="A rule to learn in one step: life-like, or elementary by its number, 110."
+        "--rule", metavar="B3/S23", help="Learn one step of this rule: life-like, or elementary by number, like 110."
     ),
     click.option(
         "--rule-table",
         type=PATH,
         metavar="FILE",
-        help="A rule to learn, as 512 digits 0 and 1, as 128 hexadecimal digits, or as .npy.",
+        help="Learn the rule in this file: 512 digits 0 and 1, 128 hexadecimal digits, or .npy.",
     ),
     click.option(
         "--data",
         type=PATH,
         metavar="FILE|DIR",
-        help="Samples to learn: .npz, or a folder of .npy, with x and y, or frames; mask and steps are optional.",
+        help="Learn these samples: .npz, or a folder of .npy, with x and y, or frames. mask and steps are optional.",
     ),
     click.option(
         "--from-film",
         type=PATH,
         metavar="FILE",
-        help="A film whose rule is learned: .gif, .npy, or a pattern, .rle or .cells, that --film-rule moves.",
+        help="Learn the rule of this film: .gif or .npy. Or of a pattern, .rle or .cells, that --film-rule animates.",
     ),
     click.option(
         "--film-rule",
         metavar="B3/S23|wireworld|brians-brain",
-        help="What moves a pattern, on a torus of --size, or four times as large as itself [as its file says].",
+        help="The rule that animates a pattern, on a torus of --size or four times its own size [the file's rule].",
     ),
     click.option(
         "--film-frames",
         type=click.IntRange(min=2),
         metavar="N",
-        help="The first so many frames [all; of a pattern 50].",
+        help="Use only the first N frames [all; of a pattern 50].",
     ),
     click.option(
         "--start",
         metavar="random|boards|seed|zeros|PICTURE",
-        help="What each sample starts from: one of these words, or a picture file.",
+        help="The start of each sample: one of these words, or a picture file.",
     ),
     click.option(
         "--colors",
         type=click.Choice([str(count) for count in COLORS]),
-        help="Colours of a picture, in 1, 3 or 6 channels [as many as the preset's loss channels carry].",
+        help="The number of colours of a picture, in 1, 3 or 6 channels [as the preset's loss channels allow].",
     ),
     click.option(
-        "--size", type=picture_size, metavar="WIDTHxHEIGHT", help="Scale pictures down to fit into so many cells."
+        "--size", type=picture_size, metavar="WIDTHxHEIGHT", help="Scale pictures down to fit into this many cells."
     ),
     click.option(
         "--threshold",
         type=click.FloatRange(0, 1, max_open=True),
-        help="A bit of a picture is 1 above this share of full light [0.26 in 2 colours, 0.5 in 8].",
+        help="A bit of a picture is 1 above this share of full brightness [0.26 in 2 colours, 0.5 in 8].",
     ),
     click.option("--padding", type=click.IntRange(0, 64), default=0, help="Empty cells on each side of a target."),
 )
@@ -222,7 +229,7 @@ work_options = together(
     config_option,
     set_option,
     click.option("--small", is_flag=True, help="The same as checkerboard-small: 1496 gates instead of 3040."),
-    click.option("--batch", type=int, help="So many samples per epoch [the preset's]."),
+    click.option("--batch", type=int, help="Samples per epoch [the preset's]."),
 )
 """PRESET, `--config`, `--set`, `--small` and `--batch`, for commands that look at training: `cli.request.work`."""
 
@@ -230,13 +237,13 @@ field_options = together(
     click.option(
         "--recipe",
         type=click.Choice(RECIPES),
-        help="How to train: as in the paper, or robust, with which more seeds succeed and which begins again when it "
-        "stalls, see --restarts [paper].",
+        help="How to train. paper: as in the paper. robust: more seeds succeed, and training restarts when it stalls, "
+        "see --restarts [paper].",
     ),
-    click.option("--epochs", type=int, help="Epochs in all, those before --resume included."),
-    click.option("--seed", type=int, help="The seed of wiring, starts and probes [23]."),
+    click.option("--epochs", type=int, help="Epochs in total, including those before --resume."),
+    click.option("--seed", type=int, help="The seed of the wiring, the starts and the probes [23]."),
     click.option("--batch", type=int, help="Samples per epoch."),
-    click.option("--eval-interval", type=int, help="Epochs between evaluations on the probes, each saved [50]."),
+    click.option("--eval-interval", type=int, help="Epochs between evaluations. Each one saves a checkpoint [50]."),
     precision_option,
 )
 """`--recipe` and the commonest fields by options of their own; `cli.request` reads them."""
@@ -250,22 +257,22 @@ def within(text: str) -> Within:
 
 
 model_options = together(
-    click.option("--population", type=int, metavar="M", help="Train M seeds at once, from --seed on [1]."),
+    click.option("--population", type=int, metavar="M", help="Train M seeds at once, starting at --seed [1]."),
     click.option(
         "--stop-when-solved",
         type=int,
         is_flag=False,
         flag_value=1,
         metavar="[N]",
-        help="Stop at the first evaluation that finds a model, or N models, without a wrong value.",
+        help="Stop at the first evaluation at which one model, or N models, have no wrong value.",
     ),
     click.option(
         "--restarts",
         type=int,
         metavar="N",
-        help="Begin again with other wiring where a run stalls, N times at most, 0: never [--recipe robust: as often "
-        "as is of use within --epochs; else 0]. --epochs counts for all attempts together; with --population each "
-        "trains M models, and the epochs of all count. One on a smaller grid counts as its share.",
+        help="Restart with different wiring when a run stalls, at most N times [--recipe robust: as often as is useful "
+        "within --epochs; otherwise 0]. All attempts share --epochs. With --population every model's epochs "
+        "count. An epoch on a smaller grid counts as its share.",
     ),
 )
 """How many models are trained, and until when."""
@@ -274,13 +281,13 @@ until_options = together(
     click.option(
         "--until-solved",
         is_flag=True,
-        help="Make attempts until a circuit is right on fresh starts, after more steps, and on a larger grid.",
+        help="Restart until a circuit is right on fresh starts, after more steps, and on a larger grid.",
     ),
     click.option(
         "--within",
         type=within,
         metavar="LIMIT",
-        help="Give up after 60s, 5m, 2h, or 2000 epochs of all attempts together.",
+        help="With --until-solved: give up after 60s, 5m or 2h, or after 2000 epochs of all attempts together.",
     ),
 )
 """`--until-solved`, and its limit."""
@@ -290,15 +297,15 @@ sweep_options = together(
         "--over",
         multiple=True,
         metavar="FIELD=VALUES",
-        help="An axis: 4,8,16 or 0..31, or a range 0.02:0.2, 0.02:0.2:log, 0:1:0.25; may be repeated.",
+        help="Vary a field: 4,8,16 or 0..31, or a range, 0.02:0.2, 0.02:0.2:log or 0:1:0.25. May be repeated.",
     ),
-    click.option("--metric", type=click.Choice(METRICS), help="What trials are judged by [tts, of agents return]."),
+    click.option("--metric", type=click.Choice(METRICS), help="What compares trials [tts; for agents return]."),
     click.option(
         "--method", type=click.Choice(METHODS), help="How trials are chosen [grid where all values are listed]."
     ),
-    click.option("--trials", type=int, metavar="N", help="So many in all, those before --resume included."),
+    click.option("--trials", type=int, metavar="N", help="Trials in total, including those before --resume."),
     click.option("--sampler-seed", type=int, help="The seed of all random choices of the sweep, not of a run [0]."),
-    click.option("--ahead", type=int, help="Trials that optuna and halving ask for before the first is judged [8]."),
+    click.option("--ahead", type=int, help="Trials that optuna and halving start before the first result [8]."),
 )
 """The axes of a sweep, and how its trials are chosen and judged."""
 
@@ -307,14 +314,14 @@ train_options = together(
     policy_option,
     field_options,
     click.option(
-        "--devices", metavar="LIST", help="Share a --population among devices by their speed, say gpu:0,gpu:1,cpu."
+        "--devices", metavar="LIST", help="Share a --population among devices by speed, for example gpu:0,gpu:1,cpu."
     ),
     click.option("--log-interval", type=int, default=10, show_default=True, help="Epochs between log lines."),
     click.option(
         "--track",
         multiple=True,
         metavar="WHERE",
-        help="Show the run in tensorboard:DIR, mlflow:URI or wandb:PROJECT as well; may be repeated.",
+        help="Also log the run to tensorboard:DIR, mlflow:URI or wandb:PROJECT. May be repeated.",
     ),
     model_options,
     until_options,
@@ -325,10 +332,10 @@ train_options = together(
         "--starts",
         type=PATH,
         metavar="FILE",
-        help="Start grids to train on too, half of all: .npy in all channels, such as counterexamples of prove.",
+        help="Also train on the starts in this .npy file, in half of all samples. `prove` writes such counterexamples.",
     ),
     click.option(
-        "--max-memory", type=megabytes, metavar="MB", help="Device memory that training may take (GPU engine)."
+        "--max-memory", type=megabytes, metavar="MB", help="The most device memory that training may use (GPU)."
     ),
     json_option,
 )

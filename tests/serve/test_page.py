@@ -497,7 +497,7 @@ def test_a_job_is_shared_by_a_link_that_is_read_and_revoked(browser, opened, liv
     page.click("dialog .links button")
     page.wait("!document.querySelector('dialog .links li')")
     visitor.call("Page.reload")
-    visitor.see("opens nothing any more", "main")
+    visitor.see("no longer valid", "main")
     visitor.js("location.hash = '#/'")
     visitor.see("Sign in", "h1")
     assert all("401" in problem for problem in visitor.problems())

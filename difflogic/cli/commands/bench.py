@@ -27,14 +27,14 @@ FAILED = 1
     "engines",
     multiple=True,
     metavar="gpu[:INDEX|:NAME]|cpu|reference",
-    help="Measure this engine; may be repeated. Default: every one that is here.",
+    help="Measure this engine. May be repeated. Default: all that this machine has.",
 )
 @click.option("--require-hardware", is_flag=True, help="Refuse everything but hardware GPUs.")
 @click.option(
-    "--case", "patterns", multiple=True, metavar="NAME", help="Only this case, group or pattern; may be repeated."
+    "--case", "patterns", multiple=True, metavar="NAME", help="Run only this case, group or pattern. May be repeated."
 )
 @click.option("--list", "only_list", is_flag=True, help="List the cases and stop.")
-@click.option("--quick", is_flag=True, help="Fewer cases, short rounds: seconds, and rough.")
+@click.option("--quick", is_flag=True, help="Fewer cases and short rounds. Takes seconds and is less exact.")
 @click.option("--rounds", type=click.IntRange(min=1), help="Rounds in which the engines take turns [7; quick 3].")
 @output_option(help="Write a results file, for bench compare.")
 @output_option("--picture", help="Draw the scaling curves (PNG, SVG or PDF).")

@@ -22,20 +22,20 @@ FAILED = 1
 @click.command("check-grad")
 @click.argument("run", required=False, type=click.Path(path_type=Path))
 @click.option("--small", is_flag=True, help="Without RUN: the model of 1496 gates instead of 3040.")
-@click.option("--batch", type=int, help="So many start grids instead of the run's own.")
+@click.option("--batch", type=int, help="The number of start grids [the run's].")
 @click.option(
     "--engine",
     "engines",
     multiple=True,
     metavar="gpu[:INDEX|:NAME]|cpu|jax|torch",
-    help="Check this engine; may be repeated. Default: all that are here; jax and torch come with the extra bench.",
+    help="Check this engine. May be repeated. Default: all installed ones. The extra bench installs jax and torch.",
 )
 @click.option(
     "--samples",
     type=click.IntRange(min=0),
     default=8,
     show_default=True,
-    help="Logits in which finite differences are taken: two rollouts in float64 each.",
+    help="The number of logits to check by finite differences. Each takes two rollouts in float64.",
 )
 @json_option
 def command(

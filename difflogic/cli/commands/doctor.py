@@ -25,7 +25,7 @@ FAILED = 1
 
 @click.command("doctor")
 @click.option("--adapter", metavar="INDEX|NAME", help="Test only this adapter (default: every one).")
-@click.option("--report", is_flag=True, help="A text for a bug report: all that matters here, and nothing private.")
+@click.option("--report", is_flag=True, help="Print a text for a bug report. It contains nothing private.")
 @json_document_option
 def command(adapter: str | None, report: bool, as_json: bool) -> int:
     """Check the installation, and test each GPU adapter against the reference.

@@ -30,41 +30,44 @@ FILE = click.Path(path_type=Path)
 @click.command("evaluate")
 @click.argument("run", type=FILE)
 @click.option("--starts", type=click.IntRange(min=1), help="Fresh starts that training never saw [64; quick 8].")
-@click.option("--data", type=FILE, help="Judge on the samples in a file instead of those that the run held out.")
+@click.option("--data", type=FILE, help="Test on the samples in this file instead of those that the run held out.")
 @click.option(
     "--set",
     "assignments",
     multiple=True,
     metavar="task.NAME=VALUE",
-    help="Of a task in Python: a setting for fresh samples, where it is not the run's.",
+    help="For a task in Python: change a setting for the fresh samples.",
 )
-@click.option("--member", type=int, metavar="N", help="Of a population the N-th model [the best].")
-@click.option("--quick", is_flag=True, help="Fewer starts, and a tenth of the long tests.")
+@click.option("--member", type=int, metavar="N", help="For a population: use the N-th model [the best].")
+@click.option("--quick", is_flag=True, help="Use fewer starts, and make long tests a tenth as long.")
 @click.option(
-    "--damage", type=int, metavar="CELLS", help="Of an automaton that acts: how many cells to zero while it decides."
+    "--damage",
+    type=int,
+    metavar="CELLS",
+    help="For an automaton that acts: set this many cells to zero while it decides.",
 )
 @click.option(
     "--flip",
     type=click.FloatRange(0, 1),
     default=0.0,
     metavar="P",
-    help="Accuracy where bits flip, up to probability P.",
+    help="Measure the accuracy when bits flip, for probabilities up to P.",
 )
 @click.option(
     "--stuck-cells",
     type=click.FloatRange(0, 1),
     default=0.0,
     metavar="P",
-    help="Accuracy where up to this share of the cells is stuck.",
+    help="Measure the accuracy when cells are stuck, for shares up to P.",
 )
 @click.option(
     "--stuck-gates",
     type=click.IntRange(min=0),
     default=0,
     metavar="N",
-    help="Accuracy where up to N gates are stuck; then each gate of the simplified circuit alone.",
+    help="Measure the accuracy when up to N gates are stuck, then for each single gate of the simplified circuit.",
 )
-@output_option("--html", help="Write a report with curves and films, one file.")
+@output_option("--html", help="Write a report with curves and films to one HTML file.")
 @force_option
 @json_option
 @engine_options

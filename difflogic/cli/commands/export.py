@@ -43,23 +43,23 @@ class FormatChoice(click.ParamType[str]):
     type=FormatChoice(),
     multiple=True,
     metavar="FORMAT",
-    help="What to write, of the list above, or all of it; may be repeated.",
+    help="A format from the list above, or `all`. May be repeated.",
 )
 @click.option(
     "--grid",
     type=grid_size,
     metavar="WIDTHxHEIGHT",
-    help="A whole automaton of so many cells: verilog, aiger or btor2.",
+    help="Write a whole automaton with this many cells: verilog, aiger or btor2.",
 )
 @click.option("--out", "-o", type=click.Path(path_type=Path), default=Path(), help="The folder to write to [.].")
-@click.option("--name", help="What files and modules are called [the circuit's file or folder].")
+@click.option("--name", help="The name of files and modules [that of the circuit's file or folder].")
 @click.option(
     "--fraction-bits",
     type=click.IntRange(0, 60),
     metavar="BITS",
-    help="Of a controller in fixed point: bits behind the point [16, or more for near thresholds].",
+    help="For a controller in fixed point: the number of fraction bits [16, or more for close thresholds].",
 )
-@click.option("--verify", is_flag=True, help="Prove each export with the real program of its kind, where it is here.")
+@click.option("--verify", is_flag=True, help="Check each export with a program for its format, if one is installed.")
 @force_option
 def command(
     circuit: Path,

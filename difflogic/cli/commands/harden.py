@@ -17,11 +17,13 @@ from difflogic.cli.request import train_request
 @engine_options
 @policy_option
 @click.option("--epochs", type=int, help="Epochs of the hardening [a quarter of the run's].")
-@click.option("--search", is_flag=True, help="Search the hard circuit itself instead, with no gradient.")
-@click.option("--eval-interval", type=int, help="Epochs between evaluations on the probes, each saved [10].")
+@click.option("--search", is_flag=True, help="Search the hard circuit instead, without gradients.")
+@click.option(
+    "--eval-interval", type=int, help="Epochs between evaluations on the probes. Each one saves a checkpoint [10]."
+)
 @click.option("--log-interval", type=int, default=10, show_default=True, help="Epochs between log lines.")
 @click.option("--out", "-o", type=PATH, metavar="DIR", help="A new run folder [runs/NAME-DATE-TIME].")
-@click.option("--max-memory", type=megabytes, metavar="MB", help="Device memory that it may take (GPU engine).")
+@click.option("--max-memory", type=megabytes, metavar="MB", help="The most device memory (GPU engine).")
 @json_option
 def command(run: Path, search: bool, **options: Any) -> int:
     """Settle the undecided gates of RUN: train its circuit on while more and more gates are hard.

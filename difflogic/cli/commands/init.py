@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.command("init")
 @click.argument("name", metavar="PRESET")
-@output_option(help="Where to write it [PRESET.toml].")
+@output_option(help="The file to write [PRESET.toml].")
 @force_option
 @set_option
 @target_options

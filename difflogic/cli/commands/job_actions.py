@@ -15,7 +15,7 @@ from difflogic.serve.store.jobs import PRIORITIES
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 jobs_argument = click.argument("jobs", metavar="JOB...", nargs=-1, required=True)
-watch_option = click.option("--watch", is_flag=True, help="Follow it at once, as `difflogic watch` does.")
+watch_option = click.option("--watch", is_flag=True, help="Follow the job at once, as `difflogic watch` does.")
 OVER = {"cancel": "is cancelled", "pause": "is paused", "resume": "goes on", "retry": "is queued again"}
 """What a job is after an action; one that still runs saves first."""
 
@@ -198,7 +198,7 @@ def clone(job: str, watch: bool) -> int:
 
 @click.command("harden")
 @click.argument("job")
-@click.option("--search", is_flag=True, help="Search the hard circuit itself instead, with no gradient.")
+@click.option("--search", is_flag=True, help="Search the hard circuit instead, without gradients.")
 @click.option("--epochs", type=click.IntRange(1), help="Epochs of the hardening [a quarter of the run's].")
 @watch_option
 def harden(job: str, search: bool, epochs: int | None, watch: bool) -> int:
@@ -248,7 +248,7 @@ def export(job: str, formats: tuple[str, ...], watch: bool) -> int:
 
 @click.command("evaluate")
 @click.argument("job")
-@click.option("--quick", is_flag=True, help="Fewer starts, and a tenth of the long tests.")
+@click.option("--quick", is_flag=True, help="Use fewer starts, and make long tests a tenth as long.")
 @watch_option
 def evaluate(job: str, quick: bool, watch: bool) -> int:
     """Queue a job that tests the circuit of JOB far beyond its training; prints its id.

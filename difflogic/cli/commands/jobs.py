@@ -34,18 +34,25 @@ HEADERS = ("job", "name", "kind", "status", "epochs", "soft loss", "hard loss", 
 @shared.set_option
 @shared.target_options
 @shared.field_options
-@click.option("--engine", default="auto", metavar="auto|gpu[:INDEX]|cpu|reference", help="What is to compute [auto].")
+@click.option(
+    "--engine", default="auto", metavar="auto|gpu[:INDEX]|cpu|reference", help="The engine that trains [auto]."
+)
 @shared.model_options
 @shared.until_options
 @shared.sweep_options
 @click.option("--init-from", metavar="JOB", help="Start from the logits and wiring of another job.")
 @click.option("--name", help="The job's name [the configuration's].")
 @click.option(
-    "--priority", type=click.IntRange(PRIORITIES[0], PRIORITIES[-1]), default=0, help="Higher ones are taken first [0]."
+    "--priority",
+    type=click.IntRange(PRIORITIES[0], PRIORITIES[-1]),
+    default=0,
+    help="Jobs with a higher priority start first [0].",
 )
-@click.option("--tag", "tags", multiple=True, metavar="TAG", help="By which you find it again; may be repeated.")
-@click.option("--webhook", metavar="URL", help="An address that hears of its end, on a host that the server allows.")
-@click.option("--watch", is_flag=True, help="Follow it at once, as `difflogic watch` does.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="A word to search by. May be repeated.")
+@click.option(
+    "--webhook", metavar="URL", help="An address that is notified when the job ends, on a host that the server allows."
+)
+@click.option("--watch", is_flag=True, help="Follow the job at once, as `difflogic watch` does.")
 @json_option
 def submit(**options: Any) -> int:
     """Give a training to the server of DIFFLOGIC_SERVER, with the token of DIFFLOGIC_TOKEN; prints the job's id.
@@ -123,12 +130,12 @@ def _sweep(options: dict[str, Any]) -> dict[str, Any]:
 
 
 @click.group("jobs", invoke_without_command=True)
-@click.option("--status", type=click.Choice(STATUSES), help="Only jobs that are so.")
+@click.option("--status", type=click.Choice(STATUSES), help="Only jobs in this state.")
 @click.option("--kind", type=click.Choice(KINDS), help="Only jobs of this kind.")
 @click.option("--tag", help="Only jobs that have this tag.")
 @click.option("--search", metavar="TEXT", help="Only jobs with this in their name, id or note.")
-@click.option("--sort", type=click.Choice(SORTS), default="newest", show_default=True, help="What comes first.")
-@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="So many, the newest first.")
+@click.option("--sort", type=click.Choice(SORTS), default="newest", show_default=True, help="The order of the list.")
+@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="The most jobs to list.")
 @json_option
 @click.pass_context
 def list_jobs(
@@ -221,7 +228,9 @@ def watch(job: str, log_interval: int, as_json: bool) -> int:
 
 @click.command("logs")
 @click.argument("job")
-@click.option("--tail", type=click.IntRange(1, 1 << 20), default=1 << 16, show_default=True, help="Bytes at most.")
+@click.option(
+    "--tail", type=click.IntRange(1, 1 << 20), default=1 << 16, show_default=True, help="Print at most this many bytes."
+)
 def logs(job: str, tail: int) -> None:
     """Print the end of what the workers of JOB wrote.
 

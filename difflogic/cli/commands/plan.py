@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 @click.command("plan")
 @work_options
 @click.option("--adapter", metavar="INDEX|NAME", help="Plan for this adapter (default: the first).")
-@click.option("--size", type=grid_size, metavar="WIDTHxHEIGHT", help="Another grid, say 256x256 [the preset's].")
+@click.option(
+    "--size", type=grid_size, metavar="WIDTHxHEIGHT", help="Use another grid, for example 256x256 [the preset's]."
+)
 @click.option("--population", type=int, default=1, show_default=True, help="Models trained at once.")
 @precision_option
-@click.option("--max-memory", type=megabytes, metavar="MB", help="Device memory that training may take.")
+@click.option("--max-memory", type=megabytes, metavar="MB", help="The most device memory that training may use.")
 @json_document_option
 def command(
     adapter: str | None,

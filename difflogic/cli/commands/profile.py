@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 @work_options
 @engine_options
 @click.option(
-    "--rounds", type=click.IntRange(min=1), default=5, show_default=True, help="The median of so many is shown."
+    "--rounds",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    help="Measure this many rounds, and show the median.",
 )
 @json_document_option
 def command(engine: str | None, gpu: bool, require_hardware: bool, rounds: int, as_json: bool, **options: Any) -> int:

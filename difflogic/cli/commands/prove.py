@@ -31,16 +31,16 @@ WORDS = {True: "equal", False: "DIFFERENT", None: "undecided"}
 @click.argument("one", type=PATH, required=False)
 @click.argument("other", type=PATH, required=False)
 @click.option("--every-start", is_flag=True, help="Prove that every start of the grid ends in the task's target.")
-@click.option("--size", type=grid_size, metavar="WIDTHxHEIGHT", help="The grid of that proof [the run's].")
+@click.option("--size", type=grid_size, metavar="WIDTHxHEIGHT", help="The grid of the --every-start proof [the run's].")
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0, min_open=True),
     default=60.0,
     show_default=True,
-    help="The search for a start that is wrong ends after so many: inconclusive.",
+    help="Stop the search for a counterexample after this many seconds. The result is then inconclusive.",
 )
-@click.option("--check", type=PATH, metavar="FILE", help="Prove once more what a proof.json claims.")
-@output_option(help="Where to keep the proof [proof.json in the run folder].")
+@click.option("--check", type=PATH, metavar="FILE", help="Prove the claim of this proof.json again.")
+@output_option(help="Write the proof here [proof.json in the run folder].")
 @force_option
 @circuit_options
 @click.option(
@@ -48,7 +48,8 @@ WORDS = {True: "equal", False: "DIFFERENT", None: "undecided"}
     "judges",
     type=click.Choice(["network", *JUDGES]),
     multiple=True,
-    help="Of two circuits, ask this judge; may be repeated [all]. Of a run's every start: difflogic or berkeley-abc.",
+    help="The program that decides. For two circuits: may be repeated [all]. For --every-start: difflogic or "
+    "berkeley-abc [difflogic].",
 )
 @json_option
 def command(

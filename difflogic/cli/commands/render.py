@@ -56,18 +56,20 @@ def channel(text: str) -> Any:
 
 @click.command("render")
 @click.argument("run", type=FILE)
-@output_option(required=True, help="What to write: .gif and .apng move, .png is a strip of steps.")
+@output_option(required=True, help="The file to write. .gif and .apng are animations. .png is a strip of steps.")
 @click.option(
     "--what",
     type=click.Choice(DRAWINGS),
     default="rollout",
     show_default=True,
-    help="The circuit at work; how many gates of each layer are which; the loss curves.",
+    help="rollout: the running automaton. gates: the gate functions in each layer. loss: the loss curves.",
 )
-@click.option("--member", type=int, metavar="N", help="Of a population the N-th model [the best].")
-@click.option("--size", type=grid_size, metavar="WIDTHxHEIGHT", help="Another grid [the run's].")
+@click.option("--member", type=int, metavar="N", help="For a population: use the N-th model [the best].")
+@click.option("--size", type=grid_size, metavar="WIDTHxHEIGHT", help="Use another grid [the run's].")
 @click.option("--steps", type=click.IntRange(min=1), help="CA steps [the run's].")
-@click.option("--start", metavar="random|seed|zeros|FILE", help="Another start; FILE is .npy or a picture.")
+@click.option(
+    "--start", metavar="random|seed|zeros|FILE", help="Use another start. FILE is .npy or a picture [the run's]."
+)
 @click.option(
     "--seed", type=click.IntRange(0, 2**32 - 1), help="The seed of random start, masks and damage [the run's]."
 )
@@ -78,15 +80,22 @@ def channel(text: str) -> Any:
     help="Update each cell with this probability [the run's].",
 )
 @click.option("--boundary", type=click.Choice(BOUNDARIES), help="What lies outside the grid [the run's].")
-@click.option("--damage", type=click.IntRange(min=1), metavar="SIDE", help="Zero a square of so many cells a side.")
+@click.option("--damage", type=click.IntRange(min=1), metavar="SIDE", help="Set a square with this side to zero.")
 @click.option(
-    "--damage-at", type=damage_position, metavar="centre|random|ROW,COL", help="Where the square is [centre]."
+    "--damage-at", type=damage_position, metavar="centre|random|ROW,COL", help="The place of the square [centre]."
 )
-@click.option("--damage-steps", type=step_list, metavar="STEPS", help="After which steps, say 1-40 [each].")
-@click.option("--channels", type=channel, metavar="loss|all|N", help="Colours, all as tiles, or one [loss].")
-@click.option("--scale", type=click.IntRange(1, 64), help="Pixels a cell [up to 8].")
-@click.option("--at", type=step_list, metavar="STEPS", help="The steps to show, say 0,5,10 [evenly spread].")
-@click.option("--frame-ms", type=click.IntRange(20, 10_000), help="Milliseconds a frame [120].")
+@click.option(
+    "--damage-steps", type=step_list, metavar="STEPS", help="Damage after these steps, for example 1-40 [each]."
+)
+@click.option(
+    "--channels",
+    type=channel,
+    metavar="loss|all|N",
+    help="The channels to draw: the picture's, all as tiles, or one [loss].",
+)
+@click.option("--scale", type=click.IntRange(1, 64), help="Pixels per cell [up to 8].")
+@click.option("--at", type=step_list, metavar="STEPS", help="The steps to show, for example 0,5,10 [evenly spread].")
+@click.option("--frame-ms", type=click.IntRange(20, 10_000), help="Milliseconds per frame [120].")
 @force_option
 @engine_options
 def command(

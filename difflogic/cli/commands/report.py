@@ -18,14 +18,14 @@ _SIDE = 8
 @click.argument("circuit", type=click.Path(path_type=Path))
 @circuit_options
 @click.option("--fpga", "family", metavar="ice40|ecp5|xilinx", required=True, help="The family of FPGAs.")
-@click.option("--device", metavar="NAME", help="Of the family, say up5k [hx8k, 25k or xc7a35t].")
+@click.option("--device", metavar="NAME", help="A device of the family, for example up5k [hx8k, 25k or xc7a35t].")
 @click.option("--grid", type=grid_size, metavar="WIDTHxHEIGHT", help=f"The cells that are placed [{_SIDE}x{_SIDE}].")
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0, min_open=True),
     default=600.0,
     show_default=True,
-    help="Each tool is stopped after so many.",
+    help="Stop each tool after this many seconds.",
 )
 @json_document_option
 def command(

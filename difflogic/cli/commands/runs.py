@@ -27,11 +27,11 @@ SORTS: dict[str, Callable[[Any], Any]] = {
 
 @click.command("runs")
 @click.argument("folder", type=click.Path(path_type=Path), default="runs")
-@click.option("--preset", metavar="NAME", help="Only runs of this preset, or configuration's name.")
-@click.option("--engine", metavar="NAME", help="Only runs that were last on this engine: gpu, cpu or reference.")
-@click.option("--solved/--unsolved", default=None, help="Only runs with a model without a wrong value, or without one.")
+@click.option("--preset", metavar="NAME", help="Only runs of this preset or configuration name.")
+@click.option("--engine", metavar="NAME", help="Only runs that last used this engine: gpu, cpu or reference.")
+@click.option("--solved/--unsolved", default=None, help="Only runs with, or without, a model that has no wrong values.")
 @click.option("--sort", type=click.Choice(list(SORTS)), default="date", show_default=True, help="The order, ascending.")
-@click.option("--reverse", is_flag=True, help="The other way round.")
+@click.option("--reverse", is_flag=True, help="Reverse the order.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per run, and nothing else.")
 def command(
     folder: Path,

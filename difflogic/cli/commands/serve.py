@@ -42,15 +42,15 @@ if TYPE_CHECKING:
     default="auto",
     show_default=True,
     metavar="auto|none|cpu,gpu:0|ray",
-    help="The devices that train. auto: each hardware GPU and the processor. ray, or ray:HOST:PORT: those of all "
+    help="The devices that train. auto: each hardware GPU and the CPU. ray or ray:HOST:PORT: those of all "
     "machines of a Ray cluster. follow-ups: none here, for a server whose jobs other machines train.",
 )
 @click.option(
     "--token-file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Lines name:token, one an owner; `name operator:token` sees all jobs, `name worker:token` trains them from "
-    "another machine. Read again when it changes.",
+    help="A file with a line name:token per owner. `name operator:token` sees all jobs, `name worker:token` trains "
+    "from another machine. The file is read again when it changes.",
 )
 @door_options
 @cap_options
@@ -59,7 +59,9 @@ if TYPE_CHECKING:
 @environment_option
 @tasks_option
 @any_mount_option
-@click.option("--rebuild", is_flag=True, help="Make the database again from the folders of the jobs, and keep the old.")
+@click.option(
+    "--rebuild", is_flag=True, help="Rebuild the database from the folders of the jobs, and keep the old one."
+)
 def serve(
     folder: Path,
     workers: str,
@@ -205,9 +207,9 @@ def _webhooks(folder: Path, url: str | None, hosts: tuple[str, ...]) -> WebhookS
     "--workers",
     default="auto",
     metavar="DEVICES",
-    help="A list such as cpu,gpu:0; auto: each GPU and the processor [auto].",
+    help="A list such as cpu,gpu:0. auto: each GPU and the CPU [auto].",
 )
-@click.option("--max-memory", type=megabytes, metavar="MB", help="Device memory that a job may take (GPU).")
+@click.option("--max-memory", type=megabytes, metavar="MB", help="The most device memory that a job may use (GPU).")
 @any_mount_option
 def worker(store: str, workers: str, max_memory: int | None) -> None:
     """Train the jobs of a `difflogic serve`: in FOLDER on this machine, beside its own workers, or over the network.
@@ -268,7 +270,7 @@ def _work_elsewhere(server: str, devices: list[str], over: threading.Event, max_
 @click.command("gc")
 @click.argument("folder", type=click.Path(path_type=Path))
 @retention_options
-@click.option("--dry-run", is_flag=True, help="Only say what would go.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be deleted.")
 @json_option
 def gc(folder: Path, keep_days: float | None, quota: int | None, dry_run: bool, as_json: bool) -> None:
     """Delete old jobs of the store in FOLDER, with all their files.

@@ -30,13 +30,13 @@ def webhook_host(text: str) -> str:
 
 
 webhook_options = together(
-    click.option("--webhook", type=webhook, metavar="URL", help="An address that hears of the end of every job."),
+    click.option("--webhook", type=webhook, metavar="URL", help="An address that is notified when any job ends."),
     click.option(
         "--webhook-allow",
         multiple=True,
         type=webhook_host,
         metavar="HOST",
-        help="A host that jobs may name for a webhook of their own; HOST:PORT where the port is not the usual one.",
+        help="A host that jobs may use for webhooks. Write HOST:PORT for an unusual port.",
     ),
 )
 
@@ -59,7 +59,7 @@ environment_option = click.option(
     multiple=True,
     type=environment,
     metavar="NAME",
-    help="One of gymnasium's in which jobs may train agents, beside those of the presets.",
+    help="An environment of Gymnasium in which jobs may train agents, in addition to those of the presets.",
 )
 
 
@@ -75,14 +75,20 @@ tasks_option = click.option(
     type=tasks,
     default="",
     metavar="PACKAGE:NAME,...",
-    help="Installed tasks in Python that jobs may be of: they are code, which the server runs [none].",
+    help="Installed tasks in Python that jobs may use. They are code that the server runs [none].",
 )
 retention_options = together(
     click.option(
-        "--keep-days", type=click.FloatRange(min=0), metavar="DAYS", help="Delete jobs that ended longer ago."
+        "--keep-days",
+        type=click.FloatRange(min=0),
+        metavar="DAYS",
+        help="Delete jobs that ended more than this many days ago.",
     ),
     click.option(
-        "--quota", type=megabytes, metavar="MB", help="Delete the oldest that ended until all jobs take so much."
+        "--quota",
+        type=megabytes,
+        metavar="MB",
+        help="Delete the oldest ended jobs until all jobs take at most this much.",
     ),
 )
 
@@ -99,7 +105,8 @@ any_mount_option = click.option(
     is_flag=True,
     callback=_allow,
     expose_value=False,
-    help="Take a network or overlay mount: a second machine destroys the database, a container's end deletes all.",
+    help="Allow a store on a network mount, where a second machine destroys the database, or on an overlay mount, "
+    "which is deleted with its container.",
 )
 
 
@@ -125,47 +132,63 @@ def root_path(text: str) -> str:
 
 door_options = together(
     click.option(
-        "--host", default="127.0.0.1", show_default=True, help="Where to listen; beyond this machine with a token."
+        "--host",
+        default="127.0.0.1",
+        show_default=True,
+        help="The address to listen on. One that other machines reach needs a token.",
     ),
-    click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0: any that is free."),
     click.option(
-        "--allow-host", multiple=True, metavar="NAME", help="A name that a proxy's clients ask for, as lab.org."
+        "--port",
+        type=click.IntRange(0, 65535),
+        default=8765,
+        show_default=True,
+        help="The port to listen on. 0: any free port.",
+    ),
+    click.option(
+        "--allow-host",
+        multiple=True,
+        metavar="NAME",
+        help="A host name that a proxy's clients use, for example lab.org.",
     ),
     click.option(
         "--trusted-proxy",
         multiple=True,
         type=network,
         metavar="ADDRESS",
-        help="A proxy whose X-Forwarded-For is believed, as 127.0.0.1; a network too, as 10.0.0.0/8.",
+        help="A proxy whose X-Forwarded-For is trusted: an address, 127.0.0.1, or a network, 10.0.0.0/8.",
     ),
-    click.option("--root-path", type=root_path, default="", metavar="/PATH", help="What a proxy puts before paths."),
-    click.option("--tls-cert", type=click.Path(path_type=Path), metavar="FILE", help="A certificate, to serve HTTPS."),
-    click.option("--tls-key", type=click.Path(path_type=Path), metavar="FILE", help="The certificate's private key."),
-    click.option("--max-connections", type=click.IntRange(1), help="That one address may hold at a time [256]."),
+    click.option("--root-path", type=root_path, default="", metavar="/PATH", help="The path prefix that a proxy adds."),
+    click.option(
+        "--tls-cert", type=click.Path(path_type=Path), metavar="FILE", help="The certificate for HTTPS, in PEM."
+    ),
+    click.option(
+        "--tls-key", type=click.Path(path_type=Path), metavar="FILE", help="The certificate's private key, in PEM."
+    ),
+    click.option("--max-connections", type=click.IntRange(1), help="The most open connections from one address [256]."),
 )
 """Who reaches the server, and how."""
 cap_options = together(
-    click.option("--max-epochs", "epochs", type=click.IntRange(1), help="That one job may ask for [1000000]."),
-    click.option("--max-population", "population", type=click.IntRange(1), help="Models that a job may train [1024]."),
+    click.option("--max-epochs", "epochs", type=click.IntRange(1), help="The most epochs of a job [1000000]."),
+    click.option("--max-population", "population", type=click.IntRange(1), help="The most models of a job [1024]."),
     click.option(
         "--max-hours",
         "hours",
         type=click.FloatRange(0, min_open=True),
-        help="That a job may take, as predicted [48].",
+        help="The most hours that a job may take, as predicted [48].",
     ),
     click.option(
         "--max-memory",
         "memory",
         type=megabytes,
         metavar="MB",
-        help="That one job may take [three quarters of the machine's].",
+        help="The most memory of a job [three quarters of the machine's].",
     ),
-    click.option("--max-upload", "upload", type=megabytes, metavar="MB", help="Of a picture's file [8]."),
+    click.option("--max-upload", "upload", type=megabytes, metavar="MB", help="The largest file of a picture [8]."),
     click.option(
         "--owner-quota",
         type=megabytes,
         metavar="MB",
-        help="That one owner's jobs may take; then none more.",
+        help="The most disk space of an owner's jobs. Above it new jobs are refused.",
     ),
-    click.option("--max-jobs", "jobs", type=click.IntRange(1), help="That one owner may have in the queue [10000]."),
+    click.option("--max-jobs", "jobs", type=click.IntRange(1), help="The most queued jobs of an owner [10000]."),
 )

@@ -26,10 +26,17 @@ INTERRUPTED = 130
 @click.argument("circuit", type=click.Path(path_type=Path))
 @circuit_options
 @click.option(
-    "--from-start", is_flag=True, help="Keep what comes of the circuit's own start, on any grid, for ever; proved too."
+    "--from-start",
+    is_flag=True,
+    help="Only keep the behaviour from the task's start, on any grid and for ever. This is proved.",
 )
-@click.option("--task", "to_task", is_flag=True, help="Of a run: keep the trained behaviour alone, and nothing else.")
-@output_option(help="Write the circuit.json there.")
+@click.option(
+    "--task",
+    "to_task",
+    is_flag=True,
+    help="Only keep the trained behaviour. This is tested, not proved. CIRCUIT must be a run.",
+)
+@output_option(help="Write the smaller circuit to this circuit.json.")
 @force_option
 @json_option
 def command(

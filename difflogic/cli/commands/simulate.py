@@ -25,23 +25,26 @@ FILE = click.Path(path_type=Path)
 @click.command("simulate")
 @click.argument("circuit", type=FILE)
 @click.option(
-    "--size", type=grid_size, metavar="WIDTHxHEIGHT", help="Cells of the grid [those of --start's file, else 256x256]."
+    "--size",
+    type=grid_size,
+    metavar="WIDTHxHEIGHT",
+    help="The size of the grid in cells [that of --start's file, or 256x256].",
 )
 @click.option("--steps", type=click.IntRange(min=0), default=1000, show_default=True, help="CA steps.")
 @click.option(
     "--until",
     metavar="still|period:N|steps",
     default="steps",
-    help="Stop where a step changes nothing, or the state is one of the last N; at the latest after --steps [steps].",
+    help="Stop when a step changes nothing, or when one of the last N states returns, or after --steps [steps].",
 )
 @click.option(
     "--engine",
     metavar="auto|numba|gpu[:INDEX|:NAME]|reference",
     default="auto",
-    help="What computes. auto (the default): the fastest by a short measurement.",
+    help="The engine. auto (the default): the fastest one in a short measurement.",
 )
 @click.option("--boundary", type=click.Choice(BOUNDARIES), help="What lies outside the grid [the circuit's].")
-@click.option("--visible", type=int, metavar="V", help="So many channels are the picture [the circuit's].")
+@click.option("--visible", type=int, metavar="V", help="The number of channels that form the picture [the circuit's].")
 @click.option(
     "--fire-rate", type=float, metavar="R", help="The share of cells updated in a step [the circuit's, or 1]."
 )
@@ -55,9 +58,13 @@ FILE = click.Path(path_type=Path)
 @click.option(
     "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="The seed of all random numbers."
 )
-@output_option(help="Write the last state: .rle, .png, .npy; or a .gif. Of a line .png shows all.")
+@output_option(
+    help="Write the last state as .rle, .png or .npy, or all frames as .gif. For a row of cells .png shows every step."
+)
 @force_option
-@click.option("--every", type=click.IntRange(min=1), metavar="N", help="A frame every N steps: .gif, .npy or --live.")
+@click.option(
+    "--every", type=click.IntRange(min=1), metavar="N", help="Record a frame every N steps, for .gif, .npy or --live."
+)
 @click.option("--live", is_flag=True, help="Watch it in the terminal.")
 @json_option
 def command(

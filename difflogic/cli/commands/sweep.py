@@ -26,16 +26,18 @@ DESCRIBING = ("over", *ENTRIES, "assignments", "epochs", "config_file", "out")
 @shared.config_option
 @shared.set_option
 @shared.sweep_options
-@click.option("--recipe", type=click.Choice(("paper", "robust")), help="As of train [paper].")
+@click.option("--recipe", type=click.Choice(("paper", "robust")), help="The recipe, as for train [paper].")
 @click.option("--epochs", type=int, help="Epochs of each trial.")
 @click.option("--population", type=int, metavar="M", help="Seeds that each trial trains at once [1].")
-@click.option("--restarts", type=int, metavar="N", help="As of train: how often a trial may begin again.")
+@click.option("--restarts", type=int, metavar="N", help="The most restarts of a trial, as for train.")
 @shared.until_options
 @click.option("--on", default="local", metavar="local|ray[:HOST:PORT]", help="This machine, or a Ray cluster [local].")
-@click.option("--devices", metavar="LIST", help="Where, say gpu:0,gpu:1 or cpu [the hardware GPUs, else cpu].")
+@click.option(
+    "--devices", metavar="LIST", help="The devices, for example gpu:0,gpu:1 or cpu [the hardware GPUs, or else cpu]."
+)
 @click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes on the CPU [one for each core].")
 @click.option("--out", "-o", type=shared.PATH, metavar="DIR", help="A new folder [runs/sweep-NAME-DATE-TIME].")
-@click.option("--resume", type=shared.PATH, metavar="DIR", help="Go on with the sweep in this folder.")
+@click.option("--resume", type=shared.PATH, metavar="DIR", help="Continue the sweep in this folder.")
 @shared.json_option
 def command(what: str | None, resume: Path | None, trials: int | None, as_json: bool, **options: Any) -> int:
     """Train many runs that differ in some fields, and compare them.

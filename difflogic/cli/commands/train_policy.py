@@ -25,28 +25,32 @@ if TYPE_CHECKING:
 @shared.config_option
 @shared.set_option
 @click.option("--algorithm", type=click.Choice(ALGORITHMS), help="How the agent learns [the preset's, else ppo].")
-@click.option("--policy", type=click.Choice(ACTORS), help="What the agent is made of [logic].")
-@click.option("--steps", type=int, help="Environment steps in all, those before --resume included.")
-@click.option("--seed", type=int, help="Wiring, weights, episodes and actions come from it [23].")
+@click.option(
+    "--policy",
+    type=click.Choice(ACTORS),
+    help="The kind of policy: gates, an automaton of gates, or a neural network [logic].",
+)
+@click.option("--steps", type=int, help="Environment steps in total, including those before --resume.")
+@click.option("--seed", type=int, help="The seed of wiring, weights, episodes and actions [23].")
 @shared.engine_options
-@click.option("--population", type=int, metavar="M", help="Train M seeds, from --seed on [1].")
+@click.option("--population", type=int, metavar="M", help="Train M seeds, starting at --seed [1].")
 @click.option(
     "--stop-when-solved",
     type=int,
     is_flag=False,
     flag_value=1,
     metavar="[N]",
-    help="Stop at the first evaluation at which an agent, or N agents, reach the environment's threshold.",
+    help="Stop at the first evaluation at which one agent, or N agents, reach the environment's threshold.",
 )
 @click.option(
     "--until-solved",
     is_flag=True,
-    help="Begin again with the next seed, however often, until 100 fresh episodes reach the threshold.",
+    help="Restart with the next seed until an agent reaches the threshold in 100 fresh episodes.",
 )
-@click.option("--within", type=shared.within, metavar="LIMIT", help="Give up after 60s, 5m or 2h.")
+@click.option("--within", type=shared.within, metavar="LIMIT", help="With --until-solved: give up after 60s, 5m or 2h.")
 @click.option("--out", "-o", type=shared.PATH, metavar="DIR", help="A new run folder [runs/NAME-DATE-TIME].")
 @click.option("--resume", type=shared.PATH, metavar="DIR", help="Continue the run in this folder, bit for bit.")
-@click.option("--init-from", type=shared.PATH, metavar="RUN", help="Begin with the best agent of another run.")
+@click.option("--init-from", type=shared.PATH, metavar="RUN", help="Start from the best agent of another run.")
 @shared.json_option
 def command(environment: str | None, resume: Path | None, out: Path | None, as_json: bool, **options: Any) -> int:
     """Train an agent on ENVIRONMENT: a preset or a registered name.

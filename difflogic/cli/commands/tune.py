@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     type=int,
     default=1,
     metavar="M",
-    help="Tune for `train --population M` [1]: what is fastest for one model need not be so for several.",
+    help="Tune for `train --population M`. Several models may need other sizes than one [1].",
 )
 @click.option("--adapter", metavar="INDEX|NAME", help="The adapter to tune (default: the first).")
-@click.option("--dry-run", is_flag=True, help="Say what would be measured, and measure nothing.")
-@click.option("--reset", is_flag=True, help="Forget what was stored for this adapter, and end.")
+@click.option("--dry-run", is_flag=True, help="Print what would be measured, and measure nothing.")
+@click.option("--reset", is_flag=True, help="Delete the stored results for this adapter, and exit.")
 @json_option
 def command(population: int, adapter: str | None, dry_run: bool, reset: bool, as_json: bool, **options: Any) -> None:
     """Find the fastest workgroup sizes for training on an adapter.
