@@ -2,8 +2,13 @@
 
 A word of 64 coins compares 64 random 16-bit numbers `u` with the probability `p` in units of 2^-16, bit by bit from
 the lowest: `less = u_k' | less` where bit `k` of `p` is 1, else `u_k' & less`, `u_k'` being as random as its opposite.
-Bits of `p` below its lowest 1 change nothing and are not drawn. `u_k'` of word `j` of row `y` of `words` is one block
-of threefry2x32 under the key, its counter `(y*words + j, k)`; the block's first word is the lower half.
+Bits of `p` below its lowest 1, bit `n`, change nothing and are not drawn. `u_n'` of word `j` of row `y` of `words` is
+a block of threefry2x32 under the key, its counter `(y*words + j, n)`; the block's first word is the lower half. Each
+of the further bits is what four more rounds make of the one before.
+
+A block for each bit would take five times as long. Four rounds are the fewest after which no two or three coins of a
+word depend on each other, and other words have other blocks: three rounds leave relations of five coins, and after two
+some pairs are alike in two of three cases.
 """
 
 from __future__ import annotations
@@ -42,8 +47,11 @@ def coins(key: prng.Key, height: int, words: int, units: int) -> Planes:
         counters = np.arange(start, start + len(part)).astype(np.uint32)
         # For p = 0.75, which is 0b11 << 14, two bits are drawn, 14 and 15: `less` is u_14', then u_15' | u_14', which
         # is 1 in three of four cases.
-        for k in range((units & -units).bit_length() - 1, BITS):
-            low, high = prng.threefry2x32(key, counters, np.full_like(counters, k))
+        lowest = (units & -units).bit_length() - 1
+        low, high = prng.threefry2x32(key, counters, np.full_like(counters, lowest))
+        for k in range(lowest, BITS):
+            if k > lowest:
+                low, high = prng.four_rounds(low, high, 1)
             drawn = low.astype(np.uint64) | high.astype(np.uint64) << np.uint64(32)
             part[:] = drawn | part if units >> k & 1 else drawn & part
     return less.reshape(height, words)

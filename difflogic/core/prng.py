@@ -34,11 +34,18 @@ def threefry2x32(key: Key, x0: Words, x1: Words) -> tuple[Words, Words]:
     with np.errstate(over="ignore"):  # uint32 wraps by design
         x0, x1 = x0 + schedule[0], x1 + schedule[1]
         for group in range(5):
-            for distance in _ROTATIONS[group % 2]:
-                x0 = x0 + x1
-                x1 = x0 ^ _rotate_left(x1, distance)
+            x0, x1 = four_rounds(x0, x1, group)
             x0 = x0 + schedule[(group + 1) % 3]
             x1 = x1 + schedule[(group + 2) % 3] + np.uint32(group + 1)
+    return x0, x1
+
+
+def four_rounds(x0: Words, x1: Words, group: int) -> tuple[Words, Words]:
+    """Four rounds of threefry2x32, by the rotations of the group of rounds of that number."""
+    with np.errstate(over="ignore"):
+        for distance in _ROTATIONS[group % 2]:
+            x0 = x0 + x1
+            x1 = x0 ^ _rotate_left(x1, distance)
     return x0, x1
 
 

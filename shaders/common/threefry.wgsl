@@ -1,18 +1,26 @@
 // threefry2x32, twenty rounds, in JAX's original stream. Twin: difflogic/core/prng.py
 
+const ROTATIONS_OF_EVEN = vec4<u32>(13u, 15u, 26u, 6u);
+const ROTATIONS_OF_ODD = vec4<u32>(17u, 29u, 16u, 24u);
+
 fn rotate_left(x: u32, distance: u32) -> u32 {
     return (x << distance) | (x >> (32u - distance));
 }
 
+fn four_rounds(block: vec2<u32>, rotations: vec4<u32>) -> vec2<u32> {
+    var x = block;
+    for (var round = 0u; round < 4u; round++) {
+        x.x += x.y;
+        x.y = x.x ^ rotate_left(x.y, rotations[round]);
+    }
+    return x;
+}
+
 fn threefry(key: vec2<u32>, counter: vec2<u32>) -> vec2<u32> {
     let schedule = vec3<u32>(key, key.x ^ key.y ^ 0x1bd11bdau);
-    var rotations = array<vec4<u32>, 2>(vec4<u32>(13u, 15u, 26u, 6u), vec4<u32>(17u, 29u, 16u, 24u));
     var x = counter + schedule.xy;
     for (var group = 0u; group < 5u; group++) {
-        for (var round = 0u; round < 4u; round++) {
-            x.x += x.y;
-            x.y = x.x ^ rotate_left(x.y, rotations[group % 2u][round]);
-        }
+        x = four_rounds(x, select(ROTATIONS_OF_ODD, ROTATIONS_OF_EVEN, group % 2u == 0u));
         x += vec2<u32>(schedule[(group + 1u) % 3u], schedule[(group + 2u) % 3u] + group + 1u);
     }
     return x;

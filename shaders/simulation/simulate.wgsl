@@ -83,9 +83,12 @@ fn fires(place: Place) -> u32 {
     if scene.fire_units == CERTAIN { return 0xffffffffu; }
     let key = threefry(scene.key, vec2<u32>(0u, scene.first_step + at.step));
     let counter = (place.row * scene.words + place.word) / 2u;
-    var less = 0u;
-    for (var k = countTrailingZeros(scene.fire_units); k < 16u; k++) {
-        let coin = threefry(key, vec2<u32>(counter, k))[place.word % 2u];
+    let lowest = countTrailingZeros(scene.fire_units);
+    var block = threefry(key, vec2<u32>(counter, lowest));
+    var less = block[place.word % 2u];
+    for (var k = lowest + 1u; k < 16u; k++) {
+        block = four_rounds(block, ROTATIONS_OF_ODD);
+        let coin = block[place.word % 2u];
         less = select(coin & less, coin | less, ((scene.fire_units >> k) & 1u) == 1u);
     }
     return less;

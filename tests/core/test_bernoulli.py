@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from difflogic.core import bernoulli, bits
+from difflogic.core import bernoulli, bits, prng
 from difflogic.errors import UsageError
 
 
@@ -22,6 +22,23 @@ def test_coins_come_up_as_often_as_they_should(units: int) -> None:
 def test_coins_differ_by_key_and_place() -> None:
     one, other = (bernoulli.coins(key, 4, 3, 30000) for key in (bernoulli.start_key(1, 0), bernoulli.start_key(1, 1)))
     assert len(np.unique(np.concatenate([one, other]))) == 24
+
+
+@pytest.mark.parametrize("units", [16384, 39322])
+def test_no_two_coins_of_a_word_depend_on_each_other(units: int) -> None:
+    drawn = bernoulli.coins(bernoulli.fire_key(23), 512, 64, units)
+    cells = bits.unpack_bits(drawn.reshape(-1, 1), 64).astype(np.float32)
+    correlations = np.corrcoef(cells.T) - np.eye(64)
+    assert abs(correlations).max() < 6 / math.sqrt(len(cells))
+
+
+def test_a_seed_gives_what_it_gave() -> None:
+    """Of a fair coin the word is a block of threefry as it is."""
+    key = prng.fold_in(bernoulli.fire_key(23), 7)
+    low, high = prng.threefry2x32(key, np.arange(2, dtype=np.uint32), np.full(2, 15, np.uint32))
+    fair, rare = (bernoulli.coins(key, 1, 2, units)[0] for units in (1 << 15, 39322))
+    assert fair.tolist() == [int(a) | int(b) << 32 for a, b in zip(low, high, strict=True)]
+    assert rare.tolist() == [9044898815358496025, 16692793760609726366]
 
 
 def test_certain_and_impossible() -> None:

@@ -8,14 +8,14 @@ from llvmlite import ir
 from numba import types
 
 from difflogic.cpu.codegen.compiled import intrinsic
-from difflogic.cpu.codegen.vectors import WORDS, operation, pointer_to, splatted, words
+from difflogic.cpu.codegen.vectors import TILE, halves, operation, pointer_to, splatted, words
 
-_WORD, _HALF = ir.IntType(64), ir.IntType(32)
-_HALVES = ir.VectorType(_HALF, WORDS)
+_WORD = ir.IntType(64)
+_HALVES = halves.vector
 
-ROWS = ir.FunctionType(ir.VoidType(), [_WORD.as_pointer()] * 2 + [_WORD] * 3)
-"""Compiled rows: the first row, the place of its next state, how many rows, words of a row, and words from one channel
-of a row to the next."""
+ROWS = ir.FunctionType(ir.VoidType(), [_WORD.as_pointer()] * 3 + [_WORD] * 3)
+"""Compiled rows: the first row, the place of its next state, which cells fire, how many rows, words of a row, and
+words from one channel of a row to the next."""
 
 
 @intrinsic
@@ -51,47 +51,80 @@ def bit_or(_: Any, x: Any, y: Any) -> Any:
 
 
 @intrinsic
-def drawn(_: Any, key0: Any, key1: Any, first: Any, k: Any) -> Any:
-    """Random words by threefry2x32 of the counters `(first, k)`, `(first + 1, k)`, ...; all four are uint32."""
+def random_blocks(_: Any, key0: Any, key1: Any, first: Any, k: Any) -> Any:
+    """Both words of threefry2x32 of the counters `(first, k)`, `(first + 1, k)`, ...; all four are uint32."""
 
-    def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+    # Twice as many blocks as words of a vector: a round waits for the one before, and has another's beside it.
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         key0, key1, first, k = (splatted(builder, value, _HALVES) for value in arguments)
-        first = builder.add(first, ir.Constant(_HALVES, list(range(WORDS))))
-        low, high = _threefry(builder, (key0, key1), first, k)
-        wide = words.vector
-        return builder.or_(builder.zext(low, wide), _shifted(builder.shl, builder.zext(high, wide), 32))
+        first = builder.add(first, ir.Constant(_HALVES, list(range(TILE))))
+        return context.make_tuple(builder, signature.return_type, _threefry(builder, (key0, key1), first, k))
 
-    return words(types.uint32, types.uint32, types.uint32, types.uint32), build
+    return types.UniTuple(halves, 2)(types.uint32, types.uint32, types.uint32, types.uint32), build
+
+
+@intrinsic
+def following_blocks(_: Any, low: Any, high: Any) -> Any:
+    """What four more rounds make of them."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        low, high = arguments
+        return context.make_tuple(builder, signature.return_type, _four_rounds(builder, low, high, 1))
+
+    return types.UniTuple(halves, 2)(low, high), build
+
+
+@intrinsic
+def store_blocks(_: Any, array: Any, index: Any, low: Any, high: Any) -> Any:
+    """`array[index : index + TILE] = low | high << 32`, at any place."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        wide = ir.VectorType(_WORD, TILE)
+        low, high = (builder.zext(part, wide) for part in arguments[2:])
+        place = pointer_to(context, builder, signature, arguments, wide)
+        builder.store(builder.or_(low, _shifted(builder.shl, high, 32)), place, align=8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, low, high), build
 
 
 def _threefry(builder: Any, key: tuple[Any, Any], x0: Any, x1: Any) -> tuple[Any, Any]:
     """As `difflogic.core.prng.threefry2x32`, on vectors."""
 
     def constant(value: int) -> Any:
-        return ir.Constant(_HALVES, [value] * WORDS)
+        return ir.Constant(_HALVES, [value] * TILE)
 
     schedule = (*key, builder.xor(builder.xor(*key), constant(0x1BD11BDA)))
     x0, x1 = builder.add(x0, schedule[0]), builder.add(x1, schedule[1])
     for group in range(5):
-        for distance in ((13, 15, 26, 6), (17, 29, 16, 24))[group % 2]:
-            x0 = builder.add(x0, x1)
-            rotated = builder.or_(_shifted(builder.shl, x1, distance), _shifted(builder.lshr, x1, 32 - distance))
-            x1 = builder.xor(x0, rotated)
+        x0, x1 = _four_rounds(builder, x0, x1, group)
         x0 = builder.add(x0, schedule[(group + 1) % 3])
         x1 = builder.add(builder.add(x1, schedule[(group + 2) % 3]), constant(group + 1))
     return x0, x1
 
 
+def _four_rounds(builder: Any, x0: Any, x1: Any, group: int) -> tuple[Any, Any]:
+    for distance in ((13, 15, 26, 6), (17, 29, 16, 24))[group % 2]:
+        x0 = builder.add(x0, x1)
+        rotated = builder.or_(_shifted(builder.shl, x1, distance), _shifted(builder.lshr, x1, 32 - distance))
+        x1 = builder.xor(x0, rotated)
+    return x0, x1
+
+
 @intrinsic
-def call_rows(_: Any, address: Any, cells: Any, source: Any, target: Any, rows: Any, count: Any, stride: Any) -> Any:
-    """Call the compiled rows at `address`: places in `cells`, how many rows, their words, and `stride`."""
+def call_rows(
+    _: Any, address: Any, cells: Any, source: Any, target: Any, fire: Any, rows: Any, count: Any, stride: Any
+) -> Any:
+    """Call the compiled rows at `address`: places in `cells`, an array, how many rows, their words, and `stride`."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        address, cells, source, target, *numbers = arguments
-        data = context.make_array(signature.args[1])(context, builder, cells).data
+        address, cells, source, target, fire, *numbers = arguments
+        data, masks = (
+            context.make_array(signature.args[at])(context, builder, each).data for at, each in ((1, cells), (4, fire))
+        )
         places = [builder.gep(data, [place]) for place in (source, target)]
-        builder.call(builder.inttoptr(address, ROWS.as_pointer()), [*places, *numbers])
+        builder.call(builder.inttoptr(address, ROWS.as_pointer()), [*places, masks, *numbers])
         return context.get_dummy_value()
 
     index = types.int64
-    return types.void(index, cells, index, index, index, index, index), build
+    return types.void(index, cells, index, index, fire, index, index, index), build

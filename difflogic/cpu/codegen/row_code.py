@@ -41,16 +41,26 @@ class RowCode:
     """The machine code of a netlist's rows, for as long as this object lives: a `simulation.CompiledRow`."""
 
     def __init__(self, netlist: CellNetlist) -> None:
+        self._program = column_program(netlist)
+        self._engines: dict[bool, Any] = {}
+
+    def address(self, masked: bool) -> int:
+        """Of the function, compiled when it is first asked for."""
+        if masked not in self._engines:
+            self._engines[masked] = self._compiled(masked)
+        return int(self._engines[masked].get_function_address("rows"))
+
+    def _compiled(self, masked: bool) -> Any:
         module = ir.Module(name="rows")
-        _Builder(ir.Function(module, ROWS, name="rows"), column_program(netlist)).build()
+        _Builder(ir.Function(module, ROWS, name="rows"), self._program, masked).build()
         name, features = target()
         machine = binding.Target.from_default_triple().create_target_machine(
             cpu=name, features=features, opt=2, codemodel="jitdefault", jit=True
         )
         module.triple = machine.triple
-        self._engine = binding.create_mcjit_compiler(binding.parse_assembly(str(module)), machine)
-        self._engine.finalize_object()
-        self.address = int(self._engine.get_function_address("rows"))
+        engine = binding.create_mcjit_compiler(binding.parse_assembly(str(module)), machine)
+        engine.finalize_object()
+        return engine
 
 
 def compile_row(netlist: CellNetlist) -> RowCode | None:
@@ -97,9 +107,9 @@ def _carried(delays: list[list[int]], kept: Container[int]) -> list[Value]:
 class _Builder:
     """A loop over the columns of vectors, and in it one over the rows, from above."""
 
-    def __init__(self, function: Any, program: ColumnProgram) -> None:
-        self._function, self._program = function, program
-        self._source, self._target, self._rows, self._words, self._stride = function.args
+    def __init__(self, function: Any, program: ColumnProgram, masked: bool) -> None:
+        self._function, self._program, self._masked = function, program, masked
+        self._source, self._target, self._fire, self._rows, self._words, self._stride = function.args
         channels = len(program.outputs)
         # A funnel shift takes 64 bits out of two words laid side by side: just what a neighbour across words is.
         funnel = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
@@ -129,7 +139,8 @@ class _Builder:
         y = builder.phi(_WORD)
         here, there = builder.phi(source.type), builder.phi(source.type)
         values: dict[Value, Any] = {each: builder.phi(_VECTOR) for each in carried}
-        following = self._row(builder, here, there, values)
+        fire = builder.gep(self._fire, [builder.add(builder.mul(y, self._words), x)])
+        following = self._row(builder, here, there, fire, values)
         pairs = [(y, ir.Constant(_WORD, 0), builder.add(y, ir.Constant(_WORD, 1)))]
         pairs += [(place, start, builder.gep(place, [pitch])) for place, start in ((here, source), (there, target))]
         pairs += [(values[each], starts[each], following[each]) for each in carried]
@@ -145,16 +156,21 @@ class _Builder:
         builder.cbranch(builder.icmp_signed("<", next_x, self._words), column, after)
         ir.IRBuilder(after).ret_void()
 
-    def _row(self, builder: Any, source: Any, target: Any, carried: dict[Value, Any]) -> dict[Value, Any]:
-        """A row's vector from `source` to `target`; what the next row carries."""
+    def _row(self, builder: Any, source: Any, target: Any, fire: Any, carried: dict[Value, Any]) -> dict[Value, Any]:
+        """A row's vector from `source` to `target`, cells firing by the mask at `fire`; what the next row carries."""
         values = dict(carried)
         for number, delays in enumerate(self._delays):
             for delay in delays[: 1 if number in self._kept else None]:
                 self._compute(builder, source, number, delay, values)
+        if self._masked:
+            fires = builder.load(builder.bitcast(fire, _VECTOR.as_pointer()), align=8)
         for channel, output in enumerate(self._program.outputs):
             value = values[output.node, output.delay]
-            place = self._pointer(builder, target, channel, 0, 0)
-            builder.store(builder.not_(value) if output.inverted else value, place, align=8)
+            value = builder.not_(value) if output.inverted else value
+            if self._masked:
+                kept = builder.load(self._pointer(builder, source, channel, 0, 0), align=8)
+                value = builder.xor(builder.and_(builder.xor(value, kept), fires), kept)
+            builder.store(value, self._pointer(builder, target, channel, 0, 0), align=8)
         return {(node, delay): values[node, delay - 1] for node, delay in carried}
 
     def _starts(self, builder: Any, source: Any, carried: list[Value]) -> dict[Value, Any]:

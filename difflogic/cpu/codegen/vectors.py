@@ -51,8 +51,8 @@ class _VectorModel(models.PrimitiveModel):
         super().__init__(manager, kind, kind.vector)
 
 
-floats, words = _Vector("Floats", _FLOAT, TILE), _Vector("Words", _WORD, WORDS)
-"""A row of floats, and a row of words."""
+floats, words, halves = _Vector("Floats", _FLOAT, TILE), _Vector("Words", _WORD, WORDS), _Vector("Halves", _INDEX, TILE)
+"""A row of floats, one of words, and one of as many 32-bit words as floats."""
 gate_vectors = _Vector("GateVector", _FLOAT, GATE_COUNT)
 """Sixteen floats, one per id of a gate."""
 

@@ -23,12 +23,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from difflogic.core.bernoulli import BITS, CERTAIN
+from difflogic.core.bernoulli import BITS
 from difflogic.cpu.codegen.atomics import SPINS, claim, fetch_add, look, pause
 from difflogic.cpu.codegen.compiled import entry_point, inlined
-from difflogic.cpu.codegen.plane_vectors import bit_or, call_rows, drawn, east, load_any, west
+from difflogic.cpu.codegen.plane_vectors import (
+    bit_or,
+    call_rows,
+    east,
+    following_blocks,
+    load_any,
+    random_blocks,
+    store_blocks,
+    west,
+)
 from difflogic.cpu.codegen.threefry import threefry2x32
-from difflogic.cpu.codegen.vectors import LINE, WORDS, bit_and, bit_fma, bit_where, load, splat, store
+from difflogic.cpu.codegen.vectors import LINE, TILE, WORDS, bit_and, bit_fma, bit_where, load, splat, store
 from difflogic.engine.shape import Array
 
 SHIFT = LINE // 8
@@ -72,9 +81,10 @@ class Sheet(NamedTuple):
     fronts: Array
     """int64 `[threads, depth + 1]`: scratch, the next row of each step of a pass."""
     fire: Array
-    """uint64 `[threads, words]`: scratch, a row's mask; words are counted up to a multiple of `WORDS`."""
+    """uint64 `[threads, n]`: scratch, the masks of some rows, one after the other, and room for a vector behind."""
     row: int
-    """Address of the circuit as compiled rows; 0: interpret what follows, see `difflogic.model.straight_line`."""
+    """Address of the circuit as compiled rows, in an asynchronous run of those that keep the cells that do not fire; 0:
+    interpret what follows, see `difflogic.model.straight_line`."""
     patches: Array
     """int64 `[p]`."""
     code: Array
@@ -109,7 +119,7 @@ def simulate(
 ) -> None:
     """One thread's part of `steps` steps; `parity` is that of the edges to begin with."""
     looks = 0
-    depth = 1 if mode else sheet.depth  # cells that do not fire keep what the next row would overwrite
+    depth = 1 if mode else sheet.depth  # where masks are drawn, fetching rows from memory is not what takes the time
     passes = (steps + depth - 1) // depth
     while True:
         band, number = _take(thread, passes, looks, counters)
@@ -231,24 +241,22 @@ def _block(sheet: Sheet, thread: int, mode: int, work: Pass, masks: Array, t: in
         _clear(cells, origin - pitch, pitch)
     if sheet.reach and not work.below and end == work.rows:
         _clear(cells, origin + work.rows * pitch, pitch)
-    source = origin + begin * pitch
-    target = source - pitch - SHIFT
-    if sheet.row and not mode:
-        call_rows(sheet.row, cells, source, target, end - begin, words, sheet.stride)
-        for row in range((end - begin) * sheet.channels):
-            finish(cells, target + row * sheet.stride, words, sheet.width % 64, sheet.periodic)
-        return
-    for y in range(begin, end):
-        source = origin + y * pitch
+    fire = sheet.fire[thread]
+    most = max(1, (len(fire) - TILE) // words) if mode else end - begin
+    for y in range(begin, end, most):
+        rows, source = min(most, end - y), origin + y * pitch
         target = source - pitch - SHIFT
-        if sheet.row:
-            call_rows(sheet.row, cells, source, target, 1, words, sheet.stride)
-        else:
-            _interpret_row(sheet, source, target, sheet.nodes[thread])
         if mode:
-            _keep(sheet, source, target, work.first + y, mode, masks, work.step, sheet.fire[thread])
-        for channel in range(sheet.channels):
-            finish(cells, target + channel * sheet.stride, words, sheet.width % 64, sheet.periodic)
+            _write_masks(sheet, mode, work.first + y, rows, masks, work.step, fire)
+        if sheet.row:
+            call_rows(sheet.row, cells, source, target, fire, rows, words, sheet.stride)
+        else:
+            for row in range(rows):
+                _interpret_row(sheet, source + row * pitch, target + row * pitch, sheet.nodes[thread])
+                if mode:
+                    _keep(sheet, source + row * pitch, target + row * pitch, fire, row * words)
+        for row in range(rows * sheet.channels):
+            finish(cells, target + row * sheet.stride, words, sheet.width % 64, sheet.periodic)
 
 
 @inlined
@@ -312,35 +320,44 @@ def _interpret(sheet: Sheet, source: int, target: int, vectors: int, nodes: Arra
 
 
 @inlined
-def _keep(sheet: Sheet, source: int, target: int, y: int, mode: int, masks: Array, step: int, fire: Array) -> None:
-    """Cells that do not fire keep their state."""
-    words, cells = words_of(sheet), sheet.cells
-    if mode == DRAWN:
-        key0, key1 = threefry2x32(sheet.key[0], sheet.key[1], np.uint32(0), np.uint32(step))
-        _draw(sheet.fire_units, words, key0, key1, y, fire)
-    else:
-        fire[:words] = masks[y]
+def _keep(sheet: Sheet, source: int, target: int, fire: Array, first: int) -> None:
+    """Cells of a row that do not fire keep their state; its mask begins at `fire[first]`."""
+    cells = sheet.cells
     for channel in range(0, _pitch(sheet), sheet.stride):
-        for at in range(channel, channel + words, WORDS):
-            kept = bit_where(load(fire, at - channel), load(cells, target + at), load(cells, source + at))
+        for word in range(0, words_of(sheet), WORDS):
+            at = channel + word
+            kept = bit_where(load_any(fire, first + word), load(cells, target + at), load(cells, source + at))
             store(cells, target + at, kept)
 
 
 @inlined
-def _draw(units: int, words: int, key0: Any, key1: Any, y: int, fire: Array) -> None:
-    """The mask of row `y`, as in `difflogic.core.bernoulli`."""
-    if units == CERTAIN:
-        fire[:] = np.uint64(0xFFFFFFFFFFFFFFFF)
-        return
-    for at in range(0, words, WORDS):
-        first = np.uint32(y * words + at)
-        less = splat(np.uint64(0))
-        for k in range(BITS):
-            # Below the lowest 1 of `units` nothing is less, and nothing is drawn: see `difflogic.core.bernoulli`.
-            if units & ((1 << (k + 1)) - 1):
-                bits = drawn(key0, key1, first, np.uint32(k))
-                less = bit_or(bits, less) if units >> k & 1 else bit_and(bits, less)
-        store(fire, at, less)
+def _write_masks(sheet: Sheet, mode: int, y: int, rows: int, masks: Array, step: int, fire: Array) -> None:
+    """The masks of so many rows from row `y` of the grid on."""
+    words = words_of(sheet)
+    if mode == GIVEN:
+        for row in range(rows):
+            fire[row * words : (row + 1) * words] = masks[y + row]
+    else:
+        key0, key1 = threefry2x32(sheet.key[0], sheet.key[1], np.uint32(0), np.uint32(step))
+        _draw(sheet.fire_units, key0, key1, y * words, rows * words, fire)
+
+
+@inlined
+def _draw(units: int, key0: Any, key1: Any, first: int, words: int, fire: Array) -> None:
+    """So many words of coins from number `first` on, as in `difflogic.core.bernoulli`."""
+    lowest = 0
+    while not units >> lowest & 1:
+        lowest += 1
+    for at in range(0, words, TILE):
+        low, high = random_blocks(key0, key1, np.uint32(first + at), np.uint32(lowest))
+        less_low, less_high = low, high
+        for k in range(lowest + 1, BITS):
+            low, high = following_blocks(low, high)
+            if units >> k & 1:
+                less_low, less_high = bit_or(low, less_low), bit_or(high, less_high)
+            else:
+                less_low, less_high = bit_and(low, less_low), bit_and(high, less_high)
+        store_blocks(fire, at, less_low, less_high)
 
 
 @inlined

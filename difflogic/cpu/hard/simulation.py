@@ -12,7 +12,7 @@ from difflogic.config.task import MIN_SIDE
 from difflogic.core.bits import Planes
 from difflogic.cpu.codegen import compiled
 from difflogic.cpu.codegen.threads import default_threads, together
-from difflogic.cpu.codegen.vectors import WORDS
+from difflogic.cpu.codegen.vectors import TILE, WORDS
 from difflogic.cpu.hard.bands import APART, DONE, DRAWN, GIVEN, SHIFT, Sheet, settle, simulate
 from difflogic.cpu.hard.hard_program import GATE_BITS
 from difflogic.cpu.tables import aligned
@@ -33,6 +33,8 @@ MOST_STEPS = 16
 """Steps of a pass: with more, what they read and write of the memory is no longer what takes the time."""
 ROWS_PER_STEP = 64
 """Rows of a band for each step of a pass, so that what is computed of the bands beside it is little."""
+FIRE_WORDS = 2048
+"""Words of the masks that are drawn at a time: they stay in a first-level cache."""
 PASSES = 4
 """That a band can do before it is moved back, at least."""
 
@@ -40,7 +42,8 @@ PASSES = 4
 class CompiledRow(Protocol):
     """Machine code of one circuit's row, as long as the object lives; see `plane_vectors.ROW`."""
 
-    address: int
+    def address(self, masked: bool) -> int:
+        """Of the function; `masked`: of the one that keeps the cells that do not fire."""
 
 
 class CpuSimulation:
@@ -54,7 +57,7 @@ class CpuSimulation:
         extent = Extent.of(spec, threads)
         self.threads = extent.threads
         self._row = row  # its code must not be freed
-        self._sheet = _sheet(spec, extent, row.address if row else 0)
+        self._sheet = _sheet(spec, extent)
         self._counters = aligned(self.threads * APART, dtype=np.int64)
         self._parity = 0
 
@@ -73,8 +76,9 @@ class CpuSimulation:
             mode = GIVEN
         given = np.zeros((1, 0, 0), dtype=np.uint64) if masks is None else np.ascontiguousarray(masks)
         self._counters[:] = 0
+        sheet = self._sheet._replace(row=self._row.address(mode != 0)) if self._row else self._sheet
         arguments = (mode, self._parity, self.step, steps, given, self._counters)
-        together(self.threads, lambda thread: simulate(self._sheet, thread, *arguments))
+        together(self.threads, lambda thread: simulate(sheet, thread, *arguments))
         # Every band has done as many passes as its counter says, and each handed its edges on in the other half.
         self._parity = (self._parity + int(self._counters[DONE])) % 2
         self.step += steps
@@ -106,7 +110,7 @@ def compile_kernel() -> None:
 def _warm_up() -> None:
     """Both entry points, on nine cells."""
     spec = SimulationSpec(CellNetlist.build(1, False, [], [], [0]), MIN_SIDE, MIN_SIDE)
-    sheet = _sheet(spec, Extent.of(spec), 0)
+    sheet = _sheet(spec, Extent.of(spec))
     settle(sheet, 0)
     no_masks = np.zeros((1, 0, 0), dtype=np.uint64)
     counters = aligned(APART, dtype=np.int64)
@@ -148,7 +152,7 @@ def held_bytes(spec: SimulationSpec) -> int:
     return 8 * (extent.threads * extent.capacity + extent.edges)
 
 
-def _sheet(spec: SimulationSpec, extent: Extent, row: int) -> Sheet:
+def _sheet(spec: SimulationSpec, extent: Extent) -> Sheet:
     program = register_program(spec.netlist)
     threads, vectors = extent.threads, -(-spec.words // WORDS)
     # As many vectors at a time as the registers of a circuit leave room for in the L1 cache: each gate is then a loop
@@ -171,8 +175,8 @@ def _sheet(spec: SimulationSpec, extent: Extent, row: int) -> Sheet:
         block=extent.block,
         edges=aligned(extent.edges, dtype=np.uint64),
         fronts=np.zeros((threads, extent.depth + 1), dtype=np.int64),
-        fire=aligned(threads, vectors * WORDS, dtype=np.uint64),
-        row=row,
+        fire=aligned(threads, max(FIRE_WORDS, spec.words) + TILE, dtype=np.uint64),
+        row=0,
         patches=program.patches,
         code=np.concatenate([program.code[:, 1:], -GATE_BITS[program.code[:, 0]]], axis=1),
         outputs=program.outputs,
