@@ -303,18 +303,18 @@ def life_graph(born: Collection[int] = (3,)) -> XAG:
     for sample in range(512):
         around = (sample & ~(1 << wiring.CENTRE)).bit_count()
         alive |= (around in {2, 3} if sample >> wiring.CENTRE & 1 else around in born) << sample
-    minterms = builder.finish([_sum_of_products(builder, alive)])
+    minterms = builder.finish([_sum_of_products(builder, alive, wiring.PATCH)])
     assert Tables(minterms).literal(minterms.outputs[0]) == alive
     assert tables.ones == (1 << 512) - 1
     return minterms
 
 
-def _sum_of_products(builder: Builder, table: int) -> int:
+def _sum_of_products(builder: Builder, table: int, inputs: int) -> int:
     result = 0
-    for sample in range(512):
+    for sample in range(1 << inputs):
         if table >> sample & 1:
             product = 1
-            for index in range(9):
+            for index in range(inputs):
                 product = builder.and_(product, 2 * (1 + index) ^ (1 - (sample >> index & 1)))
             result = builder.or_(result, product)
     return result
@@ -326,6 +326,21 @@ def test_counting_finds_adders() -> None:
     assert len(graph.gates) > 500
     assert len(found.gates) < 40
     assert Tables(found).literal(found.outputs[0]) == Tables(graph).literal(graph.outputs[0])
+
+
+@pytest.mark.parametrize(("inputs", "gates"), [(2, 2), (3, 5), (4, 9), (5, 11), (6, 16), (7, 19), (8, 25), (9, 27)])
+def test_a_count_takes_as_few_gates_as_are_known(inputs: int, gates: int) -> None:
+    """4.5 gates a bit and some, where full adders alone take five."""
+    builder = Builder(inputs)
+    outputs = []
+    for bit in range(inputs.bit_length()):
+        table = sum((sample.bit_count() >> bit & 1) << sample for sample in range(1 << inputs))
+        outputs.append(_sum_of_products(builder, table, inputs))
+    graph = builder.finish(outputs)
+    found = improved(rebuilt_symmetric(graph), work=0)
+    assert len(found.gates) <= gates
+    before, after = Tables(graph), Tables(found)
+    assert [after.literal(each) for each in found.outputs] == [before.literal(each) for each in graph.outputs]
 
 
 @given(netlists(most=25), st.integers(0, 2**32 - 1))

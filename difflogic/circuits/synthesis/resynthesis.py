@@ -27,7 +27,7 @@ def resynthesised(graph: XAG) -> XAG:
     # Up to 12 inputs all their combinations are samples, so that what agrees on them needs no proof.
     if len(used) <= MOST_INPUTS and (best := _whole(_on_inputs(graph, used))):
         builder = Builder(graph.inputs)
-        return builder.finish(builder.embed(_walked(best), [input_literal(place) for place in used]))
+        return builder.finish(builder.embed(_walked(*best), [input_literal(place) for place in used]))
     return resynthesised_where(graph, random_words(graph.inputs))
 
 
@@ -62,24 +62,27 @@ def _with_whole(graph: XAG, index: int) -> XAG:
     # only the old one needed.
     builder = Builder(graph.inputs)
     outputs = builder.embed(graph, range(2, 2 * graph.first, 2))
-    (outputs[index],) = builder.embed(best, [input_literal(place) for place in used])
+    (outputs[index],) = builder.embed(best[0], [input_literal(place) for place in used])
     return rebuilt(builder.finish(outputs))
 
 
-def _whole(graph: XAG) -> XAG | None:
-    """The best of what descends from the graph, and from what its truth tables suggest; None where both are large."""
+def _whole(graph: XAG) -> list[XAG]:
+    """What descends from the graph, and from what its truth tables suggest, the best first; none where both are large.
+
+    A second one is left out where it is larger by more than a gate.
+    """
     # Two starts for one descent: local moves do not lead from a sum of products to a chain of adders, or back.
     starts = (each for each in (graph, rebuilt_symmetric(graph)) if len(each.gates) <= WHOLE_GATES)
-    found = (improved(start, work=0) for start in starts)
-    return min(found, key=lambda each: len(each.gates), default=None)
+    found = sorted((improved(start, work=0) for start in starts), key=lambda each: len(each.gates))
+    return [each for each in found if len(each.gates) <= len(found[0].gates) + 1]
 
 
-def _walked(graph: XAG) -> XAG:
+def _walked(graph: XAG, twin: XAG | None = None) -> XAG:
     """What random walks lead to, unless there cannot be less."""
     # A gate joins two things, so an output that depends on n inputs needs n - 1 gates: fewer cannot be found.
     if len(graph.gates) < max(1, _widest(graph)):
         return graph
-    return improved(graph)
+    return improved(graph, twin=twin)
 
 
 def _widest(graph: XAG) -> int:

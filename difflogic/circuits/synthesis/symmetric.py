@@ -1,7 +1,7 @@
 """Functions of few inputs, built anew from their truth tables: inputs that may be exchanged are counted.
 
 Where an output does not change when two inputs are exchanged, it knows only how many of them are 1. Each such
-group becomes a binary count of full adders (5 gates) and half adders (2), and what is left is decided input by
+group becomes a binary count of full adders, two of them 8 to 10 gates, and what is left is decided input by
 input (Shannon), where a count that cannot be leaves the choice free.
 """
 
@@ -12,7 +12,7 @@ from itertools import accumulate, product
 from typing import NamedTuple
 
 from difflogic.circuits.synthesis.truth_tables import Tables, cofactor
-from difflogic.circuits.synthesis.xag import XAG, Builder, input_literal, rebuilt
+from difflogic.circuits.synthesis.xag import FALSE, XAG, Builder, input_literal, rebuilt
 
 LEAST = 3
 """A smaller group is not worth an adder."""
@@ -80,25 +80,36 @@ def _groups(builder: Builder, members: list[int]) -> list[_Group]:
 
 def _counted(builder: Builder, column: list[int]) -> list[int]:
     """The sum of the literals in binary, lowest bit first."""
-    # As addition by hand, a column of equal weight after the other. A full adder takes three bits of a column and
-    # leaves one there and one in the next, which is carry = ((a XOR b) AND (b XOR c)) XOR b, the majority: five gates
-    # in all. Seven inputs take four full adders, 20 gates, to become three bits.
-    bits = []
-    while column:
-        carries = []
-        while len(column) > 1:
-            a, b, *column = column
-            if column:
-                c, *column = column
-                x, y = builder.xor(a, b), builder.xor(b, c)
-                column.append(builder.xor(x, c))
-                carries.append(builder.xor(builder.and_(x, y), b))
+    # As addition by hand, a column of equal weight after the other. Two bits x and y of a column are a pair, x and
+    # x XOR y, which a full adder of a third bit z wants: sum = x XOR y XOR z, carry = (x XOR y OR x XOR z) XOR sum.
+    # Two adders in a chain leave two carries for the next column, and they leave them as a pair for a gate less than
+    # one by one: eight gates in all for two pairs and a bit. Seven inputs take 19 gates to become three bits.
+    # Source: Kojevnikov, Kulikov and Yaroslavtsev, *Finding efficient circuits using SAT-solvers* (2009).
+    bits, pairs = [], list[tuple[int, int]]()
+    while column or pairs:
+        carries, carried = [], []
+        while (count := 2 * len(pairs) + len(column)) > 1:
+            z, *column = column if column and count > 2 else [FALSE, *column]
+            x, differ = pairs.pop() if pairs else _pair(builder, column)
+            low = builder.xor(differ, z)
+            either = builder.or_(differ, builder.xor(x, z))
+            carry = builder.xor(either, low)
+            if pairs or len(column) > 1:
+                x, differ = pairs.pop() if pairs else _pair(builder, column)
+                carried.append((carry, builder.xor(either, builder.and_(builder.xor(x, low), differ ^ 1))))
+                low = builder.xor(low, differ)
             else:
-                column = [builder.xor(a, b)]
-                carries.append(builder.and_(a, b))
+                carries.append(carry)
+            column.append(low)
         bits.append(column[0])
-        column = carries
+        column, pairs = carries, carried
     return bits
+
+
+def _pair(builder: Builder, column: list[int]) -> tuple[int, int]:
+    """Two bits of a column, taken from it."""
+    x, y, *column[:] = column
+    return x, builder.xor(x, y)
 
 
 def _decided(
