@@ -1,4 +1,4 @@
-"""The ten kernels of arrays: their bindings, and how arrays of any shape are described to them.
+"""The eleven kernels of arrays: their bindings, and how arrays of any shape are described to them.
 
 A test holds the WGSL and the twins to it.
 """
@@ -51,6 +51,7 @@ KERNELS = {
         ArrayKernel("d_binary", "Strided", bindings("shape", "d_y a b", "d"), (*_STRIDED, "REPEAT_B", "OP"), _D_BINARY),
         ArrayKernel("matmul", "Shape", bindings("shape", "a b", "y"), ("TRANSPOSE_A", "TRANSPOSE_B")),
         ArrayKernel("transpose", "Strided", bindings("shape", "a", "y"), _STRIDED),
+        ArrayKernel("gather", "Shape", bindings("shape", "places x", "y")),
         ArrayKernel("reduce", "Shape", bindings("shape", "x", "y"), ("OP", "LANES"), ("sum", "squares")),
         ArrayKernel("softmax", "Rows", bindings("shape", "x", "y"), ("LANES",)),
         ArrayKernel("d_softmax", "Rows", bindings("shape", "d_y y", "d_x"), ("LANES",)),

@@ -1,4 +1,4 @@
-"""Arrays on a GPU and the ten kernels that compute with them: what `difflogic.tensor` is made of there.
+"""Arrays on a GPU and the eleven kernels that compute with them: what `difflogic.tensor` is made of there.
 
 Each method takes what its kernel's NumPy twin in `difflogic.tensor.kernels` takes. Nothing is awaited but by `get`:
 dispatches are gathered and submitted together, or recorded and submitted again and again.
@@ -106,12 +106,12 @@ class GpuArrays:
         self._upload(x, values, purpose)
         return x
 
-    def _upload(self, x: GpuArray, values: Host, purpose: str) -> None:
+    def _upload(self, x: GpuArray, values: Host, purpose: str, first: int = 0) -> None:
         # An upload overtakes what is not submitted yet, which may read what was in this buffer before.
         if self._recording is None:
             self.flush()
         if values.size:
-            self.device.upload(x.lease.buffer, values, purpose)
+            self.device.upload(x.lease.buffer, values, purpose, 4 * first)
 
     def get(self, x: GpuArray) -> Host:
         """The values; waits until they are computed."""
@@ -134,6 +134,10 @@ class GpuArrays:
             self._upload(x, values, "arrays")
         elif values.lease is not x.lease:
             self._copy(x, values, strides_of(x.shape, x.shape))
+
+    def assign_rows(self, first: int, x: GpuArray, rows: Host) -> None:
+        """Overwrite some rows of an array, from the row `first` on."""
+        self._upload(x, rows, "arrays", first * x.size // x.shape[0])
 
     def flush(self) -> None:
         """Submit what has been gathered."""
@@ -195,6 +199,12 @@ class GpuArrays:
         strides = strides_of(x.shape, x.shape)
         shape = tuple(x.shape[axis] for axis in axes)
         return self._copy(self._new(shape), x, tuple(strides[axis] for axis in axes))
+
+    def gather(self, places: GpuArray, x: GpuArray) -> GpuArray:
+        y = self._new((places.size, *x.shape[1:]))
+        sizes = {"count": y.size, "width": y.size // max(1, places.size)}
+        self._dispatch("gather", {"WG": LINEAR_WG}, sizes, (places, x, y), -(-y.size // LINEAR_WG))
+        return y
 
     def _copy(self, y: GpuArray, x: GpuArray, strides: Shape) -> GpuArray:
         self._strided("transpose", {}, (x, y), strides, strides)

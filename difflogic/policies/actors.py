@@ -248,9 +248,8 @@ class DenseActor:
 class Categorical:
     """One of A actions, each with the probability that the softmax of the preferences gives it."""
 
-    def __init__(self, spaces: Spaces, device: Device) -> None:
+    def __init__(self, spaces: Spaces) -> None:
         self._choices = np.eye(spaces.actions, dtype=np.float32)
-        self._device = device
 
     def parameters(self) -> list[Tensor]:
         return []
@@ -268,10 +267,13 @@ class Categorical:
         """The most probable, of equals the first."""
         return np.asarray(preferences.argmax(axis=1))
 
-    def log_probs(self, preferences: Tensor, actions: npt.NDArray[Any]) -> Tensor:
+    def coded(self, actions: npt.NDArray[Any]) -> Floats:
+        """What `log_probs` takes of actions, float32 `[N, A]`."""
+        return np.asarray(self._choices[actions])
+
+    def log_probs(self, preferences: Tensor, taken: Tensor) -> Tensor:
         """Of actions that were taken, `[N]`."""
-        taken = preferences.softmax(1) * Tensor(self._choices[actions], self._device)
-        return (taken.sum(1) + TINY).log()
+        return ((preferences.softmax(1) * taken).sum(1) + TINY).log()
 
     def entropy(self, preferences: Tensor) -> Tensor:
         """The mean, `[]`."""
@@ -287,7 +289,7 @@ class Gaussian:
     """Continuous actions in units of half their range: normal around their means, each with a learned spread."""
 
     def __init__(self, spaces: Spaces, device: Device) -> None:
-        self._spaces, self._device = spaces, device
+        self._spaces = spaces
         self._log_spread = Tensor(np.full(spaces.actions, -0.5), device, requires_grad=True)
 
     def parameters(self) -> list[Tensor]:
@@ -303,9 +305,12 @@ class Gaussian:
     def best(self, preferences: Floats) -> npt.NDArray[Any]:
         return preferences
 
-    def log_probs(self, preferences: Tensor, actions: npt.NDArray[Any]) -> Tensor:
+    def coded(self, actions: npt.NDArray[Any]) -> Floats:
+        return actions
+
+    def log_probs(self, preferences: Tensor, taken: Tensor) -> Tensor:
         """Of actions that were taken, `[N]`."""
-        noise = (Tensor(actions, self._device) - preferences) / self._log_spread.exp()
+        noise = (taken - preferences) / self._log_spread.exp()
         return -(0.5 * noise**2.0 + self._log_spread + 0.5 * math.log(2 * math.pi)).sum(1)
 
     def entropy(self, _: Tensor) -> Tensor:
@@ -322,4 +327,4 @@ Distribution = Categorical | Gaussian
 
 def distribution(spaces: Spaces, device: Device) -> Distribution:
     """How actions are drawn from what an actor gives."""
-    return Gaussian(spaces, device) if spaces.continuous else Categorical(spaces, device)
+    return Gaussian(spaces, device) if spaces.continuous else Categorical(spaces)

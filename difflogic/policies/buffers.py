@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from difflogic.devices.device import Device
 from difflogic.errors import LimitError
 from difflogic.policies.environments import Arrays, Flags, Floats
 from difflogic.system import memory
+from difflogic.tensor import Tensor, gathered
 
+FIRST_ROWS = 1 << 12
+"""Of a ring of transitions."""
 Read = Callable[[Floats], Floats]
 """What a network reads of observations `[N, D]`, or what a critic says to that `[N]`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Part of a rollout, its steps and copies in a row of N: what a gradient step of PPO sees."""
+    """A rollout, its steps and copies in a row of N: what PPO learns from."""
 
     features: Floats
     """What the actor read of the observations."""
@@ -76,60 +80,68 @@ class RolloutBuffer:
         return Samples(features, scaled[: len(features)], actions, log_probs, *judged)
 
 
-def minibatches(samples: Samples, size: int, generator: np.random.Generator) -> Iterator[Samples]:
-    """All samples once, in an order of `generator`, so many at a time; what is left at the end is left out.
+def minibatches(count: int, size: int, generator: np.random.Generator) -> Iterator[npt.NDArray[np.int64]]:
+    """The numbers of all samples once, in an order of `generator`, so many at a time; the rest is left out.
 
     Every batch has one shape, for which buffers on the device are made once. Another order leaves out others.
     """
-    count = len(samples.values)
     if size >= count:  # one batch: its order would change nothing but the last bits of a sum
-        yield samples
+        yield np.arange(count)
         return
     order = generator.permutation(count)
     for begin in range(0, count - size + 1, size):
-        chosen = order[begin : begin + size]
-        yield Samples(**{name: array[chosen] for name, array in vars(samples).items()})
+        yield order[begin : begin + size]
 
 
 class ReplayBuffer:
-    """The last `size` transitions of all copies, in a ring of float32 arrays `[size, ...]`, one for each name."""
+    """The last `size` transitions of all copies, in a ring of tensors `[rows, ...]`, one for each name."""
 
-    def __init__(self, size: int, observations: int, actions: int) -> None:
-        """Raises LimitError where so many transitions do not fit into the machine's memory."""
+    def __init__(self, size: int, like: Arrays, device: Device) -> None:
+        """For transitions `like` these. Raises LimitError where so many do not fit into the machine's memory."""
         self.size, self._next, self.filled = size, 0, 0
-        widths = {
-            "observations": observations, "actions": actions, "rewards": 1, "following": observations, "terminated": 1
-        }  # fmt: skip
-        bytes_each, free = 4 * sum(widths.values()), memory.free_memory()
+        bytes_each, free = 4 * sum(each[0].size for each in like.values()), memory.free_memory()
         if free is not None and size * bytes_each > free:
             raise LimitError(
                 f"A replay buffer of {size} transitions takes {size * bytes_each / 1e9:.1f} GB, but {free / 1e9:.1f} "
                 f"GB are free: --set sac.buffer_size={int(0.8 * free) // bytes_each} fits."
             )
-        # Pages of `zeros` are taken when they are first written: a large buffer costs nothing before it is filled.
-        self._arrays = {name: np.zeros((size, width), dtype=np.float32) for name, width in widths.items()}
+        # Few rows at first, twice as many when they are full: a large buffer costs nothing before it is filled.
+        rows = min(size, FIRST_ROWS)
+        self._columns = {name: Tensor(np.zeros((rows, *each.shape[1:])), device) for name, each in like.items()}
 
     def add(self, **columns: npt.NDArray[Any]) -> None:
         """One transition of every copy, each array `[count, ...]`."""
         count = len(columns["rewards"])
-        places = (self._next + np.arange(count)) % self.size
-        for name, kept in self._arrays.items():
-            kept[places] = columns[name].reshape(count, -1)
-        self._next = int((self._next + count) % self.size)
+        self._reserve(min(self.size, self._next + count))
+        before = min(count, self.size - self._next)  # the others go to the ring's beginning
+        for name, kept in self._columns.items():
+            rows = columns[name].reshape(count, *kept.shape[1:])
+            kept.assign_rows(self._next, rows[:before])
+            kept.assign_rows(0, rows[before:])
+        self._next = (self._next + count) % self.size
         self.filled = min(self.size, self.filled + count)
 
-    def sample(self, count: int, generator: np.random.Generator) -> Arrays:
-        """`count` transitions, drawn with replacement, each array float32 `[count, ...]`."""
+    def _reserve(self, rows: int) -> None:
+        for name, kept in self._columns.items():
+            if rows > (there := kept.shape[0]):
+                more = np.zeros((min(self.size, max(rows, 2 * there)), *kept.shape[1:]), np.float32)
+                more[:there] = kept.numpy()
+                self._columns[name] = Tensor(more, kept.device)
+
+    def sample(self, count: int, generator: np.random.Generator) -> dict[str, Tensor]:
+        """`count` transitions, drawn with replacement, each tensor `[count, ...]`."""
         places = generator.integers(0, self.filled, count)
-        return {name: kept[places] for name, kept in self._arrays.items()}
+        return dict(zip(self._columns, gathered([*self._columns.values()], places), strict=True))
 
-    def state(self) -> Arrays:
-        """What `restore` takes."""
-        kept = {name: array[: self.filled].copy() for name, array in self._arrays.items()}
-        return kept | {"next": np.array(self._next, dtype=np.int64)}
+    def state(self, names: Sequence[str]) -> Arrays:
+        """What is held under some names, and where the next transition goes."""
+        return {name: self._columns[name].numpy()[: self.filled] for name in names} | {
+            "next": np.array(self._next, dtype=np.int64)
+        }
 
-    def restore(self, state: Arrays) -> None:
-        """Hold what was held when `state` was taken."""
-        self.filled, self._next = len(state["rewards"]), int(state["next"])
-        for name, kept in self._arrays.items():
-            kept[: self.filled] = state[name]
+    def restore(self, following: int, **columns: Floats) -> None:
+        """Hold what was held when `state` was taken, which said that the next transition goes to `following`."""
+        self.filled, self._next = len(columns["rewards"]), following
+        self._reserve(self.filled)
+        for name, kept in self._columns.items():
+            kept.assign_rows(0, columns[name])

@@ -17,10 +17,12 @@ from difflogic.policies.actors import LogicActor, Sightings, distribution
 from difflogic.policies.buffers import RolloutBuffer, Samples, minibatches
 from difflogic.policies.environments import Arrays, Environments, Flags, Floats, Spaces
 from difflogic.policies.kinds import make_actor
-from difflogic.tensor import Tensor, nn, optim
+from difflogic.tensor import Tensor, gathered, nn, optim
 
 EPSILON = 1e-8
 
+ON_DEVICE = ("features", "scaled", "log_probs", "values", "returns")
+"""Of a rollout; advantages are normalised on the host, batch by batch."""
 Stepped = Callable[[Environments, Flags], None]
 
 
@@ -98,10 +100,14 @@ class PPO:
             optimizer.lr = rate * left
         if isinstance(self.actor, LogicActor):
             self._optimizers[0][0].lr *= self._rate_share(float(samples.advantages.std()))
+        # Uploaded once: what each batch needs of it is gathered on the device.
+        rollout = {name: self._tensor(array) for name, array in vars(samples).items() if name in ON_DEVICE}
+        rollout["taken"] = self._tensor(self.distribution.coded(samples.actions))
         updates = 0
         for _ in range(ppo.n_epochs):
-            for batch in minibatches(samples, ppo.batch_size, generator):
-                tell = self._update(batch, ppo.clip_range * left)
+            for places in minibatches(len(samples.values), ppo.batch_size, generator):
+                batch = dict(zip(rollout, gathered([*rollout.values()], places), strict=True))
+                tell = self._update(batch, samples.advantages[places], ppo.clip_range * left)
                 updates += 1
             if ppo.target_kl and tell()["approx_kl"] > 1.5 * ppo.target_kl:
                 break
@@ -119,14 +125,13 @@ class PPO:
         least = self.config.gates.calm * largest
         return spread / least if spread < least else 1.0
 
-    def _update(self, batch: Samples, clip: float) -> Callable[[], dict[str, float]]:
+    def _update(self, batch: dict[str, Tensor], advantages: Floats, clip: float) -> Callable[[], dict[str, float]]:
         """One gradient step of both networks, and what tells of it."""
         ppo = self.config.ppo
-        advantages = batch.advantages
         if ppo.normalize_advantage and advantages.size > 1:
             advantages = (advantages - advantages.mean()) / (advantages.std() + EPSILON)
-        preferences = self.actor(self._tensor(batch.features))
-        difference = self.distribution.log_probs(preferences, batch.actions) - self._tensor(batch.log_probs)
+        preferences = self.actor(batch["features"])
+        difference = self.distribution.log_probs(preferences, batch["taken"]) - batch["log_probs"]
         ratio = difference.exp()
         # A ratio gains the advantage A up to a bound, 1 + clip where A > 0 and 1 - clip where A < 0:
         # -min(A ratio, A clipped ratio) = relu(A (bound - ratio)) - A bound
@@ -153,12 +158,12 @@ class PPO:
 
         return tell
 
-    def _value_loss(self, batch: Samples) -> Tensor:
-        values = self.critic(self._tensor(batch.scaled)).reshape(-1)
+    def _value_loss(self, batch: dict[str, Tensor]) -> Tensor:
+        values = self.critic(batch["scaled"]).reshape(-1)
         if reach := self.config.ppo.clip_range_vf:
-            moved = values - self._tensor(batch.values)
-            values = self._tensor(batch.values) - reach + (moved + reach).relu() - (moved - reach).relu()
-        return ((values - self._tensor(batch.returns)) ** 2.0).mean()
+            moved = values - batch["values"]
+            values = batch["values"] - reach + (moved + reach).relu() - (moved - reach).relu()
+        return ((values - batch["returns"]) ** 2.0).mean()
 
     def _values(self, scaled: Floats) -> Floats:
         return self.critic(self._tensor(scaled)).numpy().reshape(-1)

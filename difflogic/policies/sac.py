@@ -22,6 +22,8 @@ from difflogic.tensor import Tensor, nn, optim
 
 ITERATION = 1000
 """Environment steps between two rows of metrics."""
+SAVED = ("observations", "actions", "rewards", "following", "terminated")
+"""Of a transition, in a checkpoint."""
 REACH = 3.0
 """Means lie within this before they are squashed: tanh(3) is 0.995 of an action's bound."""
 LEAST_LOG_SPREAD, LOG_SPREAD_RANGE = -5.0, 7.0
@@ -61,7 +63,10 @@ class SAC:
             QNetwork(spaces.observations, spaces.actions, widths, seed + 20 + k % 2 * 10, device) for k in range(4)
         ]
         self._critics, self._targets = pairs[:2], pairs[2:]
-        self._buffer = ReplayBuffer(sac.buffer_size, spaces.observations, spaces.actions)
+        nothing = np.zeros((1, spaces.observations), dtype=np.float32)
+        given = {"actions": nothing[:, : spaces.actions], "rewards": nothing[:, :1], "terminated": nothing[:, :1]}
+        columns = self._columns(observations=nothing, following=nothing, **given)
+        self._buffer = ReplayBuffer(sac.buffer_size, columns, device)
         automatic = sac.ent_coef == "auto"
         begin = 0.0 if automatic else math.log(max(float(sac.ent_coef), 1e-12))
         self._log_temperature = Tensor([begin], device, requires_grad=automatic)
@@ -109,35 +114,40 @@ class SAC:
         if self._steps * environments.count < self.config.sac.learning_starts:
             actions = generator.uniform(-1, 1, (environments.count, self.spaces.actions)).astype(np.float32)
         else:
-            actions = self._sample(seen, generator)[0].numpy()
+            features, scaled = map(self._tensor, self._read(seen))
+            actions = self._sample(features, scaled, generator)[0].numpy()
         step = environments.step(from_unit(self.spaces, actions))
-        self._buffer.add(
-            observations=seen,
-            actions=actions,
-            rewards=step.rewards,
-            following=step.observations,
-            terminated=step.terminated,
-        )
+        rest: Arrays = {"actions": actions, "rewards": step.rewards, "terminated": step.terminated}
+        self._buffer.add(**self._columns(observations=seen, following=step.observations, **rest))
         over = step.terminated | step.truncated
         stepped(environments, over)
         environments.begin_anew(over)
 
-    def _update(self, batch: Arrays, generator: np.random.Generator) -> dict[str, float]:
+    def _read(self, observations: Floats) -> tuple[Floats, Floats]:
+        """What the actor reads of observations, and what all other networks read."""
+        return self.actor.features(observations), self.seen.scaled(observations)
+
+    def _columns(self, **transitions: npt.NDArray[Any]) -> Arrays:
+        """Of the replay buffer: what is saved, and what networks read of it, found once and not for each sample."""
+        features, scaled = self._read(transitions["observations"])
+        after_features, after = self._read(transitions["following"])
+        return transitions | {"features": features, "scaled": scaled, "after_features": after_features, "after": after}
+
+    def _update(self, batch: dict[str, Tensor], generator: np.random.Generator) -> dict[str, float]:
         """One gradient step of critics, actor and temperature, and a small one of the targets."""
         sac, temperature = self.config.sac, self._log_temperature.stop_gradient().exp()
-        following, gone = self._sample(batch["following"], generator)
-        after = self._tensor(self.seen.scaled(batch["following"]))
-        worth = self._least(self._targets, after, following.stop_gradient()) - temperature * gone
-        goes_on = self._tensor(sac.gamma * (1 - batch["terminated"].reshape(-1)))
-        target = (self._tensor(batch["rewards"].reshape(-1)) + goes_on * worth).stop_gradient()
+        following, gone = self._sample(batch["after_features"], batch["after"], generator)
+        worth = self._least(self._targets, batch["after"], following.stop_gradient()) - temperature * gone
+        goes_on = (1.0 - batch["terminated"].reshape(-1)) * sac.gamma
+        target = (batch["rewards"].reshape(-1) + goes_on * worth).stop_gradient()
 
-        seen, done = self._tensor(self.seen.scaled(batch["observations"])), self._tensor(batch["actions"])
+        seen, done = batch["scaled"], batch["actions"]
         errors = [((critic(seen, done) - target) ** 2.0).mean() for critic in self._critics]
         value_loss = 0.5 * (errors[0] + errors[1])
         value_loss.backward()
         self._critic_optimizer.step()
 
-        actions, log_probs = self._sample(batch["observations"], generator)
+        actions, log_probs = self._sample(batch["features"], seen, generator)
         loss = (temperature * log_probs - self._least(self._critics, seen, actions)).mean()
         loss.backward()
         self._actor_optimizer.step()
@@ -176,11 +186,10 @@ class SAC:
         """Of the normal distribution before it is squashed, `[N, A]`, from what the actor gives."""
         return mean * REACH if self.config.policy != "mlp" else mean
 
-    def _sample(self, observations: Floats, generator: np.random.Generator) -> tuple[Tensor, Tensor]:
+    def _sample(self, features: Tensor, scaled: Tensor, generator: np.random.Generator) -> tuple[Tensor, Tensor]:
         """Actions in [-1, 1], `[N, A]`, as a function of what the networks give, and their log densities `[N]`."""
-        mean = self._reaching(self.actor(self._tensor(self.actor.features(observations))))
-        raw = self._spread(self._tensor(self.seen.scaled(observations)))
-        log_spread = (raw.tanh() + 1.0) * (LOG_SPREAD_RANGE / 2) + LEAST_LOG_SPREAD
+        mean = self._reaching(self.actor(features))
+        log_spread = (self._spread(scaled).tanh() + 1.0) * (LOG_SPREAD_RANGE / 2) + LEAST_LOG_SPREAD
         noise = self._tensor(generator.standard_normal(mean.shape, dtype=np.float32))
         actions = (mean + noise * log_spread.exp()).tanh()
         # The density of a squashed normal: that of the normal, over the slope of tanh.
@@ -205,7 +214,7 @@ class SAC:
     def state(self) -> Arrays:
         """What `restore` takes: networks, moments, and the transitions of the replay buffer."""
         tensors = {name: each.numpy() for name, each in self._tensors().items()}
-        buffer = {f"buffer.{name}": array for name, array in self._buffer.state().items()}
+        buffer = {f"buffer.{name}": array for name, array in self._buffer.state(SAVED).items()}
         return tensors | buffer | {"counters": np.array([self._steps, self._updates], dtype=np.int64)}
 
     def adopt(self, state: Arrays) -> None:
@@ -219,5 +228,7 @@ class SAC:
         """Go on where `state` was taken. Raises KeyError, and ShapeError where it is of another agent."""
         for name, each in self._tensors().items():
             each.assign(state[name])
-        self._buffer.restore(part_of(state, "buffer."))
+        saved = part_of(state, "buffer.")
+        following = int(saved.pop("next"))
+        self._buffer.restore(following, **self._columns(**saved))
         self._steps, self._updates = (int(each) for each in state["counters"])

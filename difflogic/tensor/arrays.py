@@ -16,6 +16,7 @@ from difflogic.tensor.kernels.binary import binary
 from difflogic.tensor.kernels.d_binary import d_binary
 from difflogic.tensor.kernels.d_softmax import d_softmax
 from difflogic.tensor.kernels.d_unary import d_unary
+from difflogic.tensor.kernels.gather import gather
 from difflogic.tensor.kernels.matmul import matmul
 from difflogic.tensor.kernels.reduce import reduce
 from difflogic.tensor.kernels.softmax import softmax
@@ -29,15 +30,17 @@ DeviceArray = Any
 
 
 class Arrays(Protocol):
-    """The ten kernels on one device, and how numbers come there and back.
+    """The eleven kernels on one device, and how numbers come there and back.
 
-    The kernels take what their twins take, see `difflogic.tensor.kernels`. Only `adam` and `assign` change an array.
+    The kernels take what their twins take, see `difflogic.tensor.kernels`. Only `adam` and `assign` change an array,
+    and `assign_rows` a part of it.
     """
 
     def put(self, values: Array) -> DeviceArray: ...
     def get(self, x: DeviceArray) -> Array: ...
     def constant(self, value: float, dtype: np.dtype[Any]) -> DeviceArray: ...
     def assign(self, x: DeviceArray, values: DeviceArray | Array) -> None: ...
+    def assign_rows(self, first: int, x: DeviceArray, rows: Array) -> None: ...
     def record(self, run: Callable[[], T]) -> tuple[T, Callable[[], T]]: ...
     def reshape(self, shape: Shape, x: DeviceArray) -> DeviceArray: ...
     def expand(self, shape: Shape, x: DeviceArray) -> DeviceArray: ...
@@ -50,6 +53,7 @@ class Arrays(Protocol):
         self, a: DeviceArray, b: DeviceArray, transpose_a: bool = False, transpose_b: bool = False
     ) -> DeviceArray: ...
     def transpose(self, axes: Shape, x: DeviceArray) -> DeviceArray: ...
+    def gather(self, places: DeviceArray, x: DeviceArray) -> DeviceArray: ...
     def reduce(self, op: str, axes: Shape, x: DeviceArray) -> DeviceArray: ...
     def softmax(self, axis: int, x: DeviceArray) -> DeviceArray: ...
     def d_softmax(self, axis: int, d_y: DeviceArray, y: DeviceArray) -> DeviceArray: ...
@@ -75,6 +79,7 @@ class HostArrays:
     d_binary = staticmethod(d_binary)
     matmul = staticmethod(matmul)
     transpose = staticmethod(transpose)
+    gather = staticmethod(gather)
     reduce = staticmethod(reduce)
     softmax = staticmethod(softmax)
     d_softmax = staticmethod(d_softmax)
@@ -94,6 +99,10 @@ class HostArrays:
     @staticmethod
     def assign(x: Array, values: Array) -> None:
         x[...] = values
+
+    @staticmethod
+    def assign_rows(first: int, x: Array, rows: Array) -> None:
+        x[first : first + len(rows)] = rows
 
     @staticmethod
     def record(run: Callable[[], T]) -> tuple[T, Callable[[], T]]:

@@ -120,6 +120,12 @@ class Tensor:
             raise ShapeError(f"assign needs values of the shape {self.shape}, not {given.shape}.")
         self._arrays.assign(self.data, given.data if isinstance(given, Tensor) else given)
 
+    def assign_rows(self, first: int, rows: npt.NDArray[Any]) -> None:
+        """Put other numbers into some rows, from the row `first` on; as `assign`."""
+        if first < 0 or first + len(rows) > self.shape[0] or rows.shape[1:] != self.shape[1:]:
+            raise ShapeError(f"Rows {first} to {first + len(rows) - 1} of {rows.shape} do not fit into {self.shape}.")
+        self._arrays.assign_rows(first, self.data, np.asarray(rows, self.dtype))
+
     def to(self, device: Device | str) -> Tensor:
         """The same numbers on another device, to the bit; gradients find their way back."""
         there = device_of(device) if isinstance(device, str) else device
@@ -338,6 +344,19 @@ class Tensor:
     @property
     def T(self) -> Tensor:  # noqa: N802
         return self.transpose()
+
+
+def gathered(tensors: Sequence[Tensor], places: npt.NDArray[np.integer[Any]]) -> list[Tensor]:
+    """The same rows of several tensors of one device, by their numbers; no gradient goes back through them.
+
+    Raises ShapeError for a number that one of them does not have.
+    """
+    rows = min(each.shape[0] for each in tensors)
+    if places.size and not 0 <= places.min() <= places.max() < rows:
+        raise ShapeError(f"Rows are numbered from 0 to {rows - 1}, not {places.min()} to {places.max()}.")
+    arrays = tensors[0]._arrays
+    chosen = arrays.put(places.astype(np.uint32))
+    return [each._like(arrays.gather(chosen, each.data)) for each in tensors]
 
 
 def _d_operand(arrays: Arrays, op: str, side: str, d_y: DeviceArray, a: DeviceArray, b: DeviceArray) -> DeviceArray:

@@ -48,7 +48,7 @@ def test_what_is_drawn_has_the_probability_that_learning_sees(spaces, seed):
     drawn = distribution(spaces, CPU)
     preferences = (3 * rng.standard_normal((50, spaces.actions))).astype(np.float32)
     actions, log_probs = drawn.sample(preferences, rng)
-    seen = drawn.log_probs(Tensor(preferences), actions)
+    seen = drawn.log_probs(Tensor(preferences), Tensor(drawn.coded(actions)))
     np.testing.assert_allclose(seen.numpy(), log_probs, atol=1e-4)
 
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from difflogic.devices.device import Device
 from difflogic.errors import LimitError
-from difflogic.policies.buffers import ReplayBuffer, RolloutBuffer, minibatches
+from difflogic.policies.buffers import FIRST_ROWS, ReplayBuffer, RolloutBuffer, minibatches
 
 
 def rollout(seed, steps=7, copies=3, gamma=0.9, gae_lambda=0.8):
@@ -42,37 +43,53 @@ def test_advantages_are_the_weighted_sum_of_all_later_errors(seed, gamma, gae_la
 
 
 @pytest.mark.parametrize(("size", "batches"), [(7, 3), (21, 1), (100, 1), (5, 4)])
-def test_batches_hold_each_sample_at_most_once_and_belong_together(size, batches):
-    samples, *_ = rollout(0)
-    parts = list(minibatches(samples, size, np.random.default_rng(1)))
-    assert [len(part.values) for part in parts] == [min(size, 21)] * batches
-    rows = np.concatenate([np.column_stack([part.values, part.returns, part.actions]) for part in parts])
-    assert len(np.unique(rows, axis=0)) == len(rows)
-    every = {tuple(row) for row in np.column_stack([samples.values, samples.returns, samples.actions]).tolist()}
-    assert {tuple(row) for row in rows.tolist()} <= every
+def test_batches_hold_each_sample_at_most_once(size, batches):
+    parts = list(minibatches(21, size, np.random.default_rng(1)))
+    assert [len(part) for part in parts] == [min(size, 21)] * batches
+    places = np.concatenate(parts)
+    assert len(set(places)) == len(places)
+    assert set(places) <= set(range(21))
 
 
 @given(st.integers(1, 9), st.lists(st.integers(1, 4), max_size=12))
 def test_a_ring_holds_the_last_transitions_and_is_restored(size, counts):
-    ring, other = ReplayBuffer(size, 2, 1), ReplayBuffer(size, 2, 1)
+    ring, other = ring_of(size), ring_of(size)
     number, kept = 0, []
     for count in counts:
         count = min(count, size)
         numbers = np.arange(number, number + count, dtype=np.float32)
-        pairs = np.stack([numbers, numbers], axis=1)
-        ring.add(observations=pairs, actions=numbers, rewards=numbers, following=pairs, terminated=numbers)
+        ring.add(pairs=np.stack([numbers, numbers], axis=1), rewards=numbers)
         kept = [*kept, *numbers][-size:]
         number += count
-    other.restore(ring.state())
+    state = ring.state(("pairs", "rewards"))
+    other.restore(int(state.pop("next")), **state)
     if kept:
         for each in (ring, other):
-            drawn = each.sample(200, np.random.default_rng(0))
+            drawn = {name: tensor.numpy() for name, tensor in each.sample(200, np.random.default_rng(0)).items()}
             assert set(drawn["rewards"].ravel()) <= set(kept)
-            np.testing.assert_array_equal(drawn["observations"][:, 0], drawn["rewards"][:, 0])
+            np.testing.assert_array_equal(drawn["pairs"][:, :1], drawn["rewards"])
         assert ring.filled == len(kept)
-        assert set(ring.sample(2000, np.random.default_rng(0))["rewards"].ravel()) == set(kept)
+        assert set(ring.sample(2000, np.random.default_rng(0))["rewards"].numpy().ravel()) == set(kept)
+
+
+def ring_of(size, device="cpu"):
+    return ReplayBuffer(size, {"pairs": np.zeros((1, 2)), "rewards": np.zeros((1, 1))}, Device(device))
+
+
+def test_a_ring_grows_on_its_device():
+    """Beyond its first rows, and over its end; what is drawn is the same to the bit as on the processor."""
+    rings = [ring_of(FIRST_ROWS + 100, device) for device in ("cpu", "gpu:0")]
+    numbers = np.arange(3 * FIRST_ROWS, dtype=np.float32)
+    for first in range(0, len(numbers), 999):
+        part = numbers[first : first + 999]
+        for ring in rings:
+            ring.add(pairs=np.stack([part, -part], axis=1), rewards=part)
+    one, other = (ring.sample(500, np.random.default_rng(0)) for ring in rings)
+    for name in one:
+        np.testing.assert_array_equal(one[name].numpy(), other[name].numpy())
+    assert one["rewards"].numpy().min() >= len(numbers) - FIRST_ROWS - 100
 
 
 def test_a_ring_that_does_not_fit_is_refused_before_it_is_made():
-    with pytest.raises(LimitError, match=r"takes 3[0-9]{3,}\.. GB, but .* GB are free: --set sac.buffer_size="):
-        ReplayBuffer(10**11, 3, 1)
+    with pytest.raises(LimitError, match=r"takes 1[0-9]{3,}\.. GB, but .* GB are free: --set sac.buffer_size="):
+        ring_of(10**11)

@@ -11,7 +11,7 @@ from difflogic.devices.device import Device
 from difflogic.errors import DeviceMismatchError, LimitError, ShapeError, UsageError
 from difflogic.gpu.arrays import GpuArrays
 from difflogic.gpu.probes import AnyShader
-from difflogic.tensor import Tensor
+from difflogic.tensor import Tensor, gathered
 from tests.gpu import conftest as kernels
 from tests.tensor.test_gradients import OPERATIONS, operands
 
@@ -106,6 +106,23 @@ def test_any_shapes_that_broadcast(seed: int, gpu: Device) -> None:
     check(lambda a, b: a / b, operands([one, other]), gpu)
     order = rng.permutation(whole.size).tolist()
     check(lambda a: a.transpose(*order).mean(0), operands([tuple(whole)]), gpu)
+
+
+@pytest.mark.parametrize(("shape", "count"), [((1,), 3), ((7, 3), 300), ((300, 2, 3), 5), ((4, 2), 0), ((4, 0), 2)])
+def test_rows_by_their_numbers(shape: tuple[int, ...], count: int, gpu: Device) -> None:
+    x, y = operands([shape, (shape[0], 5)])
+    places = np.random.default_rng(0).integers(0, shape[0], count)
+    found = gathered([Tensor(x, gpu), Tensor(y, gpu)], places)
+    for given, got in zip((x, y), found, strict=True):
+        np.testing.assert_array_equal(got.numpy(), given.astype(np.float32)[places])
+    written = Tensor(x, gpu)
+    written.assign_rows(shape[0] - 1, 2 * x[:1])
+    np.testing.assert_array_equal(written.numpy(), np.concatenate([x[:-1], 2 * x[:1]]).astype(np.float32))
+    for wrong in (-1, shape[0]):
+        with pytest.raises(ShapeError, match="Rows are numbered from 0 to"):
+            gathered([Tensor(x, gpu)], np.array([wrong]))
+        with pytest.raises(ShapeError, match="do not fit into"):
+            written.assign_rows(wrong, x[:1])
 
 
 def test_large_numbers_make_no_nan(gpu: Device) -> None:
