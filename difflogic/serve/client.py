@@ -140,7 +140,7 @@ class Client:
         return dict(self._json("PATCH", f"/jobs/{_id(job)}", json=changes))
 
     def make(self, job: str, action: str, body: dict[str, Any]) -> JobJson:
-        """Queue a job by `clone`, `simplify`, `export` or `evaluate` of another one."""
+        """Queue a job by `clone`, `simplify`, `prove`, `export` or `evaluate` of another one."""
         # Sent once: where the answer is lost, a second one would be a second job.
         return dict(self._json("POST", f"/jobs/{_id(job)}/{action}", json=body or None, tries=1))
 

@@ -106,6 +106,11 @@ def test_what_is_made_of_agents(live: Live, client: httpx.Client) -> None:
     saved(live, smaller, 0)
     exported, forms = made("export", smaller, formats=["c", "golly"])
     _, judged = made("evaluate")
+    proof, proved = made("prove", smaller)
+    assert (proved["proved"], files(client, proof)) == (True, {"verdicts.json"})
+    assert "Equal: the two take the same action at every observation. difflogic: " in proved["text"]
+    refused = client.post(f"/jobs/{job}/prove")
+    assert (refused.status_code, "simplify it, and prove that" in refused.text) == (409, True)
     assert found["equal"]
     assert found["gates"]["after"] <= found["gates"]["before"]
     assert files(client, smaller) == {"controller.json", "simplify.json", "cartpole.svg", "cartpole.html"}

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from difflogic.errors import StoreError
+from difflogic.model import netlist_json
 from difflogic.serve.store.jobs import JobRecord, JobSpec
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker import follow_up_process, follow_ups, training, worker
@@ -81,6 +84,27 @@ def test_a_follow_up_does_not_wait_for_a_training(trained):
         ended(store, long)
         assert "done\n" in store.job_folder(again).log.read_text()
     store.delete(long)
+
+
+def test_what_is_proved(trained):
+    """Of a training what fits its task, as `difflogic prove` says it; of a simplification that it is the same."""
+    store, _ = trained
+
+    def made(kind, source, **options):
+        job = store.submit("ann", JobSpec(kind, kind, source=source, options=options))[0]
+        return job.id, follow_ups.follow(store, job)
+
+    proof, claimed = made("prove", trained[1], every_start=True)
+    kept = json.loads((store.job_folder(proof).files / "proof.json").read_text())
+    assert (kept["claim"], kept["proved"], kept["text"]) == ("every-start", claimed["proved"], claimed["text"])
+    smaller, _ = made("simplify", trained[1])
+    assert made("prove", smaller)[1]["proved"] is True
+    file = store.job_folder(smaller).files / "circuit.json"
+    right = netlist_json.load(file)
+    file.write_text(netlist_json.to_json(replace(right, outputs=0 * right.outputs)))
+    found = made("prove", smaller)[1]
+    assert found["proved"] is False
+    assert found["text"].startswith("Different: the two do not compute the same next state")
 
 
 def test_an_export_does_not_wait_behind_another_follow_up(trained):

@@ -76,6 +76,15 @@ def prove(one: Netlist, other: Netlist, judges: Sequence[str] | None = None) -> 
     return [JUDGES[name](miter, one, other) for name in (JUDGES if judges is None else judges)]
 
 
+def together(verdicts: Sequence[Equivalence]) -> bool | None:
+    """False where any judge found a difference, True where none did and one of the proving judges is sure."""
+    # One counter-example outweighs every proof: a judge that found none may have a fault, one that shows the inputs has
+    # not.
+    if any(verdict.equal is False for verdict in verdicts):
+        return False
+    return True if any(verdict.equal and verdict.proves for verdict in verdicts) else None
+
+
 def network(circuit: Circuit, netlist: CellNetlist) -> Equivalence:
     """The trained network itself, hard in the NumPy reference, beside the gates that were taken from it.
 

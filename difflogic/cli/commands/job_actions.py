@@ -222,6 +222,18 @@ def simplify(job: str, from_start: bool, task: bool, watch: bool) -> int:
     return _make(job, "simplify", {"from_start": from_start, "task": task}, watch)
 
 
+@click.command("prove")
+@click.argument("job")
+@click.option("--every-start", is_flag=True, help="Of a training: prove that every start ends in the task's target.")
+@watch_option
+def prove(job: str, every_start: bool, watch: bool) -> int:
+    """Queue a job that proves what the circuit of JOB does, of a simplification that it is the same; prints its id.
+
+    Example: difflogic jobs prove abcdefghijklmnop --watch
+    """
+    return _make(job, "prove", {"every_start": every_start}, watch)
+
+
 @click.command("export")
 @click.argument("job")
 @click.option(
@@ -272,5 +284,5 @@ def _make(job: str, action: str, body: dict[str, Any], watch: bool) -> int:
 
 ACTIONS = (
     pause, resume, retry, rename, note, tag, untag, priority, share, links, revoke, delete, clone, harden, simplify,
-    export, evaluate,
+    prove, export, evaluate,
 )  # fmt: skip

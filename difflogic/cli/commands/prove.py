@@ -161,7 +161,7 @@ def _compare(
     one: Path, other: Path, periodic: bool | None, visible: int | None, judges: tuple[str, ...], as_json: bool
 ) -> int:
     from difflogic.circuits.readers import source
-    from difflogic.circuits.synthesis.prove import network, prove
+    from difflogic.circuits.synthesis.prove import network, prove, together
 
     held = [source.controller(path) for path in (one, other)]
     if held[0] is not None and held[1] is not None:
@@ -175,7 +175,7 @@ def _compare(
     verdicts = [network(each.circuit, each.netlist) for each in pair if each.circuit and _asked("network", judges)]
     others = [name for name in JUDGES if _asked(name, judges)]
     verdicts += prove(pair[0].netlist, pair[1].netlist, others)
-    equal = _together(verdicts)
+    equal = together(verdicts)
     boundaries = [each.netlist.periodic for each in pair]
     if as_json:
         report = {"equal": equal, "same_boundary": boundaries[0] == boundaries[1]}
@@ -187,12 +187,13 @@ def _compare(
 
 def _compare_controllers(one: Controller, other: Controller, judges: tuple[str, ...], as_json: bool) -> int:
     from difflogic.circuits.synthesis import controller as synthesis
+    from difflogic.circuits.synthesis.prove import together
 
     asked = [name for name in JUDGES if _asked(name, judges)]
     if not asked:
         raise UsageError(f"--judge network is of automata: two controllers are judged by {', '.join(JUDGES)}.")
     verdicts = synthesis.prove(one, other, asked)
-    equal = _together(verdicts)
+    equal = together(verdicts)
     if as_json:
         click.echo(json.dumps({"equal": equal, "verdicts": [asdict(verdict) for verdict in verdicts]}))
     else:
@@ -202,15 +203,6 @@ def _compare_controllers(one: Controller, other: Controller, judges: tuple[str, 
 
 def _asked(name: str, judges: tuple[str, ...]) -> bool:
     return not judges or name in judges
-
-
-def _together(verdicts: list[Equivalence]) -> bool | None:
-    """False where any judge found a difference, True where none did and one of the proving judges is sure."""
-    # One counter-example outweighs every proof: a judge that found none may have a fault, one that shows the inputs has
-    # not.
-    if any(verdict.equal is False for verdict in verdicts):
-        return False
-    return True if any(verdict.equal and verdict.proves for verdict in verdicts) else None
 
 
 def _show(

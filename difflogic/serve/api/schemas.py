@@ -295,6 +295,14 @@ class SimplifyRequest(Strict):
     task: Annotated[bool, Field(description="Only keep the trained behaviour.")] = False
 
 
+class ProveRequest(Strict):
+    """What a job should prove: of a training what fits its task, of a simplification that it changed nothing."""
+
+    every_start: Annotated[
+        bool, Field(description="Of a training, that every start ends in the target, and not the drawn or only one.")
+    ] = False
+
+
 class ExportRequest(Strict):
     """The formats that a job should export."""
 

@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 from difflogic.config.document import is_policy
 from difflogic.errors import StoreError
 
-Kind = Literal["train", "sweep", "simplify", "export", "evaluate"]
+Kind = Literal["train", "sweep", "simplify", "prove", "export", "evaluate"]
 Status = Literal["queued", "running", "paused", "done", "failed", "cancelled"]
 Wanted = Literal["cancel", "pause", "requeue"]
 Sort = Literal["newest", "name", "priority", "wrong", "gates"]

@@ -1,4 +1,4 @@
-// From the trained circuit to what it is good for: simplified, drawn, exported and evaluated by follow-up jobs.
+// From the trained circuit to what it is good for: simplified, proved, drawn, exported and evaluated by follow-up jobs.
 
 import { get, post, UNREACHABLE } from "./api.js";
 import { card, h, repeat, scroll, setText } from "./dom.js";
@@ -23,16 +23,20 @@ export function circuitPanel(job, signal) {
     const isFixed = job.config?.task && !VARIED.includes(job.config.task.start);
     const exporting = button("Export", "export", () => ({ formats: chosen() }));
     const evaluate = button("Evaluate", "evaluate", () => ({ quick: !thorough.checked }));
+    const prove = button("Prove", "prove", () => ({}));
     const list = h("ul", { class: "follow-ups", "aria-label": "Follow-up jobs" });
     const drawing = h("figure", { class: "drawing", hidden: true });
+    prove.hidden = job.kind !== "simplify" && isAgents(job); // a controller is proved equal to another
     const offer = h(
         "div",
         {},
+        job.kind === "simplify" && h("div", { class: "buttons" }, prove),
         job.kind !== "simplify" &&
             h(
                 "div",
                 { class: "buttons" },
                 simplify,
+                prove,
                 isFixed && h("label", { class: "inline" }, fromStart, "only from its own start"),
                 h("label", { class: "inline" }, toTask, "only on its task"),
                 evaluate,

@@ -17,6 +17,7 @@ export const KINDS = {
     train: "Training",
     sweep: "Sweep",
     simplify: "Simplification",
+    prove: "Proof",
     export: "Export",
     evaluate: "Evaluation",
 };

@@ -15,7 +15,7 @@ AUTO = "auto"
 NONE = "none"
 """No workers: those of `difflogic worker` do the jobs."""
 FOLLOW_UPS = "follow-ups"
-"""What a worker without a device is for: simplify, export, evaluate."""
+"""What a worker without a device is for: simplify, prove, export, evaluate."""
 PATIENCE_S = 20.0
 
 

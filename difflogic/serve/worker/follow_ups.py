@@ -1,9 +1,11 @@
-"""Jobs on what another job made: simplify, export, evaluate, by the functions that the command line uses.
+"""Jobs on what another job made: simplify, prove, export, evaluate, by the functions that the command line uses.
 
 The files go to the job's own folder `files/`, and a few numbers into its `result`:
 
     simplify  options {"from_start": false, "task": false}
                                           circuit.json, circuit.svg, simplify.json  {"gates": {}, "equal": true, ...}
+    prove     options {"every_start": false}
+                                          proof.json; of a simplification verdicts.json   {"proved": true, "text": ""}
     export    options {"formats": [...]}  what each format is made of               {"formats": {}, "left_out": {}}
     evaluate  options {"quick": false}    evaluation.json, report.html              {"measures": {}}
 
@@ -14,7 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +40,12 @@ def follow(store: Store, job: JobRecord) -> Result:
     """Do the job; returns its result. Raises UnknownJobError, OSError, and what the functions raise."""
     if job.source is None:
         raise StoreError(f"The job {job.id} does not name the job whose circuit it needs: delete it.")
-    given = _circuit_of(store.job_folder(store.job(job.source, job.owner)))
+    source = store.job(job.source, job.owner)
+    given = _circuit_of(store.job_folder(source))
     out = store.job_folder(job.id).files
     out.mkdir(parents=True, exist_ok=True)
+    if job.kind == "prove" and source.source is not None and not given.is_dir():
+        return _compare(_circuit_of(store.job_folder(store.job(source.source, job.owner))), given, out)
     return _KINDS[job.kind](job, given, out)
 
 
@@ -77,6 +82,33 @@ def _simplify(job: JobRecord, given: Path, out: Path) -> Result:
         for content in formats.export(found.netlist, job.name, "svg").values():
             _write(out / "circuit.svg", content)
     return {name: report[name] for name in ("gates", "equal", "how", "from_start", "task_only", "note")}
+
+
+def _prove(job: JobRecord, given: Path, out: Path) -> Result:
+    from difflogic.evaluation import proof as proofs
+    from difflogic.evaluation import trained_circuit
+
+    found = proofs.decide(proofs.of_run(trained_circuit.load(given), bool(job.options.get("every_start"))))
+    _write(out / proofs.NAME, found.to_json())
+    return {"proved": found.proved, "text": found.text}
+
+
+def _compare(before: Path, after: Path, out: Path) -> Result:
+    """Whether a simplification does what the circuit that it was made of does, by every judge that is installed."""
+    from difflogic.circuits.readers import source
+    from difflogic.circuits.synthesis import controller as controllers
+    from difflogic.circuits.synthesis.prove import prove, together
+
+    one, other = source.controller(before), source.controller(after)
+    if one is not None and other is not None:
+        verdicts, same = controllers.prove(one, other), "take the same action at every observation"
+    else:
+        verdicts = prove(source.load(before).netlist, source.load(after).netlist)
+        same = "compute the same next state from every neighbourhood"
+    equal = together(verdicts)
+    _write(out / "verdicts.json", json.dumps({"equal": equal, "verdicts": [asdict(each) for each in verdicts]}) + "\n")
+    word = {True: f"Equal: the two {same}.", False: f"Different: the two do not {same}.", None: "Undecided."}[equal]
+    return {"proved": equal, "text": " ".join([word, *(f"{each.judge}: {each.how}." for each in verdicts)])}
 
 
 def _export(job: JobRecord, given: Path, out: Path) -> Result:
@@ -140,6 +172,7 @@ def _write(path: Path, content: str | bytes) -> None:
 
 _KINDS: dict[str, Callable[[JobRecord, Path, Path], Result]] = {
     "simplify": _simplify,
+    "prove": _prove,
     "export": _export,
     "evaluate": _evaluate,
 }

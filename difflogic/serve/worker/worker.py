@@ -2,7 +2,7 @@
 
 python -m difflogic.serve.worker.worker STORE --name NAME --device cpu --engines auto,cpu
 
-Without a device, as `follow-ups`, it does simplify, export and evaluate, and lets trainings go first.
+Without a device, as `follow-ups`, it does simplify, prove, export and evaluate, and lets trainings go first.
 
 It lives as long as its standard input is open: whoever started it holds the other end. SIGTERM, or that end closed,
 lets it save, hand back its job and end.
@@ -72,7 +72,7 @@ class WorkerProcess:
         signal.signal(signal.SIGTERM, self._stop)
         presence = Presence(self.store.folder, self.name)
         try:
-            about = "simplify, export and evaluate" if self.device == FOLLOW_UPS else self.device
+            about = "simplify, prove, export and evaluate" if self.device == FOLLOW_UPS else self.device
             self.store.register_worker(self.name, self.device, about, os.getpid(), self.engines)
             seen = self._worked = time.monotonic()
             # The loop sleeps between looks, but never between two jobs: the next one is taken at once.

@@ -37,6 +37,7 @@ from difflogic.serve.api.schemas import (
     JobList,
     JobRequest,
     PreviewReply,
+    ProveRequest,
     SimplifyRequest,
     job_body,
 )
@@ -268,6 +269,12 @@ def simplify(
     return _follow(context, caller, job, "simplify", (body or SimplifyRequest()).model_dump())
 
 
+@router.post("/{job}/prove", status_code=201, responses={201: MADE[201], **MAKING, **errors(415)})
+def prove(context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: ProveRequest | None = None) -> Response:
+    """Queue a job that proves what the circuit of this one does, or of a simplification that it does the same."""
+    return _follow(context, caller, job, "prove", (body or ProveRequest()).model_dump())
+
+
 @router.post("/{job}/export", status_code=201, responses={201: MADE[201], **MAKING, **errors(415)})
 def export(context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: ExportRequest) -> Response:
     """Queue a job that writes the circuit of this one in other formats."""
@@ -286,6 +293,7 @@ SOURCES: dict[Kind, tuple[Kind, ...]] = {
     "train": ("train",),
     "sweep": (),
     "simplify": ("train", "sweep"),
+    "prove": ("train", "sweep", "simplify"),
     "export": ("train", "sweep", "simplify"),
     "evaluate": ("train", "sweep"),
 }
@@ -320,6 +328,10 @@ def _check_shape(lender: dict[str, Any], config: dict[str, Any]) -> None:
 
 def _follow(context: Context, caller: Caller, source: JobRecord, kind: Kind, options: dict[str, Any]) -> Response:
     if is_policy(trained(source.config)) and kind != "evaluate":
+        if kind == "prove":
+            raise ApiError(409, "no_circuit", "A controller is proved equal to another: simplify it, and prove that.")
         check_controller(context.store.job_folder(source).run, options)
+    if options.get("every_start") and source.kind == "simplify":
+        raise ApiError(422, "invalid_request", "every_start is of a training: a simplification is compared with it.")
     spec = JobSpec(kind, source.name, source=source.id, options=options, priority=source.priority, tags=source.tags)
     return _made(context, *_submit(context, caller, spec))
