@@ -17,7 +17,6 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis import Case, GenerationMode
 
 from difflogic.serve.api.app import create_app
-from difflogic.serve.api.routes.document import in_words
 from difflogic.serve.api.settings import ServeSettings, WebhookSettings
 from difflogic.serve.api.tokens import OPERATOR, Tokens
 from difflogic.serve.store.store import Store
@@ -124,26 +123,10 @@ def test_a_file_has_a_kind_that_the_document_names(live: Live, job: str, schema)
             assert client.get(f"/jobs/{job}/files/{name}").headers["content-type"] in named
 
 
-@pytest.mark.parametrize(
-    ("about", "words"),
-    [
-        ({"$ref": "#/components/schemas/Job"}, "Job"),
-        ({"anyOf": [{"type": "integer", "minimum": 1, "maximum": 9}, {"type": "null"}]}, "integer, 1 to 9 or null"),
-        ({"enum": ["a", None]}, "a | null"),
-        ({"type": "array", "items": {"type": "string"}, "minItems": 1}, "list of text, at least 1"),
-        ({"type": "string", "maxLength": 5, "pattern": "^x$"}, "text, at most 5 characters like ^x$"),
-        ({"type": "string", "format": "binary"}, "file"),
-        ({}, "any JSON"),
-    ],
-)
-def test_schemas_in_words(about: dict[str, object], words: str) -> None:
-    assert in_words(about) == words
-
-
 def test_the_page_has_every_address_and_schema(live: Live) -> None:
     page = httpx.get(live.address + "/docs").text
     document = httpx.get(live.address + "/openapi.json").json()
     for path in document["paths"]:
         assert f"<code>{path}</code>" in page
     for name in document["components"]["schemas"]:
-        assert f'<details id="{name}">' in page
+        assert f'id="{name}">' in page

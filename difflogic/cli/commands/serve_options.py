@@ -122,7 +122,7 @@ def root_path(text: str) -> str:
     """A path before all others, without a slash at its end: a type for click."""
     path = text.rstrip("/")
     # One that begins as the server's own paths do could not be told from them.
-    own = ("api", "static", "docs", "docs.css", "openapi.json", "metrics")
+    own = ("api", "static", "docs", "openapi.json", "metrics")
     if text and (not re.fullmatch(r"(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+", path) or path.split("/")[1] in own):
         raise click.BadParameter(
             f"{text!r} is not a path of letters, digits, dots, - and _ that is free, say /difflogic."

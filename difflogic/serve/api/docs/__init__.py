@@ -1,1 +1,0 @@
-"""The page at `/docs`: a template and its style."""
