@@ -26,7 +26,6 @@ from difflogic.cli import main as cli
 from difflogic.config.fields import KINDS, Table, plain
 from difflogic.config.policy import PolicyConfig
 from difflogic.config.schema import Config
-from difflogic.serve.api.routes.document import METHODS, in_words
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "docs/reference/schemas"
 
@@ -229,6 +228,39 @@ def openapi() -> dict[str, Any]:
             return create_app(store, Tokens({"docs": "0" * 32}), ServeSettings()).openapi()
         finally:
             store.close()
+
+
+METHODS = ("get", "post", "put", "patch", "delete")
+TYPES = {"binary": "file", "string": "text", "array": "list", "boolean": "true or false"}
+
+
+def in_words(schema: Mapping[str, Any]) -> str:
+    """The values that a schema takes; a schema with a name by that."""
+    if "$ref" in schema:
+        return str(schema["$ref"].rpartition("/")[2])
+    if "enum" in schema:
+        return " | ".join("null" if value is None else str(value) for value in schema["enum"])
+    if (each := schema.get("anyOf", schema.get("oneOf"))) is not None:
+        return " or ".join(map(in_words, each))
+    if "const" in schema:
+        return str(schema["const"])
+    kind = schema.get("type", "any JSON")
+    words = TYPES.get(schema.get("format", ""), TYPES.get(kind, kind))
+    if isinstance(inside := schema.get("items", schema.get("additionalProperties")), dict):
+        words += f" of {in_words(inside)}"
+    # JSON schema calls the limits of numbers, lists and texts by different names.
+    least = schema.get("minimum", schema.get("minItems", schema.get("minLength")))
+    most = schema.get("maximum", schema.get("exclusiveMaximum", schema.get("maxItems", schema.get("maxLength"))))
+    if least is not None or most is not None:
+        ends = (
+            f"{least} to {most}"
+            if None not in (least, most)
+            else f"at least {least}"
+            if most is None
+            else f"at most {most}"
+        )
+        words += f", {ends}" + (" characters" if kind == "string" else "")
+    return words + (f" like {schema['pattern']}" if "pattern" in schema else "")
 
 
 def http_page() -> str:

@@ -50,6 +50,22 @@ def test_every_address_is_there(pages):
         assert all(f"### `{method.upper()} {path}`" in pages["http.md"] for method in operations)
 
 
+@pytest.mark.parametrize(
+    ("about", "words"),
+    [
+        ({"$ref": "#/components/schemas/Job"}, "Job"),
+        ({"anyOf": [{"type": "integer", "minimum": 1, "maximum": 9}, {"type": "null"}]}, "integer, 1 to 9 or null"),
+        ({"enum": ["a", None]}, "a | null"),
+        ({"type": "array", "items": {"type": "string"}, "minItems": 1}, "list of text, at least 1"),
+        ({"type": "string", "maxLength": 5, "pattern": "^x$"}, "text, at most 5 characters like ^x$"),
+        ({"type": "string", "format": "binary"}, "file"),
+        ({}, "any JSON"),
+    ],
+)
+def test_schemas_in_words(about, words):
+    assert reference.in_words(about) == words
+
+
 def test_every_public_name_is_there(pages):
     shown = re.findall(r"heading: difflogic\.(\w+)", pages["python.md"])
     assert shown == reference.public_names()
