@@ -11,12 +11,12 @@ from hypothesis import given
 from difflogic.core.bits import ONES
 from difflogic.cpu.codegen import row_code
 from difflogic.cpu.codegen.row_code import compile_row
-from difflogic.cpu.codegen.sharing import A_AND_NOT_B, AND, OR, XOR, Node, column_program, symmetric_inputs
 from difflogic.cpu.hard import simulation as simulations
 from difflogic.cpu.hard.simulation import CpuSimulation
 from difflogic.engine.simulation import SimulationSpec
 from difflogic.errors import DataError
 from difflogic.model.cell_netlist import CellNetlist
+from difflogic.model.column_program import A_AND_NOT_B, AND, OR, XOR, Node, column_program, symmetric_inputs
 from tests.export_cases import life
 from tests.random_netlists import netlists, random_netlist
 from tests.simulation_cases import Case, cases, check_against_the_reference, random_start, some_masks

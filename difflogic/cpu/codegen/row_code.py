@@ -2,7 +2,7 @@
 
 Every gate is one instruction on a vector of words; the compiler keeps values in registers and joins gates where the
 processor can (AVX-512 has any three-input gate). Vectors are walked downwards in columns, and what a row has in common
-with those below it stays in registers, see `sharing`.
+with those below it stays in registers, see `model.column_program`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from llvmlite import binding, ir
 
 from difflogic.cpu.codegen.compiled import target
 from difflogic.cpu.codegen.plane_vectors import ROWS
-from difflogic.cpu.codegen.sharing import A_AND_NOT_B, AND, OR, XOR, ColumnProgram, column_program
 from difflogic.model.cell_netlist import CellNetlist
+from difflogic.model.column_program import A_AND_NOT_B, AND, OR, XOR, ColumnProgram, column_program
 from difflogic.model.straight_line import lines
 
 LANES = 8
