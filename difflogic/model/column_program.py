@@ -34,7 +34,11 @@ STARTS, SWAPS = 4, 150
 """Random orders of symmetric inputs, and attempts to improve each."""
 _FEW = 4
 """Inputs of a gate that is compared by its truth table."""
+MOST_CARRIED = 20
+"""Values that stay in registers from row to row, of 32 registers; with more, the compiler puts some into memory."""
 
+Value = tuple[int, int]
+"""A node and its delay."""
 Cell = tuple[int, int, int]
 """Channel, column of the patch, and how many rows above the lowest row."""
 Function = tuple[tuple[Cell, ...], int]
@@ -94,10 +98,76 @@ class ColumnProgram(NamedTuple):
                         found[read.node].add(delay + read.delay)
         return [sorted(delays) for delays in found]
 
+    def kept(self) -> set[int]:
+        """The nodes whose values stay in registers from row to row.
+
+        Where they would not all have one, a cell itself is loaded anew: that costs no more than to keep it in memory,
+        while its neighbours to the left and right are two loads and a shift.
+        """
+        everything = set(range(len(self.nodes)))
+        if len(_carried(self.computed(everything), everything)) <= MOST_CARRIED:
+            return everything
+        return {number for number in everything if self.nodes[number].gate or self.nodes[number].dx != 1}
+
     def cost(self) -> int:
         """Gates and shifts of a step."""
         found = self.computed()
         return sum(bool(node.gate or node.dx != 1) for node, at in zip(self.nodes, found, strict=True) if at)
+
+
+class ColumnLoop(NamedTuple):
+    """A program as a loop over the rows of a column, in lists of values in an order in which they can be computed.
+
+    A gate's value at a delay is made of its nodes' values at that much more delay; an input's is the cell so many rows
+    above the row below the one that is computed.
+    """
+
+    before: list[Value]
+    """What is computed before the first row."""
+    row: list[Value]
+    """What is computed in each row."""
+    carried: list[Value]
+    """What a row takes over: of a value `(node, delay)` it is `(node, delay - 1)` of the row before."""
+
+
+def column_loop(program: ColumnProgram) -> ColumnLoop:
+    """Every value as late as it can be, so that few wait in registers for what needs them."""
+    kept = program.kept()
+    delays = program.computed(kept)
+    carried = _carried(delays, kept)
+    outputs = [(output.node, output.delay) for output in program.outputs]
+    wanted = [(number, delay) for number, at in enumerate(delays) for delay in at[: 1 if number in kept else None]]
+    return ColumnLoop(
+        _in_order(program, carried, set()), _in_order(program, [*outputs, *wanted], set(carried)), carried
+    )
+
+
+def _carried(delays: list[list[int]], kept: Container[int]) -> list[Value]:
+    """What a row takes over from the row above it."""
+    return [
+        (number, delay)
+        for number, at in enumerate(delays)
+        if number in kept and at
+        for delay in range(at[0] + 1, at[-1] + 1)
+    ]
+
+
+def _in_order(program: ColumnProgram, wanted: Sequence[Value], known: Container[Value]) -> list[Value]:
+    """The values that are wanted, and before each what it is made of, but for what is known."""
+    found: dict[Value, None] = {}
+    waiting = list(reversed(wanted))
+    while waiting:
+        number, delay = value = waiting[-1]
+        node = program.nodes[number]
+        reads = [(read.node, read.delay + delay) for read in (node.b, node.a) if node.gate]
+        missing = [read for read in reads if read not in found and read not in known]
+        if value in found or value in known or not missing:
+            waiting.pop()
+            if value not in known:
+                found[value] = None
+        else:
+            waiting += missing
+    return list(found)
 
 
 def column_program(netlist: CellNetlist) -> ColumnProgram:

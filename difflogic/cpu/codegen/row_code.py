@@ -7,7 +7,7 @@ with those below it stays in registers, see `model.column_program`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import binding, ir
@@ -15,15 +15,13 @@ from llvmlite import binding, ir
 from difflogic.cpu.codegen.compiled import target
 from difflogic.cpu.codegen.plane_vectors import ROWS
 from difflogic.model.cell_netlist import CellNetlist
-from difflogic.model.column_program import A_AND_NOT_B, AND, OR, XOR, ColumnProgram, column_program
+from difflogic.model.column_program import A_AND_NOT_B, AND, OR, XOR, ColumnProgram, Value, column_loop, column_program
 from difflogic.model.straight_line import lines
 
 LANES = 8
 """Words of a vector: a register of AVX-512, two of AVX2, four of NEON."""
 MOST_GATES = 5_000
 """That an output depends on; beyond, the compiler takes seconds, and interpreting them is as good."""
-MOST_CARRIED = 20
-"""Values that stay in registers from row to row, of 32 registers; with more, the compiler puts some into memory."""
 
 _WORD = ir.IntType(64)
 _VECTOR = ir.VectorType(_WORD, LANES)
@@ -68,32 +66,6 @@ def compile_row(netlist: CellNetlist) -> RowCode | None:
     return RowCode(netlist) if len(lines(netlist)) <= MOST_GATES else None
 
 
-Value = tuple[int, int]
-"""A node and its delay."""
-
-
-def _kept(program: ColumnProgram) -> set[int]:
-    """The nodes whose values stay in registers from row to row.
-
-    Where they would not all have one, a cell itself is loaded anew: that costs no more than to keep it in memory, while
-    its neighbours to the left and right are two loads and a shift.
-    """
-    everything = set(range(len(program.nodes)))
-    if len(_carried(program.computed(everything), everything)) <= MOST_CARRIED:
-        return everything
-    return {number for number in everything if program.nodes[number].gate or program.nodes[number].dx != 1}
-
-
-def _carried(delays: list[list[int]], kept: Container[int]) -> list[Value]:
-    """What a row takes over from the row above it."""
-    return [
-        (number, delay)
-        for number, at in enumerate(delays)
-        if number in kept and at
-        for delay in range(at[0] + 1, at[-1] + 1)
-    ]
-
-
 # What becomes of bit 9 = 0 XOR 6, the cells to the left above and below, on one channel whose next state is bit 9. In
 # LLVM's words, without the arithmetic of addresses, the body of the inner loop is
 #
@@ -116,8 +88,7 @@ class _Builder:
         self._left, self._right = (
             ir.Function(function.module, funnel, name=f"llvm.{name}.v{LANES}i64") for name in ("fshl", "fshr")
         )
-        self._kept = _kept(program)
-        self._delays = program.computed(self._kept)
+        self._loop = column_loop(program)
         self._channels = channels
 
     def build(self) -> None:
@@ -132,8 +103,10 @@ class _Builder:
         x = builder.phi(_WORD)
         x.add_incoming(ir.Constant(_WORD, 0), before)
         source, target = (builder.gep(base, [x]) for base in (self._source, self._target))
-        carried = _carried(self._delays, self._kept)
-        starts = self._starts(builder, source, carried)
+        carried = self._loop.carried
+        starts: dict[Value, Any] = {}
+        for value in self._loop.before:
+            starts[value] = self._computed(builder, source, value, starts)
         builder.branch(row)
         builder = ir.IRBuilder(row)
         y = builder.phi(_WORD)
@@ -159,9 +132,8 @@ class _Builder:
     def _row(self, builder: Any, source: Any, target: Any, fire: Any, carried: dict[Value, Any]) -> dict[Value, Any]:
         """A row's vector from `source` to `target`, cells firing by the mask at `fire`; what the next row carries."""
         values = dict(carried)
-        for number, delays in enumerate(self._delays):
-            for delay in delays[: 1 if number in self._kept else None]:
-                self._compute(builder, source, number, delay, values)
+        for each in self._loop.row:
+            values[each] = self._computed(builder, source, each, values)
         if self._masked:
             fires = builder.load(builder.bitcast(fire, _VECTOR.as_pointer()), align=8)
         for channel, output in enumerate(self._program.outputs):
@@ -173,28 +145,12 @@ class _Builder:
             builder.store(value, self._pointer(builder, target, channel, 0, 0), align=8)
         return {(node, delay): values[node, delay - 1] for node, delay in carried}
 
-    def _starts(self, builder: Any, source: Any, carried: list[Value]) -> dict[Value, Any]:
-        """What the first row carries: of the rows above it, from the inputs."""
-        wanted: list[set[int]] = [set() for _ in self._program.nodes]
-        for number, delay in carried:
-            wanted[number].add(delay)
-        for node, delays in zip(reversed(self._program.nodes), reversed(wanted), strict=True):
-            for read in (node.a, node.b) if node.gate else ():
-                wanted[read.node] |= {read.delay + delay for delay in delays}
-        values: dict[Value, Any] = {}
-        for number, delays in enumerate(wanted):
-            for delay in delays:
-                self._compute(builder, source, number, delay, values)
-        return values
-
-    def _compute(self, builder: Any, source: Any, number: int, delay: int, values: dict[Value, Any]) -> None:
+    def _computed(self, builder: Any, source: Any, value: Value, values: dict[Value, Any]) -> Any:
+        number, delay = value
         node = self._program.nodes[number]
         if not node.gate:
-            found = self._input(builder, source, node.channel, node.dx - 1, 1 - delay)
-        else:
-            a, b = (values[read.node, read.delay + delay] for read in (node.a, node.b))
-            found = _GATES[node.gate](builder, a, b)
-        values[number, delay] = found
+            return self._input(builder, source, node.channel, node.dx - 1, 1 - delay)
+        return _GATES[node.gate](builder, *(values[read.node, read.delay + delay] for read in (node.a, node.b)))
 
     def _input(self, builder: Any, source: Any, channel: int, dx: int, dy: int) -> Any:
         if channel < 0:
