@@ -2,7 +2,7 @@
 
     python -m benchmarks.presets                             # all five; hours, or what is left of them
     python -m benchmarks.presets lizard --runs there         # one, by a run folder that lies in or below `there`
-    python -m benchmarks.presets --report --write            # the tables, into docs/results/presets.md
+    python -m benchmarks.presets --report --write            # the tables, into docs/results/presets*
 
 A run is looked for in and below the folders of --runs: one that was configured as the preset is, whatever it is called,
 is not trained again, and one that was left is gone on with. What is missing is trained into the first of the folders.
@@ -44,6 +44,14 @@ FIRST_LOSSES = {
     "colored-g": (102.129, 109),
 }
 """Soft and hard, of the authors' code at seed 23; of the last two with the paper's own pictures."""
+
+TRAINED = ["first losses, soft and hard", "hard loss 0 first seen", "hard loss at the end", "active gates"]
+TRAINED += ["four times the grid", "self-healing", "robustness"]
+COUNTED = ["active gates, as the paper counts", "after the structural passes", "after resynthesis, proved equal"]
+COUNTED += ["the same, counted as the paper counts perception", "`--from-start`, proved", "`--task`"]
+Figure = tuple[str, str | int | None]
+"""Ours, and the paper's where it has one."""
+RESULTS = CHECKOUT / "docs/results"
 
 SHOWN = ("larger-grid-4x", "self-healing")
 """Tests of which the result is shown in words."""
@@ -140,24 +148,41 @@ def newest() -> list[Line]:
 
 def training_table(lines: Sequence[Line]) -> str:
     """Losses and tests in Markdown, the paper's figure in brackets."""
-    heads = ["preset", "first losses, soft and hard", "hard loss 0 first seen", "at the end", "active gates"]
-    heads += ["four times the grid", "self-healing", "robustness"]
-    return "\n".join(_table(heads, 4, (_trained(line) for line in lines)))
+    return "\n".join(
+        _table(["preset", *TRAINED], 4, ([_linked(line), *map(_beside, _trained(line))] for line in lines))
+    )
 
 
-def _trained(line: Line) -> list[str]:
+def gates_table(lines: Sequence[Line]) -> str:
+    """Gates in Markdown, the paper's figure in brackets."""
+    return "\n".join(_table(["", *COUNTED], 1, ([_linked(line), *map(_beside, _counted(line))] for line in lines)))
+
+
+def figures_table(line: Line) -> str:
+    """Everything that was measured of one preset in Markdown, the paper's figures beside ours."""
+    rows = [*zip(TRAINED, _trained(line), strict=True), *zip(COUNTED[1:], _counted(line)[1:], strict=True)]
+    cells = [[head, ours, "" if paper is None else str(paper)] for head, (ours, paper) in rows if ours not in ("", "-")]
+    return "\n".join(_table(["measured", "ours", "the paper's"], 1, cells))
+
+
+def _trained(line: Line) -> list[Figure]:
     name, measures, paper = line["preset"], line["measures"], published(presets.get(line["preset"]))
     soft, hard = line["first_losses"]
     robustness = measures.get("robustness")
-    cells = [
-        _beside(f"{soft:.3f}, {hard}", "{:.3f}, {}".format(*FIRST_LOSSES[name])),
-        _beside("-" if line["first_solved"] is None else f"epoch {line['first_solved']}", paper.solved_at),
-        str(line["last_hard_loss"]),
-        _beside(str(line["active_gates"]), paper.active_gates),
-        *(measures[key]["text"].partition(" (")[0] if key in measures else "" for key in SHOWN),
-        "" if robustness is None else _beside(_error(robustness), paper.robustness),
+    return [
+        (f"{soft:.3f}, {hard}", "{:.3f}, {}".format(*FIRST_LOSSES[name])),
+        ("-" if line["first_solved"] is None else f"epoch {line['first_solved']}", paper.solved_at),
+        (str(line["last_hard_loss"]), None),
+        (str(line["active_gates"]), paper.active_gates),
+        *((measures[key]["text"].partition(" (")[0] if key in measures else "", None) for key in SHOWN),
+        ("", None) if robustness is None else (_error(robustness), paper.robustness),
     ]
-    return [name, *cells]
+
+
+def _counted(line: Line) -> list[Figure]:
+    counts = [line["gates"][key] for key in ("structural", "simplified", "once", "from_start", "task")]
+    paper = published(presets.get(line["preset"])).active_gates
+    return [(str(line["active_gates"]), paper), *(("-" if count is None else str(count), None) for count in counts)]
 
 
 def _error(robustness: dict[str, Any]) -> str:
@@ -165,20 +190,13 @@ def _error(robustness: dict[str, Any]) -> str:
     return f"{robustness['mean_error']:.0f} ± {robustness['trial_deviation']:.0f}"
 
 
-def _beside(ours: str, paper: str | int | None) -> str:
+def _linked(line: Line) -> str:
+    return f"[{line['preset']}](presets/{line['preset']}.md)"
+
+
+def _beside(figure: Figure) -> str:
+    ours, paper = figure
     return ours if paper is None else f"{ours} ({paper})"
-
-
-def gates_table(lines: Sequence[Line]) -> str:
-    """Gates in Markdown."""
-    heads = ["", "active gates, as the paper counts", "after the structural passes", "after resynthesis, proved equal"]
-    heads += ["the same, counted as the paper counts perception", "`--from-start`, proved", "`--task`"]
-    rows = []
-    for line in lines:
-        counts = [line["gates"][key] for key in ("structural", "simplified", "once", "from_start", "task")]
-        active = _beside(str(line["active_gates"]), published(presets.get(line["preset"])).active_gates)
-        rows.append([line["preset"], active, *("-" if count is None else str(count) for count in counts)])
-    return "\n".join(_table(heads, 1, rows))
 
 
 def _table(heads: list[str], texts: int, rows: Iterator[list[str]] | list[list[str]]) -> Iterator[str]:
@@ -188,11 +206,16 @@ def _table(heads: list[str], texts: int, rows: Iterator[list[str]] | list[list[s
         yield f"| {' | '.join(cells)} |"
 
 
-def page_with(page: str, lines: Sequence[Line]) -> str:
-    """The page with both tables anew, each between its marks."""
-    for mark, table in (("training", training_table(lines)), ("gates", gates_table(lines))):
-        page = inserted(page, begin_of(mark), table)
-    return page
+def pages() -> dict[Path, str]:
+    """The overview and the page of each preset as they should be, each table anew between its marks."""
+    lines = newest()
+    tables = {RESULTS / "presets.md": {"training": training_table(lines), "gates": gates_table(lines)}}
+    tables |= {RESULTS / f"presets/{line['preset']}.md": {"figures": figures_table(line)} for line in lines}
+    texts = {path: path.read_text(encoding="utf-8") for path in tables}
+    for path, found in tables.items():
+        for mark, table in found.items():
+            texts[path] = inserted(texts[path], begin_of(mark), table)
+    return texts
 
 
 def begin_of(mark: str) -> str:
@@ -208,7 +231,7 @@ def main() -> None:
     )
     parser.add_argument("--engine", default="cpu")
     parser.add_argument("--report", action="store_true", help="print the tables of what is there")
-    parser.add_argument("--write", action="store_true", help="and put them into docs/results/presets.md")
+    parser.add_argument("--write", action="store_true", help="and put them into the pages of docs/results")
     options = parser.parse_args()
     if unknown := set(options.presets) - set(PAPER):
         parser.error(f"{min(unknown)} is none of {', '.join(PAPER)}")
@@ -230,12 +253,11 @@ def _tell(step: PassReport) -> None:
 
 
 def report(write: bool) -> None:
-    """Print the tables; `write`: put them into docs/results/presets.md."""
-    lines: list[dict[str, Any]] = newest()
+    """Print the tables; `write`: put them into the pages."""
+    lines = newest()
     print(training_table(lines), gates_table(lines), sep="\n\n")
-    if write:
-        path = CHECKOUT / "docs/results/presets.md"
-        path.write_text(page_with(path.read_text(encoding="utf-8"), lines), encoding="utf-8")
+    for path, text in pages().items() if write else ():
+        path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -77,7 +77,7 @@ def test_a_line_and_its_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     store.append(kept.NAME, [line | {"epochs": 5}, line])
     assert kept.newest() == [line]
     trained = kept.training_table(kept.newest()).splitlines()[2].split(" | ")
-    assert trained[0] == "| tiny"
+    assert trained[0] == "| [tiny](presets/tiny.md)"
     assert trained[1].endswith("(12.500, 13)")
     assert trained[3] == str(line["last_hard_loss"])
     counted = kept.gates_table(kept.newest()).splitlines()[2].split(" | ")
@@ -85,13 +85,23 @@ def test_a_line_and_its_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         "-",
         f"{gates['task']} |",
     ]
+    figures = kept.figures_table(line).splitlines()
+    assert figures[2].endswith("| 12.500, 13 |")
+    assert figures[-1] == f"| `--task` | {gates['task']} |  |"
 
 
-def test_a_page_gets_the_tables_between_its_marks() -> None:
-    page = "".join(f"before\n{kept.begin_of(mark)}old\n{store.END}\nafter\n" for mark in ("training", "gates"))
-    once = kept.page_with(page, [])
-    assert "old" not in once
-    assert once.count("before\n") == once.count("after\n") == 2
-    assert kept.page_with(once, []) == once
+def test_pages_get_the_tables_between_their_marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def page(*marks: str) -> str:
+        return "".join(f"before\n{kept.begin_of(mark)}old\n{store.END}\nafter\n" for mark in marks)
+
+    monkeypatch.setattr(kept, "RESULTS", tmp_path)
+    monkeypatch.setattr(kept, "newest", list)
+    (tmp_path / "presets.md").write_text(page("training", "gates"))
+    (found,) = kept.pages().values()
+    assert "old" not in found
+    assert found.count("before\n") == found.count("after\n") == 2
+    (tmp_path / "presets.md").write_text(found)
+    assert kept.pages() == {tmp_path / "presets.md": found}
+    (tmp_path / "presets.md").write_text("nothing")
     with pytest.raises(AssertionError, match="no place for <!-- training"):
-        kept.page_with("nothing", [])
+        kept.pages()

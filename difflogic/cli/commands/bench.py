@@ -44,8 +44,8 @@ FAILED = 1
 def command(ctx: click.Context, /, only_list: bool, as_json: bool, **settings: Any) -> int:
     """Measure the engines that are here, side by side in one run: each is verified first, then timed.
 
-    Engines take turns round by round, and so do the points of a curve, so that a machine whose speed drifts
-    treats them alike; quote medians and ratios. Nothing of it needs a GPU.
+    The engines take turns in each round, and so do the points of a curve. So a machine whose speed drifts treats
+    all alike. Quote medians and ratios. The command does not need a GPU.
 
     Example: difflogic bench --quick
     """

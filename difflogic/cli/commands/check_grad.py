@@ -43,10 +43,11 @@ def command(
 ) -> int:
     """Compare the gradients of the engines that are here, on the circuit of RUN and a fresh batch.
 
-    RUN is a run folder or a checkpoint, of a population its best; without it, the checkerboard before its
-    first epoch. Beside the engines stand the reference in float32 and float64, finite differences of the
-    float64 loss in a sample of logits, and the model in JAX and PyTorch where these are installed. Exit code 1
-    where two differ by more than 1e-4 of the largest gradient of a layer, and by more than float32 has to give there.
+    RUN is a run folder or a checkpoint; of a population, its best model. Without RUN the command uses the
+    checkerboard before its first epoch. It compares the engines with the reference in float32 and float64, with
+    finite differences of the float64 loss for some logits, and with the model in JAX and PyTorch if these are
+    installed. The exit code is 1 if two gradients differ by more than 1e-4 of the largest gradient of a layer, and
+    by more than float32 rounding explains.
 
     Example: difflogic check-grad
     """

@@ -30,8 +30,8 @@ FAILED = 1
 def command(adapter: str | None, report: bool, as_json: bool) -> int:
     """Check the installation, and test each GPU adapter against the reference.
 
-    The test runs in a child process, since a broken driver can end it. Its verdict is kept: training uses
-    no adapter that failed. Exit code 1 where something that training needs does not work.
+    The test runs in a child process, because a broken driver can crash it. Its result is saved, and training uses
+    no adapter that failed. The exit code is 1 if something that training needs does not work.
 
     Example: difflogic doctor
     """

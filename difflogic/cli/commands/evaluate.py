@@ -90,17 +90,17 @@ def command(
 ) -> int:
     """Test the hard circuit of RUN: fresh starts, longer, on larger grids, asynchronous, damaged; and its gates.
 
-    RUN is a run folder or a checkpoint, of a population its best. A test that says nothing about the run's task
-    is left out. Where the paper has a figure, it stands beside ours. The results stay in the run folder, in
-    evaluation.json. The rollouts are exact on every engine: the hardware GPU that the run was on, else the CPU
-    engine, unless another is asked for.
+    RUN is a run folder or a checkpoint; of a population, its best model. Tests that do not fit the run's task are
+    left out. The paper's figures are printed beside ours. The results are saved in the run folder, in
+    evaluation.json. Every engine gives exact rollouts. By default the command uses the run's hardware GPU if there
+    is one, otherwise the CPU engine.
 
-    --flip, --stuck-cells and --stuck-gates measure faults: bits that flip before a step, cells and gates that are
-    stuck at 0 or 1. Their curves are in the run folder's faults.png and in the report.
+    --flip, --stuck-cells and --stuck-gates measure faults: bits that flip before a step, and cells and gates that
+    are stuck at 0 or 1. Their curves are in the run folder's faults.png and in the report.
 
-    Of a run of agents, or a controller.json, it plays --starts episodes [100] that were never played before, and shows
-    what random and constant agents reach in them. With --damage it plays them again with so many cells of the
-    automaton, drawn anew for each decision, set to zero: before one of its steps, and before each of them.
+    For agents or a controller.json the command plays --starts new episodes [100]. It also prints the returns of
+    random and constant agents. With --damage it plays them again, and sets this many random cells of the automaton
+    to zero for each decision: first before one of its steps, then before each of them.
 
     Example: difflogic evaluate runs/NAME --html report.html
     """

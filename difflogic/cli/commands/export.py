@@ -89,16 +89,18 @@ def command(
     numpy      a Python module that needs NumPy only
     json       circuit.json, as in a run folder: every gate
 
-    A controller, of controller.json, is written with an observation in and the number of an action out, in floating
-    point and in fixed point; digitaljs, golly and wgsl cannot hold one.
+    A controller (controller.json) takes an observation and gives the number of an action. It is written in floating
+    point and in fixed point. digitaljs, golly and wgsl cannot hold one.
 
-    With --grid WIDTHxHEIGHT verilog is a module to put on an FPGA: reset, start, clock enable, and a state that goes in
-    and out byte by byte or bit by bit. aiger and btor2 then have the grid's values as latches and, of a run whose
-    every start should end in one picture, the claim that it is there after the task's steps, and stays.
+    With --grid WIDTHxHEIGHT, verilog is a module for an FPGA with reset, start and clock enable. Its state is read
+    and written byte by byte or bit by bit. aiger and btor2 then hold the values of the grid as latches. If every
+    start of the run should end in one picture, they also hold the claim that the picture is there after the task's
+    steps, and stays.
 
-    The same circuit gives the same bytes. All but json leave out what changes nothing: pass-throughs, constants,
-    equal gates, gates that no output needs, and channels that the picture never depends on. With --verify the exit
-    code is 1 where an export differs from the circuit, or a program that would tell is not installed.
+    The same circuit always gives the same bytes. All formats but json leave out what does not matter:
+    pass-throughs, constants, duplicate gates, gates that no output needs, and channels that never influence the
+    picture. With --verify the exit code is 1 if an export differs from the circuit, or if the program that checks
+    it is not installed.
 
     Example: difflogic export runs/NAME --format c --verify
 

@@ -21,10 +21,11 @@ FAILED = 1
 def command(runs: tuple[Path, ...], out: Path) -> int:
     """Write a folder of pages that any web server can host, or that are opened from the disk: a gallery of runs.
 
-    RUN is a run folder, or a folder that holds some. For each: the automaton alive, from the start that it was trained
-    on; its film, losses, gates and circuit; what `difflogic evaluate` found, where it was asked; and the circuit,
-    simplified and proved to be the same, in every format that can hold it. Of agents: an episode of the best one, the
-    returns, and its controller. A run that cannot be shown is named and left out, and the exit code is then 1.
+    RUN is a run folder, or a folder that contains some. The page of a run shows the running automaton from its
+    trained start, its film, losses, gates and circuit, and the results of `difflogic evaluate` if there are any. It
+    also offers the circuit, simplified and proved equal, in every format that can hold it. The page of agents shows
+    an episode of the best agent, the returns and the controller. A run that cannot be shown is named and left out,
+    and the exit code is then 1.
 
     Example: difflogic gallery runs/NAME --out gallery
     """

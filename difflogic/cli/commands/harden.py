@@ -28,13 +28,14 @@ from difflogic.cli.request import train_request
 def command(run: Path, search: bool, **options: Any) -> int:
     """Settle the undecided gates of RUN: train its circuit on while more and more gates are hard.
 
-    This is a new run, which starts from RUN's logits and wiring; of a population, from those of the best model. More
-    and more gates are evaluated as their most probable function, at half the learning rate that RUN began with. It
-    ends at the first evaluation without a wrong value. Each gate that is undecided then becomes its most probable
-    function, and the circuit stays right. RUN itself does not change.
+    This makes a new run, which starts from RUN's logits and wiring (of a population, the best model's). During
+    training more and more gates are evaluated as their most probable function, at half of RUN's first learning
+    rate. Training ends at the first evaluation without a wrong value. Each undecided gate then becomes its most
+    probable function, and the circuit stays right. RUN itself does not change.
 
-    With --search no logit is trained. The gates of the hard circuit change their functions one at a time, and a change
-    is kept if it makes no more values wrong. A run that is nearly right may become right so. Gates stay undecided.
+    With --search no logits are trained. Instead, gates of the hard circuit change their function one at a time. A
+    change is kept if it makes no more values wrong. This can repair a run that is nearly right. Its gates stay
+    undecided.
 
     Example: difflogic harden runs/NAME
     Example: difflogic harden runs/NAME --search --epochs 1000

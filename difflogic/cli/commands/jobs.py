@@ -57,9 +57,9 @@ HEADERS = ("job", "name", "kind", "status", "epochs", "soft loss", "hard loss", 
 def submit(**options: Any) -> int:
     """Give a training to the server of DIFFLOGIC_SERVER, with the token of DIFFLOGIC_TOKEN; prints the job's id.
 
-    What to train is said as to `difflogic train`: a preset, a file, your own picture or rule; or agents, by a preset or
-    file of `difflogic train-policy`. Pictures and files are read here, and the server gets the whole configuration.
-    With --over it is a sweep, as of `difflogic sweep`: one job, with a table of its trials.
+    Say what to train as for `difflogic train` or `difflogic train-policy`: a preset, a file, or your own picture or
+    rule. The command reads pictures and files here, and sends the whole configuration. With --over it submits a
+    sweep as one job, which shows a table of its trials.
 
     Example: difflogic submit lizard --target cat.png --size 24x24 --watch
     """
@@ -215,8 +215,8 @@ def _epochs(job: dict[str, Any]) -> str:
 def watch(job: str, log_interval: int, as_json: bool) -> int:
     """Follow JOB until it ends, as if it ran here; Ctrl-C ends the watching, not the job.
 
-    Where the server is away for a while, watching goes on when it is back. The exit code is 0 where the job is done,
-    1 where it failed or was cancelled, or was to go on until it is solved and its limit ended it.
+    If the server cannot be reached for a while, the command waits and continues. The exit code is 0 if the job is
+    done. It is 1 if the job failed, was cancelled, or reached its limit unsolved.
 
     Example: difflogic watch abcdefghijklmnop
     """
@@ -256,7 +256,8 @@ def cancel(jobs: tuple[str, ...]) -> None:
 def fetch(job: str, folder: Path) -> None:
     """Take the files of JOB into FOLDER, which must be new or empty.
 
-    A training's files are a run folder, that `difflogic show`, `evaluate`, `export` and `train --resume` take.
+    The files of a training are a run folder, which `difflogic show`, `evaluate`, `export` and `train --resume`
+    read.
 
     Example: difflogic fetch abcdefghijklmnop runs/mine
     """

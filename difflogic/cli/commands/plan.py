@@ -39,10 +39,10 @@ def command(
 ) -> None:
     """Print the device memory that training would take, by strategy, and which is chosen.
 
-    PRESET is one of those that `difflogic presets` lists, the checkerboard where none is named; nothing is trained.
-    Kept: the forward pass keeps every gate's value for the backward pass. Recomputed: only the states are
-    kept, or every 2nd, 3rd, ... of them, and every step is computed again in scratch of a fixed size. The
-    results are the same. A population past the size of one binding is trained in groups, one after another.
+    PRESET is a name that `difflogic presets` lists [checkerboard]. Nothing is trained. A strategy is `kept` if the
+    forward pass keeps every gate's value for the backward pass. It is `recomputed` if only the states are kept, or
+    every 2nd, 3rd, ... state, and each step is computed again in a buffer of fixed size. The results are the same.
+    If a population is too large for one binding, it is trained in groups, one after another.
 
     Example: difflogic plan lizard --population 8
     """

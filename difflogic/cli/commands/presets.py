@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 def command(name: str | None, as_json: bool) -> None:
     """List the presets with their sizes and cost, or show one in full. Tasks in Python and agents follow.
 
-    Evaluations are those of gates in one train step, forward: gates, times cells, CA steps and samples. The cost is
-    that of all epochs, as a multiple of the checkerboard's. One preset is shown with its recipes, for `difflogic train
-    --recipe`, and with how often robust begins again when training stalls.
+    The column `evaluations` counts gate evaluations in the forward pass of one train step: gates times cells, steps
+    and samples. `cost` is that of all epochs, relative to the checkerboard. For a single preset the command also
+    prints its recipes, and how often `robust` restarts when training stalls.
 
     Example: difflogic presets lizard
     """

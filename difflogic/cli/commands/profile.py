@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 def command(engine: str | None, gpu: bool, require_hardware: bool, rounds: int, as_json: bool, **options: Any) -> int:
     """Show where the time of one train step goes: per kernel, per phase, and what the host does around it.
 
-    PRESET is one of those that `difflogic presets` lists, the checkerboard where none is named. Kernels are timed by
-    the device itself where it can (timestamp queries), else by the host's clock.
+    PRESET is a name that `difflogic presets` lists [checkerboard]. The device times its kernels itself if it can
+    (timestamp queries). Otherwise the host's clock does.
 
     Example: difflogic profile lizard --gpu
     """

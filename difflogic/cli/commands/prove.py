@@ -67,19 +67,19 @@ def command(
 ) -> int:
     """Prove what a run's circuit does from every start, or that two circuits compute the same.
 
-    Of one run: `--every-start` simulates the circuit from the grid in which every cell of every channel is unknown.
-    What becomes known is so for all starts. Where that is not enough, a SAT solver looks for a start that is wrong.
-    `--judge berkeley-abc` asks ABC's model checker, pdr, in place of both: is the picture right after the task's
-    steps, and ever after, from every start? Without --every-start the claim fits the task: every start where starts
-    are drawn, the rollout where there is one, each neighbourhood of a rule. The proof is kept as proof.json, which
-    holds the circuit; `--check proof.json` proves it once more, by the same judge.
+    For one run: --every-start simulates the circuit from a grid in which every value is unknown. Values that become
+    known are the same for all starts. If that is not enough, a SAT solver searches for a start that goes wrong.
+    --judge berkeley-abc uses ABC's model checker pdr instead. It decides whether the picture is right after the
+    task's steps, and for ever after, from every start. Without --every-start the claim fits the task: every start
+    if starts are random, the rollout if there is only one, or each neighbourhood of a rule. The command writes the
+    proof, with the circuit, to proof.json. `--check proof.json` proves it again with the same judge.
 
-    Of two circuits, ONE and OTHER, runs or files: do they compute the same next state of a cell? The judges: network,
-    of a run, compares its trained network in the NumPy reference with the gates taken from it; difflogic tries all
-    neighbourhoods of a channel that depends on at most 20 inputs, and asks a SAT solver beyond; berkeley-abc and
-    yosys, where they are installed, decide on their own.
+    For two circuits ONE and OTHER, runs or files: do they compute the same next state of a cell? The judge
+    `network` compares a run's trained network in the NumPy reference with its gates. `difflogic` tries all
+    neighbourhoods of a channel with at most 20 inputs, and uses a SAT solver for others. `berkeley-abc` and `yosys`
+    decide independently if they are installed.
 
-    Exit code 1 where the claim is wrong, the two differ, or nobody could decide.
+    The exit code is 1 if the claim is wrong, if the circuits differ, or if no judge could decide.
 
     Example: difflogic prove runs/NAME --every-start --size 64x64
 

@@ -110,11 +110,11 @@ def command(
 ) -> int:
     """Draw the hard circuit of RUN at work, its gates, or its losses, as one picture file.
 
-    RUN is a run folder or a checkpoint, of a population its best. The rollout is exact, on any grid, for any
-    number of steps, and on every engine: the hardware GPU that the run was on, else the CPU engine, unless another
-    is asked for. Nothing is replaced without --force.
+    RUN is a run folder or a checkpoint; of a population, its best model. The rollout is exact on any grid, for any
+    number of steps and on every engine. By default the command uses the run's hardware GPU if there is one,
+    otherwise the CPU engine. It replaces no file without --force.
 
-    Of a run of agents, or a controller.json, it is a film of one episode, with the thresholds and gates that are 1.
+    For agents or a controller.json the film shows one episode, with the thresholds and gates that are 1.
 
     Example: difflogic render runs/NAME -o healing.gif --size 64x64 --steps 80 --damage 20 --damage-steps 1-40
     """

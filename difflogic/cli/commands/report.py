@@ -40,11 +40,11 @@ def command(
 ) -> int:
     """Print what a whole automaton of CIRCUIT, a run or a file, takes of an FPGA, and how fast it runs there.
 
-    yosys maps the module that `export --format verilog --grid` writes; nextpnr, where it is installed, places and
-    routes it, and finds the fastest clock, Fmax. A step of all cells is one clock. Pins do not grow with the grid or
-    the channels: the state goes in and out byte by byte.
+    yosys maps the module that `export --format verilog --grid` writes. If nextpnr is installed, it places and
+    routes the module, and finds Fmax, the fastest clock. All cells take one step per clock. The number of pins does
+    not depend on the grid or the channels, because the state is read and written byte by byte.
 
-    Simplify the circuit first: what is mapped has its pass-throughs left out, no more.
+    Simplify the circuit first: this command only removes its pass-throughs.
 
     Example: difflogic report runs/NAME --fpga ice40 --grid 16x16
     """

@@ -44,8 +44,8 @@ def command(
 ) -> None:
     """List the runs in FOLDER and below, by default those in runs: what they are, how far they came, how good.
 
-    The losses are those of the last epoch and the last evaluation; of a population, the best model's. A run folder
-    that does not say what it is is named at the end, with the reason.
+    The losses are those of the last epoch and the last evaluation; of a population, the best model's. Run folders
+    that cannot be read are listed at the end, with the reason.
 
     Example: difflogic runs --solved --sort hard
     """

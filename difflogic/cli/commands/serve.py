@@ -73,9 +73,9 @@ def serve(
 ) -> None:
     """Serve the jobs in FOLDER: take them, train them one after another on each device, and show how they do.
 
-    The address is printed, and, the first time, a token to sign in with; it stays in FOLDER/token. Tokens of your own
-    come in DIFFLOGIC_TOKEN or in a file; without one of these nobody but this machine is let in. Ctrl-C saves what is
-    under way, and the next start goes on with it.
+    The command prints its address. The first time it also makes and prints a token to sign in with, and keeps it in
+    FOLDER/token. You can set tokens in DIFFLOGIC_TOKEN or in a file. Without such tokens only this machine can
+    connect. Ctrl-C saves the current jobs, and the next start continues them.
 
     Example: difflogic serve --port 9000
     """
@@ -214,11 +214,11 @@ def _webhooks(folder: Path, url: str | None, hosts: tuple[str, ...]) -> WebhookS
 def worker(store: str, workers: str, max_memory: int | None) -> None:
     """Train the jobs of a `difflogic serve`: in FOLDER on this machine, beside its own workers, or over the network.
 
-    A job is never trained twice: whoever takes it holds it, and where a worker dies, hangs or is cut off, the job goes
-    on from its last checkpoint. Ctrl-C saves what is under way and hands it back.
+    A job is never trained twice: the worker that takes it holds a lease. If the worker crashes, hangs or loses its
+    connection, another one continues from the last checkpoint. Ctrl-C saves the current job and hands it back.
 
-    With a URL nothing but that address has to be reached. The token in DIFFLOGIC_TOKEN must be an operator's, or that
-    of a line `name worker:token` in the server's --token-file.
+    With a URL the worker only needs to reach that address. The token in DIFFLOGIC_TOKEN must be an operator's, or
+    be in a line `name worker:token` of the server's --token-file.
 
     Example: difflogic worker difflogic-jobs --workers gpu:1
     Example: difflogic worker https://lab.example:8765
@@ -275,7 +275,8 @@ def _work_elsewhere(server: str, devices: list[str], over: threading.Event, max_
 def gc(folder: Path, keep_days: float | None, quota: int | None, dry_run: bool, as_json: bool) -> None:
     """Delete old jobs of the store in FOLDER, with all their files.
 
-    Jobs that wait, run or pause stay, and so does what a follow-up job still needs. The store may be in use.
+    Queued, running and paused jobs stay, and so do files that a follow-up job still needs. The server may be
+    running.
 
     Example: difflogic gc difflogic-jobs --keep-days 30 --quota 20000
     """
@@ -302,8 +303,8 @@ def gc(folder: Path, keep_days: float | None, quota: int | None, dry_run: bool, 
 def backup(folder: Path, file: Output) -> None:
     """Copy the store in FOLDER, jobs, checkpoints, metrics and results, to FILE, a tar; compressed if it ends in .gz.
 
-    Jobs may be submitted and trained meanwhile. `tar -xf FILE -C NEW` makes a folder to serve again, in which jobs that
-    ran go on from their checkpoints. Tokens are not in it.
+    Jobs can be submitted and trained meanwhile. `tar -xf FILE -C NEW` unpacks a folder to serve again. Jobs that
+    were running continue from their checkpoints. Tokens are not in the backup.
 
     Example: difflogic backup difflogic-jobs monday.tar.gz
     """

@@ -50,15 +50,15 @@ def command(
 ) -> int:
     """Make CIRCUIT smaller: a run, or a file that holds a circuit.
 
-    Gates are counted that read two inputs; constants, pass-throughs and NOT are free. The result computes the same
-    in its visible channels, in every step from every start, which is proved at the end (exit code 1 where it could
-    not be). With --from-start it is the same in every step from its own start alone, on a grid of any size, whichever
-    cells fire: that is proved too, by induction. With --task it shows the same only on rollouts of the run's task;
-    that is verified, and is no proof. Each pass is told as it ends, on standard error. Ctrl-C ends the search, or the
-    proof: what was reached is printed and written, and the exit code is 130.
+    The command counts gates that read two inputs. Constants, pass-throughs and NOT are free. The result computes
+    the same visible channels in every step from every start. This is proved at the end; the exit code is 1 if the
+    proof fails. With --from-start the result is only the same from the task's own start, but on grids of any size
+    and for any order of updates. This is proved by induction. With --task the result is only the same on rollouts
+    of the run's task. This is tested, not proved. Each pass is reported on standard error. Ctrl-C ends the search
+    or the proof. The circuit found so far is then printed and written, and the exit code is 130.
 
-    Of a run of agents, or a controller.json, the controller keeps its action at every observation, which is proved.
-    With --task it keeps those that 100 episodes meet, which is verified on 100 others.
+    For agents or a controller.json the result gives the same action for every observation, which is proved. With
+    --task it gives the same actions in 100 episodes, and is tested in 100 others.
 
     Example: difflogic simplify runs/NAME -o small.json
     """

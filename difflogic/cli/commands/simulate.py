@@ -86,8 +86,8 @@ def command(
 ) -> int:
     """Run a hard circuit on a large grid, 64 cells per word on the CPU, 32 on a GPU.
 
-    CIRCUIT is a run folder, a circuit.json, or any other file that simplify reads. All engines give the
-    same bits, and those of the trained circuit. Ctrl-C stops; the state reached is still written.
+    CIRCUIT is a run folder, a circuit.json, or any other file that `difflogic simplify` reads. All engines give the
+    same bits as the trained circuit. Ctrl-C stops the simulation, and its last state is still written.
 
     Example: difflogic simulate runs/NAME --size 4096x4096 --steps 1000 -o last.png
     """

@@ -42,10 +42,11 @@ DESCRIBING = ("over", *ENTRIES, "assignments", "epochs", "config_file", "out")
 def command(what: str | None, resume: Path | None, trials: int | None, as_json: bool, **options: Any) -> int:
     """Train many runs that differ in some fields, and compare them.
 
-    What to sweep is a PRESET, of automata or agents, --config FILE, or a sweep's own file. Each trial is a run folder.
-    Ends with tables, plots, a page and the best run. Ctrl-C stops it, saved; --resume goes on, bit for bit, and with
-    more --trials extends it. Metrics: tts, what a solution costs in billions of gate evaluations, of agents in steps;
-    hard_loss, wrong values; gates, active gates of what is solved; return, of agents.
+    Give a PRESET of automata or agents, --config FILE, or the file of a sweep. Each trial is a run folder. The
+    command writes tables, plots, a page and the best run. Ctrl-C saves and stops it. --resume continues it bit for
+    bit, and extends it if --trials is larger. Metrics: tts is the cost of a solution in billions of gate
+    evaluations, or in steps of agents. hard_loss counts wrong values. gates counts active gates of solved trials.
+    return is the mean return of agents.
 
     Example: difflogic sweep checkerboard-small --over optimizer.lr=0.05,0.1,0.2 --over seed=0..7 --metric tts
     """

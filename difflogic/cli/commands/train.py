@@ -20,11 +20,11 @@ from difflogic.cli.request import check_source
 def command(**options: Any) -> int:
     """Train a preset, a configuration file, or your own picture or rule.
 
-    PRESET is one of those that `difflogic presets` lists. With --target the grid becomes that of the picture, with
-    --rule one step on a torus is learned; what changes is printed. Ends with a run folder: metrics, checkpoint, the
-    hard circuit, pictures and a summary. Ctrl-C stops after the epochs under way and leaves a checkpoint that
-    --resume continues, whatever the run is. With --population, the best model's circuit and pictures, and of all
-    models metrics, checkpoint and the rate of success.
+    PRESET is a name that `difflogic presets` lists. --target sets the grid to the size of the picture. --rule
+    learns one step of a rule on a torus. The command prints which settings these options change. It writes a run
+    folder with metrics, checkpoint, the hard circuit, pictures and a summary. With --population the folder has the
+    best model's circuit and pictures, the metrics of all models, and the success rate. Ctrl-C stops after the
+    current epochs and saves a checkpoint, from which --resume continues.
 
     Example: difflogic train lizard --set optimizer.lr=0.05 --epochs 1000
     """
@@ -39,10 +39,9 @@ def command(**options: Any) -> int:
 def checkerboard(**options: Any) -> int:
     """Train the paper's checkerboard: a 16x16 board grown from noise in 20 steps by logic gates.
 
-    The short way to `difflogic train checkerboard`. Ends with a run folder: metrics, checkpoint, the hard circuit,
-    pictures and a summary. Ctrl-C stops after the epochs under way and leaves a checkpoint that --resume
-    continues. With --population, the best model's circuit and pictures, and of all models metrics, checkpoint and
-    the rate of success.
+    This is short for `difflogic train checkerboard`. It writes a run folder with metrics, checkpoint, the hard
+    circuit, pictures and a summary. Ctrl-C stops after the current epochs and saves a checkpoint, from which
+    --resume continues.
 
     Example: difflogic train-checkerboard --gpu --epochs 500
     """

@@ -57,10 +57,11 @@ def command(environment: str | None, resume: Path | None, out: Path | None, as_j
 
     Presets are cartpole, cartpole-automaton, acrobot, pendulum and lunarlander.
 
-    The policy is a circuit of two-input gates by default: observations become thermometer bits, and each action
-    counts the bits of its group. Ends with a run folder: metrics, checkpoint, curve, scores on fresh episodes beside
-    those of random and constant agents, and a summary. Ctrl-C stops after the iteration under way, breaks off
-    an evaluation, and leaves a checkpoint that --resume continues. Needs the extra `rl`.
+    By default the policy is a circuit of two-input gates. Observations become thermometer bits, and each action
+    counts the bits of its group. The command writes a run folder with metrics, checkpoint, curve and summary. It
+    also scores the agent on fresh episodes, beside random and constant agents. Ctrl-C stops after the current
+    iteration, skips the evaluation, and saves a checkpoint, from which --resume continues. The command needs the
+    extra `rl`.
 
     Example: difflogic train-policy cartpole
     """

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 def command(population: int, adapter: str | None, dry_run: bool, reset: bool, as_json: bool, **options: Any) -> None:
     """Find the fastest workgroup sizes for training on an adapter.
 
-    PRESET is one of those that `difflogic presets` lists, the checkerboard where none is named. Every variant is
-    verified before it is timed; a winner is kept only past 5 % gain, in the user's cache, for this adapter, driver and
-    shape of work, the number of models included. Training uses it from then on. The results of training do not depend
-    on it. A second run measures nothing; one after a run that was stopped goes on where that was.
+    PRESET is a name that `difflogic presets` lists [checkerboard]. Every variant is verified before it is timed. A
+    variant must be 5 % faster to win. The winner is saved in the user's cache for this adapter, driver and shape of
+    work, which includes the number of models. Training then uses it. It does not change the results of training. A
+    second run measures nothing. If a run was stopped, the next one continues it.
 
     Example: difflogic tune lizard
     """
