@@ -188,16 +188,19 @@ class _Prover:
     def holds(self) -> bool:
         """Whether the replacement in `best` is right on all inputs."""
         state, solver = self._state, self._solver
+        self._copy = solver.new()
         copied = self._copies()
         differ = solver.new()
         clause = [-differ]
         for output in {int(output) >> 1 for output in state.nodes.outputs} & set(copied):
             clause.append(self._gate(True, self._variables[output], copied[output]))
         solver.add(clause)
-        answer = solver.solve([differ])
+        answer = solver.solve([self._copy, differ])
         if answer:
             self._learn(solver.true())
+        # What was copied in vain would burden every later answer: its clauses hold from now on, whatever its gates are.
         solver.add([-differ])
+        solver.add([self._copy if answer is False else -self._copy])
         self._copied = copied
         return answer is False
 
@@ -238,7 +241,7 @@ class _Prover:
 
     def _gate(self, xor: bool, x: int, y: int) -> int:
         made = self._solver.new()
-        self._solver.gate(made, xor, x, y)
+        self._solver.gate(made, xor, x, y, -self._copy)
         return made
 
     def _learn(self, true: set[int]) -> None:

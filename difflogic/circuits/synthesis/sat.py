@@ -96,11 +96,11 @@ class Solver(AbstractContextManager["Solver"]):
         """One of these variables, negative ones inverted, is true."""
         self._engine.add_clause(list(clause))
 
-    def gate(self, made: int, xor: bool, x: int, y: int) -> None:
-        """One variable is the gate on two others, by a few clauses (Tseitin)."""
+    def gate(self, made: int, xor: bool, x: int, y: int, *otherwise: int) -> None:
+        """One variable is the gate on two others, by a few clauses (Tseitin), or one of `otherwise` is true."""
         clauses = [[-made, x, y], [-made, -x, -y], [made, -x, y], [made, x, -y]]
         for clause in clauses if xor else [[-made, x], [-made, y], [made, -x, -y]]:
-            self.add(clause)
+            self.add([*clause, *otherwise])
 
     def solve(self, assumptions: list[int]) -> bool | None:
         """Whether all clauses can hold with these; None where it gave up."""
