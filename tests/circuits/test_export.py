@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from difflogic.circuits.export import formats, text
+from difflogic.circuits.export import c, formats, proving, text
 from difflogic.circuits.export.testbench import draw_vectors
 from difflogic.circuits.export.text import MAX_NAME, identifier
 from difflogic.circuits.synthesis import tools
+from difflogic.core import bits
 from difflogic.errors import CircuitError, ExportError, ToolError
 from difflogic.model.cell_netlist import CellNetlist
 from tests.export_cases import AND, CASES, KEYWORDS, life, needs, published, published_small, tangled
@@ -180,9 +181,16 @@ def test_a_template_is_filled_with_its_own_marks(
         text.fill("a.c", life(), "life", **values)
 
 
-def test_compilers_take_several_words_of_the_c_header_at_a_time(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("lanes", "periodic"), [(1, True), (8, True), (8, False)])
+def test_the_c_header_takes_any_number_of_words_at_a_time(lanes: int, periodic: bool, tmp_path: Path) -> None:
+    """Rows of fewer words, of whole vectors, and of some beyond them; more rows than a strip has."""
     needs("gcc")
-    formats.export(life(), "life", "c", tmp_path)
-    said = tools.run_in(tmp_path, "gcc", "-std=c99", "-O3", "-fopt-info-vec", "-c", "life_demo.c", "-o", "demo.o")
-    assert b"life.h" in said
-    assert b"loop vectorized" in said
+    netlist = life(periodic)
+    formats.export(netlist, "life", "c", tmp_path)
+    (tmp_path / "proof.c").write_text(text.fill("proof.c", netlist, "life"))
+    tools.run_in(tmp_path, "gcc", *c.FLAGS, "-O1", f"-DLIFE_LANES={lanes}", "-o", "proof", "proof.c")
+    for height, width in ((1, 1), (3, 70), (66, 512), (70, 579)):
+        grid = proving.random_grid(netlist, height, width)
+        planes = tools.run_in(tmp_path, "./proof", str(height), str(width), "3", stdin=bits.pack_planes(grid).tobytes())
+        found = bits.unpack_planes(np.frombuffer(planes, np.uint64).reshape(height, 1, -1), width)
+        np.testing.assert_array_equal(found, proving.after(netlist, grid, 3))

@@ -14,35 +14,56 @@ from difflogic.circuits.export.text import Files, fill, statements
 from difflogic.circuits.synthesis import tools
 from difflogic.core import bits, text_picture
 from difflogic.core.bits import Bits, pack_bits, unpack_bits
-from difflogic.core.wiring import PATCH
 from difflogic.errors import ExportError
 from difflogic.model.cell_netlist import CellNetlist
+from difflogic.model.column_program import A_AND_NOT_B, AND, OR, XOR, Value, column_loop, column_program
 from difflogic.model.netlist import Netlist
-from difflogic.model.straight_line import lines, read_inputs
+from difflogic.model.straight_line import lines
 
 
 def export(netlist: CellNetlist, name: str) -> Files:
     """`NAME.h` and `NAME_demo.c`."""
-    body, loop = (
-        statements(netlist, "const uint64_t {name} = {value};", result, "0", "~UINT64_C(0)", inputs)
-        for result, inputs in (("result[{name}] = {value};", None), ("to[{name} * words + i] = {value};", "p{}"))
-    )
-    inner = "\n    ".join([*map(_load, read_inputs(netlist)), loop]).replace("\n", "\n    ")
-    header = fill("cell.h", netlist, name, body=body, inner=inner)
+    body = statements(netlist, "const uint64_t {name} = {value};", "result[{name}] = {value};", "0", "~UINT64_C(0)")
+    rows = max(_LEAST_ROWS, min(_MOST_ROWS, _STRIP_ROWS // netlist.channels))
+    header = fill("cell.h", netlist, name, body=body, strip_rows=rows, **_column(netlist, name))
     return {f"{name}.h": header, f"{name}_demo.c": fill("demo.c", netlist, name)}
 
 
-def _load(bit: int) -> str:
-    """The cells of an input of 64 cells that have words on either side."""
-    channel, patch = divmod(bit, PATCH)
-    row, dx = ("above", "row", "below")[patch // 3], patch % 3
-    place = f"{row}[{channel} * words + i"
-    shifted = ("{0}] << 1 | {0} - 1] >> 63", "{0}]", "{0}] >> 1 | {0} + 1] << 63")[dx].format(place)
-    return f"const uint64_t p{bit} = {shifted};"
+_LEAST_ROWS, _MOST_ROWS, _STRIP_ROWS = 4, 64, 256
+"""Rows of a strip, at least, at most, and times channels: it should stay in a first-level cache."""
+_GATES = {AND: "{} & {}", A_AND_NOT_B: "{} & ~{}", XOR: "{} ^ {}", OR: "{} | {}"}
+
+
+def _column(netlist: CellNetlist, name: str) -> dict[str, str]:
+    """The loop of `difflogic.model.column_program` over the rows of a column of words: what is before it, and a row."""
+    program = column_program(netlist)
+    loop = column_loop(program)
+
+    def computed(value: Value, form: str, row: str) -> str:
+        (number, delay), node = value, program.nodes[value[0]]
+        made = form.format(number, delay)
+        if node.gate:
+            reads = (form.format(read.node, read.delay + delay) for read in (node.a, node.b))
+            return f"const {name}_lanes {made} = {_GATES[node.gate].format(*reads)};"
+        if node.channel < 0:
+            return f"const {name}_lanes {made} = {{0}};"
+        return f"{name}_lanes {made}; {name}_read(strip, {row}{2 - delay}, {node.channel}, {node.dx - 1}, &{made});"
+
+    # In a row the values that it took over are known by the same names as those that it computes.
+    before = [computed(value, "b{}_{}", "") for value in loop.before]
+    before += [f"{name}_lanes v{number}_{delay} = b{number}_{delay};" for number, delay in loop.carried]
+    row = [computed(value, "v{}_{}", "y + ") for value in loop.row]
+    for channel, output in enumerate(program.outputs):
+        value = f"{'~' * output.inverted}v{output.node}_{output.delay}"
+        row.append(f"const {name}_lanes r{channel} = {value};")
+        row.append(f"{name}_write(&r{channel}, to + (y * {netlist.channels} + {channel}) * words, count);")
+    # From the most delay on, so that each is read before it is overwritten.
+    row += [f"v{number}_{delay} = v{number}_{delay - 1};" for number, delay in reversed(loop.carried)]
+    return {"before": "\n    ".join(before), "row": "\n        ".join(row)}
 
 
 FLAGS = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror")
-_GRIDS = ((1, 1), (3, 5), (4, 64), (5, 65), (2, 128), (7, 200))
+_GRIDS = ((1, 1), (3, 5), (4, 64), (5, 65), (2, 128), (70, 200))
 _STEPS = 10
 _DEMO = (9, 70, 12, 7)
 """Height, width, steps, seed."""

@@ -9,11 +9,31 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define @UPPER@_CHANNELS @CHANNELS@ /* bits of a cell */
 #define @UPPER@_VISIBLE @VISIBLE@ /* the first so many channels are the picture */
 #define @UPPER@_INPUTS @INPUTS@
 #define @UPPER@_PERIODIC @PERIODIC@ /* 1: the grid wraps around; 0: outside it every bit is 0 */
+
+/* Words that are computed at a time. Where rows have fewer, define as many as they have: 1, 2, 4 or 8. */
+#ifndef @UPPER@_LANES
+#if !defined __GNUC__
+#define @UPPER@_LANES 1
+#elif defined __AVX512F__
+#define @UPPER@_LANES 8
+#elif defined __AVX2__
+#define @UPPER@_LANES 4
+#else
+#define @UPPER@_LANES 2
+#endif
+#endif
+#if @UPPER@_LANES == 1
+typedef uint64_t @NAME@_lanes;
+#else
+typedef uint64_t @NAME@_lanes __attribute__((vector_size(8 * @UPPER@_LANES)));
+#endif
+#define @UPPER@_STRIP_ROWS @STRIP_ROWS@ /* rows of a strip, which is what is computed of a column before the next one */
 
 /* The new state of 64 cells, one per bit: patch[9*channel + 3*dy + dx], dy and dx from 0 (above, left) to 2. */
 static inline void @NAME@_cell(const uint64_t patch[@UPPER@_INPUTS], uint64_t result[@UPPER@_CHANNELS])
@@ -28,63 +48,54 @@ static inline size_t @NAME@_words(size_t width)
     return (width + 63) / 64;
 }
 
-/* The left neighbours of the 64 cells of a word. */
-static inline uint64_t @NAME@_left(const uint64_t *row, size_t width, size_t word)
+/* Words i - 1 to i + LANES of a row of a channel, with the cells at its ends; NULL is a row outside the grid. */
+static inline void @NAME@_copy(const uint64_t *row, size_t width, size_t i, uint64_t *strip)
 {
-    const size_t last = @NAME@_words(width) - 1;
-    uint64_t first = 0;
-    if (word > 0)
-        first = row[word - 1] >> 63;
-    else if (@UPPER@_PERIODIC)
-        first = row[last] >> ((width - 1) % 64) & 1;
-    return row[word] << 1 | first;
+    const size_t words = @NAME@_words(width), here = words < @UPPER@_LANES ? words : @UPPER@_LANES;
+    if (!row) {
+        memset(strip, 0, (@UPPER@_LANES + 2) * sizeof *strip);
+        return;
+    }
+    if (here == @UPPER@_LANES)
+        memcpy(strip + 1, row + i, @UPPER@_LANES * sizeof *row);
+    for (size_t k = 0; here < @UPPER@_LANES && k < here; k++)
+        strip[k + 1] = row[k];
+    strip[0] = i > 0 ? row[i - 1] : 0;
+    strip[here + 1] = i + here < words ? row[i + here] : 0;
+    if (@UPPER@_PERIODIC && i == 0) /* the last cell is to the left of the first */
+        strip[0] = row[words - 1] >> (width - 1) % 64 << 63;
+    if (@UPPER@_PERIODIC && i + here == words) /* and the first to the right of it */
+        strip[here + (width % 64 == 0)] |= (row[0] & 1) << width % 64;
 }
 
-/* Their right neighbours. */
-static inline uint64_t @NAME@_right(const uint64_t *row, size_t width, size_t word)
+/* The cells of a row of a strip, or those to their left (dx -1) or right (1). */
+static inline void @NAME@_read(const uint64_t *strip, size_t row, size_t channel, int dx, @NAME@_lanes *cells)
 {
-    const size_t last = @NAME@_words(width) - 1;
-    const uint64_t shifted = row[word] >> 1;
-    if (word < last)
-        return shifted | row[word + 1] << 63;
-    if (@UPPER@_PERIODIC)
-        return shifted | (row[0] & 1) << ((width - 1) % 64);
-    return shifted;
+    const uint64_t *at = strip + (row * @UPPER@_CHANNELS + channel) * (@UPPER@_LANES + 2) + 1;
+    @NAME@_lanes beside;
+    memcpy(cells, at, sizeof *cells);
+    memcpy(&beside, at + dx, sizeof beside);
+    if (dx)
+        *cells = dx < 0 ? *cells << 1 | beside >> 63 : *cells >> 1 | beside << 63;
 }
 
-/* The words of a row of one channel, and the cells beside them; NULL is a row outside the grid. */
-static inline void @NAME@_load(const uint64_t *row, size_t width, size_t word, uint64_t three[3])
+/* So many of the words go to a row. */
+static inline void @NAME@_write(const @NAME@_lanes *cells, uint64_t *to, size_t count)
 {
-    three[0] = row ? @NAME@_left(row, width, word) : 0;
-    three[1] = row ? row[word] : 0;
-    three[2] = row ? @NAME@_right(row, width, word) : 0;
+    if (count == @UPPER@_LANES)
+        memcpy(to, cells, sizeof *cells);
+    else
+        for (size_t k = 0; k < count; k++)
+            to[k] = ((const uint64_t *)cells)[k];
 }
 
-/* A word of row y, at the border of the grid or anywhere. */
-static inline void @NAME@_word(const uint64_t *from, uint64_t *to, size_t height, size_t width, size_t y, size_t word)
+/* The new state of the rows of a strip, `count` words of each. A row takes over what it has in common with the one above. */
+static inline void @NAME@_strip(const uint64_t *strip, uint64_t *to, size_t rows, size_t words, size_t count)
 {
-    const size_t words = @NAME@_words(width);
-    const uint64_t last = ~UINT64_C(0) >> (64 * words - width);
-    const size_t rows[3] = {y > 0 ? y - 1 : height - 1, y, y + 1 < height ? y + 1 : 0};
-    const int inside[3] = {@UPPER@_PERIODIC || y > 0, 1, @UPPER@_PERIODIC || y + 1 < height};
-    uint64_t patch[@UPPER@_INPUTS], result[@UPPER@_CHANNELS];
-    for (size_t c = 0; c < @UPPER@_CHANNELS; c++)
-        for (size_t dy = 0; dy < 3; dy++) {
-            const uint64_t *row = from + (rows[dy] * @UPPER@_CHANNELS + c) * words;
-            @NAME@_load(inside[dy] ? row : NULL, width, word, patch + 9 * c + 3 * dy);
-        }
-    @NAME@_cell(patch, result);
-    for (size_t c = 0; c < @UPPER@_CHANNELS; c++)
-        to[(y * @UPPER@_CHANNELS + c) * words + word] = word + 1 < words ? result[c] : result[c] & last;
-}
-
-/* The words of a row that have one on either side: compilers take several at a time. */
-static inline void @NAME@_inner(const uint64_t *restrict above, const uint64_t *restrict row,
-                                const uint64_t *restrict below, uint64_t *restrict to, size_t words)
-{
-    (void)above, (void)row, (void)below; /* a rule may read fewer */
-    for (size_t i = 1; i + 1 < words; i++) {
-        @INNER@
+    @BEFORE@
+    (void)strip; /* a constant rule reads nothing */
+    for (size_t y = 0; y < rows; y++) {
+        @ROW@
     }
 }
 
@@ -92,14 +103,26 @@ static inline void @NAME@_inner(const uint64_t *restrict above, const uint64_t *
 static inline void @NAME@_step(const uint64_t *from, uint64_t *to, size_t height, size_t width)
 {
     const size_t words = @NAME@_words(width), pitch = @UPPER@_CHANNELS * words;
-    for (size_t y = 0; y < height; y++) {
-        const int border = !@UPPER@_PERIODIC && (y == 0 || y + 1 == height);
-        const size_t step = border || words < 3 ? 1 : words - 1;
-        for (size_t word = 0; word < words; word += step)
-            @NAME@_word(from, to, height, width, y, word);
-        if (!border)
-            @NAME@_inner(from + (y > 0 ? y - 1 : height - 1) * pitch, from + y * pitch,
-                         from + (y + 1 < height ? y + 1 : 0) * pitch, to + y * pitch, words);
+    const size_t count = words < @UPPER@_LANES ? words : @UPPER@_LANES;
+    const uint64_t last = ~UINT64_C(0) >> (64 * words - width);
+    uint64_t strip[(@UPPER@_STRIP_ROWS + 2) * @UPPER@_CHANNELS * (@UPPER@_LANES + 2)];
+    if (words < @UPPER@_LANES) /* nobody writes to the other words of a strip */
+        memset(strip, 0, sizeof strip);
+    for (size_t top = 0; top < height; top += @UPPER@_STRIP_ROWS) {
+        const size_t rows = height - top < @UPPER@_STRIP_ROWS ? height - top : @UPPER@_STRIP_ROWS;
+        for (size_t next = 0; next < words; next += count) {
+            const size_t i = next + count < words ? next : words - count; /* the last may begin within the one before */
+            for (size_t y = 0; y < rows + 2; y++) {
+                const int inside = @UPPER@_PERIODIC || (top + y > 0 && top + y <= height);
+                const uint64_t *row = from + (top + y + height - 1) % height * pitch;
+                for (size_t c = 0; c < @UPPER@_CHANNELS; c++)
+                    @NAME@_copy(inside ? row + c * words : NULL, width, i,
+                                strip + (y * @UPPER@_CHANNELS + c) * (@UPPER@_LANES + 2));
+            }
+            @NAME@_strip(strip, to + top * pitch + i, rows, words, count);
+        }
+        for (size_t row = 0; row < rows * @UPPER@_CHANNELS; row++)
+            to[top * pitch + row * words + words - 1] &= last;
     }
 }
 
