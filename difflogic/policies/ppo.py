@@ -106,7 +106,9 @@ class PPO:
         updates = 0
         for _ in range(ppo.n_epochs):
             for places in minibatches(len(samples.values), ppo.batch_size, generator):
-                batch = dict(zip(rollout, gathered([*rollout.values()], places), strict=True))
+                batch = rollout
+                if len(places) < len(samples.values):
+                    batch = dict(zip(rollout, gathered([*rollout.values()], places), strict=True))
                 tell = self._update(batch, samples.advantages[places], ppo.clip_range * left)
                 updates += 1
             if ppo.target_kl and tell()["approx_kl"] > 1.5 * ppo.target_kl:

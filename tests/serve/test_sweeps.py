@@ -12,14 +12,17 @@ from typing import Any
 import httpx
 import pytest
 
+from difflogic.cli import main as cli
 from difflogic.config.policy import PRESETS
 from difflogic.serve.api.settings import Caps, ServeSettings
+from difflogic.serve.client import SERVER, TOKEN
 from difflogic.serve.store.jobs import ENDED
 from difflogic.serve.worker.follow_ups import follow
 from difflogic.serve.worker.supervisor import Supervisor
 from difflogic.sweeps import Spec, Sweep, sweep, trial_rows
-from tests.serve.live import Live, serving
+from tests.serve.live import ANN, Live, serving
 from tests.serve.service import ended, reached, wait
+from tests.serve.test_agents import small
 from tests.train.tiny import tiny_config
 
 CONFIG = tiny_config(epochs=200, eval_interval=50)
@@ -83,6 +86,48 @@ def check_result(live: Live, client: httpx.Client, job: str, hand: Sweep) -> Non
     again = client.post(f"/jobs/{job}/clone").json()
     assert live.store.job(again["id"]).spec() == done.spec()
     assert client.post(f"/jobs/{job}/harden").json()["error"]["code"] == "no_circuit"
+
+
+def test_agents_are_swept_from_the_terminal(
+    live: Live, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By Optuna's sampler, watched to its end; another sweep is cancelled, keeps its trials, and goes on when asked."""
+    pytest.importorskip("optuna")
+    monkeypatch.setenv(SERVER, live.address)
+    monkeypatch.setenv(TOKEN, ANN)
+    (tmp_path / "small.toml").write_text(small().with_(steps=512, evaluation={"final_episodes": 2}).to_toml())
+    words = ["submit", "--config", str(tmp_path / "small.toml"), "--engine", "cpu", "--over"]
+    rates = ["logic.learning_rate=0.01:0.1:log", "--method", "optuna", "--trials", "3", "--metric", "return"]
+    with Supervisor(live.store.folder, ["cpu"]):
+        assert cli.main([*words, *rates, "--watch"]) == 0
+        told = capsys.readouterr().out
+        assert cli.main([*words, "seed=0..999", "--metric", "return"]) == 0
+        long = capsys.readouterr().out.strip()
+        reached(live.store, long, 2)
+        assert cli.main(["cancel", long]) == 0
+        cancelled = ended(live.store, long)
+    (job,) = [each for each in live.store.jobs() if each.name == "sweep of cartpole" and each.epochs == 3]
+    trials = json.loads((live.store.job_folder(job).whole / "trials.json").read_text())["trials"]
+    best = max(trials, key=lambda each: each["return"])
+    assert f"3 of 3 trials are over, the best is {best['trial']}: return {best['return']:g}" in told
+    assert (job.status, job.result["best"]["value"], len(trials)) == ("done", best["return"], 3)
+    assert len({each["logic.learning_rate"] for each in trials}) == 3
+    assert cancelled.status == "cancelled"
+    known = (live.store.job_folder(long).whole / "trials.jsonl").read_text().splitlines()
+    assert 2 <= len(known) < 1000
+    assert live.store.retry(long).epoch >= 2
+
+
+def test_the_trials_of_a_sweep_count_for_the_quota(tmp_path: Path) -> None:
+    with serving(tmp_path, ServeSettings(caps=Caps(owner_quota=1000))) as live, live.client() as client:
+        request = {"config": CONFIG.to_dict(), "sweep": {"over": OVER}}
+        job = client.post("/jobs", json=request).json()["id"]
+        trial = live.store.job_folder(job).whole / "trials" / "00000"
+        trial.mkdir(parents=True)
+        (trial / "metrics.csv").write_bytes(bytes(1000))
+        live.context.usage._until = 0.0  # it was counted a moment ago
+        refused = client.post("/jobs", json=request)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (507, "quota")
 
 
 @pytest.mark.parametrize(

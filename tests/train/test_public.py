@@ -67,6 +67,7 @@ def test_a_run_and_all_that_is_in_it_prints_short(tmp_path: Path) -> None:
     assert "float32[54, 16]" in repr(run.state)
     assert_short(difflogic.evaluate(run.path, quick=True))
     assert_short(source.load(run.path))
+    assert_short(difflogic.simplify(source.load(run.path).netlist))
 
 
 @pytest.mark.parametrize("name", difflogic.presets.PRESETS)

@@ -25,6 +25,7 @@ from difflogic.core.bits import Bits, pack_bits
 from difflogic.engine import job
 from difflogic.errors import UsageError
 from difflogic.model.cell_netlist import CellNetlist, patches
+from difflogic.system.brief import brief
 
 FRESH = 256
 """Random starts, or random masks, that only the verification uses."""
@@ -43,6 +44,8 @@ class Pruned:
     steps: tuple[PassReport, ...]
     rollouts: int
     """On so many rollouts it shows the same."""
+
+    __repr__ = brief
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from difflogic.circuits.synthesis.reachable import on_reachable_states
 from difflogic.circuits.synthesis.simplify import OnPass, PassReport, Simplified, silent, simplified
 from difflogic.config.schema import Config
 from difflogic.model.cell_netlist import CellNetlist
+from difflogic.system.brief import brief
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +23,8 @@ class PipelineResult:
     found: Simplified
     reachable: Simplified | None
     pruned: Pruned | None
+
+    __repr__ = brief
 
     @property
     def netlist(self) -> CellNetlist:

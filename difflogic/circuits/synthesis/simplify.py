@@ -19,6 +19,7 @@ from difflogic.circuits.synthesis.resynthesis import by_channel, resynthesised
 from difflogic.circuits.synthesis.sweep import swept
 from difflogic.circuits.synthesis.xag import XAG, Interrupted, rebuilt
 from difflogic.model.cell_netlist import CellNetlist
+from difflogic.system.brief import brief
 
 MOST_GATES = 50_000
 """A circuit that is larger after the structural passes is not searched further: the rest would take hours."""
@@ -72,6 +73,8 @@ class Simplified:
     """Of difflogic's own judge, on the whole: before against after."""
     note: str = ""
     """What was left out, and why."""
+
+    __repr__ = brief
 
     @property
     def stopped(self) -> bool:
