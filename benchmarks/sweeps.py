@@ -89,7 +89,9 @@ def devices(epochs: int, population: int = 16) -> dict[str, Any]:
             out = Path(place) / "run"
             words = ["train", PRESET, "--population", population, "--epochs", epochs, "--out", out]
             on = ["--devices", ",".join(where)] if len(where) > 1 else ["--engine", where[0]]
-            command(*words, "--set", f"train.eval_interval={epochs // 2}", *on, NUMBA_NUM_THREADS="1", LP_NUM_THREADS="1")
+            command(
+                *words, "--set", f"train.eval_interval={epochs // 2}", *on, NUMBA_NUM_THREADS="1", LP_NUM_THREADS="1"
+            )
             rows = list(jsonl.objects(out / "metrics.jsonl"))
         # Not from the start: what is compiled, and how the shares were found out, is left out.
         half = [row for row in rows if row["epoch"] in (epochs // 2, epochs)]

@@ -16,16 +16,16 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from difflogic.errors import DifflogicError, RunFolderError, StoreError
+from difflogic.serve.store.jobs import JobRecord
 from difflogic.serve.store.store import Store
-from difflogic.serve.worker.follow_ups import follow
 from difflogic.serve.worker.log import how_it_ended, say
-from difflogic.serve.worker.sweeps import sweep
 from difflogic.system import files
 
 GROUPS = os.name == "posix"
@@ -140,6 +140,17 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL) if GROUPS else process.kill()
 
 
+def _result(store: Store, job: JobRecord, tell: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    # Loaded for what is asked alone: what a sweep needs takes as long as a short follow-up.
+    if job.kind == "sweep":
+        from difflogic.serve.worker.sweeps import sweep
+
+        return sweep(store, job, tell)
+    from difflogic.serve.worker.follow_ups import follow
+
+    return follow(store, job)
+
+
 def main() -> None:
     """Do the follow-up JOB of STORE, and write its outcome to standard output, as JSON."""
     folder, job = sys.argv[1:]
@@ -156,9 +167,7 @@ def main() -> None:
     # A sweep goes on from where it is, with the next try.
     again = (RunFolderError, StoreError, OSError) if record.kind == "sweep" else ()
     try:
-        outcome = FollowUpOutcome(
-            "done", None, sweep(store, record, tell) if record.kind == "sweep" else follow(store, record)
-        )
+        outcome = FollowUpOutcome("done", None, _result(store, record, tell))
     except again as error:
         say(str(error))
         sys.exit(1)
