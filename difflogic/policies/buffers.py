@@ -117,7 +117,8 @@ class ReplayBuffer:
         for name, kept in self._columns.items():
             rows = columns[name].reshape(count, *kept.shape[1:])
             kept.assign_rows(self._next, rows[:before])
-            kept.assign_rows(0, rows[before:])
+            if before < count:
+                kept.assign_rows(0, rows[before:])
         self._next = (self._next + count) % self.size
         self.filled = min(self.size, self.filled + count)
 

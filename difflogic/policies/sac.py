@@ -63,10 +63,9 @@ class SAC:
             QNetwork(spaces.observations, spaces.actions, widths, seed + 20 + k % 2 * 10, device) for k in range(4)
         ]
         self._critics, self._targets = pairs[:2], pairs[2:]
-        nothing = np.zeros((1, spaces.observations), dtype=np.float32)
-        given = {"actions": nothing[:, : spaces.actions], "rewards": nothing[:, :1], "terminated": nothing[:, :1]}
-        columns = self._columns(observations=nothing, following=nothing, **given)
-        self._buffer = ReplayBuffer(sac.buffer_size, columns, device)
+        sizes = {"observations": spaces.observations, "following": spaces.observations, "actions": spaces.actions}
+        nothing = {name: np.zeros((1, sizes.get(name, 1)), dtype=np.float32) for name in SAVED}
+        self._buffer = ReplayBuffer(sac.buffer_size, self._columns(**nothing), device)
         automatic = sac.ent_coef == "auto"
         begin = 0.0 if automatic else math.log(max(float(sac.ent_coef), 1e-12))
         self._log_temperature = Tensor([begin], device, requires_grad=automatic)

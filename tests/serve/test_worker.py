@@ -15,14 +15,14 @@ import pytest
 
 from difflogic.config.model import NetworkConfig
 from difflogic.devices.open import open_engine
-from difflogic.errors import RunFolderError
+from difflogic.errors import CheckpointError, RunFolderError, UsageError
 from difflogic.model import netlist_json
 from difflogic.model.statistics import census
 from difflogic.runs import checkpoint, chosen
 from difflogic.serve.store import records
-from difflogic.serve.store.jobs import JobSpec
+from difflogic.serve.store.jobs import JobSpec, new_id
 from difflogic.serve.store.store import Store
-from difflogic.serve.worker import worker
+from difflogic.serve.worker import follow_ups, worker
 from difflogic.serve.worker.lease import WorkerLimits
 from difflogic.serve.worker.observer import ServiceObserver
 from difflogic.train.trainer import Trainer
@@ -158,9 +158,17 @@ def _packed(bits: np.ndarray) -> str:
 
 
 def follow(store, kind, source, **options):
+    """By a worker and a process of its own."""
     job, _ = store.submit("ann", JobSpec(kind, f"{kind} tiny", source=source, options=options))
     done = ended(store, job.id)
     return done, store.job_folder(job.id).files
+
+
+def made(store, kind, source, **options):
+    """The same here, of a job that is in no queue."""
+    about = {"id": new_id(), "kind": kind, "name": f"{kind} tiny", "source": source, "options": options}
+    job = replace(store.job(source), **about)
+    return follow_ups.follow(store, job), store.job_folder(job.id).files
 
 
 def test_follow_ups(store, trained):
@@ -175,23 +183,23 @@ def test_follow_ups(store, trained):
     assert started.status == "failed"
     assert started.reason.startswith("from_start is for circuits whose start is always the same")
 
-    exported, files = follow(store, "export", simplified.id, formats=["c", "html"])
-    assert exported.result["formats"]["c"] == ["export_tiny.h", "export_tiny_demo.c"]
+    exported, files = made(store, "export", simplified.id, formats=["c", "html"])
+    assert exported["formats"]["c"] == ["export_tiny.h", "export_tiny_demo.c"]
     assert sorted(each.name for each in files.iterdir()) == ["export_tiny.h", "export_tiny.html", "export_tiny_demo.c"]
 
-    evaluated, files = follow(store, "evaluate", trained, quick=True)
-    assert "accuracy" in evaluated.result["measures"]
+    evaluated, files = made(store, "evaluate", trained, quick=True)
+    assert "accuracy" in evaluated["measures"]
     for name in ("evaluation.json", "report.html"):
         assert str(store.folder) not in (files / name).read_text(), "where the store is concerns nobody"
 
 
 def test_follow_ups_that_cannot_be(store, trained):
-    job, _ = follow(store, "export", trained, formats=["c", "pdf"])
-    assert (job.status, "'pdf' is not a format" in job.reason) == ("failed", True)
+    with pytest.raises(UsageError, match="'pdf' is not a format"):
+        made(store, "export", trained, formats=["c", "pdf"])
     unborn = store.submit("ann", spec_of(short_config(), engine="gpu"))[0].id
     store.ask(unborn, "cancel")
-    job, _ = follow(store, "simplify", unborn)
-    assert (job.status, "no circuit yet" in job.reason) == ("failed", True)
+    with pytest.raises(CheckpointError, match="no circuit yet"):
+        made(store, "simplify", unborn)
 
 
 def test_others_jobs_cannot_be_followed(store, trained):
