@@ -140,9 +140,9 @@ class ReplayBuffer:
             "next": np.array(self._next, dtype=np.int64)
         }
 
-    def restore(self, following: int, **columns: Floats) -> None:
-        """Hold what was held when `state` was taken, which said that the next transition goes to `following`."""
-        self.filled, self._next = len(columns["rewards"]), following
+    def restore(self, place: int, columns: Arrays) -> None:
+        """Hold what was held when `state` was taken, which said to which place the next transition goes."""
+        self.filled, self._next = len(columns["rewards"]), place
         self._reserve(self.filled)
         for name, kept in self._columns.items():
             kept.assign_rows(0, columns[name])

@@ -228,6 +228,6 @@ class SAC:
         for name, each in self._tensors().items():
             each.assign(state[name])
         saved = part_of(state, "buffer.")
-        following = int(saved.pop("next"))
-        self._buffer.restore(following, **self._columns(**saved))
+        place = int(saved.pop("next"))
+        self._buffer.restore(place, self._columns(**saved))
         self._steps, self._updates = (int(each) for each in state["counters"])

@@ -62,7 +62,7 @@ def test_a_ring_holds_the_last_transitions_and_is_restored(size, counts):
         kept = [*kept, *numbers][-size:]
         number += count
     state = ring.state(("pairs", "rewards"))
-    other.restore(int(state.pop("next")), **state)
+    other.restore(int(state.pop("next")), state)
     if kept:
         for each in (ring, other):
             drawn = {name: tensor.numpy() for name, tensor in each.sample(200, np.random.default_rng(0)).items()}

@@ -134,6 +134,25 @@ def test_on_a_gpu_it_repeats_itself_and_goes_on_bit_for_bit(tmp_path):
     assert_same_run(tmp_path / "one", tmp_path / "half")
 
 
+def test_transitions_are_kept_over_a_pause(tmp_path):
+    """Of SAC, whose buffer has begun anew by then: the run goes on bit for bit."""
+    settings = PRESETS["pendulum"].with_(
+        steps=2000,
+        environment={"n_envs": 8},
+        logic={"bits": 4, "widths": [8, 8], "random_steps": 60},
+        critic={"widths": [8]},
+        sac={"learning_starts": 200, "train_freq": 5, "batch_size": 32, "buffer_size": 700},
+        evaluation={"interval": 1000, "episodes": 1, "final_episodes": 1},
+    )
+    half = StopAfter(1)
+    PolicyTrainer(settings, CPU).run(tmp_path / "one")
+    PolicyTrainer(settings, CPU).run(tmp_path / "half", observer=half, stop=half.stop)
+    PolicyTrainer(settings, CPU).resume(tmp_path / "half")
+    assert_same_run(tmp_path / "one", tmp_path / "half")
+    kept = {name: each.shape for name, each in arrays(tmp_path / "half").items() if "buffer.observations" in name}
+    assert list(kept.values()) == [(700, 3)], kept
+
+
 def test_a_member_of_a_population_is_what_it_is_alone(tmp_path):
     settings = config(steps=640)
     PolicyTrainer(settings, CPU).run(tmp_path / "three", population=3)
