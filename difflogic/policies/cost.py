@@ -29,7 +29,9 @@ def cost_of(config: PolicyConfig, spaces: Spaces, population: int) -> Cost:
     played = (times * judged.episodes + judged.final_episodes) * EPISODE * (STEP + actor)
     evaluations = population * (config.steps * _step(config, spaces) + played + config.gates.random_steps * STEP)
     row = 2 * spaces.observations + spaces.actions + 6
-    kept = sac.buffer_size * row if is_sac else ppo.n_steps * copies * row
+    # A ring of transitions is at most twice as long as what is in it, and holds what networks read of both observations.
+    transition = row + 2 * (spaces.observations + _features(config, spaces))
+    kept = min(sac.buffer_size, 2 * config.steps) * transition if is_sac else ppo.n_steps * copies * row
     # The values of a sample, and what goes back through them; a gate computes sixteen numbers and keeps one.
     batch = (sac if is_sac else ppo).batch_size * (actor // 4 + 8 * sum(config.critic.widths))
     return Cost(evaluations, population * (FLOAT * (COPIES * networks + kept + batch) + copies * ENVIRONMENT))
@@ -60,6 +62,13 @@ def _step(config: PolicyConfig, spaces: Spaces) -> int:
     if config.algorithm == "sac":
         learned = sac.batch_size * sac.gradient_steps / (sac.train_freq * config.environment.n_envs)
     return STEP + round((1 + PASSES * learned) * _networks(config, spaces))
+
+
+def _features(config: PolicyConfig, spaces: Spaces) -> int:
+    """Numbers that the actor reads of an observation."""
+    if config.policy == "automaton":
+        return config.automaton.side**2 * config.automaton.channels
+    return spaces.observations * (1 if config.policy == "mlp" else config.logic.bits)
 
 
 def _actor(config: PolicyConfig, spaces: Spaces) -> int:
