@@ -29,7 +29,7 @@ def cost_of(config: PolicyConfig, spaces: Spaces, population: int) -> Cost:
     played = (times * judged.episodes + judged.final_episodes) * EPISODE * (STEP + actor)
     evaluations = population * (config.steps * _step(config, spaces) + played + config.gates.random_steps * STEP)
     row = 2 * spaces.observations + spaces.actions + 6
-    # A ring of transitions is at most twice as long as what is in it, and holds what networks read of both observations.
+    # A ring is at most twice as long as what is in it, and holds what networks read of both observations.
     transition = row + 2 * (spaces.observations + _features(config, spaces))
     kept = min(sac.buffer_size, 2 * config.steps) * transition if is_sac else ppo.n_steps * copies * row
     # The values of a sample, and what goes back through them; a gate computes sixteen numbers and keeps one.
