@@ -33,6 +33,8 @@ MOST_TRIES = 3_000
 """So many changes at most are tried on the rollouts."""
 TOLD = 250
 """After each so many it is told how far they are."""
+ROUND_GAIN = 20
+"""Another round is worth while where the last one saved one gate in so many."""
 _SEED = 7
 
 
@@ -91,16 +93,19 @@ def pruned(netlist: CellNetlist, config: Config, on_pass: OnPass = silent) -> Pr
         "values on the rollouts kept": lambda cell: replace(cell, graph=_kept_on(seen, cell)),
         "what the rollouts show kept": lambda cell: replace(cell, graph=_tried(seen, cell, on_pass)),
     }
-    for name, change in changes.items():
-        before, steps = search.cell, len(search.steps)
-        search.run(name, partial(_simplified_after, change))
-        stopped = search.stopped
-        shown = [each.shown(search.cell) for each in (seen, fresh)]
-        if not all(np.array_equal(one, other) for one, other in zip(shown, wanted, strict=True)):
-            search.cell = before
-            del search.steps[steps:]
-        if stopped:
-            break
+    # What one of them leaves out gives the other more to leave out.
+    gates = 2 * len(search.cell.graph.gates)
+    while not search.stopped and (gates - len(search.cell.graph.gates)) * ROUND_GAIN > gates:
+        gates = len(search.cell.graph.gates)
+        for name, change in changes.items():
+            before, steps = search.cell, len(search.steps)
+            search.run(name, partial(_simplified_after, change))
+            shown = [each.shown(search.cell) for each in (seen, fresh)]
+            if not all(np.array_equal(one, other) for one, other in zip(shown, wanted, strict=True)):
+                search.cell = before
+                del search.steps[steps:]
+            if search.stopped:
+                break
     unseen = len(fresh.starts) if config.task.start == "random" or config.train.asynchronous else 0
     return Pruned(search.cell.netlist(netlist), tuple(search.steps), len(seen.starts) + unseen)
 
@@ -137,7 +142,7 @@ def _kept_on(rollouts: Rollouts, cell: Cell) -> XAG:
     packed = np.unique(np.packbits(columns, axis=0, bitorder="little"), axis=1)
     samples = np.unpackbits(packed, axis=0, count=cell.graph.inputs, bitorder="little")
     words = pack_bits(samples[:, np.arange(-(-samples.shape[1] // 64) * 64) % samples.shape[1]])
-    return improved(swept_on(cell.graph, words), words, work=0)
+    return improved(swept_on(cell.graph, words), words)
 
 
 def _tried(rollouts: Rollouts, cell: Cell, on_pass: OnPass) -> XAG:
