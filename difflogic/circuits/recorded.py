@@ -128,7 +128,7 @@ def _moved(path: Path, rule: str | None, frames: int, size: tuple[int, int] | No
         pattern = _cells(path) if path.suffix.lower() == ".cells" else rle.numbers(rle.read(path, MOST_CHANNELS))
         header = re.search(r"rule\s*=\s*([^\s,:]+)", path.read_text(encoding="utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise DataError(f"{path} is no pattern: byte {error.start} is no text in UTF-8.") from error
+        raise DataError(f"{path} is not a pattern: byte {error.start} is not text in UTF-8.") from error
     except OSError as error:
         raise DataError(f"Cannot read the pattern {path}: {error.strerror or error}.") from error
     name = rule or (header[1] if header else "")
@@ -154,7 +154,7 @@ def _cells(path: Path) -> States:
     rows = [line.rstrip() for line in path.read_text(encoding="utf-8-sig").splitlines() if not line.startswith("!")]
     width = max(map(len, rows), default=0)
     if not width or set("".join(rows)) - set(".O*"):
-        raise DataError(f"{path} is no pattern of plain text: expected rows of . and O.")
+        raise DataError(f"{path} is not a pattern of plain text: expected rows of . and O.")
     return np.array([[cell in "O*" for cell in row.ljust(width, ".")] for row in rows], dtype=np.int64)
 
 

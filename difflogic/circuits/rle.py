@@ -137,7 +137,7 @@ def _lines(path: Path) -> list[str]:
     try:
         return path.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
-        raise DataError(f"{path} is no RLE pattern: byte {error.start} is no text in UTF-8.") from error
+        raise DataError(f"{path} is not an RLE pattern: byte {error.start} is not text in UTF-8.") from error
 
 
 def _header(path: Path, lines: list[str]) -> tuple[int, int, int]:

@@ -56,7 +56,7 @@ def _samples(options: Mapping[str, Any]) -> Dataset:
             raise UsageError(f"{given[0]} is about a film: give --from-film FILE with it.")
         return dataset.load(options["data"])
     if options.get("data") is not None:
-        raise UsageError("There is one task: give --data or --from-film, not both.")
+        raise UsageError("There can be only one task: give --data or --from-film, not both.")
     return recorded.samples(film, options.get("film_rule"), options.get("film_frames"), size and (size[1], size[0]))
 
 
@@ -110,7 +110,7 @@ def work(options: Mapping[str, Any]) -> Config:
 
     named = options["preset"] is not None, options["config_file"] is not None, options["small"]
     if sum(named) > 1:
-        raise UsageError("There is one thing to train: give a PRESET, --config FILE or --small, not several.")
+        raise UsageError("Only one thing can be trained: give a PRESET, --config FILE or --small, not several.")
     # Without a name it is the paper's checkerboard.
     board = None if any(named[:2]) else presets.checkerboard(options["small"])
     return configure(train_request(options, board)).config
@@ -174,11 +174,9 @@ def _value(text: str) -> Any:
         # `--set task.start=zeros`: in TOML a text has quotes, which the shell has eaten.
         return text.strip()
     except RecursionError as error:
-        raise UsageError("--set takes a value, got lists or tables inside each other without end.") from error
+        raise UsageError("--set takes a value, got lists or tables that are nested too deeply.") from error
     # The text held a line break and a second assignment, which TOML reads as another field.
     if len(data) > 1:
         more = ", ".join(name for name in data if name != "value")
-        raise UsageError(
-            f"--set takes one value, but after it comes another field or table, {more}: give each its own."
-        )
+        raise UsageError(f"--set takes one value, but another field or table follows, {more}: give each its own.")
     return data["value"]

@@ -52,9 +52,9 @@ class Launch:
         policy = checked_policy(options["policy"], selector, resumed)
         if options.get("devices") is not None:
             if selector is not None or options["policy"] is not None:
-                raise UsageError("--devices says where it is trained: drop --engine, --gpu and --policy.")
+                raise UsageError("--devices chooses the devices: drop --engine, --gpu and --policy.")
             if not resumed and (options["population"] or 1) < 2:
-                raise UsageError("--devices shares a population out: give --population of 2 or more, or one --engine.")
+                raise UsageError("--devices distributes a population: give --population of 2 or more, or one --engine.")
         given = {each.name: options[each.name] for each in fields(cls) if each.name in options}
         return cls(**given | {"policy": policy})
 
@@ -124,7 +124,7 @@ def _check_within(resume: Path) -> None:
 
     # It was asked for before: whether it goes on until it is solved stands in its folder, and not in these options.
     if not attempts.is_in(resume) or attempts.read(resume).restarts is not None:
-        raise UsageError(f"--within limits what goes on until it is solved, which {resume} does not: drop it.")
+        raise UsageError(f"--within limits training until solved, which {resume} does not: drop it.")
 
 
 def _check_resumed(resume: Path, options: Mapping[str, Any]) -> None:
@@ -141,7 +141,7 @@ def _check_resumed(resume: Path, options: Mapping[str, Any]) -> None:
         for name in ("epochs", "stop_when_solved"):
             if options[name] is not None:
                 raise UsageError(
-                    f"The attempts in {resume} share the epochs they began with, and end as they should: drop "
+                    f"The attempts in {resume} share the epochs they began with, and cannot be changed: drop "
                     f"{_written(name)}, or resume one of them alone, say {resume / 'attempt-1'}."
                 )
 

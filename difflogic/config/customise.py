@@ -95,7 +95,7 @@ def _check(request: TrainRequest) -> None:
     targets = {"--target": request.target, "--rule": request.rule, "--rule-table": request.rule_table}
     given = [name for name, value in (targets | {"--data": request.data}).items() if value is not None]
     if len(given) > 1:
-        raise UsageError(f"There is one target: give {' or '.join(given)}, not both.")
+        raise UsageError(f"There can be only one target: give {' or '.join(given)}, not both.")
     pictures = request.target is not None or (request.start is not None and request.start not in STARTS)
     for name, value in (("--colors", request.colors), ("--size", request.size), ("--threshold", request.threshold)):
         if value is not None and not pictures:
@@ -260,7 +260,7 @@ def load_rule(path: Path) -> str:
     try:
         return _rule_from_npy(data) if data.startswith(b"\x93NUMPY") else _rule_from_text(data.decode("utf-8-sig"))
     except (ValueError, EOFError) as error:  # UnicodeDecodeError is a ValueError
-        raise ConfigError(f"{path} is no rule table: {EXPECTED_RULE}.") from error
+        raise ConfigError(f"{path} is not a rule table: {EXPECTED_RULE}.") from error
 
 
 def _rule_from_npy(data: bytes) -> str:

@@ -116,7 +116,7 @@ class Dataset:
         if mask is not None:
             codes[~_counted(mask, targets.shape)] = -1
         if not (codes >= 0).any():
-            raise DataError("mask leaves no value to learn: it must be 1 where a value counts.")
+            raise DataError("mask is 0 everywhere: it must be 1 where a value counts.")
         return cls(np.ascontiguousarray(starts), np.ascontiguousarray(codes), judged)
 
     @classmethod
@@ -304,7 +304,7 @@ def load(path: Path) -> Dataset:
         arrays = _arrays(path, opened)
     if "frames" in arrays:
         if "steps" in arrays:
-            raise DataError(f"{path} has frames, each after as many steps: leave out steps.")
+            raise DataError(f"{path} has frames, which are one step apart: leave out steps.")
         return Dataset.of_frames(arrays["frames"], arrays.get("mask"))
     for name in ("x", "y"):
         if name not in arrays:
@@ -318,7 +318,9 @@ def _arrays(path: Path, opened: contextlib.ExitStack) -> dict[str, npt.NDArray[A
         files = _members(path, opened)
         unknown = sorted(set(files) - set(ARRAYS))
         if unknown or ("frames" in files) == bool({"x", "y"} & set(files)):
-            raise DataError(f"{path} must hold x and y, or frames, and mask and steps at will; it has {sorted(files)}.")
+            raise DataError(
+                f"{path} must hold x and y, or frames, and may hold mask and steps; it has {sorted(files)}."
+            )
         _check_memory(path, files)
         return {name: _read(each) for name, each in files.items()}
     except UNREADABLE as error:

@@ -82,7 +82,7 @@ def parsed(text: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"The configuration is not valid TOML: {error}.") from error
     except RecursionError as error:
-        raise ConfigError("The configuration has tables or lists inside each other without end.") from error
+        raise ConfigError("The configuration has tables or lists that are nested too deeply.") from error
 
 
 def read(path: Path) -> dict[str, Any]:

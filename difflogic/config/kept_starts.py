@@ -31,9 +31,7 @@ def load(path: Path, config: Config) -> Grids:
     """
     task = config.task
     if task.start != "random" or task.target == "rule":
-        raise ConfigError(
-            f"--starts adds to starts that are random and have one target; those of {config.name} are not such."
-        )
+        raise ConfigError(f"--starts needs a task with random starts and one target, and {config.name} has none.")
     grid = (task.height, task.width, config.model.channels)
     try:
         array = np.load(path, allow_pickle=False)

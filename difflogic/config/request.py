@@ -118,13 +118,15 @@ class TrainRequest:
         """Raises UsageError where what is said of attempts contradicts itself."""
         again = "--until-solved" if self.until_solved else "--restarts" if self.restarts else None
         if again is not None and self.init_from is not None:
-            raise UsageError(f"{again} begins again with other wiring, --init-from keeps that of a run: drop one.")
+            raise UsageError(
+                f"{again} restarts with different wiring, but --init-from keeps the wiring of a run: drop one."
+            )
         if again is not None and self.starts is not None:
-            raise UsageError(f"--starts is for one run, {again} makes attempts: drop one.")
+            raise UsageError(f"--starts is for a single run, but {again} makes several attempts: drop one.")
         if self.until_solved and self.restarts is not None:
-            raise UsageError("--until-solved begins again however often, --restarts says how often: drop one.")
+            raise UsageError("--until-solved restarts without a limit, and --restarts sets one: drop one.")
         if self.within is not None and not self.until_solved:
-            raise UsageError("--within limits what goes on until it is solved: give --until-solved too, or --epochs.")
+            raise UsageError("--within is a limit of --until-solved: give that too, or --epochs.")
 
     @property
     def solved_models(self) -> int:

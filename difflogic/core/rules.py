@@ -46,11 +46,11 @@ def table(rule: str) -> npt.NDArray[np.uint8]:
         entries = int(elementary[1]) >> (4 * left + 2 * centre + right) & 1
         return entries
     if (life_like := _LIFE_LIKE.fullmatch(rule)) is None:
-        raise ConfigError(f"{rule!r} is no rule: {GRAMMAR}.")
+        raise ConfigError(f"{rule!r} is not a rule: {GRAMMAR}.")
     *digits, suffix = life_like.groups()
     centre, neighbours, most = _counted(SUFFIXES[suffix.upper()])
     if any(len(set(part)) != len(part) or any(int(digit) > most for digit in part) for part in digits):
-        raise ConfigError(f"{rule!r} is no rule: {GRAMMAR}.")
+        raise ConfigError(f"{rule!r} is not a rule: {GRAMMAR}.")
     # `B3/S23`: birth is true at 3, survival at 2 and 3; each is looked up by the number of neighbours.
     birth, survival = (np.isin(np.arange(PATCH), [int(digit) for digit in part]) for part in digits)
     entries = np.where(centre == 1, survival[neighbours], birth[neighbours]).astype(np.uint8)

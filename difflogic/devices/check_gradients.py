@@ -302,7 +302,9 @@ def _open(selector: str, subject: Subject) -> tuple[Oracle, str]:
 
 def _autodiff(name: str, subject: Subject) -> Oracle:
     if subject.damage is not None or subject.config.task.loss_steps:
-        raise UsageError(f"The model in {name} knows neither damage nor a loss before the last step: ask cpu or gpu.")
+        raise UsageError(
+            f"The model in {name} supports neither damage nor a loss before the last step: use cpu or gpu."
+        )
     gradients: Callable[..., tuple[float, ArraysByNetwork]]
     try:
         if name == "jax":

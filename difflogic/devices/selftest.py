@@ -225,7 +225,7 @@ def require(adapter: Adapter) -> None:
     if not verdict.passed:
         raise DeviceError(
             f"{adapter.name} failed the self-test and is not trained on, {verdict.failures[0]}: use another engine, "
-            "or test it again with difflogic doctor when its driver is mended."
+            "or test it again with difflogic doctor after a driver update."
         )
 
 

@@ -253,7 +253,7 @@ class Tuner:
             self.measured.forget()
             raise DeviceError(
                 f"The schedule {launch} gives other numbers than the default on {self.device.adapter.name}: nothing "
-                "was stored; difflogic doctor tells whether this adapter can be trusted."
+                "was stored; difflogic doctor tests this adapter."
             )
 
     def _verify_against_reference(self) -> None:

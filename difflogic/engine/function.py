@@ -101,7 +101,7 @@ class CircuitFunction(ABC):
         before it since the last `update`, DataError for another shape or what is not finite.
         """
         if not self._seen:
-            raise UsageError("backward goes back over the last forward pass, and there is none: call forward first.")
+            raise UsageError("backward needs a forward pass: call forward first.")
         values = self._checked("d_y", d_y, self.y_shape)
         with np.errstate(over="ignore", invalid="ignore"):
             gradients, d_x = self._backward(values.reshape(-1, self._shape.cells, self._circuit.outputs))

@@ -151,7 +151,7 @@ def _measures(trained: TrainedCircuit) -> list[dict[str, str]]:
             return []
         return [{key: each[key] for key in ("title", "text", "paper")} for each in kept["measures"]]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise RunFolderError(f"{path} is no evaluation: remove it, or ask `difflogic evaluate` again.") from error
+        raise RunFolderError(f"{path} is not an evaluation: remove it, or ask `difflogic evaluate` again.") from error
 
 
 def listed(downloads: Files) -> list[tuple[str, str, str]]:

@@ -117,7 +117,7 @@ class GpuArrays:
         """The values; waits until they are computed."""
         if self._recording is not None:
             raise UsageError(
-                "A step that is being recorded cannot read a tensor's numbers: return the tensor, and read it after."
+                "A step that is being recorded cannot read a tensor's numbers: return the tensor, and read it later."
             )
         self.flush()
         if not x.size:

@@ -148,7 +148,7 @@ class Thermometer:
         width = 1 + max((abs(t).bit_length() for row in scaled for t in row), default=1)
         if width > MOST_WIDTH:
             raise CircuitError(
-                f"Thresholds with {fraction_bits} bits behind the point take more than {MOST_WIDTH} bits: "
+                f"Thresholds with {fraction_bits} fraction bits take more than {MOST_WIDTH} bits: "
                 "scale the observations, or give fewer of them."
             )
         exact = all(

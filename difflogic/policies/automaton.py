@@ -44,7 +44,9 @@ class Damage:
     def on(self, actor: Actor) -> None:
         """Damage an automaton from now on. Raises UsageError for what has no such cells."""
         if not isinstance(actor, AutomatonActor):
-            raise UsageError("Damage sets cells of a grid to zero, and this agent is no automaton: leave out --damage.")
+            raise UsageError(
+                "Damage sets cells of a grid to zero, and this agent is not an automaton: leave out --damage."
+            )
         if not 1 <= self.cells <= actor.side**2:
             raise UsageError(f"This automaton has {actor.side**2} cells: expected --damage of 1 to as many.")
         actor.damage = self

@@ -77,7 +77,9 @@ def _judged(run: Path) -> dict[str, Any]:
     try:
         found: dict[str, Any] = json.loads((run / EVALUATION).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise RunFolderError(f"The agents in {run} have not learned to the end: go on with --resume.") from error
+        raise RunFolderError(
+            f"The training of the agents in {run} has not ended: continue it with --resume."
+        ) from error
     return found
 
 

@@ -77,7 +77,7 @@ def run_folder(path: Path) -> Path:
         return path
     folders = [folder for folder in path.glob("attempt-*") if folder.name[8:].isdigit() and checkpoint.is_in(folder)]
     if not folders:
-        raise RunFolderError(f"The run in {path} has no attempt that was saved yet: go on with it first.")
+        raise RunFolderError(f"The run in {path} has no saved attempt yet: continue it first.")
     # By number, since attempt-10 would come before attempt-2 by name; of equals the first is taken.
     folders.sort(key=lambda folder: int(folder.name[8:]))
     solved = [path / each.folder for each in attempts.read(path).attempts if each.status == "solved"]

@@ -21,6 +21,6 @@ def connect(address: str | None, what: str) -> Any:
     except (ConnectionError, ValueError) as error:
         where = "on this machine" if address is None else f"at {address}"
         raise UsageError(
-            f"There is no Ray cluster {where}: begin one with `ray start --head`, or give ray:HOST:PORT."
+            f"There is no Ray cluster {where}: start one with `ray start --head`, or give ray:HOST:PORT."
         ) from error
     return ray

@@ -114,7 +114,7 @@ class Output:
     def _check(self) -> bool:
         """Whether it is a device or a pipe, which is written to. Raises UsageError."""
         if str(self.path) == "-":
-            raise UsageError("'-' names no file here: name one, or /dev/stdout.")
+            raise UsageError("'-' is not supported: name a file, or /dev/stdout.")
         try:
             found = self.path.stat()
         except FileNotFoundError:

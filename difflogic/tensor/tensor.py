@@ -156,7 +156,7 @@ class Tensor:
         """
         if not self.requires_grad:
             raise UsageError(
-                "backward has nowhere to go: this was computed from no tensor that was made with requires_grad=True."
+                "backward has no gradients to compute: no tensor with requires_grad=True went into this one."
             )
         if adjoint is None and self.size != 1:
             raise ShapeError(

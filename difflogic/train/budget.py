@@ -43,7 +43,7 @@ def _check_until_solved(config: Config, population: int, within: Within | None) 
     useful = math.ceil(schedule.effort(config, stalled.first_look(config, config.train.epochs)))
     if within is not None and within.epochs is not None and within.epochs // population < useful:
         raise UsageError(
-            f"Within {within.epochs} epochs no attempt can be judged: one takes {useful * population}. Give a larger "
+            f"Within {within.epochs} epochs no attempt can be tested: one takes {useful * population}. Give a larger "
             "--within, or a smaller population."
         )
 

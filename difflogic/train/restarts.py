@@ -239,7 +239,7 @@ def resume(
         if record.is_over:
             last = folder / record.attempts[-1].folder
             raise UsageError(
-                f"The run in {folder} is over, no attempt is left: train one of them further, say with "
+                f"The run in {folder} has ended and has no attempts left: train one of them further, for example with "
                 f"--resume {files.quoted(last)} --epochs N."
             )
         # Every attempt has a copy of the samples; one that is begun now takes that of the first.

@@ -365,7 +365,7 @@ def load_run(folder: Path | str) -> Run:
     except OSError as error:
         raise RunFolderError(f"Cannot read the run folder {folder}: {error.strerror or error}.") from error
     if engine is None:
-        raise RunFolderError(f"The {manifest.NAME} of the run folder {folder} does not tell what ran it.")
+        raise RunFolderError(f"The {manifest.NAME} of the run folder {folder} does not say what ran it.")
     best = checkpoint.load(folder / checkpoint.BEST) if (folder / checkpoint.BEST).exists() else None
     return Run(
         path=folder,

@@ -316,7 +316,7 @@ def test_spoiled_files_are_read_or_refused_in_one_sentence(data: Any, seed: int,
 def test_what_is_no_circuit(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_text('{"a": 1}')
-    with pytest.raises(CircuitError, match=r"is no circuit: expected a run folder, .* HardCircuit JSON"):
+    with pytest.raises(CircuitError, match=r"is not a circuit: expected a run folder, .* HardCircuit JSON"):
         source.load(path)
     with pytest.raises(CircuitError, match="Cannot read the circuit"):
         source.load(tmp_path / "absent.json")

@@ -90,7 +90,7 @@ def test_rle_as_others_write_it(tmp_path: Path) -> None:
             "x = 3, y = 3\n2AB!",
             "line 2, character 3: 'B' is state 2, but a cell of this circuit has 1 channel: states 0 to 1.",
         ),
-        ("x = 3, y = 3\n\xe9!", "is no RLE pattern: byte 13 is no text in UTF-8."),
+        ("x = 3, y = 3\n\xe9!", "is not an RLE pattern: byte 13 is not text in UTF-8."),
     ],
 )
 def test_malformed_rle(tmp_path: Path, text: str, complaint: str) -> None:
@@ -223,11 +223,11 @@ def test_a_damaged_picture(tmp_path: Path) -> None:
     [
         (
             "noise",
-            "'noise' is no start: a start is random, seed, zeros, picture (the circuit's own), or a file that "
+            "'noise' is not a start: a start is random, seed, zeros, picture (the circuit's own), or a file that "
             "ends in .rle, .png or .npy.",
         ),
-        ("a.txt", "'a.txt' is no start: "),
-        ("absent.rle", "The start absent.rle is not a file that is here."),
+        ("a.txt", "'a.txt' is not a start: "),
+        ("absent.rle", "There is no start file absent.rle."),
     ],
 )
 def test_starts_that_are_none(start: str, complaint: str) -> None:

@@ -70,7 +70,10 @@ def test_show_and_runs(difflogic: Call, run: Path) -> None:
 def test_resume_takes_the_folder_of_all(difflogic: Call, run: Path) -> None:
     code, _, errors = difflogic("train", "--resume", OUT, "--engine", "cpu")
     assert (code, errors.count("\n")) == (2, 1)
-    assert f"is over, no attempt is left: train one of them further, say with --resume '{OUT}/attempt-2'" in errors
+    assert (
+        f"has ended and has no attempts left: train one of them further, for example with --resume '{OUT}/attempt-2'"
+        in errors
+    )
     record = attempts.read(run)
     shutil.rmtree(run / "attempt-2")
     attempts.Record(record.config, 1, 1, 1, record.attempts[:1]).write(run)

@@ -78,7 +78,7 @@ def test_an_evaluation_of_an_earlier_epoch_is_not_shown(
     assert "not evaluated yet" in (tmp_path / "out/run/index.html").read_text()
     kept.write_text('{"format": ')
     assert main(["gallery", str(tmp_path / "run"), "--out", str(tmp_path / "again")]) == 1
-    assert "evaluation.json is no evaluation: remove it, or ask" in capsys.readouterr().err
+    assert "evaluation.json is not an evaluation: remove it, or ask" in capsys.readouterr().err
 
 
 def test_a_broken_run_is_named_and_left_out(trained: Path, tmp_path: Path, said: Said) -> None:

@@ -86,13 +86,13 @@ def test_a_folder_that_is_only_to_be_read(board: Path, capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "What is to be proved? Name a run, two circuits, or --check with a proof.json."),
-        (["board", "board", "--every-start"], "--every-start is of a proof about one run"),
+        ([], "There is nothing to prove: name a run, two circuits, or --check with a proof.json."),
+        (["board", "board", "--every-start"], "--every-start is only for proofs of one run"),
         (
             ["board", "--judge", "yosys"],
-            "--judge yosys is of a comparison: name two circuits. A run's claim has one judge",
+            "--judge yosys is only for comparing two circuits. A run's claim has one judge",
         ),
-        (["board", "--periodic"], "--periodic and --zero are of a comparison"),
+        (["board", "--periodic"], "--periodic and --zero are only for comparing"),
         (["board", "--seconds", "0"], "0.0 is not in the range x>0"),
         (["--check", "none.json"], "Cannot read the circuit none.json"),
         (["board", "--size", "2x2"], "3"),

@@ -70,8 +70,8 @@ def test_a_report_and_its_words(tools: Path, tmp_path: Path, said: Said) -> None
     found = json.loads(said(*ask, "--json").out)
     assert (found["luts"], found["fmax_mhz"], found["cell_updates_per_second"]) == (60, 100, 6e8)
     for wrong, message in (
-        (("--fpga", "spartan"), "'spartan' is no FPGA family: expected ice40, ecp5, xilinx."),
-        (("--fpga", "ecp5", "--device", "hx8k"), "'hx8k' is no device of ecp5: expected 25k, 45k, 85k."),
+        (("--fpga", "spartan"), "'spartan' is not an FPGA family: expected ice40, ecp5, xilinx."),
+        (("--fpga", "ecp5", "--device", "hx8k"), "'hx8k' is not a device of ecp5: expected 25k, 45k, 85k."),
         (("--fpga", "ice40", "--grid", "0x3"), "0x3 cells with 1 channels have 0"),
     ):
         assert message in said("report", circuit, *wrong, code=2).err

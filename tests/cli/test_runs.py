@@ -182,4 +182,6 @@ def test_how_to_go_on(runs: Path, said: Said) -> None:
 
 
 def test_show_wants_a_folder(runs: Path, said: Said) -> None:
-    assert "all/one/summary.txt is no folder: expected a run folder" in said("show", "all/one/summary.txt", code=1).err
+    assert (
+        "all/one/summary.txt is not a folder: expected a run folder" in said("show", "all/one/summary.txt", code=1).err
+    )

@@ -221,10 +221,10 @@ BAD_INPUT = [
     (["init", "lizard", "--set", "train.epochs=2\nseed = 3"], "--set takes one value, but after it comes another field "
         "or table, seed: give each its own."),
     (["train", "tiny", "--set", "train.epochs=" + "[" * 9999],
-     "--set takes a value, got lists or tables inside each other without end."),
+     "--set takes a value, got lists or tables that are nested too deeply."),
     (["train", "tiny", "--set", "optimizer.lr.a.a=1"],
      "--set takes SECTION.FIELD=VALUE, say optimizer.lr=0.06, got 'optimizer.lr.a.a=1'."),
-    (["train", "--config", "deep.toml"], "The configuration has tables or lists inside each other without end."),
+    (["train", "--config", "deep.toml"], "The configuration has tables or lists that are nested too deeply."),
     (["train", "tiny", "--set", "train.fire_rate=1.5"], "fire_rate must be a number in (0, 1], got 1.5."),
     (["train", "tiny", "--set", "train.epoch=9"], "Unknown field train.epoch (did you mean epochs?): expected "
         + ", ".join(field.name for field in dataclasses.fields(TrainConfig)) + "."),
@@ -237,7 +237,7 @@ BAD_INPUT = [
     (["train", "tiny", "--target", "large.png"], "large.png is 300x2 pixels, at most 128x128 become cells: scale it "
         "down with --size, say --size 32x32."),
     (["train", "tiny", "--target", "nowhere.png"], "Cannot read the picture nowhere.png: No such file or directory."),
-    (["train", "tiny", "--rule", "B3S23"], "'B3S23' is no rule: a rule is written B3/S23 (B: neighbours that give "
+    (["train", "tiny", "--rule", "B3S23"], "'B3S23' is not a rule: a rule is written B3/S23 (B: neighbours that give "
         "birth, S: that survive, digits 0 to 8), B2/S34H on hexagons (0 to 6), B13/S01V with four neighbours (0 to 4), "
         "110 or W110 on a line (0 to 255), or as its 512 entries in 128 hexadecimal digits."),
     (["train", "tiny", "--start", "ones"], "--start must be one of random, boards, seed, zeros, or a picture file, got "
@@ -252,15 +252,15 @@ BAD_INPUT = [
     (["train", "tiny", "--restarts", "5", "--epochs", "10"],
      "5 restarts share 10 epochs, but no run is given up before epoch 2: give at most 4 restarts."),
     (["train", "tiny", "--within", "9s"],
-     "--within limits what goes on until it is solved: give --until-solved too, or --epochs."),
+     "--within is a limit of --until-solved: give that too, or --epochs."),
     (["train", "tiny", "--until-solved", "--restarts", "2"],
-     "--until-solved begins again however often, --restarts says how often: drop one."),
+     "--until-solved restarts without a limit, and --restarts sets one: drop one."),
     (["train", "tiny", "--until-solved", "--init-from", "x"],
-     "--until-solved begins again with other wiring, --init-from keeps that of a run: drop one."),
+     "--until-solved restarts with different wiring, but --init-from keeps the wiring of a run: drop one."),
     (["train", "tiny", "--until-solved", "--within", "soon"],
      "A limit is a time or a number of epochs, say 60s, 5m, 2h or 2000 epochs, got 'soon'."),
     (["train", "tiny", "--restarts", "1", "--init-from", "x"],
-     "--restarts begins again with other wiring, --init-from keeps that of a run: drop one."),
+     "--restarts restarts with different wiring, but --init-from keeps the wiring of a run: drop one."),
     (["init", "lizard", "--set", "seed=-1"], "seed must be a whole number between 0 and 4294967295, got -1."),
     (["presets", "life"], "There is no preset 'life': expected one of " + ", ".join([*presets.PRESETS, "tiny"]) + "."),
 ]  # fmt: skip

@@ -141,7 +141,7 @@ def test_more_colours_than_channels_can_carry(tmp_path: Path) -> None:
 
 def test_wishes_that_contradict_each_other(tmp_path: Path) -> None:
     path, lizard = picture(tmp_path, 2, 2), presets.lizard()
-    refused("There is one target: give --target or --rule, not both.", lizard, target=path, rule="B3/S23")
+    refused("There can be only one target: give --target or --rule, not both.", lizard, target=path, rule="B3/S23")
     refused("--size is for pictures: give --target FILE or --start FILE with it.", lizard, size=(9, 9), start="zeros")
     refused("--colors is for pictures: give --target FILE or --start FILE with it.", lizard, colors=8)
     refused("--threshold is for pictures: give --target FILE or --start FILE with it.", lizard, threshold=0.0)
@@ -151,7 +151,7 @@ def test_wishes_that_contradict_each_other(tmp_path: Path) -> None:
     refused(f"A grid has at least 3x3 cells: put some around {path} with --padding 1.", lizard, target=path)
     refused("--start must be one of random, boards, seed, zeros, or a picture file, got 'sed' (did you mean seed?).",
             lizard, start="sed")  # fmt: skip
-    refused(f"'B3' is no rule: {rules.GRAMMAR}.", lizard, rule="B3")
+    refused(f"'B3' is not a rule: {rules.GRAMMAR}.", lizard, rule="B3")
 
 
 @pytest.mark.parametrize(

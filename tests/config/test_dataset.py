@@ -62,7 +62,7 @@ def test_what_is_held_out_is_never_learned_and_the_same_for_every_seed() -> None
     ("arrays", "message"),
     [
         ({"x": X}, "given.npz has no y: expected x and y, or frames."),
-        ({"x": X, "y": Y, "z": Y}, "must hold x and y, or frames, and mask and steps at will; it has ['x', 'y', 'z']."),
+        ({"x": X, "y": Y, "z": Y}, "must hold x and y, or frames, and may hold mask and steps; it has ['x', 'y', 'z']."),
         ({"x": X[:0], "y": Y[:0]}, "x must be samples [N, H, W, C], got [0, 5, 6, 2]."),
         ({"x": X[0, 0], "y": Y}, "x must be samples [N, H, W, C], got [6, 2]."),
         ({"x": X + 1, "y": Y}, "x must be 0 or 1 everywhere, got 2 at ["),
@@ -71,7 +71,7 @@ def test_what_is_held_out_is_never_learned_and_the_same_for_every_seed() -> None
                                "behind the samples or none, got [9, 5, 6, 1]."),
         ({"x": X, "y": Y, "mask": NAN}, "mask must be 0 or 1 everywhere, got nan at [1, 1]."),
         ({"x": X, "y": Y, "mask": MASK[:4]}, "mask must have the shape of y, [10, 1, 5, 6, 1], or [5, 6] cells, got"),
-        ({"x": X, "y": Y, "mask": 0 * MASK}, "mask leaves no value to learn"),
+        ({"x": X, "y": Y, "mask": 0 * MASK}, "mask is 0 everywhere"),
         ({"x": X, "y": Y, "steps": [3, 3]}, "steps must be a CA step or ascending ones, from 1 on, got [3, 3]."),
         ({"x": X, "y": Y, "steps": [1, 2**40]}, "steps may be a range of 65536 at most, got 1 to 1099511627776."),
         ({"x": X, "y": Y, "steps": 0.5}, "steps must be a whole number, or several, got float64 of shape []."),
@@ -106,7 +106,10 @@ def test_no_file_and_too_large_a_file(tmp_path: Path, monkeypatch: pytest.Monkey
     ("request_", "message"),
     [
         (TrainRequest("game-of-life", data=Dataset.of(X, Y)), "The samples have 2 channels, but a cell has 1"),
-        (TrainRequest("lizard", data=Dataset.of(X, Y), rule="B3/S23"), "There is one target: give --rule or --data"),
+        (
+            TrainRequest("lizard", data=Dataset.of(X, Y), rule="B3/S23"),
+            "There can be only one target: give --rule or --data",
+        ),
         (TrainRequest(data=Dataset.of(X[:1], Y[:1])), "Of 1 sample nothing can be held out: give more, or set data"),
         (
             TrainRequest(data=Dataset.of(X, Y), start="seed"),

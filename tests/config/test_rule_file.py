@@ -39,14 +39,16 @@ def test_arrays(dtype: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"01" * 255, b"2" * 512, b"g" * 128, b"\xff" * 128, b"\x93NUMPY\x01\x00"])
 def test_what_is_no_table(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "rule").write_bytes(content)
-    with pytest.raises(ConfigError, match=r"is no rule table: expected 512 digits 0 and 1, or 128 hexadecimal digits"):
+    with pytest.raises(
+        ConfigError, match=r"is not a rule table: expected 512 digits 0 and 1, or 128 hexadecimal digits"
+    ):
         customise.load_rule(tmp_path / "rule")
 
 
 @pytest.mark.parametrize("array", [np.zeros(511), np.full(512, 2), np.full(512, np.nan), np.array([{}] * 512)])
 def test_arrays_that_are_no_table(array: np.ndarray, tmp_path: Path) -> None:
     np.save(tmp_path / "rule.npy", array, allow_pickle=True)
-    with pytest.raises(ConfigError, match="is no rule table: "):
+    with pytest.raises(ConfigError, match="is not a rule table: "):
         customise.load_rule(tmp_path / "rule.npy")
 
 

@@ -334,8 +334,8 @@ def test_with_replaces_fields_and_leaves_the_rest() -> None:
     ("text", "message"),
     [
         ("name =", "^The configuration is not valid TOML: .+$"),
-        ("name = " + "[" * 99_999, "^The configuration has tables or lists inside each other without end.$"),
-        ("name = " + "{a=" * 99_999, "^The configuration has tables or lists inside each other without end.$"),
+        ("name = " + "[" * 99_999, "^The configuration has tables or lists that are nested too deeply.$"),
+        ("name = " + "{a=" * 99_999, "^The configuration has tables or lists that are nested too deeply.$"),
         ('name = "x"\n[model]\n[task]', r"^Missing section \[train\]: "),
         ("", "^Missing field name and sections \\[model\\], \\[task\\], \\[train\\]: `difflogic init` "),
         ('title = "x"', "^Unknown field title: expected name, model, task, train, optimizer, schedule, "),

@@ -48,7 +48,7 @@ def test_one_way_to_write_a_rule(rule, written):
     "rule", ["", "B3", "B9/S2", "B33/S2", "23/3", "B3/S23/C4", "0" * 127, "g" * 128, "256", "W", "-1", "B7/SH", "B5/SV"]
 )
 def test_what_is_no_rule(rule):
-    with pytest.raises(ConfigError, match="is no rule: a rule is written B3/S23"):
+    with pytest.raises(ConfigError, match="is not a rule: a rule is written B3/S23"):
         rules.table(rule)
 
 

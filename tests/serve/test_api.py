@@ -93,9 +93,9 @@ def test_a_rule_as_a_table(client):
     job = send(f"{digits[:256]}\n{digits[256:]}".encode()).json()
     assert job["config"]["task"]["rule"] == f"{int(digits, 2):0128x}"
     told = send(b"no table").json()["error"]["message"]
-    assert told.startswith("The file rule_table is no rule table: expected 512 digits")
+    assert told.startswith("The file rule_table is not a rule table: expected 512 digits")
     told = send(digits.encode(), rule="B3/S23").json()["error"]["message"]
-    assert told == "There is one target: give rule or rule_table, not both."
+    assert told == "There can be only one target: give rule or rule_table, not both."
 
 
 def test_restarts_end_with_the_first_solved(client):
@@ -143,7 +143,7 @@ def test_until_solved_ends_within_what_the_server_allows(client):
         ({"until_solved": True, "within": "49h"}, "49h were asked for, this server trains at most 48h"),
         ({"until_solved": True, "within": "2000000 epochs"}, "this server trains at most 1000000"),
         ({"until_solved": True, "within": "soon"}, "A limit is a time or a number of epochs, say 60s"),
-        ({"until_solved": True, "within": "1 epoch", "recipe": "robust"}, "no attempt can be judged"),
+        ({"until_solved": True, "within": "1 epoch", "recipe": "robust"}, "no attempt can be tested"),
         ({"within": "60s"}, "give until_solved too, or epochs."),
         ({"until_solved": True, "restarts": 2}, "restarts says how often: drop one."),
         ({"until_solved": True, "init_from": job["id"]}, "init_from keeps that of a run: drop one."),

@@ -195,7 +195,7 @@ TINY = "sweep checkerboard-small --epochs 1"
         ("--over seed=0..3 --method optuna --trials 3", "--method optuna searches fields, but seed is the only axis"),
         ("--over seed=0..3 --metric return", "The metric of automata is one of tts, hard_loss, gates, got return."),
         ("--over seed=0..3 --devices cuda", "Unknown engine 'cuda'"),
-        ("--over seed=0..3 --resume {tmp}", "--resume goes on with a sweep as it was described: drop PRESET, --over"),
+        ("--over seed=0..3 --resume {tmp}", "--resume continues a sweep as it was configured: drop PRESET, --over"),
     ],
 )
 def test_what_is_refused(words: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -141,7 +141,7 @@ def test_a_folder_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.
 
 def test_a_dash_names_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match="'-' names no file here"):
+    with pytest.raises(UsageError, match="'-' is not supported"):
         Output(Path("-"))
 
 

@@ -232,7 +232,9 @@ def test_what_was_killed_goes_on_too(config: Config, placement: Placement, tmp_p
 def test_a_run_that_is_over_is_not_resumed(config: Config, placement: Placement, tmp_path: Path) -> None:
     out = tmp_path / "my run"
     restarts.train(flattened(config), placement, 0, out)
-    with pytest.raises(UsageError, match=f"is over, no attempt is left: .* --resume '{out}/attempt-1' --epochs N"):
+    with pytest.raises(
+        UsageError, match=f"has ended and has no attempts left: .* --resume '{out}/attempt-1' --epochs N"
+    ):
         restarts.resume(out, placement)
     with pytest.raises(RunFolderError, match="is not empty"):
         restarts.train(flattened(config), placement, 0, out)

@@ -70,7 +70,7 @@ def test_it_goes_on_until_one_passes(placement: Placement, tmp_path: Path, monke
     assert done.best.config.seed == third
     assert done.summary.startswith("A solution: the circuit passes the test of success")
     assert chosen.load(tmp_path / "run").config.seed == third
-    with pytest.raises(UsageError, match="is over, no attempt is left"):
+    with pytest.raises(UsageError, match="has ended and has no attempts left"):
         restarts.resume(tmp_path / "run", placement)
 
 
@@ -205,7 +205,7 @@ def test_what_an_epoch_on_a_smaller_grid_costs() -> None:
 
 def test_a_limit_that_no_attempt_fits_into() -> None:
     config = recipes.applied("robust", checkerboard())
-    with pytest.raises(UsageError, match=r"Within 2 epochs no attempt can be judged: one takes \d+\. Give a larger"):
+    with pytest.raises(UsageError, match=r"Within 2 epochs no attempt can be tested: one takes \d+\. Give a larger"):
         budget.check(config, None, 1, Within(epochs=2))
 
 

@@ -97,10 +97,10 @@ class Report:
 def device_of(family: str, device: str | None) -> str:
     """The device of a family. Raises UsageError for one that is not known."""
     if family not in FAMILIES:
-        raise UsageError(f"{family!r} is no FPGA family: expected {', '.join(FAMILIES)}.")
+        raise UsageError(f"{family!r} is not an FPGA family: expected {', '.join(FAMILIES)}.")
     known = FAMILIES[family].devices
     if device is not None and device not in known:
-        raise UsageError(f"{device!r} is no device of {family}: expected {', '.join(known)}.")
+        raise UsageError(f"{device!r} is not a device of {family}: expected {', '.join(known)}.")
     return device or next(iter(known))
 
 

@@ -127,4 +127,4 @@ def _from_text(text: str) -> LoadedCircuit:
     if data.keys() >= hard_circuit.KEYS:
         circuit = hard_circuit.from_data(data)
         return LoadedCircuit(CellNetlist.from_circuit(circuit), "HardCircuit", circuit)
-    raise CircuitError(f"The file is no circuit: expected {FORMATS}.")
+    raise CircuitError(f"The file is not a circuit: expected {FORMATS}.")

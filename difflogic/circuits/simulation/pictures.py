@@ -117,6 +117,6 @@ def _open(path: Path) -> Any:
     try:
         return Image.open(io.BytesIO(path.read_bytes()))
     except UnidentifiedImageError as error:
-        raise DataError(f"{path} is no picture that can be read.") from error
+        raise DataError(f"{path} is not a picture that can be read.") from error
     except Image.DecompressionBombError as error:
         raise DataError(f"{path} is too large for a picture: give a start of that size as .npy.") from error

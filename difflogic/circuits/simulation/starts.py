@@ -24,9 +24,9 @@ def file_of(start: str) -> Path | None:
         return None
     path = Path(start)
     if path.suffix.lower() not in FILES:
-        raise UsageError(f"{start!r} is no start: {GRAMMAR}.")
+        raise UsageError(f"{start!r} is not a start: {GRAMMAR}.")
     if not path.is_file():
-        raise UsageError(f"The start {path} is not a file that is here.")
+        raise UsageError(f"There is no start file {path}.")
     return path
 
 

@@ -157,7 +157,7 @@ def render(path: Path, out: Output, what: str, member: int | None, options: Mapp
     given = [name for name, value in options.items() if value not in (None, False) and name not in PICTURED]
     if given or what == "gates":
         names = ", ".join("--" + name.replace("_", "-") for name in given) or "--what gates"
-        raise UsageError(f"An episode is drawn as it is played: drop {names}.")
+        raise UsageError(f"A film of an episode takes no such options: drop {names}.")
     if what == "loss":
         if not (path / CURVE).is_file():
             raise UsageError(f"There is no {path / CURVE} yet: a run leaves it when it ends.")
@@ -189,7 +189,7 @@ def show(path: Path, as_json: bool) -> int:
 
     entry = read(path)
     if isinstance(entry, Broken):
-        raise RunFolderError(f"{path} is no run folder that can be shown: {entry.why}.")
+        raise RunFolderError(f"{path} is not a run folder that can be shown: {entry.why}.")
     record, saved = manifest.read(path), checkpoint.read(path)
     config = saved.config
     files = {

@@ -91,22 +91,24 @@ def command(
     if one is not None and other is not None:
         of_run = {"--every-start": every_start, "--size": size, "--check": check, "--out": out}
         if given := [name for name, value in of_run.items() if value]:
-            raise UsageError(f"{given[0]} is of a proof about one run: leave it out where two circuits are compared.")
+            raise UsageError(f"{given[0]} is only for proofs of one run: leave it out to compare two circuits.")
         return _compare(one, other, periodic, visible, judges, as_json)
     if visible:
-        raise UsageError("--visible is of a comparison: name two circuits, or leave it out.")
+        raise UsageError("--visible is only for comparing two circuits: name two, or leave it out.")
     if periodic is not None:
-        raise UsageError("--periodic and --zero are of a comparison: a run is proved with its own boundary.")
+        raise UsageError(
+            "--periodic and --zero are only for comparing two circuits: a run is proved with its own boundary."
+        )
     if check is not None and judges:
         raise UsageError("--check asks the judge that the proof names: leave --judge out.")
     if check is not None:
         return _check(check, one, seconds, as_json)
     if one is None:
-        raise UsageError("What is to be proved? Name a run, two circuits, or --check with a proof.json.")
+        raise UsageError("There is nothing to prove: name a run, two circuits, or --check with a proof.json.")
     if judges not in ((), ("difflogic",), ("berkeley-abc",)):
         raise UsageError(
-            f"--judge {judges[-1]} is of a comparison: name two circuits. A run's claim has one judge, difflogic or, "
-            "of every start, berkeley-abc."
+            f"--judge {judges[-1]} is only for comparing two circuits: name two. A run's claim has one judge, difflogic "
+            "or, of every start, berkeley-abc."
         )
     return _prove(one, every_start, size, seconds, (judges or JUDGES)[0], out, as_json)
 
@@ -191,7 +193,7 @@ def _compare_controllers(one: Controller, other: Controller, judges: tuple[str, 
 
     asked = [name for name in JUDGES if _asked(name, judges)]
     if not asked:
-        raise UsageError(f"--judge network is of automata: two controllers are judged by {', '.join(JUDGES)}.")
+        raise UsageError(f"--judge network is only for automata: controllers can be compared by {', '.join(JUDGES)}.")
     verdicts = synthesis.prove(one, other, asked)
     equal = together(verdicts)
     if as_json:

@@ -26,13 +26,13 @@ def step_list(text: str) -> list[int]:
     """`12`, `0,5,10`, `1-40` or a mixture, ascending: a type for click."""
     # The pattern bounds each number to seven digits, so that `1-999999999` does not fill the memory with steps.
     if not re.fullmatch(r"\d{1,7}(-\d{1,7})?(,\d{1,7}(-\d{1,7})?)*", text):
-        raise click.BadParameter(f"{text!r} names no steps: expected such as 12, 0,5,10 or 1-40.")
+        raise click.BadParameter(f"{text!r} does not name steps: expected 12, 0,5,10 or 1-40, for example.")
     steps: set[int] = set()
     for part in text.split(","):
         first, _, last = part.partition("-")
         steps.update(range(int(first), int(last or first) + 1))
     if not steps:
-        raise click.BadParameter(f"{text!r} names no steps: a range goes from the lower to the higher.")
+        raise click.BadParameter(f"{text!r} does not name steps: a range goes from the lower to the higher.")
     return sorted(steps)
 
 
@@ -41,7 +41,7 @@ def damage_position(text: str) -> Any:
     if text in ("centre", "random"):
         return text
     if not re.fullmatch(r"\d{1,7},\d{1,7}", text):
-        raise click.BadParameter(f"{text!r} is no place: expected centre, random, or ROW,COLUMN, say 0,12.")
+        raise click.BadParameter(f"{text!r} is not a place: expected centre, random, or ROW,COLUMN, say 0,12.")
     return tuple(map(int, text.split(",")))
 
 
@@ -50,7 +50,7 @@ def channel(text: str) -> Any:
     if text in ("loss", "all"):
         return text
     if not text.isascii() or not text.isdigit():
-        raise click.BadParameter(f"{text!r} is no channel: expected loss, all, or a number.")
+        raise click.BadParameter(f"{text!r} is not a channel: expected loss, all, or a number.")
     return int(text)
 
 
@@ -138,7 +138,7 @@ def _refuse_unused(what: str, options: dict[str, Any]) -> None:
     given = [name for name, value in options.items() if value not in (None, False)]
     if what != "rollout" and given:
         names = ", ".join("--" + name.replace("_", "-").replace("asynchronous", "async") for name in given)
-        raise UsageError(f"--what {what} shows no rollout: drop {names}.")
+        raise UsageError(f"--what {what} does not show a rollout: drop {names}.")
 
 
 def _scene(options: dict[str, Any]) -> RenderSpec:
@@ -165,7 +165,7 @@ def _damage(options: dict[str, Any]) -> DamagePlan | None:
 
     if options["damage"] is None:
         if options["damage_at"] is not None or options["damage_steps"] is not None:
-            raise UsageError("--damage-at and --damage-steps say where and when --damage SIDE is done: give that too.")
+            raise UsageError("--damage-at and --damage-steps need --damage SIDE: give that too.")
         return None
     steps = range(1, EVERY) if options["damage_steps"] is None else options["damage_steps"]
     return DamagePlan(options["damage"], steps, options["damage_at"] or "centre")

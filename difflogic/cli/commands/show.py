@@ -33,12 +33,12 @@ def command(run: Path, as_json: bool) -> int:
     from difflogic.runs.run_list import Broken, read
 
     if not run.is_dir():
-        raise RunFolderError(f"{run} is no folder: expected a run folder, as `difflogic runs` lists them.")
+        raise RunFolderError(f"{run} is not a folder: expected a run folder, as `difflogic runs` lists them.")
     if policy_runs.is_policy(run):
         return policy_runs.show(run, as_json)
     entry = read(run)
     if isinstance(entry, Broken):
-        raise RunFolderError(f"{run} is no run folder that can be shown: {entry.why}.")
+        raise RunFolderError(f"{run} is not a run folder that can be shown: {entry.why}.")
     found = chosen.load(run)
     # With restarts the folder holds several runs, and `found` is the one that commands take.
     together = attempts.read(run).attempts if attempts.is_in(run) else ()

@@ -104,4 +104,4 @@ def _check_resumed(what: str | None, options: dict[str, Any]) -> None:
     written = {"assignments": "--set", "config_file": "--config"}
     given += [written.get(name, f"--{name.replace('_', '-')}") for name in DESCRIBING if options[name]]
     if given:
-        raise UsageError(f"--resume goes on with a sweep as it was described: drop {', '.join(given)}.")
+        raise UsageError(f"--resume continues a sweep as it was configured: drop {', '.join(given)}.")

@@ -79,7 +79,7 @@ def _limit(request: JobRequest, caps: Caps) -> Within | None:
     """
     if not request.until_solved:
         if request.within is not None:
-            raise UsageError("--within limits what goes on until it is solved: give --until-solved too, or steps.")
+            raise UsageError("--within is a limit of --until-solved: give that too, or steps.")
         return None
     if request.population > 1 or request.stop_when_solved or request.init_from:
         raise UsageError(
