@@ -116,7 +116,7 @@ def _train(model: Model, count: int) -> None:
 
 
 def _train_logged(model: Model, count: int) -> None:
-    """As a run that logs every epoch does: its rows come home with every call, and a call is a tenth of a second."""
+    """Train like a run that logs every epoch: each call returns its rows, and takes about a tenth of a second."""
     while count > 0:
         together = min(count, model.epochs_per_call())
         model.train(together)
@@ -163,7 +163,9 @@ def _first_loss(job: Job, state: TrainState) -> float:
 
 
 def _first_loss_of_a_rollout(job: Job, state: TrainState, engine: Engine) -> float:
-    """By an engine that the smaller cases hold to the reference, whose own values would take 13 GB on a huge grid."""
+    """The first loss, from an engine that smaller cases compare with the reference, which would need 13 GB on a huge
+    grid.
+    """
     subject, task = Subject.of(job, state), job.config.task
     last = engine.rollout(subject.circuit, subject.x, task.steps, masks=subject.masks)[-1]
     return float(np.sum((last - subject.y)[..., : task.loss_channels] ** 2, dtype=np.float64))

@@ -149,7 +149,7 @@ def grid_size(text: str) -> tuple[int, int]:
 
 
 def _sides(text: str) -> tuple[int, int] | None:
-    """Width and height."""
+    """Width and height, None if the text is not a size."""
     found = re.fullmatch(r"([0-9]{1,9})[xX]([0-9]{1,9})", text)
     return None if found is None else (int(found[1]), int(found[2]))
 

@@ -45,7 +45,7 @@ def train_request(options: Mapping[str, Any], config: Config | None = None, **ot
 
 
 def _samples(options: Mapping[str, Any]) -> Dataset:
-    """Those that `--data` or `--from-film` name. Raises UsageError, LimitError."""
+    """The samples that `--data` or `--from-film` name. Raises UsageError, LimitError."""
     from difflogic.circuits import recorded
     from difflogic.config import dataset
 
@@ -119,7 +119,7 @@ def work(options: Mapping[str, Any]) -> Config:
 def changes(made: Configured) -> str:
     """A sentence on what another target or start changed in the configuration; empty where nothing."""
     found = list(_differences(made))
-    return f"Changed for it: {', '.join(found)}" if found else ""
+    return f"Settings changed to fit: {', '.join(found)}" if found else ""
 
 
 def _differences(made: Configured) -> Iterator[str]:

@@ -198,7 +198,7 @@ def _begin_with(
 
 
 def _picture(path: Path, request: TrainRequest, channels: int, loss_channels: int) -> Bits:
-    """By default in as many colours as the loss channels carry, else in black and white."""
+    """Read a picture, by default in as many colours as the loss channels can hold, otherwise in black and white."""
     # A preset whose loss looks at three channels learns eight colours: a picture is read as it would be judged.
     usual = {needed: colors for colors, needed in CHANNELS.items()}.get(loss_channels, 2)
     colors = request.colors or usual
@@ -227,7 +227,9 @@ def _room(request: TrainRequest, bits: Bits, fixed: tuple[int, int] | None) -> t
 
 
 def _centred(path: Path, bits: Bits, grid: tuple[int, int]) -> Bits:
-    """With cells that are off around it. Raises ConfigError where it is larger than the grid."""
+    """Put the picture into the middle of the grid, with empty cells around it. Raises ConfigError where it is larger
+    than the grid.
+    """
     # An odd cell is left below and at the right: 5 in 8 cells has 1 above and 2 below.
     (height, width), (rows, columns) = bits.shape[:2], grid
     if height > rows or width > columns:

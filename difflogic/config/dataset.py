@@ -145,7 +145,7 @@ class Dataset:
 
     @cached_property
     def sha256(self) -> str:
-        """Of the samples and the steps, in whatever file they are."""
+        """The hash of the samples and steps. It does not depend on the file."""
         told = hashlib.sha256(repr((self.x.shape, self.y.shape, self.steps)).encode())
         for bits in (self.x, self.y > 0, self.y >= 0):
             told.update(np.packbits(bits).tobytes())
@@ -157,7 +157,7 @@ class Dataset:
         return _split(self, held_out_samples(len(self), held_out))
 
     def only(self, samples: npt.NDArray[np.integer[Any]]) -> Dataset:
-        """Those of these numbers."""
+        """Only the samples with these numbers."""
         return Dataset(self.x[samples], self.y[samples], self.steps)
 
     @property
@@ -313,7 +313,7 @@ def load(path: Path) -> Dataset:
 
 
 def _arrays(path: Path, opened: contextlib.ExitStack) -> dict[str, npt.NDArray[Any]]:
-    """By name; what is open of the file goes with `opened`. Raises as `load` does."""
+    """The arrays by name; `opened` closes the file. Raises as `load` does."""
     try:
         files = _members(path, opened)
         unknown = sorted(set(files) - set(ARRAYS))

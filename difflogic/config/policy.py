@@ -291,7 +291,7 @@ class PolicyConfig(Document):
 
     @property
     def made_of(self) -> str:
-        """The actor in words."""
+        """The kind of actor in words."""
         grid = self.automaton
         return {
             "logic": f"{self.gates.bits} thresholds a number, layers of {', '.join(map(str, self.logic.widths))} gates",

@@ -73,7 +73,8 @@ class Recipe:
 
 
 def _steps_of_picture(config: Config) -> int:
-    """As many steps for a picture as the preset has, where it is larger more in proportion; 0 where somebody set them.
+    """The steps for a picture: as many as in the preset, and more in proportion for a larger one; 0 if they are set
+    already.
 
     A signal moves one cell a step. The lizard's 20x20 cells have 12 steps, so that a picture of 40x30 has 24.
     """

@@ -120,5 +120,5 @@ def _installed() -> dict[str, EntryPoint]:
 
 
 def _normalised(distribution: str) -> str:
-    """As package indexes write it: `My.Package` is `my-package`."""
+    """The name as package indexes write it: `My.Package` becomes `my-package`."""
     return re.sub(r"[-_.]+", "-", distribution).lower()

@@ -47,7 +47,7 @@ class Within:
         raise UsageError(f"A limit is a time or a number of epochs, say 60s, 5m, 2h or 2000 epochs, got {text[:80]!r}.")
 
     def __str__(self) -> str:
-        """As `parse` takes it."""
+        """The limit in the form that `parse` reads."""
         told = [] if self.epochs is None else [f"{self.epochs} epochs"]
         if self.seconds is not None:
             # 60s, 5m and 48h, but 90s: the largest unit of which there are several, and no part of one.

@@ -207,7 +207,7 @@ class TaskConfig(Section):
 
     @property
     def shortest_side(self) -> int:
-        """Of the grid; of one row its width."""
+        """The shortest side of the grid; for a single row its width."""
         return self.width if self.height == 1 else min(self.height, self.width)
 
     def on_side(self, side: int) -> tuple[int, int]:

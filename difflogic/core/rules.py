@@ -58,14 +58,14 @@ def table(rule: str) -> npt.NDArray[np.uint8]:
 
 
 def _counted(neighbourhood: str) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8], int]:
-    """Of each patch the cell and how many neighbours it has, uint8 `[512]`; and how many it can have."""
+    """For each patch: the cell and the number of its neighbours, uint8 `[512]`; and the largest possible number."""
     cells = NEIGHBOURHOODS[neighbourhood]
     centre = patches()[:, CENTRE]
     return centre, patches()[:, cells].sum(axis=1, dtype=np.uint8) - centre, len(cells) - 1
 
 
 def neighbourhood(rule: str) -> str | None:
-    """That which the notation of a valid rule speaks of; None of a table."""
+    """The neighbourhood that the notation of a valid rule refers to; None for a table."""
     if _TABLE.fullmatch(rule):
         return None
     return "line" if _ELEMENTARY.fullmatch(rule) else SUFFIXES.get(rule[-1].upper(), "moore")

@@ -129,7 +129,7 @@ class CpuModel:
 
     @property
     def nbytes(self) -> int:
-        """Of all arrays."""
+        """The bytes of all arrays."""
         held = (
             self.work.buffers,
             self.work.program,
@@ -141,7 +141,7 @@ class CpuModel:
         return sum(each.nbytes for arrays in held for each in arrays if isinstance(each, np.ndarray))
 
     def close(self) -> None:
-        """Nothing outlives a call."""
+        """There is nothing to free: nothing outlives a call."""
 
 
 def _groups(samples: int) -> int:

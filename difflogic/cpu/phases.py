@@ -27,7 +27,7 @@ NAMES = (
 
 
 def rollout(shape: Shape) -> Array:
-    """From given start grids to the last state."""
+    """Run from the given start grids to the last state."""
     return _list([COEFFICIENTS, *_damage(shape)], shape)
 
 
@@ -54,12 +54,12 @@ COEFFICIENTS_ALONE = np.array([[COEFFICIENTS, 0]])
 
 
 def forward(shape: Shape) -> Array:
-    """The steps alone."""
+    """Run the steps, and nothing else."""
     return _list([], shape)
 
 
 def backward(shape: Shape) -> Array:
-    """From given adjoints to those of the start, and to the gradients."""
+    """Go back from the given adjoints to those of the start, and to the gradients."""
     steps = [[BACKWARD, at] for at in reversed(range(shape.steps))]
     return np.array([*steps, [D_START, 0], [GRADIENTS, 0]])
 

@@ -101,7 +101,9 @@ class Subject:
 
     @classmethod
     def loaded(cls, checkpoint: ModelState, batch: int | None = None, data: Dataset | None = None) -> Subject:
-        """Where a run was saved; `batch` start grids, where it is given; `data`: the run's samples, if it has any."""
+        """The state in which a run was saved; `batch`: the number of start grids, if it is given; `data`: the run's
+        samples, if it has any.
+        """
         config = checkpoint.config if batch is None else checkpoint.config.with_(train={"batch": batch})
         return cls.of(tasks.make_job(config, checkpoint.circuit, data), checkpoint.state)
 
@@ -174,7 +176,7 @@ def compare(subject: Subject, oracles: Mapping[str, Oracle], samples: int, seed:
 
 
 def finite_differences(subject: Subject, layers: Mapping[str, Array], samples: int, seed: int) -> Differences:
-    """At entries of noticeable gradient, spread evenly over the layers' depth."""
+    """Finite differences at entries with a noticeable gradient, spread evenly over the depth of the layers."""
     random, entries = np.random.default_rng(seed), []
     sizes = [np.abs(layer).ravel() for layer in layers.values()]
     starts = np.cumsum([0, *map(len, sizes)])
@@ -234,7 +236,7 @@ class _Judge:
 
 
 def _allowed(distance: float) -> float:
-    """By the distance of float32 from float64, both as shares of the layer's largest."""
+    """The allowed difference: the distance of float32 from float64, as a share of the layer's largest gradient."""
     return TOLERANCE if distance <= CLEAR else FLOAT32_SPREAD * distance
 
 
@@ -252,7 +254,7 @@ def _gradients(engine: ReferenceEngine) -> Oracle:
 
 
 def _layers(gradients: ArraysByNetwork) -> dict[str, Array]:
-    """By name, in the order of the flat logits."""
+    """The layers by name, in the order of the flat logits."""
     return {
         f"{network} {index}": layer
         for network in ("perceive", "update")
@@ -266,7 +268,7 @@ AUTODIFF = ("jax", "torch")
 
 @dataclass
 class Oracles:
-    """Those found by name, in words what they run on, and why others were not found."""
+    """The sources of gradients by name, what they run on, and why others were not found."""
 
     found: dict[str, Oracle] = field(default_factory=dict)
     described: dict[str, str] = field(default_factory=dict)

@@ -18,7 +18,7 @@ THREADS = 16
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one job, all models of a population together."""
+    """The cost of a job with all models of its population."""
 
     evaluations: int
     """Gate evaluations of all epochs, forward."""
@@ -27,7 +27,7 @@ class Cost:
 
     @property
     def seconds(self) -> int:
-        """At `EVALUATIONS_PER_S`, rounded up."""
+        """The predicted time at `EVALUATIONS_PER_S`, rounded up."""
         return -(-self.evaluations // EVALUATIONS_PER_S)
 
     def to_dict(self) -> dict[str, int]:

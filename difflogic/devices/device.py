@@ -96,7 +96,7 @@ class Device:
             open_checked(str(adapter.index)).wait()
 
     def described(self) -> str:
-        """With the adapter's name, for sentences: `gpu:0 (llvmpipe)`."""
+        """The device with the adapter's name, for messages: `gpu:0 (llvmpipe)`."""
         adapter = None
         with suppress(NoAdapterError):
             adapter = self.adapter

@@ -118,7 +118,7 @@ def place_again(earlier: EngineInfo | None, require_hardware: bool = False, trus
 
 
 def place_hard(earlier: EngineInfo | None) -> Placement:
-    """For hard rollouts of a run: the hardware GPU that it was on, where it is here, else the CPU engine.
+    """The engine for hard rollouts of a run: its hardware GPU if this machine has it, otherwise the CPU engine.
 
     Where that cannot be loaded, as `place_again`; where nothing is known of the run, as `auto`.
     """

@@ -45,13 +45,13 @@ class SharedEngine:
 
     @property
     def selector(self) -> str:
-        """As `--devices` takes it."""
+        """The devices in the form that `--devices` reads."""
         return ",".join(engine.selector for engine in self._engines)
 
     def open(
         self, jobs: Sequence[Job], states: Sequence[TrainState], max_memory: int | None = None, reserved: int = 0
     ) -> Model:
-        """As of every engine; measures the devices first, where their shares are not known."""
+        """Open the models like every engine. Measures the devices first if their shares are not known."""
         if self._shares is None or sum(self._shares) != len(jobs):
             even = proportional(len(jobs), [1.0] * len(self._engines))
             trial = self._opened(even, jobs, states, max_memory, reserved)
@@ -79,7 +79,7 @@ class SharedEngine:
         return ParallelModels(opened(openers), replace(self.info, variant=variant))
 
     def memory(self, jobs: Sequence[Job], max_memory: int | None = None, reserved: int = 0) -> int:
-        """Of all devices, as if each had all: which has most is not known yet."""
+        """The memory of all devices, as if each had all models, because their shares are not known yet."""
         return max(engine.memory(jobs, max_memory, reserved) for engine in self._engines)
 
 

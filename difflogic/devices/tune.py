@@ -68,10 +68,10 @@ class SweepProgress:
 
 
 class TuningObserver:
-    """Where it is told what happens; here, nowhere."""
+    """Is called when something happens. This one does nothing."""
 
     def say(self, text: str) -> None:
-        """A line."""
+        """Take a line of text."""
 
     def began(self, progress: SweepProgress) -> None:
         """The sweeps begin, or go on."""

@@ -62,7 +62,7 @@ class SimulationSpec:
 
     @property
     def fire_key(self) -> prng.Key:
-        """Of `coins.fire_key`."""
+        """The key of the random numbers by which cells fire."""
         return bernoulli.fire_key(self.seed)
 
 

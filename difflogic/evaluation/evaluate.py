@@ -61,7 +61,7 @@ class RunEvaluation:
 
     @property
     def fault_curves(self) -> list[tuple[str, Sequence[float], Sequence[float]]]:
-        """By kind of fault how many there are, or how likely, and the accuracy; empty where none were asked for."""
+        """For each type of fault, its number or probability and the accuracy; empty if none were asked for."""
         return [(each.key, *points(each)) for each in self.measures if each.key in CURVES]
 
     @property

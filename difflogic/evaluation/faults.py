@@ -87,7 +87,7 @@ def _of_gates(context: EvaluationContext, most: int) -> Measure | None:
 
 
 def _with_stuck(circuit: Circuit, key: prng.Key, count: int) -> Circuit:
-    """As many gates of the circuit, drawn, give 0 or 1 whatever they read."""
+    """The circuit with this many random gates stuck at 0 or 1."""
     logits = circuit.flat_logits().copy()
     chosen = prng.permutation(key, circuit.gates)[:count]
     ones = prng.random_bits(prng.fold_in(key, FAULT_STREAM), len(chosen)) & np.uint32(1)
@@ -170,7 +170,7 @@ def _shown(netlist: CellNetlist, made: Job, starts: Bits) -> Bits:
 
 
 def points(measure: Measure) -> tuple[Sequence[float], Sequence[float]]:
-    """Of a measure by the number or the probability of faults: these, and the accuracy at each."""
+    """The numbers or probabilities of faults of a measure, and the accuracy at each."""
     return [float(name) for name in measure.values], list(measure.values.values())
 
 

@@ -51,7 +51,8 @@ class Exhibit:
 
 
 def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
-    """Of a run, in a population the best. The circuit is simplified, and proved to be the same, before it is shown.
+    """The exhibit of a run; of a population, of its best model. The circuit is simplified, and proved to be the same,
+    before it is shown.
 
     `on_pass` hears of each pass of that. Raises CheckpointError where there is no trained circuit, RunFolderError where
     the metrics or the evaluation cannot be read.

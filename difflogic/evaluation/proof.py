@@ -100,7 +100,7 @@ class Proof:
 
     @property
     def judge(self) -> str:
-        """Who decided it."""
+        """The judge that decided it."""
         return tools.ABC if self.method == model_check.METHOD else OWN
 
     @property
@@ -423,7 +423,7 @@ def _npy(start: Bits) -> bytes:
 
 
 def _picture(claim: Claim, start: Bits) -> bytes:
-    """From left to right: the start, what it became, the target, and where the two differ."""
+    """A picture that shows, from left to right, the start, the result, the target and their difference."""
     became = shown(claim, start)
     differs = (became != claim.target).any(axis=-1, keepdims=True).astype(np.uint8)
     return plots.row_png([start[..., : claim.target.shape[-1]], became, claim.target, differs])

@@ -75,7 +75,7 @@ def _padded(name: str, rows: tuple[str, ...], height: int, width: int) -> tuple[
 
 
 def evaluation_key(config: Config) -> prng.Key:
-    """Where the random numbers of a run's evaluation begin."""
+    """The key of the random numbers of a run's evaluation."""
     return prng.fold_in(prng.key_from_seed(config.seed), START_STREAM)
 
 

@@ -241,7 +241,7 @@ def _loss_picture(trained: TrainedCircuit) -> bytes:
 
 
 def kind_of(path: Path, what: str) -> str:
-    """By the file's ending. Raises UsageError for one that is unknown, or does not suit `what`."""
+    """The kind of picture by the file's ending. Raises UsageError for one that is unknown, or does not suit `what`."""
     kind = KINDS.get(path.suffix.lower())
     if what not in DRAWINGS:
         raise UsageError(f"There is no picture {what!r}: expected {', '.join(DRAWINGS)}.")

@@ -63,7 +63,7 @@ def load(path: Path, member: int | None = None) -> TrainedCircuit:
 
 
 def engine_of(trained: TrainedCircuit) -> Engine:
-    """Where a run's circuit is tested: hard rollouts are exact everywhere, so that only speed decides."""
+    """The engine that tests a run's circuit. Hard rollouts are exact on all engines, so only speed matters."""
     # A checkpoint file lies in its run's folder, whose manifest says which engine trained it.
     folder = trained.path if trained.folder else trained.path.parent
     return placement.place_hard(manifest.last_engine(manifest.read(folder))).engine

@@ -61,7 +61,7 @@ KERNELS = {
 
 
 def strides_of(shape: Shape, wanted: Shape) -> Shape:
-    """Of an array of that shape, broadcast to `wanted`: 0 where an entry is repeated."""
+    """The strides of an array of that shape, broadcast to `wanted`: 0 where an entry is repeated."""
     strides, stride = [0] * len(wanted), 1
     for axis in range(1, len(shape) + 1):
         size = shape[-axis]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class BatchSource:
-    """Where start grids and targets come from."""
+    """The source of start grids and targets."""
 
     start: str = "random"
     """As in TaskConfig."""

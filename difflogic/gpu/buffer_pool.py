@@ -57,7 +57,7 @@ class BufferPool:
         return Lease(self, self._device.buffer("array", rounded))
 
     def give_back(self, buffer: Any) -> None:
-        """For its next user."""
+        """Return a buffer for its next user."""
         # Not destroyed beyond the bound: that would abort the process where commands that use it are yet to be
         # submitted. It goes when the last of them has.
         if self._free_bytes + buffer.size <= MOST_FREE_BYTES:

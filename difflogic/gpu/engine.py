@@ -118,7 +118,7 @@ class GpuEngine:
     def open(
         self, jobs: Sequence[Job], states: Sequence[TrainState], max_memory: int | None = None, reserved: int = 0
     ) -> Model:
-        """As many groups of models as one binding each can hold, as even as can be; one where that can hold all."""
+        """Open the models in as few and as even groups as bindings can hold."""
         # Two times planned: here for the number of groups and for what tuning has stored for the largest, and once more
         # as each group opens, which may be smaller by one model.
         groups, plan = plan_in_groups(self.device, jobs, self._launch, Budget(max_memory, reserved=reserved))
@@ -162,7 +162,7 @@ class GpuEngine:
         return make_plan(self.device.adapter, self.device.limits, work, self._launch)
 
     def _hard_plan(self, circuit: Circuit, shape: Shape, asynchronous: bool) -> Plan:
-        """Of hard rollouts: the samples are probes, and a soft batch, of which nothing is computed, takes little."""
+        """The plan of hard rollouts. Their samples are probes; the soft batch is not computed, so it needs little."""
         return self._plan(circuit, replace(shape, batch=1), asynchronous, training=False, probes=shape.batch)
 
     def _workspace(

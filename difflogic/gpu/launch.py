@@ -51,7 +51,7 @@ class LaunchConfig:
         return alike and (self.chunks_per_workgroup, self.memory) == (other.chunks_per_workgroup, other.memory)
 
     def written(self) -> dict[str, int]:
-        """By the names that files have: manifests, measurements, tuning caches."""
+        """The values by the names that files use: manifests, measurements, tuning caches."""
         return {WRITTEN[name]: value for name, value in asdict(self).items()}
 
     @classmethod

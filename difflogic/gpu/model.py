@@ -213,7 +213,7 @@ class GpuModel:
         return [self._evaluation(*each) for each in zip(self._jobs, self._counts(), strict=True)]
 
     def _evaluation(self, job: Job, counts: Array) -> Evaluation:
-        """From a model's `counts [groups, 2]`."""
+        """The evaluation from a model's `counts [groups, 2]`."""
         probe_groups = self.plan.probe_groups
         return Evaluation(
             hard_loss=int(counts[:probe_groups, 0].sum(dtype=np.int64)),
@@ -245,7 +245,7 @@ class GpuModel:
         return [c.state_of(*each) for each in zip(words, *floats, self._pools(), strict=True)]
 
     def _pools(self) -> list[npt.NDArray[np.uint8] | None]:
-        """Each model's, or None."""
+        """The pool of each model, or None."""
         plan = self.plan
         if not plan.batch_source.pool:
             return [None] * plan.models

@@ -230,17 +230,17 @@ class Plan:
 
     @property
     def forward_tiles(self) -> int:
-        """Of the chunks of all models."""
+        """The tiles of the chunks of all models."""
         return self.models * self.chunks // self.launch.chunks_per_workgroup
 
     @property
     def backward_tiles(self) -> int:
-        """Of the blocks of all models."""
+        """The tiles of the blocks of all models."""
         return self.models * self.blocks // self.launch.chunks_per_workgroup
 
     @property
     def hard_tiles(self) -> int:
-        """Of the hard chunks of all models."""
+        """The tiles of the hard chunks of all models."""
         return self.models * self.hard_chunks // self.launch.chunks_per_workgroup
 
     def _scratch_groups(self, tiles: int, width: int) -> int:

@@ -219,7 +219,8 @@ def plan_for(
 def plan_in_groups(
     device: Device, jobs: Sequence[Job], launch: LaunchConfig | None = None, budget: Budget = NO_LIMIT
 ) -> tuple[int, Plan]:
-    """In how many groups, one after another, these jobs are trained, as few as can be; and the largest one's plan.
+    """The smallest number of groups in which these jobs can be trained one after another, and the plan of the largest
+    group.
 
     Raises LimitError where all groups together do not fit; it says how many models would.
     """
@@ -263,7 +264,7 @@ def _work(jobs: Sequence[Job]) -> Plan:
 
 
 def _plan_of_first(count: int, device: Device, work: Plan, launch: LaunchConfig | None, budget: Budget) -> Plan:
-    """Of so many of the models. Raises LimitError; where one model alone would fit, it says how many would."""
+    """The plan of the first models. Raises LimitError; where one model alone would fit, it says how many would."""
     try:
         return make_plan(device.adapter, device.limits, work.of_first(count), launch, budget)
     except LimitError as error:

@@ -47,14 +47,14 @@ class AnyShader:
             device.upload(buffer, array, "shader")
 
     def dispatch(self, order: Sequence[int], workgroups: tuple[int, int]) -> Dispatch:
-        """With the buffers in this order."""
+        """Dispatch with the buffers in this order."""
         buffers = [self.buffers[index] for index in order]
         entries = [{"binding": binding, "resource": {"buffer": buffer}} for binding, buffer in enumerate(buffers)]
         group = self._device.handle.create_bind_group(layout=self._pipeline.get_bind_group_layout(0), entries=entries)
         return Dispatch("", self._pipeline, group, *workgroups)
 
     def run(self, order: Sequence[int], workgroups: tuple[int, int]) -> None:
-        """One dispatch, submitted."""
+        """Submit one dispatch."""
         self._device.queue.submit([encode(self._device, [self.dispatch(order, workgroups)]).finish()])
 
     def read(self, index: int) -> npt.NDArray[np.uint32]:

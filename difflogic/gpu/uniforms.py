@@ -72,7 +72,7 @@ class UniformStruct:
         return -(-self.fields.itemsize // ALIGNMENT) * ALIGNMENT
 
     def pack_all(self, rows: Iterable[Mapping[str, Any]]) -> bytes:
-        """Blocks `stride` apart."""
+        """Pack blocks that are `stride` bytes apart."""
         return b"".join(self.pack(row).ljust(self.stride, b"\0") for row in rows)
 
 

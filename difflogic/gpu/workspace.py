@@ -181,7 +181,7 @@ class Workspace:
 
     @cached_property
     def pull_back(self) -> list[Dispatch]:
-        """From given adjoints to those of the start, and to the gradients of the logits.
+        """Go back from the given adjoints to those of the start, and to the gradients of the logits.
 
         With perception the last state's, too, stands in `d_judged`, and the rows that it is added to are 0. Without
         it, it stands in these rows as it is.

@@ -22,7 +22,9 @@ STARTS = ("random", "seed", "zeros", "picture")
 
 @dataclass(frozen=True)
 class Scenario:
-    """Of a task, what its circuit takes along. Raises CircuitError for what cannot be."""
+    """The part of a task that belongs to its circuit: grid, start, steps and fire rate. Raises CircuitError for what
+    cannot be.
+    """
 
     start: str
     """`random` bits; `seed`, the cell at (H//2, W//2) is 1 in every channel; `zeros`; or the `picture` below."""
@@ -54,7 +56,9 @@ class Scenario:
 
     @classmethod
     def of(cls, config: Config) -> Scenario:
-        """Of a training job. Boards are random bits: on other grids than their own there is no list of all."""
+        """The scenario of a training job. Boards are random bits: on other grids than their own there is no list of
+        all.
+        """
         task = config.task
         # A circuit that learned from all 3x3 boards is shown on larger grids, of which nobody could list all.
         # And what begins with samples has no start of its own.

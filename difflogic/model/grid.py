@@ -53,7 +53,7 @@ class Grid:
 
     @property
     def values(self) -> int:
-        """Bits of a state."""
+        """The number of bits of a state."""
         return self.height * self.width * self.cell.channels
 
     @property

@@ -75,7 +75,7 @@ class Thermometer:
 
     @cached_property
     def bits(self) -> int:
-        """Of all dimensions together."""
+        """The number of bits of all dimensions together."""
         return sum(map(len, self.thresholds))
 
     @cached_property

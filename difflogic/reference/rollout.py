@@ -181,7 +181,7 @@ def pull_back(
 
 
 def hard_rollout(course: Course, logits: Array, start: Array) -> tuple[Array, Array]:
-    """By the argmax gates of the logits, from packed `start [C, groups*H*W]`.
+    """A rollout with the argmax gates of the logits, from packed `start [C, groups*H*W]`.
 
     Words `[T+1, C, groups*H*W]`, and those of the loss channels after each judged step, before any damage,
     `[J, loss_channels, groups*H*W]`.

@@ -109,7 +109,7 @@ class Saved(Protocol):
 
     @property
     def seeds(self) -> list[int]:
-        """Those of its models."""
+        """The seeds of its models."""
 
     def encode(self) -> bytes:
         """The bytes of a checkpoint file."""

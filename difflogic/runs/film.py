@@ -79,7 +79,8 @@ def animation(
 
 
 def space_time(frames: Pixels) -> Pixels:
-    """Of states of one row, `[n, 1, w, 3]`, frames `[n, n, w, 3]`: each with all rows up to its own, time downwards.
+    """Turn states of one row, `[n, 1, w, 3]`, into frames `[n, n, w, 3]`: each with all rows up to its own, time
+    downwards.
 
     Of long or wide ones every so many steps and cells, so that at most MOST_ROWS a side are left.
     """
@@ -119,7 +120,8 @@ def strip(frames: Pixels, labels: Sequence[str], scale: int | None = None, neigh
 
 
 def pixels_of(grid: tuple[int, int], scale: int, neighbourhood: str = "moore") -> npt.NDArray[np.int64]:
-    """Of each pixel `[h, w]` of a picture of a grid the number of its cell; one more than the last where there is none.
+    """The cell number of each pixel `[h, w]` of a picture of a grid; pixels without a cell get the number after the
+    last.
 
     Squares have `scale` pixels a side; hexagons are so wide, at least 4, and stand on a corner. Each of their rows lies
     half a cell to the left of the one above, so that the neighbour at the top left touches, the one at the top right

@@ -210,7 +210,7 @@ class RunFolder:
 
 @contextmanager
 def _guard(path: Path, action: str, advice: str = "") -> Iterator[None]:
-    """OSErrors as one sentence."""
+    """Turn OSErrors into one sentence."""
     try:
         yield
     except OSError as error:

@@ -136,7 +136,7 @@ def _last_epoch(file: BinaryIO) -> int:
 
 
 def _seek(file: BinaryIO, epoch: int) -> None:
-    """To the first line of a later epoch: epochs ascend, so half of the file is left out at each look."""
+    """Go to the first line of a later epoch. Epochs ascend, so this is a binary search."""
     low, high = 0, os.fstat(file.fileno()).st_size
     # `low` always begins a line, and what begins at `high` or later is of a later epoch. A file of 100,000 lines is
     # searched by looking at some 17 of them.
@@ -182,7 +182,7 @@ def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
 
 
 class Every:
-    """At most `most` of what it is given, evenly chosen, by number."""
+    """Choose at most `most` of the given items, evenly."""
 
     def __init__(self, most: int) -> None:
         self._most, self._step, self._seen = most, 1, 0

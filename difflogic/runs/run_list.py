@@ -107,7 +107,7 @@ def read(path: Path) -> Entry | Broken:
 
 
 def _entry_of_attempts(path: Path) -> Entry | Broken:
-    """That of the attempt that is taken, with the epochs and the size of all."""
+    """The entry of the chosen attempt, with the epochs and the size of all attempts."""
     record, taken = attempts.read(path), read(chosen.run_folder(path))
     if isinstance(taken, Broken):
         return taken
@@ -183,7 +183,7 @@ def _entry(path: Path, record: dict[str, Any], rows: list[list[Row]]) -> Entry:
 
 
 def _entry_of_agents(path: Path, record: dict[str, Any]) -> Entry:
-    """That of a run of agents: rows by iteration, each with the steps so far and, where it was evaluated, a score."""
+    """The entry of a run of agents: rows by iteration, each with the steps so far and the score if it was evaluated."""
     rows, seeds = list(jsonl.objects(path / JSONL)), record.get("seeds", [record["seed"]])
     scores = [[row["score"] for row in rows[k :: len(seeds)] if row["score"] is not None] for k in range(len(seeds))]
     last = [each[-1] for each in scores if each]

@@ -109,7 +109,7 @@ class Home:
         replace_folder(made, place)
 
     def kept(self, name: str) -> bytes | None:
-        """What a trial left."""
+        """The files that a trial left."""
         place = self._folder / name
         return pack(place) if place.exists() else None
 

@@ -83,7 +83,7 @@ class Spec(Document):
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """As of every document. Raises UsageError, ConfigError."""
+        """Read it like every document. Raises UsageError, ConfigError."""
         if data.get("format", FORMAT) != FORMAT:
             raise UsageError("The sweep was written by another version of difflogic: use that version to continue it.")
         made: Self = build(cls, {name: value for name, value in data.items() if name != "format"})
@@ -147,7 +147,7 @@ class Spec(Document):
 
     @cached_property
     def base(self) -> Config | PolicyConfig:
-        """What trials begin with."""
+        """The configuration that trials start from."""
         return base_of(None, dict(self.config))
 
     @cached_property

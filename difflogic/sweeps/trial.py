@@ -122,7 +122,7 @@ def run(task: Task, folder: Path, selector: str, stop: Stop, saved: Callable[[],
 
 
 def status(is_complete: bool, look: Stop) -> Status:
-    """Of a training that `look` may have ended."""
+    """The status of a training that `look` may have ended."""
     return "complete" if is_complete else PAUSED if look.reason == PAUSED else "interrupted"
 
 
@@ -184,5 +184,5 @@ def _measured(status: Status, run: Run, record: Record | None, config: Config) -
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """None of no values."""
+    """The mean; None for no values."""
     return sum(values) / len(values) if values else None

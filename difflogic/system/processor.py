@@ -10,7 +10,7 @@ from pathlib import Path
 
 @cache
 def processor_name() -> str:
-    """As the system calls it, such as `AMD EPYC 7B13`; Linux alone tells it in full."""
+    """The name that the system gives it, such as `AMD EPYC 7B13`; Linux alone tells it in full."""
     # Results are kept by the processor's name: `platform.processor()` is empty on many a Linux.
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines() if cpuinfo.exists() else []

@@ -32,7 +32,7 @@ def next_steps(run: Run, restarted: bool) -> list[str]:
 
 
 def _mending(run: Run) -> list[str]:
-    """With the circuit that is there."""
+    """Advice that repairs the circuit that was found."""
     # A search judges on the probes alone, which of samples are those that are held out.
     if (
         run.config.task.target == "data"
@@ -46,7 +46,7 @@ def _mending(run: Run) -> list[str]:
 
 
 def _again(run: Run, restarted: bool) -> list[str]:
-    """From the beginning."""
+    """Advice to train again from the beginning."""
     config, alone, steps = run.config, len(run.members) == 1, []
     if config.name in recipes.ROBUST and not (config.hardening.share or config.search.begin):
         steps.append("the same with --recipe robust: more seeds succeed by it")

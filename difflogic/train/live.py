@@ -26,7 +26,7 @@ SHARE = 0.05
 
 
 def observer(engine: Engine) -> Observer:
-    """Of a training for which nobody named one: a display in a notebook, elsewhere one that is silent."""
+    """The observer of a training for which none was given: a display in a notebook, elsewhere one that is silent."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return Observer() if getattr(shell, "kernel", None) is None else LiveDisplay(engine)
 

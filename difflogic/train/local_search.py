@@ -54,7 +54,7 @@ class LocalSearchModel:
 
 
 def _costs(job: Job, state: TrainState) -> Words:
-    """Those of a search that goes on, else fresh ones."""
+    """The costs of a search that continues, otherwise fresh ones."""
     fresh = search.fresh_costs(job.config, len(job.probes))
     costs = fresh if state.costs is None else state.costs
     if (costs.shape, costs.dtype) != (fresh.shape, fresh.dtype):  # compiled code looks no further
@@ -66,7 +66,7 @@ def _costs(job: Job, state: TrainState) -> Words:
 
 
 def _searched(job: Job, local_search: LocalSearch, before: TrainState) -> TrainState:
-    """An epoch further."""
+    """The state after one more epoch."""
     assert before.costs is not None
     rounds = search.rounds(job.config, len(job.probes))
     # A gate's function is the largest of its sixteen logits. The search changes functions, and then two logits change

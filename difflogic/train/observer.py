@@ -91,7 +91,7 @@ class Observer:
         """The models that were evaluated, with their states of that epoch, to read."""
 
     def attempted(self, attempt: Attempt) -> None:
-        """Of a run with restarts, an attempt that begins or goes on (its status is `running`), or that has ended."""
+        """In a run with restarts, an attempt begins or continues (its status is `running`), or that has ended."""
 
     def logged(self, row: Row, judged: Row | None) -> None:
         """A row at the log interval, at an evaluation or at the end; `judged` is the last one that was evaluated."""

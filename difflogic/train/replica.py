@@ -35,7 +35,7 @@ class Replica:
 
     @property
     def circuit(self) -> Circuit:
-        """With the trained logits."""
+        """The circuit with the trained logits."""
         return self.job.circuit.with_logits(self.state.logits)
 
     @property

@@ -251,7 +251,7 @@ def resume(
 
 @dataclass
 class _Series:
-    """Attempt after attempt."""
+    """A series of attempts."""
 
     record: Record
     placement: Placement
@@ -262,7 +262,7 @@ class _Series:
     data: Dataset | None
 
     def train(self, out: Path | None = None) -> Attempts:
-        """Those that are left."""
+        """Train the remaining attempts."""
         within = self.within
         if within is None or within.seconds is None:
             # Without a limit of time each run watches signals itself; with one the deadline stands over all of them.

@@ -50,7 +50,7 @@ def _shown(members: Sequence[Replica], leader: int, kept: ModelState | None) -> 
 
 
 def pictures(engine: Engine, members: Sequence[Replica], leader: int, kept: ModelState | None) -> dict[str, bytes]:
-    """By file the film of the best model, on its first probe, and the curves of all."""
+    """The pictures by file name: the film of the best model on its first probe, and the curves of all models."""
     job, circuit = _shown(members, leader, kept)
     damage = job.damage_of_probes(1)
     states = engine.rollout(circuit, job.probes[:1], job.config.task.steps, "hard", job.probe_masks, damage)

@@ -62,7 +62,7 @@ class Stage:
             engine.memory(self.smaller or self.jobs, max_memory, self._reserved(engine))
 
     def evaluate(self, engine: Engine, model: Model) -> list[Evaluation]:
-        """Of the task itself; `train_hard_loss` is of what the stage trains."""
+        """Evaluate the task itself; `train_hard_loss` is that of the grid which the stage trains."""
         judged = model.evaluate()
         if not self.smaller:
             return judged

@@ -126,7 +126,7 @@ def _last_progress(rows: Sequence[Row]) -> int:
 
 
 def _means(rows: Sequence[Row]) -> npt.NDArray[np.float64]:
-    """Of the soft loss, over the epochs up to 10, 11, ..."""
+    """The means of the soft loss over the epochs up to 10, 11, ..."""
     # A loss that is not finite is no progress, and infinity is larger than everything else.
     soft = [math.inf if math.isnan(row.soft_loss) else row.soft_loss for row in rows]
     return np.convolve(soft, np.full(MEAN_OF, 1 / MEAN_OF), "valid")

@@ -144,7 +144,7 @@ class SuccessTest:
         return total
 
     def _board(self, circuit: Circuit, starts: Bits, large: Bits) -> dict[str, int]:
-        """At T and 4T, and on large grids at 4T."""
+        """Test a board at T and 4T steps, and on large grids at 4T."""
         steps = self._config.task.steps
         return {
             "wrong": self.wrong(circuit, starts, steps),

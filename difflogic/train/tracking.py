@@ -35,7 +35,7 @@ UNTRACKED = ("epoch", "skipped")
 
 
 class Tracker(ABC):
-    """One of the three."""
+    """One of the three trackers."""
 
     errors: tuple[type[Exception], ...] = (OSError,)
     """What it raises where it cannot be reached."""
@@ -46,7 +46,7 @@ class Tracker(ABC):
 
     @abstractmethod
     def log(self, epoch: int, values: Mapping[str, float]) -> None:
-        """Numbers of an epoch."""
+        """Log the numbers of an epoch."""
 
     @abstractmethod
     def keep(self, file: Path) -> None:
@@ -54,7 +54,7 @@ class Tracker(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Nothing comes any more."""
+        """End the run in the tracker."""
 
 
 class TensorBoard(Tracker):

@@ -148,7 +148,7 @@ def test_nothing_is_replaced_unasked(run: Path, capsys: pytest.CaptureFixture[st
         (["-o", "film.gif", "--channels", "red"], "'red' is not a channel: expected loss, all, or a number."),
         (["-o", "film.gif", "--at", "9"], "The rollout has steps 0 to 3, but step 9 should be shown."),
         (["-o", "film.gif", "--at", "5-3"], "a range goes from the lower to the higher"),
-        (["-o", "film.gif", "--damage-steps", "now"], "'now' does not name steps: expected 12, 0,5,10 or 1-40, for example."),
+        (["-o", "film.gif", "--damage-steps", "now"], "'now' does not name steps: expected 12,"),
         (["-o", "film.gif", "--damage-at", "here", "--damage", "1"], "'here' is no place"),
         (["-o", "film.gif", "--damage-at", "0,0"], "say where and when --damage SIDE is done: give that too."),
         (["-o", "film.gif", "--fire-rate", "0"], "Invalid value for '--fire-rate'"),

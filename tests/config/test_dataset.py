@@ -62,7 +62,7 @@ def test_what_is_held_out_is_never_learned_and_the_same_for_every_seed() -> None
     ("arrays", "message"),
     [
         ({"x": X}, "given.npz has no y: expected x and y, or frames."),
-        ({"x": X, "y": Y, "z": Y}, "must hold x and y, or frames, and may hold mask and steps; it has ['x', 'y', 'z']."),
+        ({"x": X, "y": Y, "z": Y}, "and may hold mask and steps; it has ['x', 'y', 'z']."),
         ({"x": X[:0], "y": Y[:0]}, "x must be samples [N, H, W, C], got [0, 5, 6, 2]."),
         ({"x": X[0, 0], "y": Y}, "x must be samples [N, H, W, C], got [6, 2]."),
         ({"x": X + 1, "y": Y}, "x must be 0 or 1 everywhere, got 2 at ["),

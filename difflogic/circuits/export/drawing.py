@@ -38,7 +38,7 @@ PLACES = (
 
 
 class Wire(NamedTuple):
-    """From a part, by its bit; inverted where a circle is drawn at its end."""
+    """A wire from a part, named by its bit. A circle at its end means that it is inverted."""
 
     bit: int
     inverted: bool

@@ -65,7 +65,7 @@ FAMILIES = {
 
 @dataclass(frozen=True)
 class Report:
-    """Of one grid on one device."""
+    """What one grid needs on one device, and how fast it is there."""
 
     grid: Grid
     family: str

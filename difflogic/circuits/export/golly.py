@@ -117,7 +117,7 @@ def _table(netlist: CellNetlist, first: int, order: Sequence[int]) -> list[str]:
 
     @cache
     def transitions(depth: int, functions: tuple[int, ...]) -> list[tuple[tuple[int, ...], ...]]:
-        """Of each the states of the cells from `depth` on, and at last the new state."""
+        """Each transition as the states of the cells from `depth` on, followed by the new state."""
         if depth == len(order):
             return [((first + forest.number(functions),),)]
         # States of a cell after which all is the same are one transition, with a variable in the cell's place.

@@ -150,7 +150,7 @@ class End(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """By the name of a mark on the paper."""
+    """What is drawn at each named mark."""
 
     inputs: Mapping[str, int]
     """The bit of each input."""

@@ -136,7 +136,7 @@ def _hardware() -> bool:
 
 
 def _seconds_per_step(simulation: Simulation, start: Planes) -> float:
-    """From the start, a step to settle, then as many as `MEASURE_S` holds."""
+    """Time per step: from the start, one step to warm up, then as many as fit into `MEASURE_S`."""
     simulation.put(start)
     simulation.run(1)
     steps, best = 1, float("inf")

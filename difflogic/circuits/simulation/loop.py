@@ -38,7 +38,7 @@ class Watcher(Protocol):
     """Steps between frames; 0: none."""
 
     def frame(self, progress: SimulationProgress, simulation: Simulation) -> None:
-        """At the start, after every so many steps, and at the end."""
+        """Take a frame: at the start, after every N steps, and at the end."""
 
     def advanced(self, progress: SimulationProgress) -> None:
         """Some steps were done, or the next frame is due."""

@@ -47,7 +47,7 @@ class Cell:
 
     @property
     def inputs(self) -> list[int]:
-        """Of each input of the graph, which input of a netlist it is."""
+        """The netlist input that each input of the graph stands for."""
         return [wiring.PATCH * channel + cell for channel in range(len(self.origin)) for cell in self.cells]
 
     @property

@@ -137,7 +137,7 @@ def asynchronous_steps(rounds: int, cells: int, fire_rate: float) -> int:
 
 
 def _known(netlist: CellNetlist, height: int, width: int) -> Iterator[tuple[Bits, Bits]]:
-    """Of each step, from the start on: which values can be 1, and which are unknown, `[H, W, C]` each.
+    """For each step from the start on: which values can be 1, and which are unknown, each `[H, W, C]`.
 
     It ends where a step adds no knowledge, for then none does.
     """

@@ -36,7 +36,9 @@ _SEED = 11
 
 @dataclass(frozen=True, eq=False)
 class Invariant:
-    """Of a netlist and its start; `clauses` pairs of channel literals, `samples` uint64 `[9*C, N]` neighbourhoods."""
+    """The invariant of a netlist and its start: `clauses` are pairs of channel literals, `samples` uint64 `[9*C, N]`
+    neighbourhoods.
+    """
 
     clauses: tuple[tuple[int, int], ...]
     samples: Words

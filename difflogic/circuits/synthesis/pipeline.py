@@ -28,7 +28,7 @@ class PipelineResult:
 
     @property
     def netlist(self) -> CellNetlist:
-        """The smallest."""
+        """The smallest netlist that was found."""
         return (self.pruned or self.reachable or self.found).netlist
 
     @property
@@ -46,7 +46,8 @@ class PipelineResult:
         return all(part.verdict.equal for part in (self.found, self.reachable) if part)
 
     def report(self, kind: str, paper_gates: int | None) -> dict[str, Any]:
-        """As JSON holds it, beside what the circuit's source says: its kind, and its gates as the paper counts them.
+        """The report as JSON holds it, with what the circuit's source says: its kind, and its gates as the paper counts
+        them.
 
         `gates.once` counts the gates that see one channel alone once for all channels, as the paper does perception.
         """

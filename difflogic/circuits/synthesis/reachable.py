@@ -56,7 +56,9 @@ def _replaced(graph: XAG, found: Invariant, cells: int) -> XAG:
 
 
 def proved(netlist: CellNetlist, smaller: CellNetlist, found: Invariant) -> Equivalence:
-    """That `smaller` shows what `netlist` does from its start on, by `found`, which is proved here anew."""
+    """Prove that `smaller` shows the same as `netlist` from its start on, with the clauses `found`, which are proved
+    again here.
+    """
     judge = "difflogic"
     if not invariant.hold(found.clauses, invariant.base(netlist, invariant.start_of(netlist))):
         return Equivalence(judge, False, "the start breaks what was to hold")

@@ -59,7 +59,7 @@ class _State:
         return found
 
     def graph(self) -> XAG:
-        """As a graph again, with what is no gate folded."""
+        """The result as a graph, with everything folded that is not a gate."""
         builder = Builder(self.nodes.inputs)
         literals = list(range(0, 2 * len(self.nodes.a), 2))
         for node in self.order:

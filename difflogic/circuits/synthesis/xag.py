@@ -75,7 +75,7 @@ class XAG:
         return range(self.first, self.size)
 
     def on_same_inputs(self) -> list[int]:
-        """Where nodes are in a graph of the same inputs, to which the gates are still to be copied."""
+        """The places of nodes in a graph with the same inputs, to which the gates will be copied."""
         return [*range(FALSE, 2 * self.first, 2), *[FALSE] * len(self.gates)]
 
     @cached_property

@@ -67,7 +67,7 @@ def command(adapter: str | None, report: bool, as_json: bool) -> int:
 
 
 def _quiet(text: str) -> None:
-    """For --json, which says all at the end."""
+    """Print nothing: `--json` prints everything at the end."""
 
 
 def _reporting() -> Callable[[str], None]:

@@ -107,8 +107,8 @@ def command(
         raise UsageError("There is nothing to prove: name a run, two circuits, or --check with a proof.json.")
     if judges not in ((), ("difflogic",), ("berkeley-abc",)):
         raise UsageError(
-            f"--judge {judges[-1]} is only for comparing two circuits: name two. A run's claim has one judge, difflogic "
-            "or, of every start, berkeley-abc."
+            f"--judge {judges[-1]} is only for comparing two circuits: name two. A run's claim has one judge, "
+            "difflogic or, of every start, berkeley-abc."
         )
     return _prove(one, every_start, size, seconds, (judges or JUDGES)[0], out, as_json)
 

@@ -144,7 +144,7 @@ def _configured(environment: str | None, options: dict[str, Any]) -> PolicyConfi
 
 
 def _resumed(environment: str | None, resume: Path, options: dict[str, Any]) -> PolicyConfig:
-    """That of the run that goes on; only its steps may change. Raises UsageError, CheckpointError."""
+    """The configuration of the run that continues; only its steps may change. Raises UsageError, CheckpointError."""
     from difflogic.policies import checkpoint
 
     names = ("config_file", "assignments", "algorithm", "policy", "seed", "population", "init_from")

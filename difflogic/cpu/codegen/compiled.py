@@ -138,7 +138,7 @@ def users_folder() -> Path:
 
 
 def _fingerprint() -> str:
-    """Of everything that goes into the machine code: two processors may share one folder."""
+    """A hash of everything that the machine code depends on, because two processors may share one folder."""
     here = Path(__file__).parent.parent
     parts = [str(here), sys.version, numba.__version__, llvmlite.__version__, *target()]
     # Everything that the compiler reads: all sources of the engine, for they are inlined into each other; the

@@ -43,7 +43,7 @@ class RowCode:
         self._engines: dict[bool, Any] = {}
 
     def address(self, masked: bool) -> int:
-        """Of the function, compiled when it is first asked for."""
+        """The function's address. The function is compiled at the first use."""
         if masked not in self._engines:
             self._engines[masked] = self._compiled(masked)
         return int(self._engines[masked].get_function_address("rows"))

@@ -93,7 +93,7 @@ class CpuLocalSearch:
         return wrong
 
     def _judge(self, gates: Array) -> None:
-        """An epoch without rounds."""
+        """Evaluate without any rounds of search."""
         self.search(gates, np.ones((0, 0, 0), dtype=np.uint32), np.zeros((0, LANES, 1), dtype=np.uint32), False)
 
 
@@ -218,7 +218,7 @@ def _set(program: Program, gate: int, function: int, words: Array, present: Hard
 
 @inlined
 def _choose(program: Program, searched: Searched, gates: Array, drawn: Array) -> None:
-    """Of each candidate the gate and its new function."""
+    """For each candidate: the gate and its new function."""
     for lane in range(1, LANES):
         words = drawn[lane]
         if lane % 2:

@@ -43,7 +43,7 @@ class CompiledRow(Protocol):
     """Machine code of one circuit's row, as long as the object lives; see `plane_vectors.ROW`."""
 
     def address(self, masked: bool) -> int:
-        """Of the function; `masked`: of the one that keeps the cells that do not fire."""
+        """The function's address; `masked`: of the function that keeps the cells that do not fire."""
 
 
 class CpuSimulation:
@@ -130,7 +130,7 @@ class Extent(NamedTuple):
 
     @classmethod
     def of(cls, spec: SimulationSpec, threads: int | None = None) -> Extent:
-        """By the size of the grid and the caches."""
+        """Choose by the size of the grid and of the caches."""
         words = spec.height * spec.channels * spec.words
         threads = max(1, min(threads or default_threads(), spec.height, words // THREAD_WORDS))
         # Two cache lines between the channels of a row: one for its own guard to the right, one that the row below it

@@ -50,7 +50,7 @@ def power(base: np.float32, exponent: int) -> np.float32:
 
 @inlined
 def learning_rate(optimizer: Optimizer, epoch: int) -> np.float32:
-    """Of an epoch, counted from 1."""
+    """The learning rate of an epoch, counted from 1."""
     one, length = np.float32(1), max(1, optimizer.lr_to - optimizer.lr_from)
     fallen = min(max(int(epoch) - optimizer.lr_from, 0), length)
     return optimizer.lr * (one - (one - optimizer.lr_end) * (np.float32(fallen) / np.float32(length)))

@@ -19,7 +19,7 @@ DATA_KEY = c.DATA_KEY.start
 def draw_samples(
     grid: Grid, first: int, last: int, control: Array, x: Array, y: Array, state: Array, targets: Array
 ) -> None:
-    """Of samples `first` to `last` the first channels of `state [C * stride]`, from `x [N, H*W, C_in]`.
+    """Draw samples `first` to `last`: the first channels of `state [C * stride]`, from `x [N, H*W, C_in]`.
 
     And `targets [J, loss_channels, tiles * TILE]`, from the codes `y [N, J, H*W, loss_channels]`.
     """

@@ -176,7 +176,7 @@ def _sum(slots: Array, first: int, end: int) -> Any:
 
 @inlined
 def _mask_adjoint(program: Program, tile: int, mask: Array, slots: Array) -> None:
-    """Where a cell kept its state, its gates get no adjoint: it is put aside in the rows past the last slot."""
+    """If a cell kept its state, its gates get no adjoint. The adjoint goes to the rows after the last slot."""
     fires = load(mask, tile * TILE)
     for c in range(program.channels):
         row = (program.output_slots + c) * TILE

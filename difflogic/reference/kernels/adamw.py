@@ -25,7 +25,9 @@ def power(base: Any, exponent: int) -> Any:
 
 
 def learning_rate(hyper: Hyper, epoch: int, real: type[np.floating[Any]]) -> Any:
-    """Of an epoch, counted from 1, in precision `real`: `lr`, which falls to a share `lr_end` of it."""
+    """The learning rate of an epoch, counted from 1, in precision `real`: it falls from `lr` to the share `lr_end` of
+    it.
+    """
     length = max(1, hyper.lr_to - hyper.lr_from)
     fallen = min(max(epoch - hyper.lr_from, 0), length)
     return real(hyper.lr) * (1 - (1 - real(hyper.lr_end)) * (real(fallen) / real(length)))

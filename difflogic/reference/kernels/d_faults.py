@@ -11,7 +11,9 @@ from difflogic.reference.kernels.grid import shifted
 
 
 def d_faults(shape: Shape, mark: int, fault_keys: Array, listed: Array | None, d_rows: Array) -> None:
-    """Of step `mark`, see `faults`. Row `3*c + dy` of `d_rows [3*C, cells]` is meant for the cell `dy - 1` rows on."""
+    """The adjoint of `faults` at step `mark`. Row `3*c + dy` of `d_rows [3*C, cells]` is meant for the cell `dy - 1`
+    rows on.
+    """
     flips, stuck = cells_last(shape, mark, Faults(shape.faults, fault_keys, listed))
     factors = np.where(stuck > 0, 0, np.where(flips, -1, 1)).astype(d_rows.dtype)
     # What lies at another cell is meant for this one, as in `d_damage`: each cell's factor goes where its adjoints are.

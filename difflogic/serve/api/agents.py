@@ -139,7 +139,7 @@ def check_environment(config: PolicyConfig, settings: ServeSettings) -> None:
 
 
 def cost_of_agents(config: PolicyConfig, population: int) -> Cost:
-    """As `devices.cost.cost_of`. Raises MissingPackagesError."""
+    """The cost of a training, as in `devices.cost.cost_of`. Raises MissingPackagesError."""
     from difflogic.policies import cost
 
     return cost.cost_of(config, _spaces(config.environment.id), population)

@@ -90,7 +90,7 @@ def parsed_url(text: str) -> httpx.URL:
 
 
 def _connections() -> int:
-    """As many as the system lets this process have, less what the store, pictures and workers need; 2000 at most."""
+    """The most connections: the system's limit less what the store, pictures and workers need, at most 2000."""
     try:
         import resource  # not on Windows
     except ImportError:

@@ -88,7 +88,7 @@ class SweepSubmission:
 
 
 def _cost(spec: Spec, request: JobRequest, settings: ServeSettings) -> Cost:
-    """That of as many trials as there are, each like the dearest. Raises ApiError, DifflogicError."""
+    """The cost of all trials, each counted like the most expensive one. Raises ApiError, DifflogicError."""
     longest, largest = (spec.configured(_dearest(spec, part)) for part in ("evaluations", "memory"))
     if request.until_solved:
         limit = None if request.within is None else Within.parse(request.within)
@@ -105,7 +105,7 @@ def _cost(spec: Spec, request: JobRequest, settings: ServeSettings) -> Cost:
 
 
 def _dearest(spec: Spec, part: str) -> dict[str, Any]:
-    """Of each axis the value that by itself costs most evaluations, or memory; seeds cost nothing."""
+    """The value of each axis that costs most evaluations, or most memory, by itself; seeds cost nothing."""
 
     def price(path: str, value: Any) -> int:
         with suppress(ConfigError):  # where fields go only together

@@ -27,7 +27,7 @@ class Usage:
         self._until = 0.0
 
     def bytes(self) -> dict[str, int]:
-        """By the name of the owner."""
+        """The bytes of each owner."""
         # Who comes while somebody counts again gets what was counted before, and only the first count is waited for: a
         # store of many jobs takes seconds, in which other requests need the threads.
         if time.monotonic() >= self._until and self._lock.acquire(blocking=self._until == 0.0):

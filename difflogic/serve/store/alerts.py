@@ -55,7 +55,7 @@ def note(connection: sqlite3.Connection, job: JobRecord) -> None:
 
 
 def due(connection: sqlite3.Connection, now: float, limit: int = 100) -> Sequence[Alert]:
-    """Those whose time has come, the oldest first."""
+    """The messages that are due, the oldest first."""
     query = "SELECT id, url, job, owner, body, tries FROM alerts WHERE due <= ? ORDER BY due, id LIMIT ?"
     return [Alert(**dict(row)) for row in connection.execute(query, (now, limit))]
 

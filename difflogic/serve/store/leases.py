@@ -57,7 +57,7 @@ PROGRESS = frozenset((
 
 @dataclass(frozen=True)
 class HeartbeatReply:
-    """What a worker is told in answer to its heartbeat."""
+    """The answer to a worker's heartbeat."""
 
     wanted: Wanted | None
     watched: bool

@@ -70,7 +70,7 @@ class Occupancy:
         self.beat()
 
     def beat(self) -> None:
-        """Give a sign of life. Raises StoreLostError where another machine has taken the store meanwhile."""
+        """Send a heartbeat of this machine. Raises StoreLostError if another machine has taken the store."""
         try:
             status = self._path.stat()
             if (status.st_ino, status.st_mtime_ns) != self._checked:
@@ -108,7 +108,7 @@ class Occupancy:
             return None
 
     def _age(self) -> float:
-        """Seconds since the last sign of life, by the clock that the file system has."""
+        """Seconds since the last heartbeat, by the clock of the file system."""
         # The clocks of two machines differ. The times of two files come from one of them, or from the one that has the
         # disk.
         mark = self._path.with_name(f"{NAME}.now")

@@ -40,7 +40,7 @@ class Heard:
         self._lock = threading.Lock()
 
     def hear(self, name: str) -> None:
-        """Note a sign of life. Raises OSError."""
+        """Record a heartbeat. Raises OSError."""
         with self._lock:
             known = self._present.get(name)
             presence = Presence(self._store, name) if known is None else known[0]

@@ -91,7 +91,7 @@ class Forecast:
         self._until = 0.0
 
     def turns(self) -> dict[str, Turn]:
-        """By the job's id, in the order in which they are taken."""
+        """The turns by job id, in the order in which jobs start."""
         with self._lock:
             begun = time.monotonic()
             if begun >= self._until:

@@ -145,7 +145,7 @@ class AgentObserver(Watch, PolicyObserver):
 
     @property
     def folder(self) -> JobFolder:
-        """That of the job, and of the attempt that it is in."""
+        """The run folder of the job's current attempt."""
         return self._folder
 
     def attempted(self, number: int, attempts: list[dict[str, Any]]) -> None:

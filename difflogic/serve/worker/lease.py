@@ -62,7 +62,7 @@ class WorkerLimits:
 
 
 class Lease:
-    """One job under one lease. A heartbeat is a sign of life of the thread that sends it: a hang of it is seen."""
+    """One job under one lease. A heartbeat shows that the thread which sends it still works, so a hang is noticed."""
 
     def __init__(self, store: Store, job: JobRecord, number: int, limits: WorkerLimits) -> None:
         self.store, self.job, self.number, self.limits = store, job, number, limits
@@ -93,7 +93,7 @@ class Lease:
         return phase in self._warm
 
     def alive(self, **progress: Any) -> None:
-        """Note a sign of life; the store is told only where the last heartbeat was a while ago."""
+        """Record a heartbeat. It is only sent to the store if the last one was a while ago."""
         self._measure()
         self.progress |= progress
         # An epoch may take a millisecond: what has come since the last heartbeat is gathered in `progress`, and goes
@@ -102,7 +102,7 @@ class Lease:
             self._heartbeat()
 
     def report(self, **progress: Any) -> None:
-        """Note a sign of life, and tell the store at once."""
+        """Record a heartbeat, and send it to the store at once."""
         self._measure()
         self._heartbeat(**progress)
 

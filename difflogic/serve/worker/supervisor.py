@@ -287,7 +287,7 @@ class Supervisor:
         self._store.explain_waiting([engine for engine, seen in self._offered.items() if now - seen < OFFER_KEPT_S])
 
     def _end_if_hung(self, slot: _DeviceSlot) -> None:
-        """Kill a worker whose lease has ended: it gave no sign of life in time."""
+        """Kill a worker whose lease has ended because it sent no heartbeat in time."""
         child = slot.child
         job = None if child is None else self._store.overdue_job(child.name)
         if child is None or job is None:

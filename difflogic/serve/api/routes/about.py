@@ -59,7 +59,7 @@ def _presets(tasks: frozenset[str]) -> list[dict[str, Any]]:
 
 
 def _agents(settings: ServeSettings) -> Iterator[dict[str, Any]]:
-    """Those of agents that this server can train: their environments are allowed, and installed."""
+    """The presets of agents that this server can train: their environments are allowed and installed."""
     for name, config in policy.PRESETS.items():
         with contextlib.suppress(ApiError):
             cost = check_agents(config, 1, 0, settings)

@@ -74,7 +74,7 @@ class Progress(Strict):
 
 
 class Heartbeat(Progress):
-    """A sign of life."""
+    """A heartbeat of a worker that holds a job."""
 
     worker: WorkerName
     lease_s: Seconds
