@@ -101,7 +101,7 @@ def test_a_film_that_contradicts_itself_is_told_where_and_how_often(tmp_path: Pa
         ("film.mp4", "text", {}, "A film is .gif or .npy, a pattern .rle or .cells, got "),
         ("bad.cells", "x.O", {"rule": "B3/S23"}, "is not a pattern of plain text: expected rows of . and O."),
         ("nameless.cells", ".O", {}, "does not say which rule moves it: name one with --film-rule, say B3/S23."),
-        ("glider.rle", GLIDER, {"rule": "B3S23"}, "'B3S23' is no rule"),
+        ("glider.rle", GLIDER, {"rule": "B3S23"}, "'B3S23' is not a rule"),
         ("glider.rle", GLIDER, {"size": (2, 9)}, "is 3 cells wide and 3 high: give a larger --size."),
     ],
 )

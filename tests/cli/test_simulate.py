@@ -179,7 +179,7 @@ def test_half_blocks() -> None:
         (["--engine", "cuda"], "Unknown engine 'cuda': expected auto, numba, gpu or reference."),
         (["--fire-rate", "0"], "--fire-rate must be between"),
         (["--density", "1.5"], "--density must be between 0 and 1, got 1.5."),
-        (["--start", "noise"], "'noise' is no start"),
+        (["--start", "noise"], "'noise' is not a start"),
         (["--engine", "c"], "Unknown engine 'c': expected auto, numba, gpu or reference."),
         (["-o", "a.jpg"], "a.jpg must end in .rle, .png, .gif or .npy"),
         (["--every", "5"], "--every says how often a frame is kept: give -o FILE.gif, -o FILE.npy or --live with it."),

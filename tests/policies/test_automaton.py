@@ -82,7 +82,7 @@ def test_damage_reaches_the_cells_that_it_says_and_no_more():
     assert len(set(decisions(actor, seen))) == 1, "who sees nothing always does the same"
     with pytest.raises(UsageError, match="has 25 cells"):
         Damage(26, every_step=True).on(actor)
-    with pytest.raises(UsageError, match="is no automaton"):
+    with pytest.raises(UsageError, match="is not an automaton"):
         Damage(1, every_step=True).on(LogicActor(config(), Spaces(3, 2), SEEN, CPU))
 
 
