@@ -90,7 +90,7 @@ def test_a_folder_that_is_only_to_be_read(board: Path, capsys: pytest.CaptureFix
         (["board", "board", "--every-start"], "--every-start is only for proofs of one run"),
         (
             ["board", "--judge", "yosys"],
-            "--judge yosys is only for comparing two circuits. A run's claim has one judge",
+            "--judge yosys is only for comparing two circuits: name two. A run's claim has one judge",
         ),
         (["board", "--periodic"], "--periodic and --zero are only for comparing"),
         (["board", "--seconds", "0"], "0.0 is not in the range x>0"),

@@ -150,7 +150,7 @@ def test_nothing_is_replaced_unasked(run: Path, capsys: pytest.CaptureFixture[st
         (["-o", "film.gif", "--at", "5-3"], "a range goes from the lower to the higher"),
         (["-o", "film.gif", "--damage-steps", "now"], "'now' does not name steps: expected 12,"),
         (["-o", "film.gif", "--damage-at", "here", "--damage", "1"], "'here' is not a place"),
-        (["-o", "film.gif", "--damage-at", "0,0"], "say where and when --damage SIDE is done: give that too."),
+        (["-o", "film.gif", "--damage-at", "0,0"], "--damage-at and --damage-steps need --damage SIDE: give that too."),
         (["-o", "film.gif", "--fire-rate", "0"], "Invalid value for '--fire-rate'"),
         (["-o", "film.gif", "--start", "picture"], "The run has no start picture of its own"),
         (["-o", "film.gif", "--start", "noise"], "A start is random, boards, seed, zeros, picture, or a file"),

@@ -134,7 +134,7 @@ def saved(live: Live, job: str, epoch: int) -> None:
         ({"set": {"algorithm": "sac"}}, "invalid_config", "SAC takes continuous actions"),
         ({"set": {"logic.widths": [9]}}, "invalid_config", "expected a multiple of 2"),
         ({"recipe": "robust"}, "invalid_config", "recipe is for automata, and this trains agents: drop it."),
-        ({"within": "60s"}, "invalid_config", "within limits what goes on until it is solved"),
+        ({"within": "60s"}, "invalid_config", "within is a limit of until_solved"),
         ({"until_solved": True, "population": 2}, "invalid_config", "drop population"),
         ({"until_solved": True, "within": "200 epochs"}, "invalid_config", "steps limit each attempt"),
         ({"until_solved": True, "within": "2h"}, "too_much_time", "at most 60m"),

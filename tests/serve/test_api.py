@@ -144,9 +144,9 @@ def test_until_solved_ends_within_what_the_server_allows(client):
         ({"until_solved": True, "within": "2000000 epochs"}, "this server trains at most 1000000"),
         ({"until_solved": True, "within": "soon"}, "A limit is a time or a number of epochs, say 60s"),
         ({"until_solved": True, "within": "1 epoch", "recipe": "robust"}, "no attempt can be tested"),
-        ({"within": "60s"}, "give until_solved too, or epochs."),
-        ({"until_solved": True, "restarts": 2}, "restarts says how often: drop one."),
-        ({"until_solved": True, "init_from": job["id"]}, "init_from keeps that of a run: drop one."),
+        ({"within": "60s"}, "within is a limit of until_solved"),
+        ({"until_solved": True, "restarts": 2}, "until_solved restarts without a limit"),
+        ({"until_solved": True, "init_from": job["id"]}, "init_from keeps the wiring of a run: drop one."),
     ):
         answer = client.post("/jobs/preview", json={"preset": "checkerboard", **wrong})
         assert answer.status_code == 422

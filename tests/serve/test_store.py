@@ -223,7 +223,7 @@ def test_a_training_is_not_deleted_under_a_follow_up_that_reads_it(store, spec):
     export = submit(store, JobSpec("export", "x", source=job.id))
     store.ask(job.id, "pause")
     _, lease = store.claim("w", "follow-ups", (), 60)
-    with pytest.raises(ConflictError, match=f"is read by {export.id}, its export, which runs: cancel that first"):
+    with pytest.raises(ConflictError, match=f"The running export job {export.id} uses the job"):
         store.delete(job.id)
     store.finish(export.id, lease, "done")
     store.delete(job.id)
