@@ -104,8 +104,6 @@ def pruned(netlist: CellNetlist, config: Config, on_pass: OnPass = silent) -> Pr
             if not all(np.array_equal(one, other) for one, other in zip(shown, wanted, strict=True)):
                 search.cell = before
                 del search.steps[steps:]
-            if search.stopped:
-                break
     unseen = len(fresh.starts) if config.task.start == "random" or config.train.asynchronous else 0
     return Pruned(search.cell.netlist(netlist), tuple(search.steps), len(seen.starts) + unseen)
 
