@@ -24,6 +24,7 @@ from tests.export_cases import needs
 @pytest.fixture(autouse=True)
 def _short_walks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resubstitution, "WORK", 0)
+    monkeypatch.setattr(resubstitution, "PROVED_MOVES", 1)
 
 
 def differs_by_one_threshold() -> tuple[Controller, Controller]:

@@ -26,6 +26,7 @@ from tests.random_netlists import random_netlist
 @pytest.fixture(autouse=True)
 def short_walks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resubstitution, "WORK", 0)
+    monkeypatch.setattr(resubstitution, "PROVED_MOVES", 1)
 
 
 SEED = Scenario("seed", 6, 7, 5)

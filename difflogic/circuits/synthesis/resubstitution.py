@@ -26,7 +26,7 @@ WORK = 1_000_000
 """Words of gates that a walk may look at without a gain: five thousand replacements in 25 gates on 512 samples."""
 WALKS = 16
 """So many begin at the same graph in vain: a walk that gains does so early, or another one does (measured on Life)."""
-MOST_MOVES = 1600
+MOST_MOVES = 300
 """A walk tries no more replacements for each gate: a small graph on few samples has few, and had tried them all."""
 AT_A_TIME = 200
 """Moves until Ctrl-C is heard, which compiled code does not hear: some milliseconds."""
