@@ -422,7 +422,7 @@ PRESETS = {
         200.0,
         steps=1_000_000,
         n_envs=16,
-        logic={"bits": 10, "widths": [160, 160]},
+        logic={"bits": 10, "widths": [160, 160], "temperature": 1.0, "final_temperature": 0.3},
         ppo={
             "n_steps": 1024,
             "batch_size": 256,
@@ -430,7 +430,8 @@ PRESETS = {
             "gamma": 0.999,
             "gae_lambda": 0.98,
             "ent_coef": 0.01,
-            "learning_rate": 3e-4,
+            "learning_rate": 1e-3,
+            "linear_schedule": True,
         },
     ),
 }
