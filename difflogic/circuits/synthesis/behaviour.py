@@ -94,16 +94,20 @@ def pruned(netlist: CellNetlist, config: Config, on_pass: OnPass = silent) -> Pr
         "what the rollouts show kept": lambda cell: replace(cell, graph=_tried(seen, cell, on_pass)),
     }
     # What one of them leaves out gives the other more to leave out.
-    gates = 2 * len(search.cell.graph.gates)
-    while not search.stopped and (gates - len(search.cell.graph.gates)) * ROUND_GAIN > gates:
+    stopped, worthwhile = False, True
+    while worthwhile and not stopped:
         gates = len(search.cell.graph.gates)
         for name, change in changes.items():
             before, steps = search.cell, len(search.steps)
             search.run(name, partial(_simplified_after, change))
+            stopped = search.stopped
             shown = [each.shown(search.cell) for each in (seen, fresh)]
             if not all(np.array_equal(one, other) for one, other in zip(shown, wanted, strict=True)):
                 search.cell = before
                 del search.steps[steps:]
+            if stopped:
+                break
+        worthwhile = (gates - len(search.cell.graph.gates)) * ROUND_GAIN > gates
     unseen = len(fresh.starts) if config.task.start == "random" or config.train.asynchronous else 0
     return Pruned(search.cell.netlist(netlist), tuple(search.steps), len(seen.starts) + unseen)
 
