@@ -168,6 +168,12 @@ CONTENDERS = {
     "numba, gates interpreted": "the same, gates interpreted",
     "numba, asynchronous": "`--engine numba --fire-rate 0.6`",
     "gpu": "`--engine gpu`",
+    "QuickLife, soup": "Golly's QuickLife, the same soup in an empty plane",
+    "HashLife, soup": "Golly's HashLife, the same",
+    "lifelib, soup": "lifelib, the same",
+    "QuickLife, gun": "Golly's QuickLife, a glider gun, counted as if all cells were updated",
+    "HashLife, gun": "Golly's HashLife, the same",
+    "lifelib, gun": "lifelib, the same",
 }
 
 

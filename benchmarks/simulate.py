@@ -5,6 +5,11 @@
 The circuit is one that was learned: the preset `game-of-life` at its own seed, made small by `difflogic simplify`.
 Every contender must first do three steps as the reference does. With --save a line per contender goes to
 results/simulate.jsonl.
+
+    python -m benchmarks.simulate --golly --lifelib ENVIRONMENT/bin/python
+
+takes turns with other people's programs for Life as well (Debian's `golly`; `pip install python-lifelib` in an
+environment of its own): a random soup of as many cells and a glider gun, in an empty plane.
 """
 
 from __future__ import annotations
@@ -20,10 +25,12 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.rivals import life_programs
 from benchmarks.store import CHECKOUT, Line, append
 from difflogic.bench.machine import stamp
 from difflogic.circuits.simulation.starts import planes_of
@@ -113,7 +120,7 @@ def verified(name: str, simulation: Simulation, start: Planes) -> Simulation:
     return simulation
 
 
-def measure(rounds: int, gpu: bool) -> list[Line]:
+def measure(rounds: int, gpu: bool, golly: bool, lifelib: str | None) -> list[Line]:
     """A line per contender: medians over rounds in turns."""
     spec = SimulationSpec(netlist_json.load(CIRCUIT), SIDE, SIDE)
     start = planes_of(spec, "random", bernoulli.CERTAIN // 2)
@@ -123,6 +130,9 @@ def measure(rounds: int, gpu: bool) -> list[Line]:
         steps = {name: _steps_of_a_round(simulation) for name, simulation in opened.items()}
         seconds: dict[str, list[float]] = {name: [] for name in opened}
         processor: dict[str, list[float]] = {name: [] for name in opened}
+        others = _other_programs(spec, Path(folder), lifelib) if golly or lifelib else {}
+        for times in (seconds, processor):
+            times.update({name: [] for name in others})
         # In turns, so that all contenders meet the same machine.
         for _ in range(rounds):
             for name, simulation in opened.items():
@@ -130,6 +140,10 @@ def measure(rounds: int, gpu: bool) -> list[Line]:
                 simulation.run(steps[name])
                 seconds[name].append((time.perf_counter() - began) / steps[name])
                 processor[name].append((time.process_time() - worked) / steps[name])
+            for name, seconds_per_step in others.items():
+                wall, of_processor = seconds_per_step()
+                seconds[name].append(wall)
+                processor[name].append(of_processor)
     here = {"case": f"life/{SIDE}", "gates": len(spec.netlist.gates), "compiler": _version(), **stamp()}
     medians = {name: statistics.median(each) for name, each in seconds.items()}
     return [
@@ -144,8 +158,22 @@ def measure(rounds: int, gpu: bool) -> list[Line]:
             "software": name == "gpu" and list_adapters()[0].software,
             **here,
         }
-        for name in opened
+        for name in seconds
     ]
+
+
+def _other_programs(
+    spec: SimulationSpec, folder: Path, lifelib: str | None
+) -> dict[str, Callable[[], tuple[float, float]]]:
+    """By name and pattern: what a generation takes, see `life_programs.seconds_per_step`."""
+    found: dict[str, Callable[[], tuple[float, float]]] = {}
+    patterns = life_programs.patterns(spec, folder)
+    for name, program in life_programs.programs(lifelib).items():
+        life_programs.verify(name, program, spec, folder)
+        for case, pattern in patterns.items():
+            steps = life_programs.STEPS[case][name]
+            found[f"{name}, {case}"] = partial(life_programs.seconds_per_step, program, pattern, steps)
+    return found
 
 
 def _rate(seconds: float) -> float:
@@ -170,9 +198,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--gpu", action="store_true", help="the first adapter too")
+    parser.add_argument("--golly", action="store_true", help="Golly's bgolly too, which must be installed")
+    parser.add_argument("--lifelib", metavar="PYTHON", help="bgolly and lifelib too, by a Python that has it")
     parser.add_argument("--save", action="store_true", help="append to results/simulate.jsonl")
     options = parser.parse_args()
-    lines = measure(options.rounds, options.gpu)
+    lines = measure(options.rounds, options.gpu, options.golly, options.lifelib)
     for line in lines:
         print(json.dumps(line))
     if options.save:
