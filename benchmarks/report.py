@@ -173,7 +173,6 @@ CONTENDERS = {
     "lifelib, soup": "lifelib, the same",
     "QuickLife, gun": "Golly's QuickLife, a glider gun, counted as if all cells were updated",
     "HashLife, gun": "Golly's HashLife, the same",
-    "lifelib, gun": "lifelib, the same",
 }
 
 

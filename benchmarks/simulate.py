@@ -170,9 +170,10 @@ def _other_programs(
     patterns = life_programs.patterns(spec, folder)
     for name, program in life_programs.programs(lifelib).items():
         life_programs.verify(name, program, spec, folder)
-        for case, pattern in patterns.items():
-            steps = life_programs.STEPS[case][name]
-            found[f"{name}, {case}"] = partial(life_programs.seconds_per_step, program, pattern, steps)
+        for case, steps in life_programs.STEPS.items():
+            if name in steps:
+                step = partial(life_programs.seconds_per_step, program, patterns[case], steps[name])
+                found[f"{name}, {case}"] = step
     return found
 
 
