@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from difflogic.cli.commands import policy_runs
-from difflogic.cli.options import (
-    asked_engine,
-    engine_options,
-    force_option,
-    json_option,
-    output_option,
-    tell_choice,
-)
+from difflogic.cli.options import asked_engine, engine_options, force_option, json_option, output_option, tell_choice
 from difflogic.cli.request import parse
 from difflogic.cli.screen import sinks, table
 from difflogic.errors import RunFolderError, UsageError

@@ -217,11 +217,7 @@ def _show(
     # Judges compare one cell with its neighbours as inputs. What lies beyond the border is not a part of that.
     if len(set(boundaries)) > 1:
         click.echo("Note: one of the two is periodic and the other is not; cells at the border of a grid see that.")
-    sentences = {
-        True: f"Equal: the two {claim}.",
-        False: "Different.",
-        None: "Undecided: no judge could prove it.",
-    }
+    sentences = {True: f"Equal: the two {claim}.", False: "Different.", None: "Undecided: no judge could prove it."}
     click.echo(sentences[equal])
 
 

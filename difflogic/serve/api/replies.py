@@ -55,8 +55,7 @@ class WebhookReply(BaseModel):
         list[str], Field(description="`HOST` or `HOST:PORT` that a webhook may be on; empty: webhooks are not allowed.")
     ]
     secret: Annotated[
-        str | None,
-        Field(description="The key of the HMAC-SHA256 in X-Difflogic-Signature, computed from the body."),
+        str | None, Field(description="The key of the HMAC-SHA256 in X-Difflogic-Signature, computed from the body.")
     ]
 
 

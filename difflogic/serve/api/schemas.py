@@ -138,8 +138,7 @@ class JobRequest(Strict):
     ] = None
     config: Annotated[dict[str, Any] | None, Field(description="A whole configuration, as a job shows it.")] = None
     set: Annotated[
-        dict[str, Any],
-        Field(description='Fields of the configuration: {"optimizer.lr": 0.05}.', max_length=100),
+        dict[str, Any], Field(description='Fields of the configuration: {"optimizer.lr": 0.05}.', max_length=100)
     ] = {}
     rule: Annotated[
         str | None, Field(max_length=200, description="B3/S23, B2/S34H, B13/S01V, 110, or 128 hexadecimal digits.")
@@ -206,12 +205,7 @@ def job_body() -> dict[str, Any]:
     # In its place: what stands inside a body has no definitions of its own to refer to.
     job["properties"]["sweep"]["anyOf"][0] = job.pop("$defs")["SweepRequest"]
     files = {name: {"type": "string", "format": "binary"} for name in FILES}
-    form = {
-        "type": "object",
-        "properties": {"job": job, **files},
-        "required": ["job"],
-        "additionalProperties": False,
-    }
+    form = {"type": "object", "properties": {"job": job, **files}, "required": ["job"], "additionalProperties": False}
     content = {
         "application/json": {"schema": job},
         "multipart/form-data": {"schema": form, "encoding": {"job": {"contentType": "application/json"}}},
@@ -266,11 +260,7 @@ class Edit(Strict):
     priority: Priority | None = None
     note: Annotated[
         str | None,
-        Field(
-            max_length=2000,
-            pattern=r"^[^\x00-\x08\x0b-\x1f\x7f-\x9f]*$",
-            description="Your note about the job.",
-        ),
+        Field(max_length=2000, pattern=r"^[^\x00-\x08\x0b-\x1f\x7f-\x9f]*$", description="Your note about the job."),
     ] = None
     tags: Tags | None = None
     webhook: Annotated[Webhook | None, Field(description="Empty: none.")] = None
@@ -289,8 +279,7 @@ class SimplifyRequest(Strict):
     """How a job should make the circuit smaller."""
 
     from_start: Annotated[
-        bool,
-        Field(description="Only keep the behaviour from the task's start, on any grid and for ever."),
+        bool, Field(description="Only keep the behaviour from the task's start, on any grid and for ever.")
     ] = False
     task: Annotated[bool, Field(description="Only keep the trained behaviour.")] = False
 
