@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from difflogic.circuits.simulation import engines
 from difflogic.circuits.simulation.loop import SimulationProgress, advance
+from difflogic.circuits.simulation.results import Recording
 from difflogic.core.bits import Planes
 from difflogic.cpu.codegen import row_code
 from difflogic.cpu.hard.simulation import CpuSimulation
@@ -18,6 +20,7 @@ from difflogic.engine.simulation import Simulation, SimulationSpec
 from difflogic.errors import DeviceError, NoAdapterError, UsageError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.reference.simulation import ReferenceSimulation
+from difflogic.system.files import Output
 from tests.export_cases import life
 from tests.random_netlists import random_netlist
 from tests.simulation_cases import random_start
@@ -125,6 +128,17 @@ def test_what_fits_into_memory() -> None:
         engines.check_fits(spec, state)
     with pytest.raises(UsageError, match="are free: some"):
         engines.check_fits(spec, 20 * state, "reference")
+
+
+@pytest.mark.parametrize(
+    ("file", "every", "written"),
+    [("a.png", None, 25.8), ("a.npy", None, 25.8), ("a.npy", 5, 137.4), ("a.rle", None, 249.1)],
+)
+def test_what_writes_the_file_must_fit_too(file: str, every: int | None, written: float, tmp_path: Path) -> None:
+    spec = SimulationSpec(CellNetlist.build(2, False, [], [], [4, 13], visible=2), 65536, 65536)
+    recording = Recording(Output(tmp_path / file, False), spec, 10, every)
+    with pytest.raises(UsageError, match=f" GB, {written} GB of them to write the file, but 10.0 GB are free: some "):
+        engines.check_fits(spec, 10**10, to_write=recording.held_bytes)
 
 
 class Notes:

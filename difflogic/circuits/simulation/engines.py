@@ -150,17 +150,18 @@ def _seconds_per_step(simulation: Simulation, start: Planes) -> float:
     return best
 
 
-def check_fits(spec: SimulationSpec, available: int | None, engine: str = "auto") -> None:
-    """Raises UsageError, with what would fit, where so many bytes do not hold the grid."""
+def check_fits(spec: SimulationSpec, available: int | None, engine: str = "auto", to_write: int = 0) -> None:
+    """Raises UsageError, with what would fit, where so many bytes do not hold the grid and what writes its file."""
     from difflogic.cpu.hard.simulation import held_bytes
 
     copies = COPIES.get(engine.partition(":")[0])
-    needed = copies * spec.state_bytes if copies else held_bytes(spec) + BESIDE * spec.state_bytes
+    needed = to_write + (copies * spec.state_bytes if copies else held_bytes(spec) + BESIDE * spec.state_bytes)
     if available is None or needed <= available:
         return
     channels = "1 channel" if spec.channels == 1 else f"{spec.channels} channels"
+    file = f", {to_write / 1e9:.1f} GB of them to write the file" if to_write else ""
     side = int((available / needed * spec.height * spec.width) ** 0.5)
     raise UsageError(
-        f"{spec.width}x{spec.height} cells with {channels} need {needed / 1e9:.1f} GB, but "
+        f"{spec.width}x{spec.height} cells with {channels} need {needed / 1e9:.1f} GB{file}, but "
         f"{available / 1e9:.1f} GB are free: some {side}x{side} fit."
     )

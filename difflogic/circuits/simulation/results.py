@@ -26,7 +26,7 @@ class Recording:
     """The file of a simulation. Raises UsageError at once where it could not be written at the end."""
 
     def __init__(self, out: Output, spec: SimulationSpec, steps: int, every: int | None) -> None:
-        self.out, self.spec = out, spec
+        self.out, self.spec, self._steps = out, spec, steps
         self.kind = out.path.suffix.lower()
         if self.kind not in FORMATS:
             raise UsageError(
@@ -53,6 +53,18 @@ class Recording:
         if self.kind == ".rle" and self._rle_channels() < spec.channels:
             notes.append(f"the RLE holds {self._rle_channels()} of {spec.channels} channels, the .npy would hold all")
         return notes
+
+    @property
+    def held_bytes(self) -> int:
+        """What of the memory it takes to write the file: states are unpacked to a byte for each bit of a cell."""
+        spec = self.spec
+        colours = 1 if spec.netlist.visible == 1 else 3
+        # What was measured of each: arrays are held three times, or four times where states are put together; of an
+        # RLE all runs are words, at most one for each cell.
+        of_npy = 4 * spec.channels * (self._steps // self.every + 2) if self.every else 3 * spec.channels
+        of_rle = 32 + 13 * self._rle_channels()
+        per_cell = {".npy": of_npy, ".rle": of_rle, ".gif": 14, ".png": 2 * colours}[self.kind]
+        return per_cell * spec.height * spec.width
 
     def add(self, planes: Planes) -> None:
         """A state on the way."""

@@ -107,9 +107,9 @@ def command(
     start = start or ("random" if scenario is None else scenario.start)
     spec = _spec(source, start, size, fire_rate, seed)
     repetition = Repetition.of(until, spec)
-    # Before anything is allocated: a grid of a million cells a side is a slip of the finger.
-    engines.check_fits(spec, free_memory(), engine)
     recording = None if out is None else Recording(out, spec, steps, None if live else every)
+    # Before anything is allocated: a grid of a million cells a side is a slip of the finger.
+    engines.check_fits(spec, free_memory(), engine, recording.held_bytes if recording else 0)
     watcher = simulation.choose(as_json, live, recording, every)
     opened = engines.open_simulation(spec, starts.planes_of(spec, start, units), engine, steps)
     # Ctrl-C is only noted here. The loop sees it between two calls, so that what is written is a whole step's state.
