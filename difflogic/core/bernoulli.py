@@ -6,9 +6,9 @@ Bits of `p` below its lowest 1, bit `n`, change nothing and are not drawn. `u_n'
 a block of threefry2x32 under the key, its counter `(y*words + j, n)`; the block's first word is the lower half. Each
 of the further bits is what four more rounds make of the one before.
 
-A block for each bit would take five times as long. Four rounds are the fewest after which no two or three coins of a
-word depend on each other, and other words have other blocks: three rounds leave relations of five coins, and after two
-some pairs are alike in two of three cases.
+A block for each bit would take five times as long. After four rounds no two or three coins of a word are seen to depend
+on each other, in two million words, and other words have other blocks. Three rounds leave relations of five coins, and
+after two rounds some pairs depend on each other.
 """
 
 from __future__ import annotations
