@@ -217,9 +217,9 @@ BAD_INPUT = [
      "--set takes SECTION.FIELD=VALUE, say optimizer.lr=0.06, got 'optimizer.lr'."),
     (["train", "tiny", "--set", "optimizer.lr=fast"], "optimizer.lr must be a number between 0 and 1e+30, got 'fast'."),
     (["train", "tiny", "--set", "train.epochs=2\n[x]"], "--set takes one value, but another field or "
-        "table, x: give each its own."),
+        "table follows, x: give each its own."),
     (["init", "lizard", "--set", "train.epochs=2\nseed = 3"], "--set takes one value, but another field "
-        "or table, seed: give each its own."),
+        "or table follows, seed: give each its own."),
     (["train", "tiny", "--set", "train.epochs=" + "[" * 9999],
      "--set takes a value, got lists or tables that are nested too deeply."),
     (["train", "tiny", "--set", "optimizer.lr.a.a=1"],
