@@ -38,13 +38,13 @@ def test_its_limits_are_the_servers():
         f"{limits.per_address}, or `--max-connections N`",
         f"{caps.pixels >> 20} megapixels, as PNG {pictures.MAX_CHUNKS:,} chunks, {pictures.PROCESSOR_S} seconds",
         f"{pictures.MEMORY >> 30} GiB of memory",
-        f"at most {log.MOST_LINES} lines are written in {log.WINDOW_S:g} seconds",
+        f"at most {log.MOST_LINES} lines of the same event in {log.WINDOW_S:g} seconds",
     ):
         assert words in SENTENCES
     minutes = [seconds / 60 for seconds in alerts.WAITS_S]
     assert minutes == [1 / 6, 1, 5, 30, 120]
-    assert f"At most {alerts.MOST:,} ends wait" in SENTENCES
-    assert f"up to {MOST_TAGS} of one job, of up to 40 characters" in SENTENCES
+    assert f"At most {alerts.MOST:,} messages are queued" in SENTENCES
+    assert f"A job has up to {MOST_TAGS} tags of up to 40 characters" in SENTENCES
     assert (auth.MOST_FAILURES, auth.WINDOW_S, ServeSettings().guess_s) == (10, 60.0, 2.0)
 
 

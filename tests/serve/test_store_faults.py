@@ -286,10 +286,10 @@ def test_the_command_makes_a_database_again(filled, monkeypatch, capsys):
 def test_the_page_about_the_service_has_these_numbers():
     page = (Path(__file__).parents[2] / "docs" / "how-to" / "service.md").read_text(encoding="utf-8")
     for words in (
-        f"until {machine.GONE_S:.0f} seconds after the last sign of life",
+        f"until the other machine has been silent for {machine.GONE_S:.0f} seconds",
         f"less than {records.MIN_FREE_BYTES >> 20} MiB are free",
         f"set `{mount.ALLOW}=1`",
-        f"`{job_file.NAME}` says what the job is",
+        f"`{job_file.NAME}` in each job's folder describes the job",
         f"moved to `{files.LOST}/`",
     ):
         assert words in page
