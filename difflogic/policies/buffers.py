@@ -16,7 +16,7 @@ from difflogic.system import memory
 from difflogic.tensor import Tensor, gathered
 
 FIRST_ROWS = 1 << 12
-"""Of a ring of transitions."""
+"""Rows that a ring of transitions begins with."""
 Read = Callable[[Floats], Floats]
 """What a network reads of observations `[N, D]`, or what a critic says to that `[N]`."""
 
