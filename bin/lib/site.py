@@ -86,7 +86,7 @@ def drawn(block: str) -> str:
             # Where all begins and where all ends are two places, which Mermaid writes alike.
             arrows.append((start.replace("*", "begin"), end.replace("*", "end"), words or after))
     graph = graphviz.Digraph(
-        graph_attr={"rankdir": "LR" if "flowchart LR" in block else "TB", "bgcolor": "transparent"},
+        graph_attr={"bgcolor": "transparent"},
         node_attr={"shape": "box", "style": "rounded", "fontname": "sans", "fontsize": "11"},
         edge_attr={"fontname": "sans", "fontsize": "10"},
     )
@@ -105,4 +105,4 @@ def drawn(block: str) -> str:
 
 
 def _wrapped(text: str) -> str:
-    return "\n".join(textwrap.wrap(text, 26))
+    return "\n".join(textwrap.wrap(text, 20))
