@@ -130,12 +130,11 @@ def unpack(packed: bytes, folder: Path) -> None:
 
 def work(task: Task, device: str, home: Any, saved_s: float) -> Outcome:
     """The task of Ray's: a trial on one core, or on an adapter that nobody else has."""
-    import ray
-
     os.environ.setdefault("NUMBA_NUM_THREADS", "1")
     with tempfile.TemporaryDirectory(prefix="difflogic-") as place, _taken(device) as selector:
         folder = Path(place) / "run"
-        kept = ray.get(home.kept.remote(task.folder))
+        # Not ray.get: while a task waits there, Ray gives its core away and begins one more process for the next task.
+        kept = home.kept.remote(task.folder).future().result()
         if kept is not None:
             unpack(kept, folder)
         sent = time.monotonic()
@@ -148,7 +147,7 @@ def work(task: Task, device: str, home: Any, saved_s: float) -> Outcome:
 
         outcome = trial.run(task, folder, selector, Stop(), saved)
         if folder.exists():
-            ray.get(home.keep.remote(task.folder, pack(folder)))
+            home.keep.remote(task.folder, pack(folder)).future().result()
         return outcome
 
 
