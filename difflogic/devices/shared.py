@@ -98,9 +98,9 @@ def speeds(model: ParallelModels) -> list[float]:
 
 
 def proportional(count: int, weights: Sequence[float]) -> list[int]:
-    """`count` shared out by weights, in whole numbers: what is left over goes to who lacks most of its part."""
-    exact = [count * weight / sum(weights) for weight in weights]
-    shares = [int(part) for part in exact]
-    for index in sorted(range(len(exact)), key=lambda index: shares[index] - exact[index])[: count - sum(shares)]:
-        shares[index] += 1
+    """`count` shared out by weights so that the part that takes longest ends as soon as it can (D'Hondt's method)."""
+    shares = [0] * len(weights)
+    for _ in range(count):
+        # To whoever would end it first: rounding to the nearest whole share could make all wait for a slow device.
+        shares[max(range(len(weights)), key=lambda index: weights[index] / (shares[index] + 1))] += 1
     return shares

@@ -71,6 +71,8 @@ def test_shares_follow_speeds() -> None:
     assert proportional(64, [3.0, 1.0]) == [48, 16]
     assert proportional(5, [1.0, 1.0, 1.0]) == [2, 2, 1]
     assert proportional(2, [0.4, 0.4, 0.0]) == [1, 1, 0]
+    # All would wait for one member of the slow device, as long as twenty of the fast one take.
+    assert proportional(16, [20.0, 1.0]) == [16, 0]
 
 
 class Slow:
