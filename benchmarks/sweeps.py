@@ -5,10 +5,20 @@ python -m benchmarks.sweeps trials --on ray --save  # the same on a Ray cluster 
 python -m benchmarks.sweeps devices --save          # a population on cpu and gpu:0 together, and on each alone
 python -m benchmarks.sweeps data --save             # samples beside the same task built in, on --engine
 
-trials: the whole command is timed, until tables, plots and page are written; Ray's own start is not. What counts as
-trials is the time that each says of itself. devices: every engine has one thread, alone as beside the other, so that
-two cores are enough for both; a GPU adapter in software takes the rest of what its own threads leave. data: both take
-turns, and the medians of rounds are compared. All of it only means something on a machine that does nothing else.
+trials: the whole command is timed, until tables, plots and page are written; Ray's own start is not. What counts as a
+trial is the time that it says of itself. All else that the workers have is `overhead_ms`, for each trial: `start_s`
+passes before the first trial, `end_s` after the last, and `between_ms` for each trial in between.
+
+devices: every device has one thread (hardware GPUs have what they have) and a core to itself, alone as beside the
+others: there must be as many cores as devices. Otherwise the sum of the speeds alone would count a core twice, and
+nothing could reach it. Alone, a device trains the whole population, and nothing else is computed. All of this takes
+turns in one process. `share` is the speed of all devices together, divided by the sum of the speeds alone of the same
+turn; the median must be 0.9 or more. `best_alone` is what the fastest device alone has of that sum. Where that is 0.9
+already, the row says little: `--devices reference,gpu:0` is a pair of which neither reaches it.
+
+data: both take turns, and the medians of rounds are compared.
+
+All of it only means something on a machine that does nothing else.
 """
 
 from __future__ import annotations
@@ -23,8 +33,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from operator import truediv
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -32,19 +43,14 @@ import difflogic
 from benchmarks.store import append
 from difflogic.bench.machine import stamp
 from difflogic.config import presets
+from difflogic.devices.shared import SharedEngine
 from difflogic.engine import job
-from difflogic.runs import jsonl
+from difflogic.engine.api import Engine, Model
+from difflogic.system.processor import cores
+from difflogic.train import start
 
-WORKERS, ROUNDS, SAMPLES = 2, 5, 1024
+WORKERS, ROUNDS, SAMPLES, TURN_S = 2, 5, 1024, 4.0
 PRESET = "checkerboard-small"
-
-
-def command(*words: object, **environment: str) -> float:
-    """Run `difflogic` with these words, which must succeed; the seconds that it took."""
-    begin = time.perf_counter()
-    line = [sys.executable, "-m", "difflogic.cli.main", *map(str, words)]
-    subprocess.run(line, check=True, stdout=subprocess.DEVNULL, env=os.environ | environment)
-    return time.perf_counter() - begin
 
 
 def trials(count: int, epochs: int, on: str) -> dict[str, Any]:
@@ -52,11 +58,18 @@ def trials(count: int, epochs: int, on: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as place:
         out = Path(place) / "sweep"
         over = ["--over", f"seed=0..{count - 1}", "--metric", "hard_loss", "--epochs", epochs, "--devices", "cpu"]
-        words = ["sweep", PRESET, *over, "--on", on, "--out", out]
-        wall = command(*words, *(["--workers", WORKERS] if on == "local" else []))
+        words = ["sweep", PRESET, *over, "--on", on, "--out", out, "--json"]
+        words += ["--workers", WORKERS] if on == "local" else []
+        begin, told = time.perf_counter(), list[float]()
+        line = [sys.executable, "-m", "difflogic.cli.main", *map(str, words)]
+        with subprocess.Popen(line, stdout=subprocess.PIPE) as child:
+            for each in child.stdout or ():
+                told += [time.perf_counter() - begin] if json.loads(each)["event"] == "trial" else []
+        wall = time.perf_counter() - begin
         rows = list(csv.DictReader((out / "trials.csv").open()))
     assert [row["status"] for row in rows] == ["complete"] * count
     seconds = [float(row["seconds"]) for row in rows]
+    started = told[0] - seconds[0]
     return {
         "on": on.partition(":")[0],
         "trials": count,
@@ -64,6 +77,9 @@ def trials(count: int, epochs: int, on: str) -> dict[str, Any]:
         "workers": WORKERS,
         "command_s": round(wall, 2),
         "trial_s": round(statistics.median(seconds), 3),
+        "start_s": round(started, 2),
+        "end_s": round(wall - told[-1], 2),
+        "between_ms": round(1e3 * (WORKERS * (told[-1] - started) - sum(seconds)) / count, 1),
         "overhead_ms": round(1e3 * (WORKERS * wall - sum(seconds)) / count, 1),
         "in_trials": round(sum(seconds) / (WORKERS * wall), 4),
     }
@@ -81,28 +97,39 @@ def on_ray(count: int, epochs: int) -> dict[str, Any]:
         cluster.shutdown()
 
 
-def devices(epochs: int, population: int = 16) -> dict[str, Any]:
-    """Epochs of members a second on each device alone, and on both."""
-    found = {}
-    for where in (["cpu"], ["gpu:0"], ["cpu", "gpu:0"]):
-        with tempfile.TemporaryDirectory() as place:
-            out = Path(place) / "run"
-            words = ["train", PRESET, "--population", population, "--epochs", epochs, "--out", out]
-            on = ["--devices", ",".join(where)] if len(where) > 1 else ["--engine", where[0]]
-            command(
-                *words, "--set", f"train.eval_interval={epochs // 2}", *on, NUMBA_NUM_THREADS="1", LP_NUM_THREADS="1"
-            )
-            rows = list(jsonl.objects(out / "metrics.jsonl"))
-        # Not from the start: what is compiled, and how the shares were found out, is left out.
-        half = [row for row in rows if row["epoch"] in (epochs // 2, epochs)]
-        first, last = (max(row["elapsed_s"] for row in half if row["epoch"] == at) for at in (epochs // 2, epochs))
-        found["+".join(where)] = round(population * (epochs - epochs // 2) / (last - first), 2)
+def devices(names: Sequence[str], population: int = 16) -> dict[str, Any]:
+    """Epochs of members a second on each device alone, and on all."""
+    assert cores() >= len(names), "what each has alone, all could not have together"
+    os.environ |= {"NUMBA_NUM_THREADS": "1", "LP_NUM_THREADS": "1"}  # before an engine loads
+    members = start.fresh(presets.get(PRESET), None, population).members
+    jobs, states = [each.job for each in members], [each.state for each in members]
+    engines = {name: difflogic.open_engine(name) for name in names}
+    engines["all"] = cast("Engine", SharedEngine(list(engines.values())))
+    models = {name: engine.open(jobs, states) for name, engine in engines.items()}
+    # The first turn is for what is compiled and for the caches.
+    rates = {name: [_rate(model, population)][1:] for name, model in models.items()}
+    for _ in range(ROUNDS):
+        for name, model in models.items():
+            rates[name].append(_rate(model, population))
+    medians = {name: statistics.median(found) for name, found in rates.items()}
+    sums = [sum(turn) for turn in zip(*(rates[name] for name in names), strict=True)]
     return {
         "population": population,
-        "epochs": epochs,
-        **{f"per_s {name}": rate for name, rate in found.items()},
-        "share": round(found["cpu+gpu:0"] / (found["cpu"] + found["gpu:0"]), 4),
+        "shares": models["all"].info.variant,
+        **{f"per_s {name}": round(rate, 2) for name, rate in medians.items()},
+        "best_alone": round(max(medians[name] for name in names) / statistics.median(sums), 4),
+        "share": round(statistics.median(map(truediv, rates["all"], sums)), 4),
     }
+
+
+def _rate(model: Model, population: int) -> float:
+    """Epochs of members a second, over a turn or one call that is longer."""
+    begin, epochs = time.perf_counter(), 0
+    while time.perf_counter() - begin < TURN_S:
+        model.train(calls := model.epochs_per_call())
+        epochs += calls
+    model.drain()
+    return population * epochs / (time.perf_counter() - begin)
 
 
 def data(epochs: int, engine: str) -> dict[str, Any]:
@@ -144,6 +171,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=60)
     parser.add_argument("--on", choices=("local", "ray"), default="local")
     parser.add_argument("--engine", default="cpu")
+    parser.add_argument("--devices", default="cpu,gpu:0")
     parser.add_argument("--save", action="store_true", help="append to results/sweeps.jsonl")
     options = parser.parse_args()
     here = stamp()
@@ -151,7 +179,8 @@ def main() -> None:
         on = on_ray if options.on == "ray" else lambda count, epochs: trials(count, epochs, "local")
         found = on(options.trials, options.epochs)
     else:
-        found = devices(options.epochs) if options.case == "devices" else data(options.epochs, options.engine)
+        on_each = options.devices.split(",")
+        found = devices(on_each) if options.case == "devices" else data(options.epochs, options.engine)
     line = {"case": options.case, **found, **here}
     print(json.dumps(line))
     if options.save:
