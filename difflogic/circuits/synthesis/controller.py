@@ -68,7 +68,15 @@ def simplified(controller: Controller, on_pass: OnPass = silent) -> SmallerContr
         random = np.random.default_rng(SEED)
         levels = [random.integers(0, len(values) + 1, SAMPLES) for values in thermometer.thresholds]
         found, steps = _smaller(controller, thermometer.code_levels(levels), on_pass, _clauses(thermometer))
-    return SmallerController(found, steps, prove(controller, found, ["difflogic"])[0])
+    start = time.perf_counter()
+    try:
+        verdict = prove(controller, found, ["difflogic"])[0]
+    except KeyboardInterrupt:
+        verdict, size = Equivalence("difflogic", None, "Ctrl-C stopped the proof"), (gate_count(found), found.inputs)
+        gates, thresholds = zip(size, size, strict=True)
+        steps = (*steps, PassReport("proof", gates, thresholds, time.perf_counter() - start, stopped=True))
+        on_pass(steps[-1])
+    return SmallerController(found, steps, verdict)
 
 
 def pruned(controller: Controller, codes: Bits, on_pass: OnPass = silent) -> SmallerController:

@@ -9,7 +9,7 @@ are equal in every step.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from difflogic.circuits.synthesis import tools, truth_tables
 from difflogic.circuits.synthesis.blif import to_blif
 from difflogic.circuits.synthesis.miter import Miter, make_miter
 from difflogic.circuits.synthesis.sat import Solver
-from difflogic.circuits.synthesis.sweep import differ_anywhere
+from difflogic.circuits.synthesis.sweep import differ_anywhere, swept
 from difflogic.core import wiring
 from difflogic.core.bits import pack_bits
 from difflogic.errors import ToolError
@@ -28,8 +28,8 @@ from difflogic.reference.engine import ReferenceEngine
 
 _SAMPLES, _SEED = 4096, 3
 
-CONFLICTS = 1_000_000
-"""After so many the solver gives up: minutes."""
+EASY, CONFLICTS = 10_000, 1_000_000
+"""After so many the graph is swept first; and after so many the solver gives up: minutes."""
 
 
 @dataclass(frozen=True)
@@ -107,15 +107,25 @@ def network(circuit: Circuit, netlist: CellNetlist) -> Equivalence:
 
 def own(miter: Miter, one: Netlist, other: Netlist) -> Equivalence:
     """All combinations of the inputs that an output depends on, up to `truth_tables.MOST_EXHAUSTIVE`; beyond, SAT."""
-    ways = dict.fromkeys(("by structure", "by exhaustion", "by SAT"), 0)
+    verdict = _decided(miter, one, other, EASY, "by structure")
+    if verdict.equal is not None:
+        return verdict
+    # From the inputs on, each gate of the one that has an equal in the other becomes that gate: what is left to ask of
+    # the outputs is little. Counters and comparisons, which no solver likes, take a second this way, and else hours.
+    return _decided(replace(miter, joint=swept(miter.joint)), one, other, CONFLICTS, "by SAT sweeping")
+
+
+def _decided(miter: Miter, one: Netlist, other: Netlist, conflicts: int, merged: str) -> Equivalence:
+    """The verdict on each output in turn; `merged` says how two became one node of the miter."""
+    ways = dict.fromkeys((merged, "by exhaustion", "by SAT"), 0)
     widest = 0
     # The cheapest way that decides: two outputs that became one node of the miter are equal by structure, twenty inputs
     # are tried one by one, and only what is left goes to the solver.
-    with Solver(miter.joint, CONFLICTS) as solver:
+    with Solver(miter.joint, conflicts) as solver:
         for name, a, b in miter.pairs():
             support = len(miter.joint.support((a, b)))
             if a == b:
-                ways["by structure"] += 1
+                ways[merged] += 1
                 continue
             if support <= truth_tables.MOST_EXHAUSTIVE:
                 way, widest = "by exhaustion", max(widest, support)
@@ -123,7 +133,7 @@ def own(miter: Miter, one: Netlist, other: Netlist) -> Equivalence:
             else:
                 way, answer = "by SAT", solver.differ(a, b)
             if answer is None:
-                return Equivalence("difflogic", None, f"{name}: SAT gave up after {CONFLICTS} conflicts")
+                return Equivalence("difflogic", None, f"{name}: SAT gave up after {conflicts} conflicts")
             if isinstance(answer, tuple):
                 return Equivalence("difflogic", False, way, evaluated(miter, one, other, answer))
             ways[way] += 1

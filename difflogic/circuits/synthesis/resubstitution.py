@@ -38,6 +38,8 @@ ROUND_GAIN = 200
 """Another round is worth while where the last one saved one gate in so many."""
 CONFLICTS = 1000
 """After so many the solver gives up, and the gate stays."""
+PROVED_WORK = 300_000_000
+"""The solver's work in all, as it counts it: a minute or two. It is no time, so that each run ends alike."""
 TRIES = 12
 """So many replacements of a gate are refuted before the next has its turn."""
 
@@ -116,17 +118,19 @@ def _walked(graph: XAG, words: Words, seed: int, moves: int) -> XAG:
     return state.graph()
 
 
-def resubstituted(graph: XAG, words: Words, clauses: Sequence[Clause] = ()) -> XAG:
+def resubstituted(graph: XAG, words: Words, clauses: Sequence[Clause] = (), work: int = PROVED_WORK) -> XAG:
     """The same values on the inputs on which the clauses hold, of which `words` are samples.
 
-    Every replacement is proved before the next is looked for. Raises Interrupted.
+    Every replacement is proved before the next is looked for, until the solver has done so much `work`. Raises
+    Interrupted.
     """
     graph = rebuilt(graph)
-    while graph.gates:
+    while graph.gates and work > 0:
         state = _State(graph, words)
         try:
             with Solver(graph, CONFLICTS, clauses) as solver:
-                _search(state, _Prover(state, solver, free=not clauses))
+                _search(state, _Prover(state, solver, work, free=not clauses))
+                work -= solver.work
         except KeyboardInterrupt as error:
             raise Interrupted(state.graph()) from error
         found, before = state.graph(), len(graph.gates)
@@ -146,6 +150,8 @@ def _search(state: _State, prover: _Prover) -> None:
         if state.count == before:
             break
     for _ in range(PROVED_MOVES * state.count):
+        if prover.is_spent:
+            break
         if state.count and state.compiled.wander(state.nodes, state.work, DIVISORS) and prover.holds():
             state.compiled.replace(state.nodes, state.work)
             prover.accepted()
@@ -154,14 +160,15 @@ def _search(state: _State, prover: _Prover) -> None:
 def _descend(state: _State, prover: _Prover) -> None:
     """Whatever saves a gate, once from the outputs backward."""
     place, tries = state.count, 0
-    while (found := state.compiled.propose(state.nodes, state.work, place, DIVISORS)) >= 0:
+    while not prover.is_spent and (found := state.compiled.propose(state.nodes, state.work, place, DIVISORS)) >= 0:
         tries = tries + 1 if found == place - 1 else 1
-        if prover.holds():
+        answer = prover.holds()
+        if answer:
             state.compiled.replace(state.nodes, state.work)
             prover.accepted()
             # The gates in front of it may have gone, and others have come: the order is a new one.
             place, tries = min(found + 1, state.count), 0
-        elif tries < TRIES:
+        elif answer is False and tries < TRIES:
             place = found + 1  # once more, on the samples that refuted it
         else:
             place, tries = found, 0
@@ -174,10 +181,11 @@ class _Prover:
     no output notices, so it gets new variables, those of the copy that was proved.
     """
 
-    def __init__(self, state: _State, solver: Solver, free: bool) -> None:
+    def __init__(self, state: _State, solver: Solver, work: int, free: bool) -> None:
         """`free`: inputs may be anything, so that those near to a refuting one are samples too."""
         self._state = state
         self._solver = solver
+        self._work = work
         self._free = free
         self._rng = np.random.default_rng(1)
         self._refuted = 0
@@ -187,8 +195,13 @@ class _Prover:
         for node in state.order:
             self._variables[node] = solver.variable(2 * node)
 
-    def holds(self) -> bool:
-        """Whether the replacement in `best` is right on all inputs."""
+    @property
+    def is_spent(self) -> bool:
+        """Whether the solver has done all the work that it may."""
+        return self._solver.work >= self._work
+
+    def holds(self) -> bool | None:
+        """Whether the replacement in `best` is right on all inputs, None where the solver gave up."""
         state, solver = self._state, self._solver
         self._copy = solver.new()
         copied = self._copies()
@@ -204,7 +217,7 @@ class _Prover:
         solver.add([-differ])
         solver.add([self._copy if answer is False else -self._copy])
         self._copied = copied
-        return answer is False
+        return None if answer is None else not answer
 
     def accepted(self) -> None:
         """The replacement was made: what was copied to prove it is how things are."""
