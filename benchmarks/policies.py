@@ -11,6 +11,7 @@ else has played. Seeds from FIRST on were looked at by nobody while settings wer
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import json
 import statistics
@@ -26,10 +27,14 @@ from difflogic.config.choices import ACTORS
 from difflogic.config.policy import PRESETS, PolicyConfig
 from difflogic.devices.device import Device
 from difflogic.policies import controllers
+from difflogic.policies.environments import make, spaces
+from difflogic.policies.evaluate import baselines
 from difflogic.policies.member import Member
 from difflogic.policies.training import PolicyTrainer
 
 FILE, FIRST, EPISODES = "policies", 52_000, 100
+QUIET = 2.5
+"""Processes that wanted to run, on two cores: a time that was taken beside more of them is too long to be shown."""
 RIVAL = CHECKOUT / "benchmarks/rivals/sb3_policies.py"
 PAGE = CHECKOUT / "docs/how-to/policies.md"
 BEGIN = "<!-- generated: python -m benchmarks.policies --report --write -->"
@@ -74,12 +79,14 @@ def _controller(config: PolicyConfig, member: Member) -> dict[str, Any]:
 
 
 def rival(python: str, config: PolicyConfig) -> dict[str, Any]:
-    """The same budget and parameters by Stable-Baselines3, in an environment of its own."""
+    """As many steps by Stable-Baselines3, in a Python of its own, and what agents without a mind reach."""
     done = subprocess.run(
         [python, RIVAL], input=json.dumps(config.to_dict()), capture_output=True, text=True, check=True
     )
-    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return answer
+    identifier = config.environment.id
+    with contextlib.closing(make(identifier)) as world:
+        beside = baselines(identifier, spaces(world, identifier), EPISODES, controllers.FRESH + config.seed)
+    return {**json.loads(done.stdout.splitlines()[-1]), "baselines": beside}
 
 
 def study(options: argparse.Namespace) -> None:
@@ -99,6 +106,7 @@ def study(options: argparse.Namespace) -> None:
             "seed": seed,
             **found,
             **here,
+            "versions": here["versions"] | found.get("versions", {}),
         }
         if not options.dry:
             append(FILE, [line])
@@ -112,8 +120,9 @@ def report() -> str:
     Seeds below it were of other settings.
     """
     heads = ["environment", "steps", "policy", "seeds", "mean return: median, least", "solved", "500 in all episodes",
-             "seconds", "steps a second", "gates: proved equal, pruned", "pruned, mean return"]  # fmt: skip
-    rows = [f"| {' | '.join(heads)} |", "|---|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|"]
+             "random agent", "seconds", "steps a second", "gates: proved equal, pruned",
+             "pruned, mean return"]  # fmt: skip
+    rows = [f"| {' | '.join(heads)} |", "|---|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"]
     fresh = [line for line in load(FILE) if line["seed"] >= FIRST]
     lines = {(line["preset"], line["steps"], line["policy"], line["seed"]): line for line in fresh}
     for preset, kind in itertools.product(PRESETS, (*ACTORS, "sb3")):
@@ -131,14 +140,17 @@ def _row(preset: str, kind: str, lines: list[dict[str, Any]]) -> str:
     small = [line for line in lines if "gates" in line]
     gates = " ".join(f"{statistics.median(line['gates'][k] for line in small):g}," for k in (1, 2)) if small else ""
     pruned = f"{statistics.median(line['pruned_mean'] for line in small):.1f}" if small else ""
+    random = [line["baselines"]["random"] for line in lines if "baselines" in line]
+    quiet = [line for line in lines if line["machine"]["load_1min"] <= QUIET]
+    times = [f"{statistics.median(line[of] for line in quiet):.{digits}f}" if quiet else ""
+             for of, digits in (("seconds", 1), ("steps_per_s", 0))]  # fmt: skip
     names = {"logic": "gates", "automaton": "automaton", "mlp": "dense", "sb3": "Stable-Baselines3, dense"}
     cells = [
         config.environment.id, f"{lines[0]['steps']:,}", names[kind], str(len(lines)),
         f"{statistics.median(means):.1f}, {min(means):.1f}",
         f"{sum(mean >= config.evaluation.threshold for mean in means)} of {len(lines)}",
         f"{sum(mean == most for mean in means)} of {len(lines)}" if most else "",
-        f"{statistics.median(line['seconds'] for line in lines):.1f}",
-        f"{statistics.median(line['steps_per_s'] for line in lines):.0f}",
+        f"{statistics.median(random):.1f}" if random else "", *times,
         gates.rstrip(","), pruned,
     ]  # fmt: skip
     return f"| {' | '.join(cells)} |"

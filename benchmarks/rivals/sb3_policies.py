@@ -1,6 +1,8 @@
-"""An agent of Stable-Baselines3 by the configuration on standard input; a line of JSON on standard output.
+"""An agent of Stable-Baselines3 by environment, steps and seed on standard input; a line of JSON on standard output.
 
-It runs in a Python of its own, which has stable-baselines3 and gymnasium, and nothing of difflogic.
+It learns by the settings that the RL Baselines3 Zoo publishes for it (hyperparams/ppo.yml and sac.yml, for LunarLander
+those of version 2), and elsewhere by Stable-Baselines3's own defaults. It runs in a Python of its own, which has
+stable-baselines3 and gymnasium, and nothing of difflogic.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -16,30 +19,39 @@ import torch
 from stable_baselines3 import PPO, SAC
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
+from stable_baselines3.common.vec_env import VecNormalize
 
 EPISODES = 100
+NORMALIZED = {("ppo", "Acrobot-v1")}
+"""Where the zoo scales observations and rewards by their running mean and spread."""
+SETTINGS: dict[tuple[str, str], dict[str, Any]] = {
+    ("ppo", "CartPole-v1"): {
+        "n_envs": 8, "n_steps": 32, "batch_size": 256, "gae_lambda": 0.8, "gamma": 0.98, "n_epochs": 20,
+        "learning_rate": lambda left: left * 1e-3, "clip_range": lambda left: left * 0.2,
+    },
+    ("ppo", "Acrobot-v1"): {"n_envs": 16, "n_steps": 256, "gae_lambda": 0.94, "gamma": 0.99, "n_epochs": 4},
+    ("ppo", "LunarLander-v3"): {
+        "n_envs": 16, "n_steps": 1024, "batch_size": 64, "gae_lambda": 0.98, "gamma": 0.999, "n_epochs": 4,
+        "ent_coef": 0.01,
+    },
+    ("sac", "Pendulum-v1"): {"learning_rate": 1e-3},
+}  # fmt: skip
 
 
 def main() -> None:
     config = json.load(sys.stdin)
-    identifier, seed = config["environment"]["id"], config["seed"]
-    environments = make_vec_env(identifier, n_envs=config["environment"]["n_envs"], seed=seed)
-    given = dict(config[config["algorithm"]])
-    if config["algorithm"] == "ppo":
-        linear = given.pop("linear_schedule")
-        rate, clip = given["learning_rate"], given["clip_range"]
-        if linear:
-            given["learning_rate"], given["clip_range"] = (lambda left: left * rate), (lambda left: left * clip)
-        given |= {"target_kl": given["target_kl"] or None, "clip_range_vf": given["clip_range_vf"] or None}
-        agent = PPO("MlpPolicy", environments, seed=seed, device="cpu", **given)
-    else:
-        given["target_entropy"] = given["target_entropy"] or "auto"
-        given["policy_kwargs"] = {"net_arch": config["critic"]["widths"]}
-        agent = SAC("MlpPolicy", environments, seed=seed, device="cpu", **given)
+    identifier, seed, algorithm = config["environment"]["id"], config["seed"], config["algorithm"]
+    given = dict(SETTINGS.get((algorithm, identifier), {}))
+    environments = make_vec_env(identifier, n_envs=given.pop("n_envs", 1), seed=seed)
+    fresh = make_vec_env(identifier, n_envs=10, seed=seed + (1 << 20))
+    if (algorithm, identifier) in NORMALIZED:
+        environments = VecNormalize(environments, gamma=given["gamma"])
+        fresh = VecNormalize(fresh, training=False, norm_reward=False)
+        fresh.obs_rms = environments.obs_rms  # one object: what training has seen is how the judged agent sees
+    agent = {"ppo": PPO, "sac": SAC}[algorithm]("MlpPolicy", environments, seed=seed, device="cpu", **given)
     begin = time.perf_counter()
     agent.learn(config["steps"])
     seconds = time.perf_counter() - begin
-    fresh = make_vec_env(identifier, n_envs=10, seed=seed + (1 << 20))
     returns, _ = evaluate_policy(agent, fresh, EPISODES, deterministic=True, return_episode_rewards=True)
     threshold = config["evaluation"]["threshold"]
     print(json.dumps({
