@@ -81,7 +81,7 @@ class ToolError(DifflogicError):
 
 
 class MissingPackagesError(DifflogicError):
-    """What was asked for needs packages of an extra that is not installed."""
+    """The request needs packages of an extra that is not installed."""
 
     @classmethod
     def of(cls, what: str, extra: str, missing: str | None) -> MissingPackagesError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 
-# Not taken from `core.gates`: a judge of the engines must not share a mistake with them.
+# Not taken from `core.gates`: a test of the engines must not share a mistake with them.
 def _row(gate: int) -> tuple[int, int, int, int]:
     f00, f01, f10, f11 = ((gate >> (3 - index)) & 1 for index in range(4))
     return f00, f10 - f00, f01 - f00, f11 - f10 - f01 + f00

@@ -95,7 +95,7 @@ class ArrayCase:
         return 256
 
     def operands(self) -> tuple[Floats, Floats]:
-        """The same every time; of a network its inputs and targets."""
+        """Return the same operands every time; for a network, its inputs and targets."""
         rng = np.random.default_rng(0)
         if self.what == "network":
             return _normal(rng, self.rows, 4), _normal(rng, self.rows, 1)
@@ -128,7 +128,7 @@ class ArrayContender(Timed):
         self.step = lambda: None
 
     def figures(self, bench: Bench) -> dict[str, Any]:
-        """What follows from the time of a repetition and the work in it."""
+        """Return what follows from the time of a repetition and the work in it."""
         seconds = statistics.median(self.seconds)
         figures = {
             "variant": {},

@@ -1,4 +1,4 @@
-"""What can be measured: a table of named cases."""
+"""This table names the cases that can be measured."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from difflogic.system.processor import cores
 
 @dataclass(frozen=True)
 class OtherEngine:
-    """What is measured beside the engines, and has no circuits."""
+    """An engine of another library, which is measured beside ours and has no circuits."""
 
     info: EngineInfo
 

@@ -1,4 +1,4 @@
-"""What a measurement was made on, without which a number means nothing; and how fast its memory is copied."""
+"""The machine of a measurement is described, without which a number means nothing, and its memory's speed measured."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def stamp() -> dict[str, Any]:
 
 
 def load() -> float | None:
-    """How many processes wanted to run, in the mean of the last minute; None where the system does not tell."""
+    """Return how many processes wanted to run, in the mean of the last minute; None where the system does not tell."""
     return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
 
 

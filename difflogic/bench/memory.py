@@ -1,4 +1,4 @@
-"""How much memory a case needs, beyond an idle interpreter, from a process of its own.
+"""A child process measures how much memory a case needs, beyond an idle interpreter, from a process of its own.
 
 Run as `python -m difflogic.bench.memory CASE ENGINE`, the child prints its peak in bytes.
 """

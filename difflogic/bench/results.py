@@ -17,7 +17,7 @@ Line = dict[str, Any]
 
 @dataclass(frozen=True)
 class Results:
-    """What one run measured; `data` is the file."""
+    """The results of one run hold what it measured; `data` is the file."""
 
     data: dict[str, Any]
 
@@ -29,7 +29,7 @@ class Results:
 
     @property
     def skipped(self) -> list[dict[str, str]]:
-        """What was not measured, each with `case`, `engine`, `kind` and `why`."""
+        """Return what was not measured, each with `case`, `engine`, `kind` and `why`."""
         found: list[dict[str, str]] = self.data["skipped"]
         return found
 
@@ -41,7 +41,7 @@ class Results:
 
     @property
     def wrong(self) -> bool:
-        """Whether an engine computed something else than the reference."""
+        """Return whether an engine computed something else than the reference."""
         return any(each["kind"] == "wrong" for each in self.skipped)
 
     def to_json(self) -> str:
@@ -78,7 +78,7 @@ def _work(line: Line) -> str:
 
 
 def _damage(data: dict[str, Any]) -> str | None:
-    """What no results file says, in words; None where all that a comparison reads is there."""
+    """Return what no results file says, in words; None where all that a comparison reads is there."""
     engines, cases = data["engines"], data["cases"]
     if not (isinstance(data["machine"], dict) and isinstance(engines, dict) and isinstance(cases, list)):
         return "the machine, the engines or the cases are none"
@@ -114,7 +114,7 @@ class Ratio:
 
     @property
     def ratio(self) -> float:
-        """How many times as fast the new one is."""
+        """Return how many times as fast the new one is."""
         return self.old_ms / self.new_ms
 
 

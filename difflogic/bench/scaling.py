@@ -1,4 +1,4 @@
-"""How the cost grows: numbers and a picture."""
+"""The growth of the cost is measured, as numbers and a picture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is timed: something that can be repeated, in rounds, once its results are right."""
+"""A timed thing is one that can be repeated, in rounds, once its results are right."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Timed(ABC):
 
     @property
     def once(self) -> bool:
-        """Whether what was timed when it was opened is all that is."""
+        """Return whether what was timed when it was opened is all that is."""
         return False
 
     def repeat(self, count: int) -> float:

@@ -1,4 +1,4 @@
-"""How much work a case is, by rules that no engine can bend: they follow from circuit and grid alone.
+"""The work in a case is counted by rules that no engine can bend: they follow from circuit and grid alone.
 
 A *gate evaluation* is one gate for one cell and CA step, forward. Perception gates count once per channel.
 A train step's number is that of its forward pass, though the backward pass costs more.
@@ -56,7 +56,7 @@ class Work:
 
 
 def work_of(config: Config) -> Work:
-    """What a train step and a hard evaluation of this configuration are."""
+    """Return what a train step and a hard evaluation of this configuration are."""
     model, task, train = config.model, config.task, config.train
     instances = model.instances
     # Times steps: a cell that is computed anew in each step counts each time.

@@ -167,7 +167,7 @@ def named(name: str) -> Rule:
 
 
 def _around(on: npt.NDArray[np.bool_]) -> States:
-    """How many of the eight neighbours are, on a torus."""
+    """Return how many of the eight neighbours are, on a torus."""
     shifted = [np.roll(on, (dy, dx), (0, 1)) for dy in (-1, 0, 1) for dx in (-1, 0, 1) if dy or dx]
     counts: States = np.sum(shifted, axis=0)
     return counts

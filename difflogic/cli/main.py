@@ -122,7 +122,7 @@ def _ready_streams() -> None:
 
 
 def _sentence(error: click.ClickException) -> str:
-    """What click has to say, with the place to look it up."""
+    """Return what click has to say, with the place to look it up."""
     path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "difflogic"
     return f"{error.format_message()} See '{path} --help'."
 

@@ -71,7 +71,7 @@ force_option = click.option(
 
 
 def forced() -> bool:
-    """Whether the command that runs was given `--force`."""
+    """Return whether the command that runs was given `--force`."""
     return bool(click.get_current_context().meta[FORCE])
 
 
@@ -307,7 +307,7 @@ sweep_options = together(
     click.option("--sampler-seed", type=int, help="The seed of all random choices of the sweep, not of a run [0]."),
     click.option("--ahead", type=int, help="Trials that optuna and halving start before the first result [8]."),
 )
-"""The axes of a sweep, and how its trials are chosen and judged."""
+"""The axes of a sweep, and how its trials are chosen and compared."""
 
 train_options = together(
     engine_options,

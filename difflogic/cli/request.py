@@ -1,4 +1,4 @@
-"""What a command's options and arguments ask to be trained."""
+"""A command's options and arguments become a request for training."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEPTH = 3
 
 
 def train_request(options: Mapping[str, Any], config: Config | None = None, **others: Any) -> TrainRequest:
-    """What the options of a command ask for; `config` instead of PRESET or `--config`, and `others` instead of options.
+    """Return what a command's options ask for; `config` replaces PRESET or `--config`, and `others` the options.
 
     Raises ConfigError, UsageError.
     """
@@ -101,7 +101,7 @@ def agents(options: Mapping[str, Any], preset: str | None) -> PolicyConfig | Non
 
 
 def work(options: Mapping[str, Any]) -> Config:
-    """What `work_options` name: a preset, the paper's checkerboard where none is named, or a file; with fields changed.
+    """Return what `work_options` name: a preset, a file or, by default, the checkerboard; with fields changed.
 
     Raises UsageError where they are named twice, ConfigError.
     """

@@ -1,4 +1,4 @@
-"""What every command that trains here shares: where it runs, and how it ends."""
+"""All commands that train on this machine share where a run computes, and how it ends."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WRITTEN = {"preset": "PRESET", "config_file": "--config", "assignments": "--set"
 
 @dataclass(frozen=True)
 class Launch:
-    """Where and how a request is trained on this machine."""
+    """A launch says where and how a request is trained on this machine."""
 
     out: Path | None
     """The new run folder; None: a name is found for it."""

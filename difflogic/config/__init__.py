@@ -1,1 +1,1 @@
-"""What is asked for: the configuration, its fields, presets and recipes."""
+"""A request for training is made of the configuration, its fields, presets and recipes."""

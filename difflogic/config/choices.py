@@ -18,7 +18,7 @@ ACTORS = ("logic", "automaton", "mlp")
 METHODS = ("grid", "random", "optuna", "halving")
 """How a sweep chooses its trials."""
 METRICS = ("tts", "hard_loss", "gates", "return")
-"""What a sweep judges them by."""
+"""A sweep compares trials by one of these."""
 COLORS = (2, 8, 64)
 """How many colours a picture may have: see `config.picture_file`."""
 DRAWINGS = ("rollout", "gates", "loss")

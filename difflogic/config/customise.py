@@ -105,7 +105,7 @@ def _check(request: TrainRequest) -> None:
 
 
 def changes(config: Config, request: TrainRequest, fixed: tuple[int, int] | None, channels: int) -> Changes:
-    """What to change in `config`. `fixed`: height and width of a grid that must stay; `channels`: of a cell.
+    """Return what to change in `config`. `fixed`: height and width of a grid that must stay; `channels`: of a cell.
 
     Raises ConfigError, DataError or UsageError where that cannot be.
     """
@@ -199,7 +199,7 @@ def _begin_with(
 
 def _picture(path: Path, request: TrainRequest, channels: int, loss_channels: int) -> Bits:
     """Read a picture, by default in as many colours as the loss channels can hold, otherwise in black and white."""
-    # A preset whose loss looks at three channels learns eight colours: a picture is read as it would be judged.
+    # A preset whose loss looks at three channels learns eight colours: a picture is read as the loss would compare it.
     usual = {needed: colors for colors, needed in CHANNELS.items()}.get(loss_channels, 2)
     colors = request.colors or usual
     if CHANNELS[colors] > channels:

@@ -152,8 +152,8 @@ class Dataset:
         return told.hexdigest()
 
     def split(self, held_out: float) -> tuple[Dataset, Dataset]:
-        """What is learned from, and what is held out, the same for every seed. Both are all samples where none is."""
-        # Members of a population and attempts are judged alike, so that the order comes from the samples alone.
+        """Return the samples for training and those held out, the same for every seed; all in both if none is."""
+        # Members of a population and attempts get the same test, so that the order comes from the samples alone.
         return _split(self, held_out_samples(len(self), held_out))
 
     def only(self, samples: npt.NDArray[np.integer[Any]]) -> Dataset:
@@ -166,7 +166,7 @@ class Dataset:
         return np.where(self.y < 0, np.float32(IGNORED), self.y).swapaxes(0, 1)
 
     def contradiction(self, periodic: bool, neighbourhood: str = "moore") -> str:
-        """Where what cells see does not decide what they become in one step, in words; empty where it does.
+        """Return where what cells see does not decide what they become in one step, in words; empty where it does.
 
         Of many samples the first, as far as a moment goes.
         """
@@ -176,7 +176,7 @@ class Dataset:
         return contradiction(self.x[:shown], self.y[:shown, 0], periodic, neighbourhood)
 
     def fields(self) -> dict[str, dict[str, Any]]:
-        """What a configuration says of it, by section."""
+        """Return what a configuration says of it, by section."""
         height, width, channels = self.x.shape[1:]
         last = self.steps[-1]
         task = {
@@ -206,7 +206,7 @@ class Dataset:
 
 
 def held_out_samples(samples: int, share: float) -> int:
-    """How many are held out: at least one, where any are, and one less than all at most."""
+    """Return how many are held out: at least one, where any are, and one less than all at most."""
     return min(max(1, round(share * samples)), samples - 1) if share else 0
 
 
@@ -259,7 +259,7 @@ def of_run(config: Config, folder: Path) -> Dataset | None:
 
 
 def contradiction(x: Bits, y: npt.NDArray[Any], periodic: bool, neighbourhood: str) -> str:
-    """Where equal neighbourhoods in `x [N, H, W, C]` have other successors in `y`, in words; empty where none do.
+    """Return where equal neighbourhoods in `x [N, H, W, C]` have other successors in `y`, in words, or nothing.
 
     Cells of which a value in `y` is below 0 do not count.
     """
@@ -342,7 +342,7 @@ def _steps(arrays: Mapping[str, npt.NDArray[Any]]) -> list[int]:
 
 
 def _members(path: Path, opened: contextlib.ExitStack) -> dict[str, Opener]:
-    """What opens each array of a file or folder, by its name."""
+    """Return what opens each array of a file or folder, by its name."""
     if path.is_dir():
         return {file.stem: partial(io.FileIO, file) for file in sorted(path.glob("*.npy"))}
     archive = opened.enter_context(zipfile.ZipFile(path))

@@ -19,12 +19,12 @@ POLICY = "policy"
 
 
 def is_policy(data: Any) -> bool:
-    """Whether this is a configuration of agents, as plain data."""
+    """Return whether this is a configuration of agents, as plain data."""
     return isinstance(data, dict) and data.get("kind") == POLICY
 
 
 def peek(path: Path) -> Any:
-    """What a TOML file holds, as plain data; None where it cannot be read, which whoever loads it is told."""
+    """Return what a TOML file holds, as plain data; None where it cannot be read, which whoever loads it is told."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError):
@@ -86,7 +86,7 @@ def parsed(text: str) -> dict[str, Any]:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """What a TOML file holds, as plain data. Raises ConfigError."""
+    """Return what a TOML file holds, as plain data. Raises ConfigError."""
     try:
         return parsed(Path(path).read_text(encoding="utf-8-sig"))
     except OSError as error:

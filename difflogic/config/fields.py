@@ -68,7 +68,7 @@ _SHOWN.maxlist = _SHOWN.maxtuple = _SHOWN.maxdict = 20
 
 
 def shown(value: Any) -> str:
-    """What came, as Python writes it, however long or deep it is."""
+    """Return what came, as Python writes it, however long or deep it is."""
     return _SHOWN.repr(value)
 
 

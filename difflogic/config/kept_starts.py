@@ -46,7 +46,7 @@ def load(path: Path, config: Config) -> Grids:
 
 
 def digest(grids: Grids) -> str:
-    """What `pool.starts` says of these grids: the SHA-256 of their bits, in hexadecimal digits."""
+    """Return what `pool.starts` says of these grids: the SHA-256 of their bits, in hexadecimal digits."""
     return hashlib.sha256(np.packbits(grids.reshape(len(grids), -1), axis=1).tobytes()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""A task of one's own in Python: a class with settings, which draws samples, and may judge and draw what comes of them.
+"""A task of one's own in Python: a class with settings, which draws samples, and may test and draw results.
 
     @dataclass(frozen=True)
     class Fill(difflogic.Task):
@@ -203,12 +203,12 @@ class OwnTask:
             return Config.from_dict(data)
 
     def derived(self, samples: Dataset) -> dict[str, Any]:
-        """What a configuration says of the task and its samples, by section."""
+        """Return what a configuration says of the task and its samples, by section."""
         plugin = {"name": self.name, "version": self.task.version, "settings": self.settings}
         return {**samples.fields(), "plugin": plugin}
 
     def drawn(self, count: Any, stream: int = TRAINING, seed: int = 0) -> Dataset:
-        """So many samples, the same whenever they are drawn. Raises ConfigError, FaultyTaskError, LimitError."""
+        """Return so many samples, the same whenever they are drawn. Raises ConfigError, FaultyTaskError, LimitError."""
         if not COUNT.holds(count):
             raise ConfigError(f"data.samples must be {COUNT.words}, got {shown(count)}.")
         self._check_memory(count)
@@ -232,7 +232,7 @@ class OwnTask:
             )
 
     def judged(self, states: Bits, samples: Dataset) -> dict[str, float]:
-        """What the task says of a circuit, in numbers. Raises FaultyTaskError."""
+        """Return what the task says of a circuit, in numbers. Raises FaultyTaskError."""
         with self._guarded("could not judge"):
             found = {str(name): float(value) for name, value in self.task.judge(states, samples).items()}
         for name, value in found.items():
@@ -275,5 +275,5 @@ def _samples(task: Task, count: int, stream: int, seed: int) -> Any:
 
 
 def one_line(error: BaseException) -> str:
-    """What an error of somebody else's code says, in one line that a sentence can end with."""
+    """Return what an error of somebody else's code says, in one line that a sentence can end with."""
     return " ".join(str(error).split()).rstrip(".")[:300]

@@ -1,8 +1,8 @@
-"""What an agent is trained on and how: the configuration of `difflogic train-policy`.
+"""An agent's configuration says what it is trained on and how: the file of `difflogic train-policy`.
 
     [environment]  which one, and how many side by side   [ppo]         proximal policy optimisation
     [logic]        an actor of logic gates                [sac]         soft actor-critic
-    [automaton]    an automaton of gates                  [evaluation]  when and how the actor is judged
+    [automaton]    an automaton of gates                  [evaluation]  when and how the actor is tested
     [mlp]          a dense actor, the baseline            [critic]      the dense network that values states
 
 The parameters of the algorithms have the names and meanings of Stable-Baselines3.
@@ -99,7 +99,7 @@ class LogicConfig(Section):
     averaging: float = field(
         default=0.06,
         metadata=spec(
-            "The agent that is judged has the mean of its logits over the last updates, this share of those so far; 0: "
+            "The agent that is evaluated has the mean of its logits over the last updates, this share of those so far; 0: "
             "the last logits count alone",
             BELOW_ONE,
         ),
@@ -155,7 +155,7 @@ class AutomatonConfig(LogicConfig):
     channels: int = field(default=16, metadata=spec("Bits of a cell, shared out among the actions", between(1, 1024)))
     steps: int = field(default=2, metadata=spec("Steps of the automaton for each decision", between(1, 64)))
     kernels: int = field(default=1, metadata=spec("Perception kernels", between(1, 64)))
-    # The discrete agent, which is judged, may still be wrong where the soft one has nothing left to learn from.
+    # The discrete agent, which is evaluated, may still be wrong where the soft one has nothing left to learn from.
     calm: float = field(
         default=0.0,
         metadata=spec(
@@ -271,7 +271,7 @@ class PolicyConfig(Document):
     critic: DenseConfig = field(default=DenseConfig(), metadata=spec("The dense network that values states"))
     ppo: PPOConfig = field(default=PPOConfig(), metadata=spec("Proximal policy optimisation"))
     sac: SACConfig = field(default=SACConfig(), metadata=spec("Soft actor-critic"))
-    evaluation: EvaluationConfig = field(default=EvaluationConfig(), metadata=spec("When and how it is judged"))
+    evaluation: EvaluationConfig = field(default=EvaluationConfig(), metadata=spec("When and how it is evaluated"))
     seed: int = field(
         default=23, metadata=spec("Wiring, weights, episodes and actions come from it", between(0, 2**32 - 1))
     )
@@ -336,7 +336,7 @@ _SIZES = ("id", "bits", "widths", "side", "channels", "steps", "kernels")
 
 
 def unlike(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> str | None:
-    """How an agent differs in shape from one that it is to begin with, as the end of a sentence; None: it does not.
+    """Return how an agent's shape differs from one that it is to begin with, as the end of a sentence, or None.
 
     Configurations as plain data, of which the other may be none of agents.
     """

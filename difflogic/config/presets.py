@@ -224,7 +224,7 @@ def heart_persistent() -> Config:
 
 
 def heart_steady() -> Config:
-    """The same heart, judged after steps 12, 15 and 18: it has to stay while it is watched, and then does."""
+    """The same heart, compared after steps 12, 15 and 18: it has to stay while it is watched, and then does."""
     return _heart("heart-steady", 18, loss_steps=(12, 15, 18))
 
 

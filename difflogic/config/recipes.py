@@ -30,7 +30,7 @@ HARDENED = 0.8
 
 @dataclass(frozen=True)
 class Recipe:
-    """What it sets; where it speaks of epochs, as shares of all that a run has."""
+    """A recipe sets fields of a configuration; epochs are given as shares of all that a run has."""
 
     hardened: tuple[float, float] | None = None
     """Between which hardening grows, to HARDENED; None: a search decides what gates become."""
@@ -67,7 +67,7 @@ class Recipe:
         return config.with_(**merged(sections, self.fields))
 
     def _fits(self, task: TaskConfig) -> bool:
-        """Whether its grids are smaller than the task, and of use to it."""
+        """Return whether its grids are smaller than the task, and of use to it."""
         room = task.shortest_side
         return task.can_grow and all(side <= room and steps <= task.steps for _, side, steps in self.grids)
 

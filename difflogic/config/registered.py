@@ -32,7 +32,7 @@ TASK_FIELDS = frozenset(each.name for each in dataclasses.fields(TaskConfig))
 
 
 def is_task(name: str) -> bool:
-    """Whether a name is one of a task: those of presets have no colon."""
+    """Return whether a name is one of a task: those of presets have no colon."""
     return ":" in name
 
 

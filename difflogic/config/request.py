@@ -1,4 +1,4 @@
-"""What somebody asks to be trained, in one form, whoever asks: the command line, a client, or the service."""
+"""A request for training has one form, whoever asks: the command line, a client, or the service."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 @dataclass(frozen=True)
 class Within:
-    """How long a solution may take: so many seconds, or so many epochs of all attempts and models together.
+    """A limit of a solution is in seconds, or in epochs of all attempts and models together.
 
     Where both are given, whichever is over first.
     """
@@ -59,7 +59,7 @@ class Within:
 
 @dataclass(frozen=True)
 class TrainRequest:
-    """What to train, how, and until when; `config.customise.configure` makes its configuration.
+    """A request says what to train, how, and until when; `config.customise.configure` makes its configuration.
 
         TrainRequest("lizard", target=Path("cat.png"), size=(24, 24), fields={"train": {"epochs": 1000}}, restarts=2)
 
@@ -130,6 +130,6 @@ class TrainRequest:
 
     @property
     def solved_models(self) -> int:
-        """So many solved models end it: 0 is never, and attempts are over with the first, unless more are asked for."""
+        """Return how many solved models end it: 0 is never; attempts end with the first, unless more are asked for."""
         # A run without restarts goes on to its last epoch, in which undecided gates may still become decided.
         return self.stop_when_solved or int(self.until_solved or bool(self.restarts))

@@ -1,4 +1,4 @@
-"""What happens at which epoch: where a run is evaluated, which grid it trains on, where a search begins."""
+"""The schedule says at which epochs a run is evaluated, on which grid it trains, and where a search begins."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def next_stop(epoch: int, total: int, eval_interval: int) -> int:
 
 
 def at_stage(config: Config, stage: int) -> Config:
-    """What is trained in that stage, as a configuration without growth."""
+    """Return what is trained in that stage, as a configuration without growth."""
     # For until = (4, 7): stage 0 is epochs 1 to 4, stage 1 is 5 to 7, and stage 2, the task itself, all later ones.
     growth, whole = config.growth, config.with_(growth=GrowthConfig())
     if stage == len(growth.until):
@@ -53,7 +53,7 @@ def cells(config: Config, epoch: int) -> int:
 
 
 def effort(config: Config, epochs: int) -> float:
-    """What so many epochs cost, in epochs of the whole task: one on a smaller grid counts as its share.
+    """Return what so many epochs cost, in epochs of the whole task: one on a smaller grid counts as its share.
 
     Example: an epoch on 8x8 cells with 9 steps counts as 576 / 5120 = 0.1125 of one on 16x16 with 20.
     """

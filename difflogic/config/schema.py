@@ -1,4 +1,4 @@
-"""What to train and how, as frozen dataclasses that read and write TOML.
+"""The configuration says what to train and how, as frozen dataclasses that read and write TOML.
 
 Axis letters used everywhere: `B` batch, `H` rows, `W` columns, `C` channels (bits of a cell),
 `K` perception kernels, `S` outputs of one perception kernel, `T` CA steps, `M` models (population).

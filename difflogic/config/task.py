@@ -30,7 +30,7 @@ SIDE = between(MIN_SIDE, MAX_SIDE)
 
 
 def is_large_enough(height: int, width: int, neighbourhood: str) -> bool:
-    """Whether a grid of this neighbourhood may have so many rows and columns."""
+    """Return whether a grid of this neighbourhood may have so many rows and columns."""
     return width >= MIN_SIDE and (height >= MIN_SIDE or (height == 1 and neighbourhood == "line"))
 
 
@@ -46,7 +46,7 @@ _CELL = re.compile(r"(\d{1,5}),(\d{1,5})=[01]", re.ASCII)
 
 @dataclass(frozen=True, repr=False)
 class TaskConfig(Section):
-    """What the automaton should do: start state, grid, what happens on the way, and the target after T steps."""
+    """`[task]` says what the automaton should do: start state, grid, events on the way, and target after T steps."""
 
     target: str = field(
         metadata=spec(
@@ -216,7 +216,7 @@ class TaskConfig(Section):
 
     @property
     def is_fixed(self) -> bool:
-        """Whether the target is the same for every start."""
+        """Return whether the target is the same for every start."""
         return self.target not in ("rule", "data")
 
     @property
@@ -227,17 +227,17 @@ class TaskConfig(Section):
 
     @property
     def faulty(self) -> bool:
-        """Whether faults change states on the way: bit flips, or cells that are stuck."""
+        """Return whether faults change states on the way: bit flips, or cells that are stuck."""
         return bool(self.flip or self.stuck_cells or self.stuck_list)
 
     @property
     def disturbed(self) -> bool:
-        """Whether anything happens to states on the way: damage, or faults."""
+        """Return whether anything happens to states on the way: damage, or faults."""
         return bool(self.damage_steps) or self.faulty
 
     @property
     def can_grow(self) -> bool:
-        """Whether smaller grids can prepare it: a picture, say, is of one size, and events are of its own steps."""
+        """Return whether smaller grids can prepare it: a picture is of one size, and events are of its own steps."""
         return (
             self.start == "random"
             and self.target in ("checkerboard", "rule")
@@ -263,7 +263,7 @@ class DataConfig(Section):
     held_out: float = field(
         default=0.2,
         metadata=spec(
-            "Share of the samples that are not learned from, but judged on; 0: both are all of them", BELOW_ONE
+            "Share of the samples that are not learned from, but tested on; 0: both are all of them", BELOW_ONE
         ),
     )
 

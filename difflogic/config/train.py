@@ -1,4 +1,4 @@
-"""How a run is trained: `[train]` itself, and the sections that change what an epoch does.
+"""These sections say how a run is trained: `[train]` itself, and the sections that change what an epoch does.
 
     [train]      the budget and the batch            [hardening]  gates that are evaluated hard, more and more
     [optimizer]  AdamW and its clipping              [growth]     smaller grids that come first
@@ -35,7 +35,7 @@ HARDENING_EPOCHS = 1 << 16
 
 @dataclass(frozen=True, repr=False)
 class TrainConfig(Section):
-    """`[train]`: the budget, what an epoch sees, and when it is judged. One epoch is one optimiser step."""
+    """`[train]`: the budget, what an epoch sees, and when it is evaluated. One epoch is one optimiser step."""
 
     epochs: int = field(metadata=spec("Optimiser steps in all", COUNT))
     batch: int = field(metadata=spec("Samples per epoch, B", COUNT))
@@ -48,7 +48,7 @@ class TrainConfig(Section):
         default=32,
         metadata=spec(
             "Fixed fresh grids on which hard accuracy is measured, which training never sees; the start boards is "
-            "judged on all boards, and a start that is always the same, without damage, on itself, whatever this says",
+            "tested on all boards, and a start that is always the same, without damage, on itself, whatever this says",
             COUNT,
         ),
     )

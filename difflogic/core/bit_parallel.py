@@ -79,7 +79,7 @@ class BitProgram:
         return values
 
     def possible_bits(self, zero: Words, one: Words) -> tuple[Words, Words]:
-        """Which values every bit may take: can it be 0, can it be 1; uint64 `[inputs + n, N]` each.
+        """Return which values every bit may take: can it be 0, can it be 1; uint64 `[inputs + n, N]` each.
 
         `zero` and `one`, uint64 `[inputs, N]`, say so of the inputs; an input of which both are true is unknown. This
         is Kleene's three-valued logic, gate by gate. A bit that cannot be 1 is 0 for all values of the unknown

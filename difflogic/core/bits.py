@@ -103,6 +103,6 @@ def last_word_mask(width: int) -> np.uint64:
 
 
 def population(planes: Planes) -> list[int]:
-    """How many cells are 1, by channel."""
+    """Return how many cells are 1, by channel."""
     counts: list[int] = np.bitwise_count(planes).sum(axis=(0, 2), dtype=np.int64).tolist()
     return counts

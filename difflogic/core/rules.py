@@ -58,7 +58,7 @@ def table(rule: str) -> npt.NDArray[np.uint8]:
 
 
 def _counted(neighbourhood: str) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8], int]:
-    """For each patch: the cell and the number of its neighbours, uint8 `[512]`; and the largest possible number."""
+    """Return the cell of each patch and the number of its neighbours, uint8 `[512]`, and the largest number."""
     cells = NEIGHBOURHOODS[neighbourhood]
     centre = patches()[:, CENTRE]
     return centre, patches()[:, cells].sum(axis=1, dtype=np.uint8) - centre, len(cells) - 1

@@ -1,4 +1,4 @@
-"""Which inputs each gate reads: fixed at the start, never learned.
+"""The wiring says which inputs each gate reads: fixed at the start, never learned.
 
 `wires` is int `[2, n_out]`: row 0 indexes input `a`, row 1 input `b`. `connections` names the scheme.
 Source: the authors' notebook, `get_moore_connections`, `get_unique_connections`, `get_random_connections`.

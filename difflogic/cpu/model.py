@@ -102,7 +102,7 @@ class CpuModel:
         return [judged]
 
     def _damage(self, first: int) -> None:
-        """What happens to the probes, and from group `first` on to the last epoch's batch."""
+        """Return what happens to the probes, and from group `first` on to the last epoch's batch."""
         job, buffers = self._job, self.work.buffers
         of_probes = job.damage_of_probes(len(job.probes))
         # The batch's start, which `_batch` gives, is as the first step saw it: bits must not flip back.

@@ -32,12 +32,12 @@ def rollout(shape: Shape) -> Array:
 
 
 def gradients(shape: Shape) -> Array:
-    """And back to the gradients, from given targets."""
+    """Compute the gradients too, from given targets."""
     return np.concatenate([rollout(shape), _backward(shape)])
 
 
 def step(shape: Shape) -> Array:
-    """And on to new logits."""
+    """Compute the new logits too."""
     return np.concatenate([gradients(shape), [[ADAMW, 0]]])
 
 

@@ -102,7 +102,7 @@ JUDGED, DAMAGED = range(2)
 
 
 def make_marks(shape: Shape) -> Array:
-    """Which states are judged and damaged: see `Grid.marks`."""
+    """Return which states are judged and damaged: see `Grid.marks`."""
     marks = np.full((shape.steps + 1, 2), -1)
     marks[list(shape.judged_steps), JUDGED] = np.arange(len(shape.judged_steps))
     marks[list(shape.damage_steps), DAMAGED] = np.arange(len(shape.damage_steps))

@@ -132,7 +132,7 @@ Oracle = Callable[[Subject], ArraysByNetwork]
 
 @dataclass(frozen=True)
 class Pair:
-    """How far two lie apart in the layer where that is the most of what is allowed."""
+    """A pair says how far two gradients lie apart, in the layer where that is the most of what is allowed."""
 
     one: str
     other: str
@@ -241,7 +241,7 @@ def _allowed(distance: float) -> float:
 
 
 def _worst(difference: Array) -> float:
-    """Its largest size; infinity where something is not finite."""
+    """Return the largest absolute value; infinity where something is not finite."""
     return float(np.abs(difference).max()) if np.isfinite(difference).all() else float("inf")
 
 
@@ -276,7 +276,7 @@ class Oracles:
 
 
 def find(subject: Subject, selectors: Sequence[str] = ()) -> Oracles:
-    """Those of these names, and where none is named all that are here.
+    """Find the engines of these names, or all that are here if none is named.
 
     Raises UsageError for an unknown name, and what keeps one that was named from being asked.
     """

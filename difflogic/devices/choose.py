@@ -1,4 +1,4 @@
-"""Where a new run is trained under `--engine auto`: measured, remembered, or as the policy says.
+"""`--engine auto` decides where a new run is trained: measured, remembered, or as the policy says.
 
 What is remembered are entries of `placement.json` in the user's cache: one per machine, GPU and shape of a run for
 which of two engines was measured to be faster, one per machine and shape for which was used last.

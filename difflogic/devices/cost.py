@@ -1,4 +1,4 @@
-"""What a training would take, predicted from its configuration alone, before anything is made."""
+"""The memory and time of a training are predicted from its configuration alone, before anything is made."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Cost:
         return -(-self.evaluations // EVALUATIONS_PER_S)
 
     def to_dict(self) -> dict[str, int]:
-        """As JSON holds it."""
+        """Return the prediction as JSON holds it."""
         return {"evaluations": self.evaluations, "memory": self.memory, "seconds": self.seconds}
 
 

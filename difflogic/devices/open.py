@@ -1,4 +1,4 @@
-"""Which engine does the work: the only place that chooses, and the only one that loads `gpu/` and `cpu/`."""
+"""The engine is chosen here: the only place that chooses, and the only one that loads `gpu/` and `cpu/`."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Trial:
         return statistics.median(timed) if timed else None
 
     def to_dict(self) -> dict[str, Any]:
-        """For the manifest."""
+        """Return the decision for the manifest."""
         last = self.first_epoch + len(self.seconds) - 1
         pace = None if self.pace is None else round(1e3 * self.pace, 3)
         return {"epochs": [self.first_epoch, last], "ms_per_epoch": pace, "engine": asdict(self.engine)}
@@ -69,7 +69,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Decision:
-    """Where the rest of the run is trained, and why."""
+    """A decision says where the rest of the run is trained, and why."""
 
     engine: EngineInfo
     reason: str

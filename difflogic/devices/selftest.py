@@ -127,7 +127,7 @@ def _parity(engine: GpuEngine) -> Iterator[Check]:
 
 
 def _wrong_in_training(engine: Engine, reference: Engine) -> str:
-    """What an epoch with all that a task can ask for leaves otherwise than the reference; empty where nothing."""
+    """Return how an epoch with all that a task can ask for differs from the reference; empty if it does not."""
     job, left = _job(), []
     for each in (engine, reference):
         model = each.open([job], [TrainState.initial(job)])
@@ -205,7 +205,7 @@ def main(arguments: list[str]) -> int:
 
 @dataclass(frozen=True)
 class Verdict:
-    """How the self-test of an adapter ended; `failures` are `name: detail` of the checks that training needs."""
+    """A verdict says how an adapter's self-test ended; `failures` are `name: detail` of checks that training needs."""
 
     adapter: str
     failures: tuple[str, ...] = ()

@@ -60,7 +60,7 @@ Sweep = list[LaunchConfig]
 
 @dataclass(frozen=True)
 class SweepProgress:
-    """How far the sweeps are. Variants are ruled out on the way, so that `total` and what is left only fall."""
+    """A report says how far the sweeps are. Variants are ruled out, so that `total` and what is left only fall."""
 
     done: int
     total: int
@@ -82,7 +82,7 @@ class TuningObserver:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What tuning found. `stored` is None where the default stays."""
+    """An outcome holds what tuning found. `stored` is None where the default stays."""
 
     default: LaunchConfig
     stored: Tuned | None
@@ -239,7 +239,7 @@ class Tuner:
         return self._answer(self.plan.launch)
 
     def _answer(self, launch: LaunchConfig) -> list[bytes]:
-        """What a schedule makes of the example: gradients and hard states, as bytes."""
+        """Return what a schedule makes of the example: gradients and hard states, as bytes."""
         circuit, x, y = example()
         engine = GpuEngine(self.device, launch)
         loss, gradients = engine.loss_and_gradients(circuit, Batch(x, y, steps=3))
@@ -310,12 +310,12 @@ def best_of(times: Iterable[Seconds]) -> Seconds:
 
 
 def is_hopeless(seconds: Seconds, best: Seconds, kernels: Collection[str]) -> bool:
-    """Whether all of these kernels take clearly longer than the best did."""
+    """Return whether all of these kernels take clearly longer than the best did."""
     return all(seconds[kernel] > HOPELESS * best[kernel] for kernel in kernels)
 
 
 def _fills(plan: Plan, launch: LaunchConfig) -> bool:
-    """Whether half as many lanes would not do: most of them are empty then. The default is measured anyway."""
+    """Return whether half as many lanes would not do: most of them are empty then. The default is measured anyway."""
     # Blocks as they are before they are rounded up to whole workgroups. With 32 blocks, 32 lanes are one workgroup, and
     # 64 would leave half of it idle.
     narrow = replace(
@@ -328,7 +328,7 @@ def _fills(plan: Plan, launch: LaunchConfig) -> bool:
 
 
 def _fits(device: Device, plan: Plan, launch: LaunchConfig) -> bool:
-    """Whether the device can run it, and training would."""
+    """Return whether the device can run it, and training would."""
     try:
         check(replace(plan, launch=launch), device.limits)
     except LimitError:

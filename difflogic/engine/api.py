@@ -1,4 +1,4 @@
-"""What every engine does: the interface that `reference/`, `cpu/` and `gpu/` share.
+"""Every engine has this interface, the one that `reference/`, `cpu/` and `gpu/` share.
 
 An engine computes; it knows nothing of files, progress or experiments. `Engine` holds the stateless
 calls that tests and notebooks use, and opens a `Model`, which keeps the state of some training runs
@@ -22,7 +22,7 @@ from difflogic.model.circuit import ArraysByNetwork, Circuit
 
 @dataclass(frozen=True)
 class EngineInfo:
-    """What ran the numbers: printed at the start and kept in the run's manifest."""
+    """This describes what computed a run: printed at the start and kept in the run's manifest."""
 
     engine: str
     """`reference`, `gpu`, ..."""
@@ -45,7 +45,7 @@ def describe_engine(engine: EngineInfo) -> str:
 
 @dataclass(frozen=True)
 class EpochMetrics:
-    """What one epoch leaves behind. `soft_loss` is a sum over batch, cells, loss channels and judged steps."""
+    """The metrics of one epoch. `soft_loss` is a sum over batch, cells, loss channels and judged steps."""
 
     epoch: int
     """1 for the first."""
@@ -92,7 +92,7 @@ class Model(Protocol):
         """Metrics of every epoch since the last call, in order; waits for work under way."""
 
     def evaluate(self) -> list[Evaluation]:
-        """Judge the hard circuits on their probes and on the last epoch's batch."""
+        """Evaluate the hard circuits on their probes and on the last epoch's batch."""
 
     def states(self) -> list[TrainState]:
         """Exact copies of the states."""
@@ -119,7 +119,7 @@ class Engine(Protocol):
 
     @property
     def selector(self) -> str:
-        """What `--engine` takes to open it again: `cpu`, `reference`, `gpu:INDEX`."""
+        """Return what `--engine` takes to open it again: `cpu`, `reference`, `gpu:INDEX`."""
 
     def rollout(
         self,

@@ -1,4 +1,4 @@
-"""What a caller hands to an engine: start grids, and with targets a batch to learn from; and whether it can be used."""
+"""A caller passes start grids to an engine, or with targets a batch to learn from; both are checked first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is drawn for an epoch beside the fire masks: starts, places in a sample pool, damage, faults, hardened gates.
+"""An epoch draws events beside its fire masks: starts, places in a pool, damage, faults, hardened gates.
 
 **Damage**: squares of cells that are zeroed in all channels on the way, as the paper damages its automata. A square's
 corner is uniform over the grid's cells, drawn for each sample and step, and the square is clipped at the border, on a
@@ -88,7 +88,7 @@ def _below(words: npt.NDArray[np.uint32], bounds: npt.ArrayLike) -> npt.NDArray[
 
 
 class FaultRates(NamedTuple):
-    """How likely faults are, as engines count: a word below `p * 2^32` is a fault of probability `p`."""
+    """Fault rates are counted as engines do: a word below `p * 2^32` is a fault of probability `p`."""
 
     flip: int = 0
     """Of a bit before a step."""
@@ -108,7 +108,7 @@ class FaultRates(NamedTuple):
 
     @property
     def states(self) -> bool:
-        """Whether states are changed."""
+        """Return whether states are changed."""
         return bool(self.flip or self.stuck or self.listed)
 
     def draw_gates(self, key: prng.Key, gates: int) -> npt.NDArray[np.uint8]:
@@ -156,7 +156,7 @@ class Faults:
     __repr__ = brief
 
     def flips(self, step: int, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
-        """Which bits of a state `shape = [B, H, W, C]` flip before `step`."""
+        """Return which bits of a state `shape = [B, H, W, C]` flip before `step`."""
         if step < self.first or not self.rates.flip:
             return np.zeros(shape, dtype=np.bool_)
         return self.rates.draw_flips(self.key, step, int(np.prod(shape))).reshape(shape)
@@ -172,8 +172,8 @@ class Faults:
 
 @dataclass(frozen=True, eq=False)
 class Damage:
-    """What happens to states on the way: squares of `side` cells are zeroed before the CA steps `steps`, 0 being the
-    start itself, and faults happen before every step.
+    """Damage is what happens to states on the way: squares of `side` cells are zeroed before the CA steps `steps`, 0
+    being the start itself, and faults happen before every step.
     """
 
     side: int

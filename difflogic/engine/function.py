@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 class Place(Protocol):
-    """Where engines are: see `difflogic.devices.device.Device`."""
+    """A place is where engines are: see `difflogic.devices.device.Device`."""
 
     def open(self) -> Engine:
         """The engine that computes there."""
 
 
 class ArrayStore(Protocol):
-    """Where arrays are kept: see `difflogic.tensor.arrays.Arrays`."""
+    """A store is where arrays are kept: see `difflogic.tensor.arrays.Arrays`."""
 
     def put(self, values: Array) -> Any: ...
     def get(self, x: Any) -> Array: ...
@@ -122,14 +122,14 @@ class CircuitFunction(ABC):
         return arrays.put(self.forward(arrays.get(x)))
 
     def backward_arrays(self, arrays: ArrayStore, x: Any, logits: Any, d_y: Any) -> tuple[Any, Any]:
-        """What `backward` gives, over the pass of this `x` and these `logits`: again, where another came in between."""
+        """Return what `backward` gives for this `x` and `logits`, whose pass is repeated if another came between."""
         if [*map(id, self._last)] != [id(x), id(logits)]:
             self.forward_arrays(arrays, x, logits)
         gradients, d_x = self.backward(arrays.get(d_y))
         return arrays.put(gradients), arrays.put(d_x)
 
     def to(self, place: Place) -> CircuitFunction:
-        """The same function on that `Device`, itself where it is there already; its logits go along to the bit."""
+        """Return the same function on that `Device`, itself where it is there already, with exactly its logits."""
         if isinstance(place, str):
             raise UsageError(f"A function moves to a device, but got the text {place!r}: give Device({place!r}).")
         if str(place) == self.selector:

@@ -1,4 +1,4 @@
-"""What an engine gets and gives back: a job, the state of its training, and how both are made from a configuration."""
+"""An engine gets and gives back these: a job, the state of its training, and how both are made from a configuration."""
 
 from __future__ import annotations
 
@@ -185,14 +185,14 @@ class Job:
         return events.draw_starts(task.start, key, (count, task.height, task.width, self.circuit.channels), self.start)
 
     def damage_of_probes(self, count: int) -> Damage | None:
-        """What happens to the first `count` probes; None where nothing does."""
+        """Return what happens to the first `count` probes; None where nothing does."""
         corners = None if self.probe_damage is None else self.probe_damage[:, :count]
         return self.damage(corners, self.probe_fault_key, count)
 
     def damage(
         self, corners: npt.NDArray[np.int64] | None, key: prng.Key, samples: int, first: int = 0
     ) -> Damage | None:
-        """What happens to so many samples; None where nothing does.
+        """Return what happens to so many samples; None where nothing does.
 
         Squares are at `corners [len(damage_steps), B, 2]`, and faults are drawn from `key`, see `Faults`.
         """
@@ -260,7 +260,7 @@ def fixed_target(task: TaskConfig) -> npt.NDArray[np.uint8]:
 
 
 def is_of_every_start(config: Config) -> bool:
-    """Whether all starts should end in the same: they are drawn, and no target is of one alone."""
+    """Return whether all starts should end in the same: they are drawn, and no target is of one alone."""
     return config.task.is_fixed and start(config) is None
 
 
@@ -304,7 +304,7 @@ def _hidden(config: Config) -> npt.NDArray[np.uint8] | None:
 
 
 def probe_count(config: Config) -> int:
-    """How many `probes` there are."""
+    """Return how many `probes` there are."""
     task, data = config.task, config.data
     if task.start == "boards":
         return 1 << task.height * task.width
@@ -314,7 +314,7 @@ def probe_count(config: Config) -> int:
 
 
 def judges(config: Config) -> str:
-    """What a circuit is judged on, in words: `all 32 probe grids`, `all 512 boards`, `the one start grid`."""
+    """Return what a circuit is tested on, in words: `all 32 probe grids`, `all 512 boards`, `the one start grid`."""
     count = probe_count(config)
     if config.task.target == "data":
         return f"all {count} samples" + (" that were held out" if config.data.held_out else "")

@@ -1,4 +1,4 @@
-"""What a training takes of this machine's memory, predicted before anything is made."""
+"""The memory that a training takes on this machine is predicted before anything is made."""
 
 from __future__ import annotations
 

@@ -28,13 +28,13 @@ def configs(config: Config, population: int) -> list[Config]:
 
 
 def open_in_turn(openers: Sequence[Callable[[], Model]]) -> Model:
-    """What they open, as one model; where one raises, those before it are closed again."""
+    """Return what they open, as one model; where one raises, those before it are closed again."""
     models = opened(openers)
     return models[0] if len(models) == 1 else SequentialModels(models)
 
 
 def opened(openers: Sequence[Callable[[], Model]]) -> list[Model]:
-    """What they open; where one raises, those before it are closed again."""
+    """Return what they open; where one raises, those before it are closed again."""
     # The stack closes what was opened if a later one is refused; `pop_all` forgets them once all are there.
     with ExitStack() as stack:
         models = []

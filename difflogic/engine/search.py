@@ -1,7 +1,7 @@
 """Local search: the last epochs of training search the hard circuit itself, with no gradient.
 
 What gradient descent leaves nearly right differs from a right circuit in a few gates. An epoch tries rounds of
-changes: in each, CANDIDATES circuits that differ from the present one in one gate's function are judged exactly, side
+changes: in each, CANDIDATES circuits that differ from the present one in one gate's function are tested exactly, side
 by side in the bits of a word, and the best replaces it if it is not worse. Equals are taken too: circuits drift among
 those that are as good, as in Cartesian genetic programming, and so get where one further change helps. What stays
 wrong costs more with time (`costs`), until it is worth being mended at the price of values that are easier to mend,
@@ -25,10 +25,10 @@ from difflogic.core import prng
 STREAM = 0x73657474
 """`fold_in` data of the search ("sett"), in whose key the epoch is folded."""
 LANES = 64
-"""Circuits judged at once, a bit of a word each. The first is the present one."""
+"""So many circuits are tested at once, a bit of a word each. The first is the present one."""
 CANDIDATES = LANES - 1
 ROUNDS = 16
-"""Between two rises of the costs, and in an epoch where the samples of one judgement are those of a train step."""
+"""Between two rises of the costs, and in an epoch where the samples of one test are those of a train step."""
 DRAWN = 4
 """Words drawn for each lane and round."""
 WHERE, HOW_FAR, FUNCTION, SIDES = range(DRAWN)
@@ -53,16 +53,16 @@ class LocalSearch(Protocol):
         """
 
     def wrong(self, gates: Array) -> npt.NDArray[np.bool_]:
-        """Which values of the probes are wrong with the gates `gates [G]`: bool `[J, loss_channels, P*H*W]`."""
+        """Return which values of the probes are wrong with the gates `gates [G]`: bool `[J, loss_channels, P*H*W]`."""
 
 
 def rounds(config: Config, probes: int) -> int:
-    """Rounds of an epoch: fewer where more samples are judged than a train step has, so that it takes no longer."""
+    """Rounds of an epoch: fewer where more samples are tested than a train step has, so that it takes no longer."""
     return max(1, ROUNDS * config.train.batch // probes)
 
 
 def costs_rise(epoch: int, rounds: int) -> bool:
-    """Whether they do after this epoch, counted from 1: after every ROUNDS rounds."""
+    """Return whether they do after this epoch, counted from 1: after every ROUNDS rounds."""
     # With 2 rounds an epoch, 16 rounds are over after epochs 8, 16, 24 and so on.
     return epoch * rounds // ROUNDS != (epoch - 1) * rounds // ROUNDS
 

@@ -77,7 +77,7 @@ class Simulation(Protocol):
         """Start from these planes, at that step."""
 
     def run(self, steps: int, masks: Planes | None = None) -> None:
-        """So many steps; with `masks [T, H, words]` a cell fires where its bit is 1, instead of by `spec`."""
+        """Run so many steps; with `masks [T, H, words]` a cell fires where its bit is 1, instead of by `spec`."""
 
     def planes(self) -> Planes:
         """A copy of the state."""

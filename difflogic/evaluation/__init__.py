@@ -1,1 +1,1 @@
-"""What a trained circuit can do beyond its training: other grids, longer, asynchronous, damaged."""
+"""A trained circuit is tested beyond its training: on other grids, longer, asynchronous, damaged."""

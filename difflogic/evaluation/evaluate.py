@@ -61,7 +61,7 @@ class RunEvaluation:
 
     @property
     def fault_curves(self) -> list[tuple[str, Sequence[float], Sequence[float]]]:
-        """For each type of fault, its number or probability and the accuracy; empty if none were asked for."""
+        """Return for each type of fault its number or probability and the accuracy; empty if none were asked for."""
         return [(each.key, *points(each)) for each in self.measures if each.key in CURVES]
 
     @property

@@ -1,9 +1,9 @@
-"""How a circuit bears faults: its accuracy where bits flip, and where cells or gates are stuck at 0 or 1.
+"""Tolerance of faults is a circuit's accuracy where bits flip, and where cells or gates are stuck at 0 or 1.
 
 Bits and cells fail as `difflogic.engine.events` says; gates of the trained circuit are drawn and stuck, and so is each
 gate of the simplified circuit by itself, which is the one that would be built. Hard circuits, after the task's own
 steps, from starts that neither training nor its probes have seen, without damage. Faults stop before the last step:
-what is judged is what the rest of the circuit makes of them.
+what is measured is what the rest of the circuit makes of them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ TOLD = 5
 
 @dataclass(frozen=True)
 class FaultTests:
-    """What to try: at most these probabilities of flips and of stuck cells, at most this number of stuck gates."""
+    """The tests try at most these probabilities of flips and stuck cells, and this number of stuck gates."""
 
     flip: float = 0.0
     stuck_cells: float = 0.0

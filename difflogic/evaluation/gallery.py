@@ -140,7 +140,7 @@ def _counts(trained: TrainedCircuit, netlist: CellNetlist, found: Simplified) ->
 
 
 def _measures(trained: TrainedCircuit) -> list[dict[str, str]]:
-    """What `difflogic evaluate` found, where it was asked and the run is still the same."""
+    """Return what `difflogic evaluate` found, where it was asked and the run is still the same."""
     path = None if trained.folder is None else trained.folder / evaluate.NAME
     if path is None or not path.exists():
         return []

@@ -19,7 +19,7 @@ FRAMES = 60
 
 @dataclass(frozen=True, eq=False)
 class Film:
-    """What a rollout looked like: uint8 `frames [n, H, W, L]`, the loss channels of the first sample after `steps`."""
+    """A film shows a rollout: uint8 `frames [n, H, W, L]`, the loss channels of the first sample after `steps`."""
 
     frames: Bits
     steps: Sequence[int]
@@ -29,7 +29,7 @@ class Film:
 
 @dataclass(frozen=True, eq=False)
 class RolloutRecord:
-    """What was seen of a rollout beside its target."""
+    """A record holds what was seen of a rollout beside its target."""
 
     wrong: npt.NDArray[np.int64]
     """`[n, B]`: wrong values of each sample after each judged step, damage done."""
@@ -47,7 +47,7 @@ def watch(
 ) -> RolloutRecord:
     """Compare the `steps + 1` states `[B, H, W, C]` with a target `[H, W, L]` each, in their first L channels.
 
-    A step without a target is not judged. `damaged` are the rows and columns that the last damage zeroed.
+    A step without a target is not counted. `damaged` are the rows and columns that the last damage zeroed.
     """
     # States pass by once: kept are the counts of all steps, and of at most FRAMES the picture of the first sample.
     kept, frames, wrong = set(evenly(steps, FRAMES)), {}, []
@@ -96,7 +96,7 @@ class Measure:
         """Wrong values at the end of rollouts of as many steps."""
         wrong = np.concatenate([record.wrong for record in records], axis=1)
         samples = wrong.shape[1]
-        # What is judged is the end of the rollout; the curve, a mean over samples, tells how it came there.
+        # The measure is of the end of the rollout; the curve, a mean over samples, tells how it came there.
         total, values = int(wrong[-1].sum()), samples * records[0].values
         return cls(
             key=key,

@@ -1,4 +1,4 @@
-"""What a task in Python says of a circuit that learned it, on fresh samples, of the run's settings or of others."""
+"""A task in Python evaluates a circuit that learned it, on fresh samples of the run's settings or of others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from difflogic.evaluation.samples import AT_ONCE, judged_states
 
 
 def judgement(context: EvaluationContext) -> Measure | None:
-    """How many fresh samples are right, and the task's own numbers.
+    """Return how many fresh samples are right, and the task's own numbers.
 
     Raises ConfigError for settings that it does not take, UsageError where there is no task to set them of,
     FaultyTaskError.
@@ -52,7 +52,7 @@ def _task(context: EvaluationContext) -> OwnTask | str | None:
     except ConfigError as error:
         if asked:
             raise
-        return str(error)  # what the run has kept is judged all the same
+        return str(error)  # what the run has kept is tested all the same
     if unknown := sorted(set(asked) - own.takes):
         raise ConfigError(f"{own.name} has no setting {unknown[0]}: it takes {', '.join(sorted(own.takes))}.")
     return own

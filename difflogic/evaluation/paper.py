@@ -1,4 +1,4 @@
-"""What the paper reports of its five experiments.
+"""These are the paper's figures for its five experiments.
 
 Source: Miotti et al. 2025 (arXiv 2506.04912) and the authors' notebook, at seed 23.
 """
@@ -14,7 +14,7 @@ from difflogic.core import rules
 
 @dataclass(frozen=True)
 class Published:
-    """What the paper says of one experiment; None where it is silent."""
+    """The paper's figures for one experiment; None where it gives none."""
 
     solved_at: int | None = None
     """The epoch from which the hard loss is 0."""
@@ -36,13 +36,13 @@ PUBLISHED = {
 
 
 def published(config: Config) -> Published:
-    """What it reports of the experiment that was trained; nothing for a task that is not the paper's own."""
+    """Return what it reports of the experiment that was trained; nothing for a task that is not the paper's own."""
     found = PUBLISHED.get(config.name)
     return found if found is not None and is_own_task(config) else Published()
 
 
 def is_own_task(config: Config) -> bool:
-    """Whether it asks for what the preset of its name does: rule or picture, start, grid, steps, timing."""
+    """Return whether it asks for what the preset of its name does: rule or picture, start, grid, steps, timing."""
     return _asked(config) == _asked(presets.get(config.name))
 
 

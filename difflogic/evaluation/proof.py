@@ -68,7 +68,7 @@ MOST_STEPS = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """What is to be proved, with all that it needs."""
+    """A claim is what is to be proved, with all that it needs."""
 
     claim: str
     """One of CLAIMS."""
@@ -105,7 +105,7 @@ class Proof:
 
     @property
     def late(self) -> bool:
-        """Whether the target is reached after the step at which the task judges."""
+        """Return whether the target is reached after the step at which the task judges."""
         return self.from_step is not None and self.from_step > self.claim.scenario.steps
 
     def to_dict(self) -> dict[str, Any]:
@@ -199,7 +199,7 @@ def _of_rule(config: Config, netlist: CellNetlist) -> Claim:
 
 
 def at_once(trained: TrainedCircuit) -> Proof | None:
-    """What three-valued simulation alone says of all starts, in milliseconds; None where starts are not drawn."""
+    """Prove by three-valued simulation alone, in milliseconds; None where starts are not drawn."""
     return decide(of_run(trained), None) if job.is_of_every_start(trained.config) else None
 
 
@@ -259,7 +259,7 @@ def shown(claim: Claim, start: Bits) -> Bits:
 
 
 def _replayed(claim: Claim, start: Bits) -> str:
-    """What the circuit itself makes of a counterexample: the search worked on a simplified one."""
+    """Return what the circuit itself makes of a counterexample: the search worked on a simplified one."""
     wrong = int(np.count_nonzero(shown(claim, start) != claim.target))
     return f"From the counterexample {wrong} of {claim.target.size} values are wrong at step {claim.scenario.steps}."
 
@@ -379,7 +379,7 @@ def _from_data(data: dict[str, Any]) -> Proof:
 
 
 def same(proof: Proof, again: Proof) -> bool:
-    """Whether a claim that was decided once more came out as it was said."""
+    """Return whether a claim that was decided once more came out as it was said."""
     return (again.proved, again.from_step) == (proof.proved, proof.from_step)
 
 

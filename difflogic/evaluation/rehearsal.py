@@ -1,4 +1,4 @@
-"""What every test of an evaluation works with: the trained circuit, its task on other grids, and rollouts to watch."""
+"""Every test of an evaluation works with these: the trained circuit, its task on other grids, and rollouts to watch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from difflogic.evaluation.rollout import DamagePlan, play
 from difflogic.evaluation.trained_circuit import TrainedCircuit
 
 MASK_DRAWS = 3
-"""Asynchronous rollouts from drawn starts are judged under so many draws of the fire masks, all starts in each."""
+"""Asynchronous rollouts from drawn starts are tested under so many draws of the fire masks, all starts in each."""
 FIXED_DRAWS = 16
 """And from a start that is always the same under so many."""
 FIRE_RATE = 0.6
@@ -35,7 +35,7 @@ START_STREAM = 0x6576616C
 
 
 def resized(config: Config, height: int, width: int) -> Config:
-    """The same experiment on another grid, without its damage; a picture lies in the middle, with 0 around it.
+    """Return the same experiment on another grid, without its damage; a picture lies in the middle, with 0 around it.
 
     Where the start is one of all boards, it becomes any board. Raises ConfigError for a grid below 3x3, or smaller
     than a picture.
@@ -59,7 +59,7 @@ def resized(config: Config, height: int, width: int) -> Config:
 
 
 def _padded(name: str, rows: tuple[str, ...], height: int, width: int) -> tuple[str, ...]:
-    """So that the picture's cell (h//2, w//2) is the grid's (H//2, W//2), where a seed lies."""
+    """Pad a picture so that its cell (h//2, w//2) is the grid's (H//2, W//2), where a seed lies."""
     if not rows:
         return rows
     if len(rows) > height or len(rows[0]) > width:
@@ -104,19 +104,19 @@ class EvaluationContext:
     """Fresh starts that accuracy is measured on."""
     quick: bool
     others: Dataset | None = None
-    """Samples to judge on in place of those that the run held out."""
+    """Samples to test on in place of those that the run held out."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Of a task in Python, those that fresh samples are drawn with in place of the run's."""
 
     @cached_property
     def samples(self) -> Dataset | None:
-        """What it is judged on, where it is judged on samples."""
+        """Return the samples that it is tested on, if there are any."""
         own = self.trained.data() if self.others is None else None
         return self.others if own is None else own.split(self.config.data.held_out)[1]
 
     @property
     def samples_are(self) -> str:
-        """Which these are, in words."""
+        """Return which these are, in words."""
         if self.others is not None:
             return "other samples"
         return "samples that were held out" if self.config.data.held_out else "samples, all learned from"
@@ -181,7 +181,7 @@ class EvaluationContext:
         start = fresh_starts(config, samples, start_key) if start is None else start
         rate = self.fire_rate if fire_rate is None else fire_rate
         states = play(self.engine, self.trained.circuit, start, steps, play_key, rate, damage)
-        # Only damage that is done at the very last step still lies there when the end is judged.
+        # Only damage that is done at the very last step still lies there when the end is tested.
         damaged = damage.square(*start.shape[1:3]) if damage and steps in damage.steps else ()
         return watch(states, repeat(job.fixed_target(config.task)) if targets is None else targets, steps, damaged)
 

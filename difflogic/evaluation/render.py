@@ -93,7 +93,7 @@ def _start(trained: TrainedCircuit, config: Config, start: str | None, key: prng
 
 
 def _of_samples(trained: TrainedCircuit, config: Config, samples: Dataset, key: prng.Key) -> Bits:
-    """What the first sample begins with, in the middle of the grid."""
+    """Return what the first sample begins with, in the middle of the grid."""
     own = job.begun(trained.config, samples.only(np.arange(1)), key)[0]
     grid = np.zeros((config.task.height, config.task.width, config.model.channels), dtype=np.uint8)
     _place(grid, own, "The sample")
@@ -149,7 +149,7 @@ def _seen(state: Bits, channels: Channels, loss_channels: int) -> npt.NDArray[np
 
 @dataclass(frozen=True)
 class Look:
-    """How a rollout is shown; None is what fits."""
+    """A look says how a rollout is shown; None means what fits."""
 
     channels: Channels = "loss"
     scale: int | None = None

@@ -31,7 +31,7 @@ FIRE_STREAM, DAMAGE_STREAM = 0x66697265, 0x64616D61
 
 @dataclass(frozen=True)
 class DamagePlan:
-    """When and where a square of `side` cells a side is zeroed, in all channels and clipped at the border."""
+    """A plan says when and where a square of `side` cells is zeroed, in all channels and clipped at the border."""
 
     side: int
     steps: Sequence[int]
@@ -118,7 +118,7 @@ def _masks(key: prng.Key, steps: int, grid: tuple[int, ...], fire_rate: float) -
 
 
 def evenly(steps: int, most: int) -> list[int]:
-    """At most `most` of the steps 0 to `steps`, evenly spread, first and last among them."""
+    """Return at most `most` of the steps 0 to `steps`, evenly spread, first and last among them."""
     # At most 8 of the steps 0 to 20: a stride of ceil(20 / 7) = 3 gives 0, 3, ..., 18, and the last step is added.
     stride = max(1, math.ceil(steps / (most - 1)))
     return sorted({*range(0, steps, stride), steps})

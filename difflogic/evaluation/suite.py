@@ -33,7 +33,7 @@ Test = Callable[[EvaluationContext], Measure | None]
 
 
 def training(context: EvaluationContext) -> Measure | None:
-    """When the hard circuit was first exact on the probes, by the metrics."""
+    """Read from the metrics when the hard circuit was first exact on the probes."""
     judged, first, paper = context.trained.judged, context.trained.first_solved, context.paper.solved_at
     if judged is None or judged.hard_loss is None:
         return None
@@ -50,7 +50,7 @@ def _epoch(number: int | None) -> str:
 
 
 def accuracy(context: EvaluationContext) -> Measure | None:
-    """On fresh starts after T steps, without damage: hard, soft, and the gap between them."""
+    """Measure the accuracy on fresh starts after T steps, without damage: hard, soft, and the gap between them."""
     if not context.fixed_target:
         return None
     steps = context.own.task.steps

@@ -45,7 +45,7 @@ class TrainedCircuit(chosen.Chosen):
 
 
 def load(path: Path, member: int | None = None) -> TrainedCircuit:
-    """What `difflogic.runs.chosen` takes of a run: its best circuit, or the last of the model counted `member` from 1.
+    """Return a run's best circuit, by `difflogic.runs.chosen`, or the last of the model counted `member` from 1.
 
     Raises CheckpointError where there is no usable or no trained checkpoint, UsageError for a member that is not
     there, RunFolderError where the metrics cannot be read.

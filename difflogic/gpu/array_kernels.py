@@ -72,7 +72,7 @@ def strides_of(shape: Shape, wanted: Shape) -> Shape:
 
 @dataclass(frozen=True)
 class Walk:
-    """How arrays are gone through together: the fields of `Strided` and what its kernels are compiled for."""
+    """A walk says how arrays are read together: the fields of `Strided` and what its kernels are compiled for."""
 
     fields: dict[str, Any]
     fours: bool

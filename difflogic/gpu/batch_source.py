@@ -1,4 +1,4 @@
-"""Where a training batch comes from, as far as buffers and kernels depend on it."""
+"""A batch source says where a training batch comes from, as far as buffers and kernels depend on it."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Device:
         """What submits work that is gathered elsewhere."""
 
     def info(self, launch: LaunchConfig) -> EngineInfo:
-        """What to print and keep about this device running under `launch`."""
+        """Return what to print and keep about this device running under `launch`."""
         adapter = self.adapter
         return EngineInfo(
             engine="gpu",
@@ -169,7 +169,7 @@ class Device:
         return np.frombuffer(data, dtype=dtype).copy()
 
     def read_staging(self, staging: Any, size: int, dtype: npt.DTypeLike, purpose: str) -> npt.NDArray[Any]:
-        """What was copied into a staging buffer; waits until it is there."""
+        """Return what was copied into a staging buffer; waits until it is there."""
         import wgpu
 
         staging.map_sync(wgpu.MapMode.READ, 0, size)

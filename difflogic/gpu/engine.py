@@ -44,7 +44,7 @@ class GpuEngine:
 
     @classmethod
     def on(cls, selector: str | None = None, require_hardware: bool = False) -> GpuEngine:
-        """On the adapter of that index or name, else on the first. Raises DeviceError."""
+        """Open the adapter of that index or name, else the first. Raises DeviceError."""
         return cls(open_checked(selector, require_hardware))
 
     @property
@@ -140,7 +140,7 @@ class GpuEngine:
         return self._hard_plan(circuit, Shape.of(circuit, grid, steps), asynchronous).total_bytes()
 
     def _tuned(self, plan: Plan, budget: Budget) -> LaunchConfig | None:
-        """What `difflogic tune` stored on this adapter for this work, which is that of the largest of some groups."""
+        """Return what `difflogic tune` stored on this adapter for this work, that of the largest of some groups."""
         stored = tuning_cache.lookup(self.device.adapter, self.device.limits, plan)
         return stored.launch if stored is not None and may_run(plan, stored.launch, budget.each) else None
 

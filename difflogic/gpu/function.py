@@ -63,7 +63,7 @@ class GpuFunction(CircuitFunction):
 
     @property
     def _prepared(self) -> list[Dispatch]:
-        """What makes coefficients of the logits."""
+        """Return what makes coefficients of the logits."""
         return [*self._work.coefficients, *(self._work.one_hot if self.hard else [])]
 
     @property
@@ -127,7 +127,7 @@ class GpuFunction(CircuitFunction):
         return gradients, self._unchunked(arrays, self._d_start, self._shape.channels)
 
     def _stays(self, arrays: ArrayStore) -> TypeGuard[GpuArrays]:
-        """Whether arrays from there need not cross the host."""
+        """Return whether arrays from there need not cross the host."""
         fits = self._shape.cells % CHUNK == 0 or self._shape.cells <= MOST_UNEVEN
         return isinstance(arrays, GpuArrays) and arrays.device is self._work.device and fits and not self.every_state
 

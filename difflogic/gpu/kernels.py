@@ -33,7 +33,7 @@ def bindings(uniforms: str, reads: str, writes: str) -> tuple[Binding, ...]:
 
 
 class DispatchRange(NamedTuple):
-    """What a dispatch does: tiles `[first, end)`, and of every block in them the chunks `[first_part, end_part)`."""
+    """A dispatch does tiles `[first, end)`, and of every block in them the chunks `[first_part, end_part)`."""
 
     first: int
     end: int

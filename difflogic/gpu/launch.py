@@ -1,4 +1,4 @@
-"""How the fused kernels are run on a device: workgroup sizes, chunks to a workgroup, what the forward pass keeps."""
+"""A device runs the fused kernels with workgroup sizes, chunks per workgroup, and what the forward pass keeps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LINEAR_WG = 64
 
 @dataclass(frozen=True)
 class LaunchConfig:
-    """How the fused steps are run. Nothing here changes any result."""
+    """A launch configuration says how the fused steps are run. Nothing here changes any result."""
 
     workgroup_size: int
     """Invocations per workgroup of gate_backward, and of the others where they have no number of their own."""
@@ -33,11 +33,11 @@ class LaunchConfig:
 
     @property
     def memory(self) -> tuple[bool, int]:
-        """What of the forward pass is kept."""
+        """Return what of the forward pass is kept."""
         return self.store_activations, self.checkpoint_every
 
     def with_memory(self, store_activations: bool, checkpoint_every: int = 1) -> LaunchConfig:
-        """The same with nodes kept, or computed again from states so many steps apart."""
+        """Return the same with nodes kept, or computed again from states so many steps apart."""
         return replace(self, store_activations=store_activations, checkpoint_every=checkpoint_every)
 
     def workgroup_size_of(self, kernel: str) -> int:
@@ -46,7 +46,7 @@ class LaunchConfig:
         return own.get(kernel, 0) or self.workgroup_size
 
     def runs_as(self, other: LaunchConfig) -> bool:
-        """Whether every kernel runs the same under both."""
+        """Return whether every kernel runs the same under both."""
         alike = all(self.workgroup_size_of(kernel) == other.workgroup_size_of(kernel) for kernel in FUSED)
         return alike and (self.chunks_per_workgroup, self.memory) == (other.chunks_per_workgroup, other.memory)
 
@@ -67,7 +67,7 @@ class LaunchConfig:
         return launch
 
     def is_sound(self) -> bool:
-        """Whether every workgroup divides evenly among its chunks."""
+        """Return whether every workgroup divides evenly among its chunks."""
         divides = self.chunks_per_workgroup > 0 and all(
             wg > 0 and wg % self.chunks_per_workgroup == 0 for wg in map(self.workgroup_size_of, FUSED)
         )

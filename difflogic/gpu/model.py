@@ -100,7 +100,7 @@ class GpuModel:
         self._epoch = states[0].epoch
 
     def _upload_task(self) -> None:
-        """What does not change: targets, probes and what happens to them, the one start, a rule."""
+        """Upload what does not change: targets, probes and what happens to them, the one start, a rule."""
         plan, workspace, jobs = self.plan, self.workspace, self._jobs
         shape = plan.shape
         targets = np.stack([job.first_targets() for job in jobs])

@@ -1,4 +1,4 @@
-"""What a piece of work needs from a device under a schedule: sizes, buffers, bytes, and the dispatches of a step.
+"""A plan says what a piece of work needs from a device: sizes, buffers, bytes, and the dispatches of a step.
 
 The blocks that sums are taken over follow from circuit and grid alone; only the schedule follows from the adapter.
 """
@@ -90,17 +90,17 @@ class Plan:
 
     @property
     def layout(self) -> Layout:
-        """What all layouts share: the levels and every size but that of the slots."""
+        """Return what all layouts share: the levels and every size but that of the slots."""
         return self.wirings[0].layout
 
     @property
     def trees(self) -> bool:
-        """Whether perception is computed as trees."""
+        """Return whether perception is computed as trees."""
         return self.wirings[0].trees
 
     @property
     def perceives(self) -> bool:
-        """Whether cells see their neighbours."""
+        """Return whether cells see their neighbours."""
         return self.layout.patch > 1
 
     @property
@@ -212,7 +212,7 @@ class Plan:
 
     @property
     def keeps_as_is(self) -> bool:
-        """Whether the forward pass works on the very values that are kept."""
+        """Return whether the forward pass works on the very values that are kept."""
         return self.launch.store_activations and not self.shape.half
 
     @property
@@ -258,7 +258,7 @@ class Plan:
 
     @property
     def backward_work(self) -> int:
-        """The same backward, where nodes may be computed again."""
+        """Return the work backward, where nodes may be computed again."""
         return (BACKWARD_WORK + (not self.launch.store_activations)) * self.tile_work
 
     @property
@@ -267,7 +267,7 @@ class Plan:
         return self.launch.checkpoint_every if self.training and not self.launch.store_activations else 1
 
     def state_slot(self, step: int) -> int:
-        """Which of the `states` buffers holds a step's state: its own, or one of those that are used again."""
+        """Return which of the `states` buffers holds a step's state: its own, or one of those that are used again."""
         # States that stay are numbered by checkpoint; those between two checkpoints are needed only while the backward
         # pass is in that stretch, and all stretches share one set of buffers.
         # With 20 steps and 5 apart, steps 0, 5, 10, 15 and 20 have buffers 0 to 4; the steps between share buffers 5 to
@@ -281,11 +281,11 @@ class Plan:
         return whole if rest == 0 else self.shape.steps // self.checkpoint_every + rest
 
     def word_slot(self, step: int) -> int:
-        """Which of the `words` buffers holds a step's hard state; in training only the start stays."""
+        """Return which of the `words` buffers holds a step's hard state; in training only the start stays."""
         return step if step == 0 or not self.training else 2 - step % 2
 
     def buffer_counts(self) -> dict[str, int]:
-        """How many buffers of a name there are, where not one."""
+        """Return how many buffers of a name there are, where not one."""
         steps = self.shape.steps
         last = self.state_slot(steps) + 1
         counts = {"states": max(last, steps // self.checkpoint_every + self.checkpoint_every)}
@@ -378,7 +378,7 @@ class Plan:
         return sizes
 
     def _scratch_chunks(self) -> int:
-        """What the fused steps use in turn: forward nodes, backward slots (and nodes), hard nodes."""
+        """Return what the fused steps use in turn: forward nodes, backward slots (and nodes), hard nodes."""
         lanes, nodes = self.launch.chunks_per_workgroup, self.nodes
         # the steps take turns, so that the largest user decides
         # With stored activations in 32 bits the forward pass works on the very buffer that is kept, and needs no
@@ -391,7 +391,7 @@ class Plan:
         return lanes * max(users)
 
     def of_first(self, count: int) -> Plan:
-        """The same for so many of the models alone."""
+        """Return the plan of only the first models."""
         return replace(self, wirings=self.wirings[:count])
 
     def total_bytes(self) -> int:

@@ -1,4 +1,4 @@
-"""Which plan a piece of work gets: the first launch configuration that the device can run within its memory.
+"""The planner takes the first launch configuration that the device can run within its memory.
 
 Everything is decided and checked here, before a buffer or a pipeline exists.
 """
@@ -46,7 +46,7 @@ class Budget(NamedTuple):
 
     @property
     def each(self) -> int | None:
-        """What one of the plans may take; None without a limit."""
+        """Return what one of the plans may take; None without a limit."""
         return None if self.max_memory is None else (self.max_memory - self.reserved) // self.groups
 
 
@@ -109,7 +109,7 @@ def affordable(plan: Plan, max_memory: int | None) -> float:
 
 
 def may_run(plan: Plan, launch: LaunchConfig, max_memory: int | None) -> bool:
-    """Whether a plan's work may run under another schedule: in the same memory plan, within the limit."""
+    """Return whether a plan's work may run under another schedule: in the same memory plan, within the limit."""
     if launch.memory != plan.launch.memory:
         return False
     return replace(plan, launch=launch).total_bytes() <= max(plan.total_bytes(), affordable(plan, max_memory))
@@ -243,7 +243,7 @@ def plan_in_groups(
 
 
 def _work(jobs: Sequence[Job]) -> Plan:
-    """What training these jobs together asks for; the planner chooses the rest."""
+    """Return what training these jobs together asks for; the planner chooses the rest."""
     job, config = jobs[0], jobs[0].config
     return Plan(
         tuple(wired([flat_layout(each.circuit) for each in jobs])),
@@ -277,7 +277,7 @@ def _plan_of_first(count: int, device: Device, work: Plan, launch: LaunchConfig 
 
 
 def _most(device: Device, work: Plan, launch: LaunchConfig | None, budget: Budget) -> int:
-    """How many models, from the first on, fit into the same dispatches; 0 where not even one does."""
+    """Return how many models, from the first on, fit into the same dispatches; 0 where not even one does."""
 
     def refused(count: int) -> bool:
         try:

@@ -93,7 +93,7 @@ def run_probe(device: Device, name: str, words: Words) -> Words:
 
 
 def runs_long_loops(device: Device) -> bool:
-    """Whether two loops of 40,000 trips in one invocation are carried out in full."""
+    """Return whether two loops of 40,000 trips in one invocation are carried out in full."""
     # Together 80,000 trips, past the 65,535 at which such drivers stop; the count comes from the host, as a compiler
     # would otherwise work the sum out itself.
     words = run_probe(device, "loop_budget", np.array([0, LOOP_TRIPS, 0], dtype=np.uint32))
@@ -101,7 +101,7 @@ def runs_long_loops(device: Device) -> bool:
 
 
 def sees_not_finite(device: Device) -> bool:
-    """Whether NaNs and infinities are told from finite numbers, the largest and the smallest included."""
+    """Return whether NaNs and infinities are told from finite numbers, the largest and the smallest included."""
     # Compilers that assume that there is no NaN turn `x != x` into false. Commit relies on the answer, so it is asked
     # first.
     values = np.array([np.nan, -np.nan, np.inf, -np.inf, 0.0, -1.0, 3.4028235e38, 1.1754944e-38], dtype=np.float32)
@@ -109,5 +109,5 @@ def sees_not_finite(device: Device) -> bool:
 
 
 def keeps_workgroup_memory(device: Device) -> bool:
-    """Whether all 16 KiB of workgroup memory come back as written, across invocations."""
+    """Return whether all 16 KiB of workgroup memory come back as written, across invocations."""
     return not run_probe(device, "workgroup_memory", np.zeros(64, dtype=np.uint32)).any()

@@ -69,7 +69,7 @@ def load_source(kernel: str) -> Source:
 
 
 def make_source(kernel: str, instead: Mapping[str, str]) -> Source:
-    """The same, with generated texts in place of the files of those names."""
+    """Make the source with generated texts in place of the files of those names."""
     lines = _expand(f"{kernel}.wgsl", set(), instead)
     text = "\n".join(line for line, _, _ in lines) + "\n"
     return Source(kernel, text, tuple((file, number) for _, file, number in lines))

@@ -139,7 +139,7 @@ class GpuSimulation:
         self._wait()
 
     def _submit(self, steps: int, mode: int) -> None:
-        """So many steps in one pass; where the state is in `odd`, the first of them goes alone."""
+        """Submit so many steps in one pass; where the state is in `odd`, the first of them goes alone."""
         while steps:
             # Bind groups alternate even -> odd -> even from step 0 on. From an odd state one single step leads back to
             # even: it has the bind group behind all others.
@@ -155,7 +155,7 @@ class GpuSimulation:
             steps -= part
 
     def _wait(self) -> None:
-        """Until everything submitted is done."""
+        """Wait until everything submitted is done."""
         self._device.download(self._buffers["program"], np.uint32, "wait", size=16)
 
     def _scene_bytes(self, mode: int) -> bytes:
@@ -194,7 +194,7 @@ def _statements(netlist: CellNetlist) -> Iterator[str]:
 
 
 def _table(program: RegisterProgram, channels: int) -> npt.NDArray[np.uint32]:
-    """What `interpreted.wgsl` reads."""
+    """Return what `interpreted.wgsl` reads."""
     table = np.zeros((len(program.patches) + len(program.code) + channels, 4), dtype=np.uint32)
     channel, f = np.divmod(program.patches, PATCH)
     first, last = len(program.patches), len(program.patches) + len(program.code)

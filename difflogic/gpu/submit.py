@@ -56,7 +56,7 @@ class SubmitQueue:
         self._under_way: list[Any] = []
 
     def pieces(self, dispatches: Sequence[Dispatch]) -> list[list[Dispatch]]:
-        """What each submit should do."""
+        """Return what each submit should do."""
         return cut(dispatches, self._most)
 
     def submit(self, pieces: Sequence[Sequence[Dispatch]]) -> None:

@@ -1,4 +1,4 @@
-"""How long the device takes: timestamps around each group of dispatches, and what bounds every step.
+"""The time on the device is measured: timestamps around each group of dispatches, and what bounds every step.
 
 A group is a run of dispatches of one kernel. Each gets a pass of its own, because WebGPU puts timestamps at
 the ends of passes; where the adapter has none, each group is submitted alone and the host's clock is read.
@@ -149,7 +149,7 @@ def _period(device: Device) -> float:
 
 @dataclass(frozen=True)
 class Rates:
-    """What a device can do at best."""
+    """The rates of a device are the best that it can do."""
 
     copy_bytes_per_s: float
     """A copy of one buffer to another; each byte counts twice, read and written."""

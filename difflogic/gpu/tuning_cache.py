@@ -45,7 +45,7 @@ class Tuned:
 
 
 def key_of(adapter: Adapter, plan: Plan) -> str:
-    """What a launch configuration holds for: adapter, backend, driver, shaders, and everything that sizes the work."""
+    """Return the key of a launch configuration: adapter, backend, driver, shaders, and what sizes the work."""
     # Wires and logits play no part in how long a kernel takes, the widths of the levels do.
     levels = [dataclasses.astuple(level) for level in plan.layout.levels]
     work = [levels, dataclasses.astuple(plan.shape), plan.models, plan.probes, plan.hard_batch]

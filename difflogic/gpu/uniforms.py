@@ -77,7 +77,7 @@ class UniformStruct:
 
 
 def _holds(wanted: np.dtype[Any], given: npt.NDArray[Any]) -> bool:
-    """Whether a field of that type can say what was given: a number, or a whole one that is not too large."""
+    """Return whether a field of that type can say what was given: a number, or a whole one that is not too large."""
     if wanted.kind == "f":
         return given.dtype.kind in "iuf"
     return given.dtype.kind in "biu" and int(given.min()) >= 0 and int(given.max()) < 1 << 32

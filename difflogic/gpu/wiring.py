@@ -27,7 +27,7 @@ WIDTHS = (8, 4, 2)
 
 
 def are_trees(layout: Layout) -> bool:
-    """Whether every perception kernel begins with trees: of these widths, read once, the cell itself in every leaf."""
+    """Return whether all perception kernels begin with trees of these widths, read once, the cell in every leaf."""
     levels = layout.levels[: layout.perception_levels][: len(WIDTHS)]
     if tuple(level.count // layout.kernels // layout.channels for level in levels) != WIDTHS:
         return False

@@ -132,7 +132,7 @@ class Workspace:
 
     @cached_property
     def forward_one_hot(self) -> list[Dispatch]:
-        """The same by hard gates, in the arithmetic of soft ones, of a function."""
+        """Compute a function forward by hard gates, in the arithmetic of soft ones."""
         one_hot = {"coefficients": self.buffers["one_hot"]}
         return [each for step in range(self.plan.shape.steps) for each in self.forward_step(step, one_hot)]
 
@@ -344,7 +344,7 @@ class Workspace:
         return self.device.pipeline(kernel, plan.launch, plan.shape.half, plan.trees, plan.perceives)
 
     def under(self, launch: LaunchConfig) -> Workspace:
-        """The same memory under another schedule, with as many lanes: other pipelines.
+        """Return the same memory under another schedule, with as many lanes: other pipelines.
 
         Raises DeviceError for a schedule that needs other memory.
         """

@@ -101,7 +101,7 @@ class Circuit:
         return cls(perceive, update, perceive_wires, update_wires, channels, periodic).within(neighbourhood)
 
     def within(self, neighbourhood: str) -> Circuit:
-        """The same circuit, said to be of this neighbourhood. Raises CircuitError where it reads other cells."""
+        """Return the circuit, declared to be of this neighbourhood. Raises CircuitError where it reads other cells."""
         wiring.check_within(neighbourhood, np.unique(self.perceive_wires[0]).tolist() if self.perceive else ())
         return replace(self, neighbourhood=neighbourhood)
 

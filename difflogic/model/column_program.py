@@ -1,4 +1,4 @@
-"""What a cell of a hard circuit need not compute, because the cell above it just has.
+"""A cell of a hard circuit need not compute what the cell above it has just computed.
 
 A column of cells is walked downwards. Two gates that are one function of inputs one row apart are one node: the lower
 one is computed, the upper one is what the lower one was a row before. A gate of the patch's upper two rows is such a
@@ -84,8 +84,8 @@ class ColumnProgram(NamedTuple):
     outputs: list[Ref]
 
     def computed(self, kept: Container[int] | None = None) -> list[list[int]]:
-        """By node, the delays at which it is read, ascending, where a node of `kept` [all] is computed at the first
-        of them alone, and any other at each.
+        """Return by node the delays at which it is read, ascending, where a node of `kept` [all] is computed at the
+        first of them alone, and any other at each.
         """
         found: list[set[int]] = [set() for _ in self.nodes]
         for output in self.outputs:
@@ -143,7 +143,7 @@ def column_loop(program: ColumnProgram) -> ColumnLoop:
 
 
 def _carried(delays: list[list[int]], kept: Container[int]) -> list[Value]:
-    """What a row takes over from the row above it."""
+    """Return what a row takes over from the row above it."""
     return [
         (number, delay)
         for number, at in enumerate(delays)
@@ -184,7 +184,7 @@ def column_program(netlist: CellNetlist) -> ColumnProgram:
 
 
 def _improved(netlist: CellNetlist, gates: list[Line], group: list[int], rng: np.random.Generator) -> ColumnProgram:
-    """From a random order of the group, one or two pairs change places as long as that costs no more."""
+    """Improve a random order of the group: one or two pairs change places as long as that costs no more."""
     order = rng.permutation(group).tolist()
     best = _shared(netlist, gates, dict(zip(group, order, strict=True)))
     for _ in range(min(SWAPS, factorial(len(group)) - 1)):

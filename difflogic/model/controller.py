@@ -30,7 +30,7 @@ _ENVIRONMENT = re.compile(r"[A-Za-z0-9_./:-]{0,100}")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Controller(Netlist):
-    """What an agent does at each observation. `from_policy` makes one of a trained policy's gates."""
+    """A controller says what an agent does at each observation. `from_policy` makes one of a trained policy's gates."""
 
     thermometer: Thermometer
     observations: tuple[str, ...]
@@ -87,7 +87,7 @@ class Controller(Netlist):
         environment: str = "",
         environment_version: str = "",
     ) -> Controller:
-        """The same of gates that decide already: ids, wires and outputs, as a netlist has them. Raises CircuitError."""
+        """Make a controller of gates that decide already, with a netlist's ids, wires, outputs. Raises CircuitError."""
         names = tuple(f"action{i}" for i in range(actions)) if isinstance(actions, int) else tuple(actions)
         made = cls(
             thermometer=thermometer,
@@ -135,7 +135,7 @@ class Controller(Netlist):
         return self.decide(self.thermometer.code(observations))
 
     def act_fixed(self, fixed: npt.ArrayLike, form: FixedPoint) -> Integers:
-        """The same for observations in fixed point, `form.of(observations)`."""
+        """Act on observations in fixed point, `form.of(observations)`."""
         return self.decide(form.code(fixed))
 
     def decide(self, code: Bits) -> Integers:

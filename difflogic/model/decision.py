@@ -73,7 +73,7 @@ class _Circuit:
         return [self.gate(gate, before[a], before[b]) for gate, (a, b) in rows]
 
     def count(self, bits: list[int]) -> list[int]:
-        """How many are 1, as a number's bits, the lowest first."""
+        """Return how many are 1, as a number's bits, the lowest first."""
         found, column = [], bits
         while column:
             above = []
@@ -108,7 +108,7 @@ class _Circuit:
         return place
 
     def larger(self, one: list[int], other: list[int]) -> int:
-        """Whether a number is larger than another of as many bits."""
+        """Return whether a number is larger than another of as many bits."""
         # From the lowest bit: where the bits differ, that of the first number decides; else what was found below.
         result = self.gate(_A_AND_NOT_B, one[0], other[0])
         for a, b in zip(one[1:], other[1:], strict=True):

@@ -1,4 +1,4 @@
-"""Where an automaton was trained to live: its grid, what it starts from, how many steps it takes, which share fires.
+"""A scenario says where an automaton was trained to run: its grid, start, number of steps, and fire rate.
 
 A netlist is what a cell does; this is what one has to know besides to see it at work.
 """
@@ -31,7 +31,7 @@ class Scenario:
     height: int
     width: int
     steps: int
-    """After so many the picture is judged."""
+    """After so many steps the picture is compared."""
     fire_rate: float = 1.0
     """Below 1, a cell takes its new state with this probability in each step."""
     picture: tuple[str, ...] = ()

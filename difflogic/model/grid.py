@@ -67,7 +67,7 @@ class Grid:
         return np.zeros((*shape, self.cell.channels), dtype=np.uint8)
 
     def with_cell(self, cell: CellNetlist) -> Grid:
-        """The same of another circuit."""
+        """Return the same grid with another circuit."""
         return replace(self, cell=cell)
 
     def machine(self, starts: bool) -> Machine:
@@ -154,7 +154,7 @@ class _Parts:
         )
 
     def _stepped(self, state: npt.NDArray[np.int64], false: int) -> npt.NDArray[np.int64]:
-        """What each value of the state becomes: the cell's gates at each place, all places at once."""
+        """Return what each value of the state becomes: the cell's gates at each place, all places at once."""
         cell = self.grid.cell
         # The patches of a grid of bit numbers are, cell by cell, the bits that it reads; 0 stands for the outside.
         numbers = 1 + state.reshape(1, self.grid.height, self.grid.width, cell.channels)

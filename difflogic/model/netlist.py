@@ -56,12 +56,12 @@ class Netlist(ABC):
     @property
     @abstractmethod
     def input_names(self) -> Sequence[str]:
-        """What the inputs are called, in their order; each name is a word without blanks."""
+        """Return what the inputs are called, in their order; each name is a word without blanks."""
 
     @property
     @abstractmethod
     def output_names(self) -> Sequence[str]:
-        """What the outputs are called, in their order."""
+        """Return what the outputs are called, in their order."""
 
     @property
     def shown(self) -> Sequence[str]:
@@ -88,7 +88,7 @@ class Netlist(ABC):
 
     @cached_property
     def inputs(self) -> int:
-        """How many there are: the number of the first gate's bit."""
+        """Return how many there are: the number of the first gate's bit."""
         return len(self.input_names)
 
     @cached_property

@@ -85,7 +85,7 @@ def load(path: Path) -> CellNetlist:
 
 
 def refusal(path: Path, error: Exception) -> CircuitError:
-    """What is wrong with a file, in one sentence of bounded length, whatever the file holds."""
+    """Return what is wrong with a file, in one sentence of bounded length, whatever the file holds."""
     said = " ".join(str(error).split())
     return CircuitError(f"{path}: {said if len(said) <= MOST_SAID else f'{said[:MOST_SAID]}...'}")
 

@@ -19,12 +19,12 @@ WIRE_GATES = (gates.NAMES.index("A"), gates.NAMES.index("B"))
 
 
 def active_gates(logits: npt.NDArray[np.floating]) -> int:
-    """How many gates of `logits [G, 16]` compute something: argmax neither A nor B."""
+    """Return how many gates of `logits [G, 16]` compute something: argmax neither A nor B."""
     return int((~np.isin(logits.argmax(axis=1), WIRE_GATES)).sum())
 
 
 def undecided_gates(logits: npt.NDArray[np.floating]) -> int:
-    """How many gates of `logits [G, 16]` have no gate with a probability of DECIDED."""
+    """Return how many gates of `logits [G, 16]` have no gate with a probability of DECIDED."""
     # The largest logit becomes exp(0) = 1, so its probability is 1 over the sum of the row.
     exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
     return int((1 / exponentials.sum(axis=1) < DECIDED).sum())

@@ -62,7 +62,7 @@ def lines(netlist: Netlist) -> list[Line]:
 
 
 def _line(bit: int, gate: int, a: int, b: int) -> Line:
-    """The same value with a gate of one input reading `a`, and a gate whose inputs are one bit reduced to such."""
+    """Return the same value: a gate of one input reads `a`, and a gate whose inputs are one bit becomes such a gate."""
     # Where both inputs are one bit, only the outputs for 00, bit 3 of the id, and for 11, bit 0, can come up: XOR of a
     # bit with itself is FALSE, AND is the bit.
     if a == b:

@@ -85,7 +85,7 @@ class Thermometer:
 
     @cached_property
     def codes(self) -> int:
-        """How many codes an observation can have."""
+        """Return how many codes an observation can have."""
         return math.prod(len(values) + 1 for values in self.thresholds)
 
     def code(self, observations: npt.ArrayLike) -> Bits:
@@ -109,7 +109,7 @@ class Thermometer:
         )
 
     def is_code(self, bits: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-        """Which columns of bits `[bits, N]` are codes of observations."""
+        """Return which columns of bits `[bits, N]` are codes of observations."""
         given = np.asarray(bits)
         legal = np.ones(given.shape[1], dtype=np.bool_)
         for lower, upper in self.implied:

@@ -27,7 +27,7 @@ ACTS = ("actor.", "follower.")
 
 
 def encode(agent: Agent) -> bytes:
-    """What `load` reads."""
+    """Return what `load` reads."""
     arrays = {name: each for name, each in agent.state().items() if name.startswith(ACTS)}
     seen = {"seen.mean": agent.seen.mean, "seen.spread": agent.seen.spread}
     return checksummed.encode(arrays | seen, files.header(FORMAT, agent.config))

@@ -1,4 +1,4 @@
-"""What acts: an actor of logic gates or a dense one, from observations to preferences or means, and to actions."""
+"""Actors of logic gates and dense ones lead from observations to preferences or means, and to actions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Sightings:
 
     @classmethod
     def of(cls, config: PolicyConfig, played: Callable[[], None] = lambda: None) -> Sightings:
-        """In `random_steps` steps, of each of which `played` hears.
+        """Measure the scales in `random_steps` steps, each of which is reported to `played`.
 
         Raises FaultyEnvironmentError where episodes end at once, or nothing changes.
         """
@@ -65,7 +65,7 @@ class Sightings:
         return cls(every.mean(axis=0).astype(np.float32), np.where(spread > 0, spread, 1).astype(np.float32))
 
     def scaled(self, observations: Floats) -> Floats:
-        """In units of what a random policy sees, large ones as their logarithms: sign(x) log(1 + |x|).
+        """Return observations in units of what a random policy sees, large ones as logarithms: sign(x) log(1 + |x|).
 
         What was learned leads far beyond what a random policy ever saw: there tanh would tell nothing apart.
         """
@@ -92,13 +92,13 @@ class Actor(Protocol):
     """A network from observations to one number per action: a preference, or of continuous ones a mean in [-1, 1]."""
 
     def features(self, observations: Floats) -> Floats:
-        """What the network reads, float32 `[N, F]`, of observations `[N, D]`."""
+        """Return what the network reads, float32 `[N, F]`, of observations `[N, D]`."""
 
     def __call__(self, features: Tensor) -> Tensor:
         """`[N, F]` to `[N, A]`."""
 
     def decided(self, features: Tensor) -> Tensor:
-        """The same of the agent as it is judged, which is discrete."""
+        """Return the same for the discrete agent, which is the one that is evaluated."""
 
     def began(self, progress: float) -> None:
         """Hear that an iteration begins, and which share of the training lies before it."""
@@ -110,10 +110,10 @@ class Actor(Protocol):
         """Hear that the parameters are another agent's, with which a training begins."""
 
     def parameters(self) -> list[Tensor]:
-        """What is learned."""
+        """Return what is learned."""
 
     def followers(self) -> list[Tensor]:
-        """What is kept beside the parameters."""
+        """Return what is kept beside the parameters."""
 
 
 def group_size(config: PolicyConfig, spaces: Spaces) -> int:
@@ -147,7 +147,7 @@ class LogicActor:
         self._updates = Tensor([0.0], device)
         self._temperatures = gates.temperature, gates.final_temperature
         self._temperature = gates.temperature
-        # Of equal counts the judged agent takes the first. Drawn at random as often as the others it would learn to
+        # Of equal counts the evaluated agent takes the first. Drawn at random as often as the others it would learn to
         # live by chance, and fall without it.
         self._leaning = Tensor(-np.arange(spaces.actions) / spaces.actions, device)
 
@@ -161,11 +161,11 @@ class LogicActor:
 
     @property
     def circuit(self) -> Circuit:
-        """The gates that the agent is judged by and ends as."""
+        """The gates that the agent is evaluated with and ends as."""
         return self._mean.circuit
 
     def decision(self) -> Gates:
-        """The gates from the thermometer's bits to the action's number, of the agent as it is judged."""
+        """The gates from the thermometer's bits to the action's number, of the agent as it is evaluated."""
         circuit = self.circuit
         hard = [logits.argmax(axis=1) for logits in circuit.update]
         layers = list(zip(circuit.update_wires, hard, strict=True))
@@ -268,7 +268,7 @@ class Categorical:
         return np.asarray(preferences.argmax(axis=1))
 
     def coded(self, actions: npt.NDArray[Any]) -> Floats:
-        """What `log_probs` takes of actions, float32 `[N, A]`."""
+        """Return what `log_probs` takes of actions, float32 `[N, A]`."""
         return np.asarray(self._choices[actions])
 
     def log_probs(self, preferences: Tensor, taken: Tensor) -> Tensor:
@@ -281,7 +281,7 @@ class Categorical:
         return -(probabilities * (probabilities + TINY).log()).sum(1).mean()
 
     def given(self, actions: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """What the environment takes."""
+        """Return what the environment takes."""
         return actions
 
 
@@ -314,7 +314,7 @@ class Gaussian:
         return -(0.5 * noise**2.0 + self._log_spread + 0.5 * math.log(2 * math.pi)).sum(1)
 
     def entropy(self, _: Tensor) -> Tensor:
-        """The same whatever is preferred, `[]`."""
+        """Return the entropy, `[]`, which is the same whatever is preferred."""
         return (self._log_spread + 0.5 * (math.log(2 * math.pi) + 1)).sum()
 
     def given(self, actions: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -326,5 +326,5 @@ Distribution = Categorical | Gaussian
 
 
 def distribution(spaces: Spaces, device: Device) -> Distribution:
-    """How actions are drawn from what an actor gives."""
+    """Return how actions are drawn from what an actor gives."""
     return Gaussian(spaces, device) if spaces.continuous else Categorical(spaces)

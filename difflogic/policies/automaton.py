@@ -56,7 +56,7 @@ class Damage:
 
 
 def votes_of_a_cell(config: PolicyConfig, spaces: Spaces) -> int:
-    """For each action. Raises ConfigError where the channels cannot be shared out."""
+    """Return the votes of a cell for each action. Raises ConfigError where the channels cannot be shared out."""
     group, rest = divmod(config.automaton.channels, spaces.actions)
     if rest or not group:
         raise ConfigError(
@@ -93,7 +93,7 @@ class AutomatonActor(LogicActor):
 
     @property
     def cell(self) -> CellNetlist:
-        """The rule of a cell as it is judged; all its channels are shown."""
+        """The rule of a cell as it is evaluated; all its channels are shown."""
         return CellNetlist.from_circuit(self.circuit)
 
     def features(self, observations: Floats) -> Floats:
@@ -118,7 +118,7 @@ class AutomatonActor(LogicActor):
         return self._voted(Tensor(self.states(features.numpy())[-1], features.device))
 
     def states(self, features: Floats) -> Bits:
-        """The grids uint8 `[steps + 1, N, side, side, C]` of each decision of the judged agent, damaged or not."""
+        """The grids uint8 `[steps + 1, N, side, side, C]` of each decision of the evaluated agent, damaged or not."""
         cell, state = self.cell, features.astype(np.uint8)
         states, when = [state], self._chance.integers(0, self.steps, len(state))
         for step in range(self.steps):

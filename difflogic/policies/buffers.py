@@ -1,4 +1,4 @@
-"""What an agent learns from: a rollout of every copy for PPO, and transitions that are kept for SAC."""
+"""An agent learns from buffers: a rollout of every copy for PPO, and transitions that are kept for SAC."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class ReplayBuffer:
     """The last `size` transitions of all copies, in a ring of tensors `[rows, ...]`, one for each name."""
 
     def __init__(self, size: int, like: Arrays, device: Device) -> None:
-        """For transitions `like` these. Raises LimitError where so many do not fit into the machine's memory."""
+        """Allocate transitions `like` these. Raises LimitError where so many do not fit into the machine's memory."""
         self.size, self._next, self.filled = size, 0, 0
         bytes_each, free = 4 * sum(each[0].size for each in like.values()), memory.free_memory()
         if free is not None and size * bytes_each > free:
@@ -135,7 +135,7 @@ class ReplayBuffer:
         return dict(zip(self._columns, gathered([*self._columns.values()], places), strict=True))
 
     def state(self, names: Sequence[str]) -> Arrays:
-        """What is held under some names, and where the next transition goes."""
+        """Return what is held under some names, and where the next transition goes."""
         return {name: self._columns[name].numpy()[: self.filled] for name in names} | {
             "next": np.array(self._next, dtype=np.int64)
         }

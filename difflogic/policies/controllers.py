@@ -24,11 +24,11 @@ from difflogic.policies.environments import spaces as spaces_of
 from difflogic.policies.evaluate import Score, evaluate_policy
 
 MEETING, FRESH, TRYING = 1 << 21, 1 << 22, 3 << 21
-"""Added to seeds: episodes in which codes are met, those that judge a pruned controller, and those that choose it."""
+"""Added to seeds: episodes in which codes are met, those that test a pruned controller, and those that choose it."""
 SHARES = (0.9995, 0.998, 0.995, 0.99, 0.98, 0.96, 0.93, 0.9, 0.85, 0.8)
 """Of the steps in which a pruned controller is sure to do the same, tried in turn."""
 TRIALS = 3
-"""So many times the episodes of the judgement choose: who fails once in a hundred must not be chosen."""
+"""So many times the episodes of the test choose: who fails once in a hundred must not be chosen."""
 WORDS = {
     "CartPole": (("position", "velocity", "angle", "angular_velocity"), ("left", "right")),
     "Acrobot": (
@@ -109,7 +109,7 @@ class Pruned:
 
     @property
     def words(self) -> str:
-        """What pruning came to."""
+        """Return what pruning came to."""
         before, after, count = self.before, self.after, len(self.after.returns)
         return (
             f"the same on the most frequent {self.codes} of the {self.met} codes that {count} episodes met; elsewhere "
@@ -119,13 +119,13 @@ class Pruned:
 
     @property
     def is_worse(self) -> bool:
-        """Whether the mean return fell by more than twice what chance makes of so many episodes."""
+        """Return whether the mean return fell by more than twice what chance makes of so many episodes."""
         noise = math.hypot(self.before.spread, self.after.spread) / math.sqrt(len(self.after.returns))
         return self.after.mean < self.before.mean - 2 * noise
 
 
 def pruned(controller: Controller, episodes: int, seed: int, on_pass: OnPass = silent) -> Pruned:
-    """Prune to the codes that `episodes` meet, and judge by as many others, the same for both.
+    """Prune to the codes that `episodes` meet, and test on as many others, the same for both.
 
     The rarest of the codes may then be decided otherwise, ever more of them while no return is lost on further
     episodes.

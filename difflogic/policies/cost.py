@@ -1,4 +1,4 @@
-"""What a training of agents would take, predicted from its configuration alone, before anything is made."""
+"""The memory and time of a training of agents are predicted from its configuration, before anything is made."""
 
 from __future__ import annotations
 

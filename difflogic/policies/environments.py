@@ -33,7 +33,7 @@ MOST_NUMBERS = 4096
 
 
 def part_of(arrays: Arrays, prefix: str) -> Arrays:
-    """Those whose names begin so, without it."""
+    """Return the entries whose names begin with the prefix, without it."""
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
@@ -48,7 +48,7 @@ def library() -> Any:
 
 @dataclass(frozen=True)
 class Spaces:
-    """What an agent sees and does, as gymnasium's spaces say it."""
+    """The spaces of gymnasium say what an agent sees and does."""
 
     observations: int
     """Numbers of an observation, in the order of the flattened Box."""
@@ -66,7 +66,7 @@ class Spaces:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """What one step of every copy gave. `observations` are those before a new episode begins."""
+    """A step holds what one step of every copy gave. `observations` are those before a new episode begins."""
 
     observations: Floats
     rewards: npt.NDArray[np.float64]
@@ -134,7 +134,7 @@ class Environments:
         return int(np.random.SeedSequence([self._seed, self._stream, copy, episode]).generate_state(1)[0])
 
     def state(self) -> Arrays:
-        """What `restore` takes: `episodes` int64 `[count]`, `lengths` int64 `[count]`, `actions` of all, in a row."""
+        """Return what `restore` takes: `episodes` and `lengths`, int64 `[count]`, and `actions` of all, in a row."""
         actions = [action for kept in self._actions for action in kept]
         kind = np.float32 if self.spaces.continuous else np.int64
         shape = (len(actions), self.spaces.actions) if self.spaces.continuous else (len(actions),)
@@ -190,7 +190,7 @@ class Environments:
 
     @contextmanager
     def _guarded(self, what: str) -> Iterator[None]:
-        """What an environment raises, as one sentence."""
+        """Return what an environment raises, as one sentence."""
         try:
             yield
         except Exception as error:
@@ -269,7 +269,7 @@ def spaces(environment: Any, identifier: str) -> Spaces:
 
 
 def from_action(spaces: Spaces, action: Any) -> Any:
-    """What a single environment takes for an action of an agent's."""
+    """Return what a single environment takes for an action of an agent's."""
     return action if spaces.continuous else int(action) + spaces.first
 
 

@@ -1,4 +1,4 @@
-"""How good an agent is: whole episodes that training never sees, and what agents without a mind reach."""
+"""An agent is evaluated: in whole episodes that training never sees, and what agents without a mind reach."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Score:
         return sum(each >= threshold for each in self.returns)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON holds it."""
+        """Return the scores as JSON holds them."""
         return {"mean": self.mean, "spread": self.spread, "mean_length": self.mean_length, **asdict(self)}
 
 
@@ -81,7 +81,7 @@ def random_policy(spaces: Spaces, seed: int) -> Decide:
 
 
 def constant_policies(spaces: Spaces) -> dict[str, Decide]:
-    """The same action always: each of the discrete ones, or the middle of a continuous range; by name."""
+    """Return by name the policies of one action: each of the discrete ones, or the middle of a continuous range."""
     if not spaces.continuous:
         return {f"always {action}": _always(np.int64(action)) for action in range(min(spaces.actions, 16))}
     low, high = spaces.bounds

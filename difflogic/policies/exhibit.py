@@ -29,7 +29,7 @@ STEPS, FRAME_MS = 500, 40
 
 
 def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
-    """Of a run of agents that has ended, its best one; see `evaluation.gallery.exhibit`.
+    """Exhibit the best agent of a run that has ended; see `evaluation.gallery.exhibit`.
 
     Raises CheckpointError, RunFolderError where the run has not ended.
     """

@@ -1,4 +1,4 @@
-"""What agents are made of, by the words of a configuration."""
+"""The words of a configuration choose what agents are made of."""
 
 from __future__ import annotations
 

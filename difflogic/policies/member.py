@@ -90,7 +90,7 @@ class Member:
         return evaluate_policy(self.agent.decide, self.config.environment.id, episodes, self.seed + offset, watch)
 
     def state(self) -> Arrays:
-        """What `restore` takes."""
+        """Return what `restore` takes."""
         seen = self.agent.seen
         parts = {"agent": self.agent.state(), "environments": self.environments.state()}
         return {
@@ -132,7 +132,7 @@ def _sightings(state: Arrays) -> Sightings:
 
 
 def _wiring(state: Arrays) -> int | None:
-    """None of older checkpoints: their wires are of their own seed."""
+    """Return the wiring of a checkpoint; older ones have none, since their wires are of their own seed."""
     return int(state["wiring"]) if "wiring" in state else None
 
 

@@ -182,7 +182,7 @@ class PPO:
         return {f"{part}.{index}": each for part, tensors in parts.items() for index, each in enumerate(tensors)}
 
     def state(self) -> Arrays:
-        """What `restore` takes, float32."""
+        """Return what `restore` takes, float32."""
         return {name: each.numpy() for name, each in self._tensors().items()}
 
     def adopt(self, state: Arrays) -> None:

@@ -1,4 +1,4 @@
-"""What a run of agents ends with: scores on fresh episodes, beside agents without a mind, curves, and words."""
+"""A run of agents ends with these: scores on fresh episodes, beside agents without a mind, curves, and words."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FINAL = 1 << 20
 
 
 def final_score(member: Member, watch: Watch) -> Score:
-    """On episodes that neither training nor any earlier evaluation has played."""
+    """Score the agent on episodes that neither training nor any earlier evaluation has played."""
     return member.evaluate(member.config.evaluation.final_episodes, FINAL, watch)
 
 

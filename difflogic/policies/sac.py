@@ -123,11 +123,11 @@ class SAC:
         environments.begin_anew(over)
 
     def _read(self, observations: Floats) -> tuple[Floats, Floats]:
-        """What the actor reads of observations, and what all other networks read."""
+        """Return what the actor reads of observations, and what all other networks read."""
         return self.actor.features(observations), self.seen.scaled(observations)
 
     def _columns(self, **transitions: npt.NDArray[Any]) -> Arrays:
-        """Of the replay buffer: what is saved, and what networks read of it, found once and not for each sample."""
+        """Return the replay buffer's columns: what is saved, and what networks read of it, computed once."""
         features, scaled = self._read(transitions["observations"])
         after_features, after = self._read(transitions["following"])
         return transitions | {"features": features, "scaled": scaled, "after_features": after_features, "after": after}
@@ -211,7 +211,7 @@ class SAC:
         return {f"{part}.{index}": each for part, tensors in parts.items() for index, each in enumerate(tensors)}
 
     def state(self) -> Arrays:
-        """What `restore` takes: networks, moments, and the transitions of the replay buffer."""
+        """Return what `restore` takes: networks, moments, and the transitions of the replay buffer."""
         tensors = {name: each.numpy() for name, each in self._tensors().items()}
         buffer = {f"buffer.{name}": array for name, array in self._buffer.state(SAVED).items()}
         return tensors | buffer | {"counters": np.array([self._steps, self._updates], dtype=np.int64)}

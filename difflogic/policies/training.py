@@ -55,7 +55,7 @@ class PolicyObserver:
         """Every member was evaluated; a checkpoint of this iteration is about to be written."""
 
     def ending(self) -> None:
-        """What it came to is known, and the results are about to be written."""
+        """The outcome is known, and the results are about to be written."""
 
     def noticed(self, text: str) -> None:
         """Something that a person should know, one sentence."""
@@ -257,11 +257,11 @@ class PolicyTrainer:
         observer.iterated([each.rows[-1] for each in run.members])
 
     def _is_unjudged(self, run: PolicyRun) -> bool:
-        """Whether the evaluation that is due was broken off."""
+        """Return whether the evaluation that is due was broken off."""
         return run.iteration > 0 and self._is_due(run) and run.members[0].rows[-1].score is None
 
     def _is_over(self, run: PolicyRun, stop_when_solved: int, watch: Watch) -> bool:
-        """Whether its steps are done, or so many agents reach the threshold, on the fresh episodes of the end too."""
+        """Return whether its steps are done, or enough agents reach the threshold, also on the end's fresh episodes."""
         if run.iteration >= run.iterations:
             return True
         least = self.config.evaluation.threshold
@@ -272,7 +272,7 @@ class PolicyTrainer:
         return sum(results.final_score(each, watch).mean >= least for each in good) >= stop_when_solved
 
     def _is_due(self, run: PolicyRun) -> bool:
-        """Whether this iteration passed a multiple of the interval, or was the last."""
+        """Return whether this iteration passed a multiple of the interval, or was the last."""
         steps, interval = run.members[0].agent.iteration_steps, self.config.evaluation.interval
         done = run.iteration * steps
         return run.iteration >= run.iterations or done // interval > (done - steps) // interval

@@ -18,7 +18,7 @@ ATTEMPTS = "attempts"
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """How it ended."""
+    """The end of a training until it is solved."""
 
     best: PolicyRun
     """The solved attempt, else the one of the highest score."""

@@ -82,7 +82,7 @@ class ReferenceEngine:
         return circuit.with_logits(logits), after, {"soft_loss": loss, "skipped": bool(control[c.NONFINITE])}
 
     def _work(self, circuit: Circuit, batch: Batch) -> tuple[Course, Array, Array, Array]:
-        """What a soft pass takes: the course, the flat logits, the start and the targets."""
+        """Return what a soft pass takes: the course, the flat logits, the start and the targets."""
         checked = batch.checked(circuit, self.dtype)
         course = _course(circuit, checked.shape, checked.masks, checked.damage)
         logits = circuit.flat_logits().astype(self.dtype)

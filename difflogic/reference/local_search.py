@@ -49,7 +49,7 @@ class ReferenceLocalSearch:
 
 
 def candidates(job: Job, layout: Layout, gates: Array, drawn: Words) -> tuple[Array, Array]:
-    """For each candidate the gate and its new function, int64 `[CANDIDATES]`."""
+    """Return the gate of each candidate and its new function, int64 `[CANDIDATES]`."""
     read = live(job, layout, gates)
     walk = _Walk(layout, len(job.circuit.update), job.config.task.loss_channels)
     changed = np.array(

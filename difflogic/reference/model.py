@@ -1,4 +1,4 @@
-"""A training run in NumPy: the train step in the order of the equations, and the judge of every other."""
+"""A training run in NumPy: the train step in the order of the equations, and what every other is compared with."""
 
 from __future__ import annotations
 
@@ -162,4 +162,4 @@ class ReferenceModel:
         return 1
 
     def close(self) -> None:
-        """Nothing to free."""
+        """Do nothing: there is nothing to free."""

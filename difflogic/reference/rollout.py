@@ -118,7 +118,7 @@ def soft_losses(course: Course, logits: Array, start: Array, targets: Array) -> 
 
 @dataclass(frozen=True, eq=False)
 class SoftPass:
-    """What one pass forward and backward leaves."""
+    """A soft pass holds what one pass forward and backward leaves."""
 
     states: Array
     """`[T+1, C, cells]`."""

@@ -1,4 +1,4 @@
-"""A hard circuit on one large grid in NumPy. Twin of `simulate.wgsl`, and the judge of every other engine."""
+"""A hard circuit on one large grid in NumPy. Twin of `simulate.wgsl`, with which every other engine is compared."""
 
 from __future__ import annotations
 
@@ -88,4 +88,4 @@ class ReferenceSimulation:
         return planes
 
     def close(self) -> None:
-        """Nothing to free."""
+        """Do nothing: there is nothing to free."""

@@ -50,12 +50,12 @@ class Attempt:
 
     @property
     def folder(self) -> str:
-        """Its run folder, in that of the run."""
+        """Return the attempt's run folder, in that of the run."""
         return f"attempt-{self.number}"
 
     @property
     def is_open(self) -> bool:
-        """Whether it can still go on."""
+        """Return whether it can still go on."""
         return self.status in ("running", "interrupted")
 
     def __str__(self) -> str:
@@ -65,7 +65,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Record:
-    """What restarts.json holds."""
+    """A record is what restarts.json holds."""
 
     config: Config
     """The run's own: its epochs, of the whole task, are those of all attempts and models together."""
@@ -87,7 +87,7 @@ class Record:
 
     @property
     def effort(self) -> float:
-        """What was used, over all attempts and models, in epochs of the whole task: see `schedule.effort`."""
+        """Return what was used, over all attempts and models, in epochs of the whole task: see `schedule.effort`."""
         return self.population * sum(schedule.effort(self.config, attempt.epoch) for attempt in self.attempts)
 
     @property
@@ -98,7 +98,7 @@ class Record:
 
     @property
     def is_over(self) -> bool:
-        """Whether no attempt is left: one was solved, or the epochs are used up."""
+        """Return whether no attempt is left: one was solved, or the epochs are used up."""
         if not self.attempts or self.attempts[-1].is_open:
             return False
         ended = self.attempts[-1].status
@@ -121,7 +121,7 @@ def fewest(wrong: Sequence[int | None]) -> int:
 
 
 def is_in(folder: Path) -> bool:
-    """Whether a folder holds a run with restarts."""
+    """Return whether a folder holds a run with restarts."""
     return (folder / NAME).is_file()
 
 

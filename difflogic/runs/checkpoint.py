@@ -59,7 +59,7 @@ class ModelState:
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """What one file holds: every model of a run, at the same epoch. A population is one file, and so never torn."""
+    """A checkpoint has every model of a run, at the same epoch. A population is one file, and so never torn."""
 
     members: tuple[ModelState, ...]
     """One, or a population's: their configurations differ in nothing but the seed."""
@@ -97,11 +97,11 @@ class Checkpoint:
 
 
 class Saved(Protocol):
-    """What a run folder keeps as its checkpoint: that of automata is `Checkpoint`."""
+    """A run folder keeps one of these as its checkpoint: that of automata is `Checkpoint`."""
 
     @property
     def progress(self) -> str:
-        """How far the run is, in words: `epoch 50`."""
+        """Return how far the run is, in words: `epoch 50`."""
 
     @property
     def config(self) -> Document:
@@ -148,7 +148,7 @@ def locate(path: Path) -> Path:
 
 
 def is_in(folder: Path) -> bool:
-    """Whether a folder holds a run that was saved."""
+    """Return whether a folder holds a run that was saved."""
     return (folder / NAME).exists() or (folder / PREVIOUS).exists()
 
 
@@ -269,7 +269,7 @@ def _bytes_of(file: Path) -> bytes:
 
 
 def _advice(file: Path) -> str:
-    """What to do about an unusable checkpoint."""
+    """Return what to do about an unusable checkpoint."""
     # The best circuit can be done without, and the last checkpoint has one before it; all else needs a copy.
     if file.name == BEST:
         return f"Remove it, and the last circuit, {NAME}, is taken instead."

@@ -86,7 +86,7 @@ def _digest(array: npt.NDArray[Any]) -> str:
 
 
 def _damage(data: bytes) -> str:
-    """What is wrong with a file whose checksums do not match, as exactly as can be said."""
+    """Return what is wrong with a file whose checksums do not match, as exactly as can be said."""
     try:
         arrays = safetensors.numpy.load(data)
     except (safetensors.SafetensorError, KeyError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Which circuit of a run a command takes: the best one, and of several attempts that of the best attempt.
+"""A command takes one circuit of a run: the best one, and of several attempts that of the best attempt.
 
 A run folder keeps its last state, which training goes on from, and the best one so far. Every command that takes a
 run comes here, and says by `told` what it took.
@@ -63,7 +63,7 @@ class Chosen:
 
     @property
     def index(self) -> int:
-        """Which model of the run it is."""
+        """Return which model of the run it is."""
         return self.seeds.index(self.config.seed)
 
 

@@ -68,7 +68,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def is_held(path: Path) -> bool:
-    """Whether a process holds the folder; True too where this one may not ask."""
+    """Return whether a process holds the folder; True too where this one may not ask."""
     try:
         with locked(path):
             return False

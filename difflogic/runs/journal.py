@@ -4,7 +4,7 @@
 batch, and `gap` the difference, what deciding every gate would cost; `hard_loss` its wrong values on all
 probes, `accuracy` its share of right ones (0 to 1), `best` the lowest `hard_loss` so far; `undecided`
 counts the gates none of whose sixteen is as likely as 90 %. These six are filled at evaluation epochs
-only and judge the circuit after the epoch's update. `elapsed_s`: seconds of training when the row was
+only and test the circuit after the epoch's update. `elapsed_s`: seconds of training when the row was
 read back. Floats are written so that they read back equal; a soft loss that is not finite is null, in
 CSV `nan`, as is that of an epoch that searched (`difflogic.engine.search`), whose batch are the probes. A
 population's rows begin with a `seed`; epoch by epoch they come in the order of the seeds.
@@ -173,7 +173,7 @@ def _places(members: int) -> Iterator[tuple[int, int]]:
 
 
 def _labels(seeds: Sequence[int]) -> Sequence[int | None]:
-    """What the lines of each member begin with: nothing in a single run."""
+    """Return what the lines of each member begin with: nothing in a single run."""
     return seeds if len(seeds) > 1 else [None]
 
 

@@ -154,7 +154,7 @@ def _seek(file: BinaryIO, epoch: int) -> None:
 
 
 def _line_start(file: BinaryIO, position: int, least: int) -> int:
-    """Where the line begins that `position` is in; not before `least`, which begins one."""
+    """Return where the line begins that `position` is in; not before `least`, which begins one."""
     while position > least:
         begin = max(least, position - BLOCK)
         file.seek(begin)
@@ -172,7 +172,7 @@ def _epoch(line: bytes) -> int | None:
 
 
 def is_whole(line: bytes) -> bool:
-    """Whether a line is an object to its end; a machine that lost its power may have left zeros."""
+    """Return whether a line is an object to its end; a machine that lost its power may have left zeros."""
     return line.startswith(b"{") and line.endswith(b"}\n") and line.isascii() and b"\0" not in line
 
 
@@ -217,7 +217,7 @@ class Sample:
         self._every, self._judged = Every(self._most // 2), Every(self._most // 2)
 
     def lines(self) -> list[bytes]:
-        """As JSON, with commas between such as belong together; half of them have an evaluation, where so many do."""
+        """Return rows as JSON, with commas between them; half of them have an evaluation, where so many do."""
         with self._lock:
             try:
                 with self._path.open("rb") as file:
@@ -256,7 +256,7 @@ class Sample:
 
 
 def _is_judged(line: bytes) -> bool:
-    """Whether the line of an epoch has an evaluation; all members of a population have theirs at once."""
+    """Return whether the line of an epoch has an evaluation; all members of a population have theirs at once."""
     values = _object(line) or {}
     return values.get("hard_loss", values.get("score")) is not None
 

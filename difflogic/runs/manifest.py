@@ -81,7 +81,7 @@ def read(folder: Path) -> Manifest:
 
 
 def is_policy(manifest: Manifest) -> bool:
-    """Whether it is of a run of agents, and not of automata."""
+    """Return whether it is of a run of agents, and not of automata."""
     return document.is_policy(manifest.get("config"))
 
 

@@ -187,7 +187,7 @@ def colors(bits: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
 
 
 def target_png(job: Job) -> bytes:
-    """What states should be; where that depends on the start, starts above what each should become."""
+    """Draw what states should be; where that depends on the start, starts above what each should become."""
     if job.target is not None:
         picture = colors(job.target.astype(np.uint8))
     else:
@@ -221,7 +221,7 @@ def picture_png(picture: npt.NDArray[np.uint8]) -> bytes:
 
 
 def gates_png(layers: Sequence[Layer], title: str) -> bytes:
-    """How many gates of each layer are each of the sixteen: a table in shades, undecided ones at the right."""
+    """Draw how many gates of each layer are each of the sixteen: a table in shades, undecided ones at the right."""
     from matplotlib.colors import LogNorm
 
     counts = np.array([layer.kinds for layer in layers])

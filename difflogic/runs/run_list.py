@@ -90,7 +90,7 @@ def _search(folder: Path, depth: int) -> Iterator[Path]:
 
 
 def read(path: Path) -> Entry | Broken:
-    """What a run folder says of itself; nothing of it has to be whole."""
+    """Return what a run folder says of itself; nothing of it has to be whole."""
     try:
         if attempts.is_in(path):
             return _entry_of_attempts(path)
@@ -128,7 +128,7 @@ def _entry_of_attempts(path: Path) -> Entry | Broken:
 
 
 def _epochs_of(folder: Path) -> int | None:
-    """How far an attempt is by its metrics; None where it has not begun."""
+    """Return how far an attempt is by its metrics; None where it has not begun."""
     entry = read(folder)
     return entry.epoch if isinstance(entry, Entry) else None
 

@@ -35,7 +35,7 @@ def train(
     else:
         run = trainer.run(folder, request.population, request.solved_models, watch, look)
     steps = run.iteration * run.members[0].agent.iteration_steps
-    # A paused agent is judged by its last evaluation, which its rows have; at the end by fresh episodes.
+    # A paused agent is compared by its last evaluation, which its rows have; at the end by fresh episodes.
     last = [[row.score for row in each.rows if row.score is not None][-1:] for each in run.members]
     ended = [each.score.mean for each in run.members if each.score is not None]
     scores = ended if run.complete else [score for each in last for score in each]

@@ -1,4 +1,4 @@
-"""The course of a sweep: which trials are asked for, in which order they are judged, and what is known of them.
+"""The course of a sweep: which trials are asked for, in which order they are ranked, and what is known of them.
 
 Everything that a sweep decides follows from its specification and from what came of its trials, in a fixed order. What
 came of them is kept, line by line, in `trials.jsonl`. So to resume is to do it all again, with what is known looked up
@@ -48,7 +48,7 @@ class Trial:
 
     @property
     def folder(self) -> str:
-        """Its run folder, in that of the sweep."""
+        """Return the trial's run folder, in that of the sweep."""
         return folder_of(self.number)
 
 
@@ -85,14 +85,14 @@ class SweepObserver:
         """Before the first trial; outcomes of so many are known already."""
 
     def ended(self, trial: Trial, done: int, most: int) -> None:
-        """A trial is over, told in the order in which they are judged."""
+        """A trial is over, told in the order in which they are ranked."""
 
     def noticed(self, text: str) -> None:
         """Something that a person should know, one sentence."""
 
 
 class Workers(Protocol):
-    """Who trains the tasks of a sweep."""
+    """Workers train the tasks of a sweep."""
 
     size: int
     """So many at once."""
@@ -140,7 +140,7 @@ class _Open(NamedTuple):
 
 
 class Course:
-    """The one order in which trials are chosen and judged."""
+    """The one order in which trials are chosen and ranked."""
 
     def __init__(self, described: Spec, out: Path, workers: Workers, observer: SweepObserver) -> None:
         self._spec, self._out, self._workers, self._observer = described, out, workers, observer
@@ -159,7 +159,7 @@ class Course:
             )
 
     def go(self, stop: Stop) -> Sweep:
-        """Until all trials are over, or it is to stop. Closes the workers."""
+        """Train until all trials are over, or it is to stop, and close the workers."""
         at_once = True
         self._workers.begin(self._out)
         try:
@@ -245,7 +245,7 @@ class _Ledger:
         files.write_atomically(path, "".join(json.dumps(each) + "\n" for each in lines).encode())
 
     def keep(self, task: Task, outcome: Outcome) -> None:
-        """Before it is judged; what is kept already is not kept again. Raises OSError."""
+        """Before it is ranked; what is kept already is not kept again. Raises OSError."""
         line = {"trial": task.trial, "until": task.until, "values": dict(task.values), "outcome": asdict(outcome)}
         with self._lock:
             if (task.trial, task.until) in self.outcomes:

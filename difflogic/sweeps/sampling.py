@@ -1,4 +1,4 @@
-"""Which values the next trial has: every point of a grid in turn, or what Optuna's samplers and pruners say.
+"""A sampler chooses the next trial's values: every point of a grid in turn, or what Optuna says.
 
 Optuna hears of results in the order of trials and never as they happen to come in, and each trial is drawn with a key
 of its own. So a sweep comes out the same on any number of workers, and when it is resumed.
@@ -38,7 +38,7 @@ class Grid:
         return dict(zip(self._paths, next(self._points), strict=True))
 
     def is_hopeless(self, number: int, rung: int, value: float | None) -> bool:
-        """Whether a trial is to end after this rung, counted from 0, where it has this value."""
+        """Return whether a trial is to end after this rung, counted from 0, where it has this value."""
         return False
 
     def tell(self, number: int, value: float | None, status: str) -> None:
@@ -119,5 +119,5 @@ def check(spec: Spec) -> None:
 
 
 def sampler(spec: Spec, folder: Path) -> Grid:
-    """What chooses the trials of a sweep."""
+    """Return what chooses the trials of a sweep."""
     return Grid(spec) if spec.method == "grid" else Drawn(spec, folder)

@@ -1,4 +1,4 @@
-"""What a sweep is: a configuration, the axes along which trials differ from it, and how they are chosen and judged.
+"""A sweep is a configuration, the axes along which trials differ from it, and how they are chosen and ranked.
 
 preset = "checkerboard-small"     # of `difflogic train` or `train-policy`; or config = "mine.toml"
 recipe = "robust"
@@ -156,7 +156,7 @@ class Spec(Document):
 
     @property
     def is_policy(self) -> bool:
-        """Whether trials are runs of agents."""
+        """Return whether trials are runs of agents."""
         return isinstance(self.base, PolicyConfig)
 
     @property
@@ -171,7 +171,7 @@ class Spec(Document):
 
     @property
     def most(self) -> int:
-        """So many trials there are in the end."""
+        """Return how many trials there are in the end."""
         points = math.prod(len(each.values) for each in self.axes) if self.method == "grid" else math.inf
         return int(min(points, math.inf if self.trials is None else self.trials))
 
@@ -194,7 +194,7 @@ class Spec(Document):
         return self.base.with_(**fields)
 
     def asked(self) -> TrainRequest:
-        """How each trial is trained; of agents, how many, and whether a solution ends it."""
+        """Return how each trial is trained; of agents, how many, and whether a solution ends it."""
         return TrainRequest(
             recipe=self.recipe,
             population=self.population,
@@ -236,7 +236,7 @@ def _flat(found: Any, name: str) -> dict[str, Any]:
 
 
 def _fitted(base: Config, fields: dict[str, Any]) -> dict[str, Any]:
-    """Where kernels or channels change, the ends of the update network follow, unless somebody set them."""
+    """Fit the ends of the update network where kernels or channels change, unless somebody set them."""
     model = fields.get("model", {})
     if not isinstance(model, dict) or not {"kernels", "channels"} & set(model) or "widths" in model.get("update", {}):
         return fields

@@ -1,4 +1,4 @@
-"""What a sweep leaves beside its trials: tables, a plot for each axis, a page, and the best run.
+"""A sweep leaves these beside its trials: tables, a plot for each axis, a page, and the best run.
 
 trials.csv  trials.json  trials.parquet   a row for each trial; Parquet where pyarrow is installed
 settings.csv                              a row for each setting, over all its seeds, with the rate of success

@@ -37,7 +37,7 @@ Evaluated = Callable[[int], None]
 
 
 class Task(NamedTuple):
-    """What a worker is asked for: a trial, up to where it is looked at."""
+    """A task is what a worker is asked for: a trial, up to where it is evaluated."""
 
     spec: Spec
     trial: int
@@ -48,7 +48,7 @@ class Task(NamedTuple):
 
     @property
     def folder(self) -> str:
-        """Its run folder, in that of the sweep."""
+        """Return the trial's run folder, in that of the sweep."""
         return folder_of(self.trial)
 
 
@@ -59,7 +59,7 @@ def folder_of(number: int) -> str:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a trial so far, as numbers. What is not known, or is not there, is None."""
+    """An outcome is what came of a trial so far, as numbers. What is not known, or is not there, is None."""
 
     status: Status
     """`paused`: it was looked at before its end."""
@@ -81,14 +81,14 @@ class Outcome:
     """The one number that another machine or another time changes."""
 
     def value(self, metric: str) -> float | None:
-        """What the trial is judged by; None where it has none, which is worse than any."""
+        """Return what the trial is ranked by; None where it has none, which is worse than any."""
         if metric == "tts":
             # The expected effort until one solution, where one model after the other is tried.
             return self.effort / self.solved if self.solved and self.effort is not None else None
         return {"hard_loss": self.wrong, "gates": self.gates, "return": self.score}[metric]
 
     def standing(self, metric: str) -> float | None:
-        """What it is compared by before its end, when few are solved."""
+        """Return what it is compared by before its end, when few are solved."""
         return self.score if metric == "return" else self.wrong
 
 

@@ -1,4 +1,4 @@
-"""What data prints as at the end of a notebook's cell: a few lines, whatever it holds."""
+"""Data prints itself briefly at the end of a notebook's cell: in a few lines, whatever it holds."""
 
 from __future__ import annotations
 

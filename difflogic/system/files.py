@@ -99,7 +99,7 @@ class Output:
 
     @contextmanager
     def open(self, private: bool = False) -> Iterator[BinaryIO]:
-        """To write it piece by piece; it takes its place when the block ends. Nobody else may read a `private` one.
+        """Write a file piece by piece; it takes its place when the block ends. Nobody else may read a `private` one.
 
         Raises UsageError where another file has come there since, DifflogicError.
         """
@@ -112,7 +112,7 @@ class Output:
             raise self._refused(error) from error
 
     def _check(self) -> bool:
-        """Whether it is a device or a pipe, which is written to. Raises UsageError."""
+        """Return whether it is a device or a pipe, which is written to. Raises UsageError."""
         if str(self.path) == "-":
             raise UsageError("'-' is not supported: name a file, or /dev/stdout.")
         try:

@@ -1,4 +1,4 @@
-"""How much memory this machine has, and how much of it this process takes."""
+"""These functions say how much memory this machine has, and how much of it this process takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where tensors keep their numbers: what every device offers, and the processor, which computes with NumPy."""
+"""Tensors keep their numbers in arrays: what every device offers, and the processor, which uses NumPy."""
 
 from __future__ import annotations
 

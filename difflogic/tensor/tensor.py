@@ -127,7 +127,7 @@ class Tensor:
         self._arrays.assign_rows(first, self.data, np.asarray(rows, self.dtype))
 
     def to(self, device: Device | str) -> Tensor:
-        """The same numbers on another device, to the bit; gradients find their way back."""
+        """Return the same numbers on another device, to the bit; gradients find their way back."""
         there = device_of(device) if isinstance(device, str) else device
         if there == self.device:
             return self
@@ -138,7 +138,7 @@ class Tensor:
         return made
 
     def stop_gradient(self) -> Tensor:
-        """The same numbers, through which no gradient goes back."""
+        """Return the same numbers, through which no gradient flows back."""
         return self._like(self.data)
 
     # Gradients
@@ -323,7 +323,7 @@ class Tensor:
         return self._result(y, (self,), lambda d_y: (arrays.d_softmax(axis, d_y, y),))
 
     def reshape(self, *shape: int) -> Tensor:
-        """The same numbers in another shape; one size may be -1, and follows from the others."""
+        """Return the same numbers in another shape; one size may be -1, and follows from the others."""
         arrays, before = self._arrays, self.shape
         known = math.prod(size for size in shape if size >= 0)
         after = tuple(self.size // max(1, known) if size == -1 else size for size in shape)
@@ -347,7 +347,7 @@ class Tensor:
 
 
 def gathered(tensors: Sequence[Tensor], places: npt.NDArray[np.integer[Any]]) -> list[Tensor]:
-    """The same rows of several tensors of one device, by their numbers; no gradient goes back through them.
+    """Return the same rows of several tensors of one device, by their numbers; no gradient goes back through them.
 
     Raises ShapeError for a number that one of them does not have.
     """

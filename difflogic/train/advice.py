@@ -1,4 +1,4 @@
-"""What to try next where a run is not solved: by the kind of its task, and nothing that it has had already."""
+"""Advice for a run that is not solved depends on the kind of its task, and repeats nothing that it has had."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def next_steps(run: Run, restarted: bool) -> list[str]:
 
 def _mending(run: Run) -> list[str]:
     """Advice that repairs the circuit that was found."""
-    # A search judges on the probes alone, which of samples are those that are held out.
+    # A search tests on the probes alone, which of samples are those that are held out.
     if (
         run.config.task.target == "data"
         or run.path is None

@@ -1,4 +1,4 @@
-"""What attempts may use: too few epochs for any to be of use are refused, too little time is told."""
+"""Attempts have a budget: too few epochs for any to be of use are refused, and too little time is reported."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _check_until_solved(config: Config, population: int, within: Within | None) 
 
 
 def notice(config: Config, population: int, within: Within | None) -> str | None:
-    """A sentence where no attempt may be judged within a limit of time: a prediction, which is no ground to refuse."""
+    """A sentence where no attempt may be tested within a limit of time: a prediction, which is no ground to refuse."""
     if within is None or within.seconds is None:
         return None
     share = schedule.effort(config, stalled.first_look(config, config.train.epochs)) / config.train.epochs

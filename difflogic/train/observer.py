@@ -1,4 +1,4 @@
-"""What a run tells whoever watches it: the command line prints it, a notebook may draw it."""
+"""A run reports to an observer: the command line prints it, a notebook may draw it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from difflogic.train.replica import Replica
 
 @dataclass(frozen=True)
 class Beginning:
-    """What is known before the first epoch."""
+    """A beginning holds what is known before the first epoch."""
 
     config: Config
     engine: EngineInfo
@@ -34,7 +34,7 @@ class Beginning:
 
 @dataclass(frozen=True)
 class Standing:
-    """How the members of a population stand at an epoch, in the order of their seeds."""
+    """A standing says how the members of a population are doing at an epoch, in the order of their seeds."""
 
     seeds: tuple[int, ...]
     rows: tuple[Row, ...]
@@ -91,13 +91,13 @@ class Observer:
         """The models that were evaluated, with their states of that epoch, to read."""
 
     def attempted(self, attempt: Attempt) -> None:
-        """In a run with restarts, an attempt begins or continues (its status is `running`), or that has ended."""
+        """An attempt of a run with restarts begins or continues (its status is `running`), or has ended."""
 
     def logged(self, row: Row, judged: Row | None) -> None:
         """A row at the log interval, at an evaluation or at the end; `judged` is the last one that was evaluated."""
 
     def compared(self, standing: Standing) -> None:
-        """What `logged` is to a single run, for a population."""
+        """A population reports here what a single run reports to `logged`."""
 
     def placed(self, engine: EngineInfo, reason: str) -> None:
         """The rest of the run is on this engine, by what the first epochs took."""

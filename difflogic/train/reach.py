@@ -1,4 +1,4 @@
-"""How far a start can be heard: whether any circuit at all could make the target from it in the steps that it has.
+"""The reach of a start is tested: whether any circuit at all could make the target from it in the steps that it has.
 
 Cells that have seen the same are in the same state, whatever the circuit. So cells are put into classes by what they
 have seen: at first by their own bits, then, step by step, by the classes of the cells of their neighbourhood, what is

@@ -17,7 +17,7 @@ from difflogic.system.brief import brief
 
 @dataclass(eq=False)
 class Replica:
-    """What a model learns, and what came of it so far."""
+    """A replica holds what a model learns, and what came of it so far."""
 
     job: Job
     state: TrainState

@@ -82,7 +82,7 @@ def attempt_of(config: Config, number: int, left: int) -> Config:
 
 @dataclass(frozen=True)
 class Attempts:
-    """What came of all attempts."""
+    """The results of all attempts."""
 
     path: Path | None
     """The folder that holds theirs; None where they were kept in memory."""
@@ -97,23 +97,23 @@ class Attempts:
 
     @property
     def solved(self) -> bool:
-        """Whether the last attempt ended with a solution."""
+        """Return whether the last attempt ended with a solution."""
         return self.record.attempts[-1].status == "solved"
 
     @property
     def is_unsolved(self) -> bool:
-        """Whether they were to go on until one is solved, and the limit ended them."""
+        """Return whether they were to go on until one is solved, and the limit ended them."""
         over = self.out_of_time or self.record.is_over
         return self.record.restarts is None and over and not self.solved
 
     @property
     def out_of_time(self) -> bool:
-        """Whether the limit of time ended them."""
+        """Return whether the limit of time ended them."""
         return str(self.interrupted).startswith(OVER)
 
     @property
     def interrupted(self) -> signal.Signals | str | None:
-        """What stopped the last attempt early."""
+        """Return what stopped the last attempt early."""
         return self.runs[-1].interrupted
 
     @property
@@ -124,7 +124,7 @@ class Attempts:
         return self._headline() + self.best.summary + "\n".join(told) + "\n"
 
     def _headline(self) -> str:
-        """What came of going on until it is solved, before all else; empty where so many attempts were given."""
+        """Return what came of going on until it is solved, before all else; empty where so many attempts were given."""
         if self.record.restarts is not None or not (self.solved or self.is_unsolved):
             return ""
         if self.solved:
@@ -340,7 +340,7 @@ def _show_best(made: Attempts, out: Path) -> None:
 
 
 def _can_go_on(folder: Path) -> bool:
-    """Whether an attempt was saved; what one leaves that was killed before is removed."""
+    """Return whether an attempt was saved; what one leaves that was killed before is removed."""
     if checkpoint.is_in(folder):
         return True
     if folder.exists():

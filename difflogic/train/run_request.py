@@ -25,7 +25,7 @@ from difflogic.train.trainer import LOG_INTERVAL, Run, Trainer
 
 @dataclass(frozen=True)
 class Trained:
-    """What came of a request."""
+    """The result of a request."""
 
     run: Run
     """Of several attempts the best."""
@@ -91,7 +91,7 @@ def fit(
 
 
 def is_in(folder: Path) -> bool:
-    """Whether there is something that training goes on from."""
+    """Return whether there is something that training goes on from."""
     return records.is_in(folder) or checkpoint.is_in(folder)
 
 

@@ -158,9 +158,9 @@ class Session:
         return [row for member in self.members for row in member.metrics[-1:]]
 
     def _is_hopeless(self, give_up: GiveUp | None) -> bool:
-        """Whether the evaluation of this epoch ends the run: asked again after a resume, the answer is the same."""
+        """Return whether the evaluation of this epoch ends the run: the answer is the same after a resume."""
         rows = self._last_rows()
-        # Only an evaluated epoch is judged. A run that was interrupted between two evaluations has rows that were not.
+        # Only an evaluated epoch counts. A run that was interrupted between two evaluations has rows that were not.
         if give_up is not None and rows and all(row.hard_loss is not None for row in rows):
             self.given_up = give_up(self.members)
         return self.given_up is not None
@@ -174,7 +174,7 @@ class Session:
         finish: Finish | None = None,
         accept: Accept | None = None,
     ) -> None:
-        """Bring rows home, and log some; where this epoch is judged, evaluate and save."""
+        """Bring rows home, and log some; where this epoch is due, evaluate and save."""
         # Epochs before this one are logged beside the evaluation that was known then, not beside the one that comes
         # now.
         before = [last_evaluated(member.metrics) for member in self.members]

@@ -21,12 +21,12 @@ class Stop:
 
     @property
     def reason(self) -> signal.Signals | str | None:
-        """Why, once somebody has asked: a signal, or words."""
+        """Return why to stop, once somebody has asked: a signal, or words."""
         return self._reason
 
     @property
     def is_urgent(self) -> bool:
-        """Whether what is judged is not waited for either: not where the training alone is to end."""
+        """Return whether an evaluation is not waited for either: not where the training alone is to end."""
         return self.reason is not None
 
     def ask(self, reason: signal.Signals | str) -> None:
@@ -36,7 +36,7 @@ class Stop:
 
 
 class Ending(Stop):
-    """Ends the training alone: what is judged is waited for. What another one asks for, it asks for too."""
+    """Ends the training alone: an evaluation is waited for. What another one asks for, it asks for too."""
 
     def __init__(self, other: Stop) -> None:
         super().__init__()

@@ -30,7 +30,7 @@ from difflogic.model.circuit import Circuit
 from difflogic.train.local_search import LocalSearchModel
 
 STRETCH_BYTES = 1 << 26
-"""While a grid grows, the whole task's states are judged so many bytes at once, or a step's."""
+"""While a grid grows, the whole task's states are tested so many bytes at once, or a step's."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class Stage:
 
     @property
     def is_whole(self) -> bool:
-        """Whether gradients are taken of the task itself: what engines are compared on."""
+        """Return whether gradients are taken of the task itself: what engines are compared on."""
         return not self.smaller and not self.searches
 
     def open(self, engine: Engine, states: Sequence[TrainState], max_memory: int | None) -> Model:
@@ -79,7 +79,7 @@ class Stage:
 
 
 def stages(jobs: Sequence[Job], epoch: int) -> list[Stage]:
-    """What is left of the runs after `epoch`; the last stage has no end of its own."""
+    """Return what is left of the runs after `epoch`; the last stage has no end of its own."""
     grids, begin, found = jobs[0].config.growth.until, jobs[0].config.search.begin, []
     end = begin or MOST
     for index, until in enumerate((*grids, end)):
@@ -142,7 +142,7 @@ class Training:
 
     @property
     def info(self) -> EngineInfo:
-        """What the model of this moment runs on."""
+        """Return what the model of this moment runs on."""
         return self._model.info
 
     def ask_race(self) -> Decision | None:

@@ -1,4 +1,4 @@
-"""Which runs are given up: those whose training goes nowhere, while another run could still be of use.
+"""Stalled runs are given up: those whose training goes nowhere, while another run could still be of use.
 
 Every rule compares a run with itself: with its first loss, or with what it was some time before.
 """
@@ -43,10 +43,10 @@ def first_look(config: Config, epochs: int) -> int:
 
 
 def why(rows: Sequence[Row], left: int, epochs: int, config: Config) -> str | None:
-    """Why an attempt is of no promise or late, in words that continue a sentence.
+    """Return why an attempt is of no promise or late, in words that continue a sentence.
 
     None where it is neither, or where no other attempt could be of use any more. `epochs` are those of all attempts,
-    `left` those that were left to this one when it began; `config` is its own. One that ends with a search is judged
+    `left` those that were left to this one when it began; `config` is its own. One that ends with a search is tested
     by its soft loss at the first look alone, unless it searches by then, for a search has none.
     """
     done, look = len(rows), first_look(config, epochs)
@@ -66,7 +66,7 @@ def why(rows: Sequence[Row], left: int, epochs: int, config: Config) -> str | No
 
 
 def most_restarts(config: Config, epochs: int) -> int:
-    """So many restarts can be of use within so many epochs of the whole task."""
+    """Return how many restarts can be of use within so many epochs of the whole task."""
     return max(0, int(epochs / schedule.effort(config, first_look(config, epochs))) - 1)
 
 
@@ -101,7 +101,7 @@ def _why_plain(rows: Sequence[Row], left: int, epochs: int) -> str | None:
 
 
 def falls(rows: Sequence[Row], epochs: int) -> bool:
-    """Whether in the last window of epochs the soft loss was lower, or fewer values wrong, than ever before."""
+    """Return whether in the last window of epochs the soft loss was lower, or fewer values wrong, than ever before."""
     lowest, window = _lowest(rows, epochs), _window(epochs)
     if lowest is None:
         return True
@@ -142,7 +142,7 @@ def _fewest(rows: Sequence[Row]) -> float:
 
 
 def _values(config: Config) -> int:
-    """How many values the soft loss is a sum over."""
+    """Return how many values the soft loss is a sum over."""
     task = config.task
     return config.train.batch * task.height * task.width * task.loss_channels * len(task.judged_steps)
 

@@ -1,4 +1,4 @@
-"""Where a run begins: fresh, from another run's circuit, or where it was left."""
+"""A run begins at one of three places: fresh, from another run's circuit, or where it was left."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _borrowed(expected: Circuit, circuit: Circuit, path: Path | None) -> Circuit
 
 
 def resumed(config: Config, folder: RunFolder, file: Path, asked: Path) -> Start:
-    """Where the run in `folder` was left, by its checkpoint `file`. `asked` is what the user named.
+    """Return where the run in `folder` was left, by its checkpoint `file`. `asked` is what the user named.
 
     `config` is its own, a population's with the first seed. Raises CheckpointError for an unusable file,
     ConfigError where `config` is another run's, UsageError where the run is already past `config.train.epochs`.

@@ -1,8 +1,8 @@
-"""When a circuit counts as a success: right beyond the probes that it was chosen by.
+"""A circuit counts as a success if it is right beyond the probes that it was chosen by.
 
 A board must be right after T steps and after 4T, and on a grid of 64x64 after 4T; asynchronous, nearly all of it after
 4T steps, whichever cells fire; a rule on all its boards, samples on all that are held out, a picture in every pixel. It
-is chosen by the task's probes alone (`chosen`), as they are, turned, mirrored and side by side, and judged on fresh
+is chosen by the task's probes alone (`chosen`), as they are, turned, mirrored and side by side, and tested on fresh
 starts that nothing was chosen by (`measure`). Where three-valued simulation proves a board for every start, both are
 known without a single rollout.
 """
@@ -42,19 +42,19 @@ MOST_WRONG = 0.01
 PROMISING = 0.9
 """An asynchronous board is looked at further from this accuracy on."""
 SEARCH_SECONDS = 2.0
-"""So long a start is searched for that is wrong: a circuit that none is found of is then judged by rollouts."""
+"""So long a start is searched for that is wrong: a circuit that none is found of is then tested by rollouts."""
 CELLS_AT_ONCE = 1 << 15
 """In one rollout: its states are all kept."""
 
 
 class SuccessTest:
-    """Judges circuits of one configuration; `engine` rolls out, exactly on every engine."""
+    """Tests circuits of one configuration; `engine` rolls out, exactly on every engine."""
 
     def __init__(self, engine: Engine, config: Config) -> None:
         self._engine, self._config = engine, config
 
     def passed(self, member: Replica, evaluation: Evaluation) -> bool:
-        """Whether a model that was just evaluated on its probes is chosen, and right on what chose nothing."""
+        """Return whether a model that was just evaluated on its probes is chosen, and right on what chose nothing."""
         circuit = member.circuit
         if not self.is_promising(evaluation):
             return False
@@ -66,18 +66,18 @@ class SuccessTest:
         return right and not self.has_wrong_start(circuit)
 
     def is_promising(self, evaluation: Evaluation) -> bool:
-        """Whether the probes leave a hope that is worth a closer look."""
+        """Return whether the probes leave a hope that is worth a closer look."""
         asynchronous = self._config.train.asynchronous and self._config.task.is_fixed
         return evaluation.accuracy > PROMISING if asynchronous else not evaluation.hard_loss
 
     @property
     def _is_board(self) -> bool:
-        """Whether all starts can be thought of at once."""
+        """Return whether all starts can be thought of at once."""
         task = self._config.task
         return task.target == "checkerboard" and task.start == "random" and not self._config.train.asynchronous
 
     def is_proved(self, circuit: Circuit) -> bool:
-        """Whether every start of a board is right in time, on its own grid and on the large one, as a theorem."""
+        """Return whether every start of a board is proved to be right in time, on its own grid and on the large one."""
         if not self._is_board:
             return False
         config = self._config
@@ -90,7 +90,7 @@ class SuccessTest:
         return True
 
     def has_wrong_start(self, circuit: Circuit) -> bool:
-        """Whether a start of a board is found that is wrong on its own grid: by many random ones, then by SAT."""
+        """Return whether a start of a board is found to be wrong on its own grid: by many random ones, then by SAT."""
         if not self._is_board:
             return False
         config, netlist = self._config, lean(CellNetlist.of_run(circuit, self._config))
@@ -98,7 +98,7 @@ class SuccessTest:
         return find_wrong_start(netlist, target, steps, SEARCH_SECONDS).proved is False
 
     def chosen(self, circuit: Circuit, probes: Bits, evaluation: Evaluation) -> bool:
-        """Whether to stop here, by the probes alone."""
+        """Return whether to stop here, by the probes alone."""
         config = self._config
         if not self.is_promising(evaluation):
             return False
@@ -124,7 +124,7 @@ class SuccessTest:
         return self._board(circuit, starts, self._draw(LARGE, LARGE))
 
     def is_right(self, measured: dict[str, Any]) -> bool:
-        """What success means, on fresh starts or on the probes."""
+        """Return what success means, on fresh starts or on the probes."""
         if "wrong_shares" in measured:
             return float(np.median(measured["wrong_shares"])) <= MOST_WRONG
         return not any(measured.values())

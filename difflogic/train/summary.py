@@ -69,7 +69,7 @@ def summarise_population(
 
 
 def verdict(config: Config, members: Sequence[Replica], leader: int, kept: ModelState | None) -> str:
-    """How many are solved, and which is the best, in one sentence; and which is kept, where that is an earlier one."""
+    """Return in one sentence how many are solved, which is the best, and which is kept if that is an earlier one."""
     best, count, probes = members[leader], len(members), job.judges(config)
     judged = last_evaluated(best.metrics)
     if judged is None:

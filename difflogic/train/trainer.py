@@ -85,7 +85,7 @@ class Run:
         return f"<Run of {self.config.name}, seed {self.config.seed}, {where}: {self.summary.splitlines()[0]}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the film of the best circuit, the curves, and the result in words."""
+        """Return what a notebook shows: the film of the best circuit, the curves, and the result in words."""
         # Hard rollouts are the same on every engine, and this one needs no device and no compiler.
         pictures = results.pictures(ReferenceEngine(), self.members, self.leader, self.kept)
         return live.in_html(pictures, self.summary)

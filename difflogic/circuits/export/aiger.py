@@ -1,4 +1,4 @@
-"""AIGER, binary: AND nodes and inverters, what ABC and the model checkers read. ABC judges it.
+"""AIGER, binary: AND nodes and inverters, what ABC and the model checkers read. ABC checks it.
 
 Of a cell inputs are `patch[9*channel + 3*dy + dx]`, all of them, and outputs `result[channel]`; of a controller
 `code[i]` and `action[i]`. An XOR takes three ANDs. A grid has latches, all of which begin at 0, and inputs

@@ -82,7 +82,7 @@ class Forest:
 
 
 def too_large(what: str, most: int) -> CircuitError:
-    """What to say where a rule is too tangled for a tree."""
+    """Return what to say where a rule is too tangled for a tree."""
     return CircuitError(
         f"{what} has more than {most} entries, as its result depends on too many inputs at once: simplify the circuit "
         "(difflogic simplify), or take another format."

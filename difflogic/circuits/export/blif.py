@@ -1,4 +1,4 @@
-"""BLIF: each gate as a table of a few rows; read by ABC, yosys, SIS and others. ABC judges it.
+"""BLIF: each gate as a table of a few rows; read by ABC, yosys, SIS and others. ABC checks it.
 
 Of a cell inputs are `patch[9*channel + 3*dy + dx]`, all of them, and outputs `result[channel]`; of a controller
 `code[i]` and `action[i]`. Gates are called as in circuit.json.

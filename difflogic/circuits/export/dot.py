@@ -48,7 +48,7 @@ def _words(label: Label) -> str:
 
 
 def _table(label: Label) -> str:
-    """What is read in words; of a cell beside them the neighbourhood with its place."""
+    """Return what is read in words; of a cell beside them the neighbourhood with its place."""
     picture = ""
     if label.patch is not None:
         colours = ["#111827" if f == label.patch else "#e5e7eb" for f in range(9)]

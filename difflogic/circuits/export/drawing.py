@@ -72,7 +72,7 @@ class Schematic:
     outputs: tuple[Wire, ...]
 
     def input_label(self, bit: int) -> Label:
-        """What stands beside an input."""
+        """Return what stands beside an input."""
         match self.netlist:
             case CellNetlist(origin=origin):
                 channel, patch = divmod(bit, wiring.PATCH)
@@ -83,7 +83,7 @@ class Schematic:
         return Label(self.netlist.bit_name(bit))
 
     def output_label(self, index: int) -> Label:
-        """What stands beside an output."""
+        """Return what stands beside an output."""
         match self.netlist:
             case CellNetlist(origin=origin, visible=visible):
                 return Label(f"channel {origin[index]}", "visible" if index < visible else "memory")
@@ -94,7 +94,7 @@ class Schematic:
 
 
 def schematic(netlist: Netlist) -> Schematic:
-    """What to draw. Raises CircuitError where it is too much."""
+    """Return what to draw. Raises CircuitError where it is too much."""
     code = lines(netlist)
     gates = sum(len(line.reads) == 2 for line in code)
     if gates > MAX_GATES:

@@ -1,4 +1,4 @@
-"""The table of formats: what each is for, and which programs judge it.
+"""The table of formats: what each is for, and which programs check it.
 
 What is written is the circuit after the structural passes of simplification, so that no format carries pass-throughs,
 constants, equal gates or channels that the picture never depends on, and gates are counted as there. circuit.json alone
@@ -122,7 +122,7 @@ def written(netlist: Grid, form: str) -> Grid: ...
 
 
 def written(netlist: Exported, form: str) -> Exported:
-    """What a format holds of a netlist."""
+    """Return what a format holds of a netlist."""
     if FORMATS[form].every_gate:
         return netlist
     if isinstance(netlist, Grid):
@@ -131,7 +131,7 @@ def written(netlist: Exported, form: str) -> Exported:
 
 
 def verify(netlist: Exported, name: str, form: str, files: Files) -> list[str]:
-    """What was proved of `files`, a sentence each. Raises ToolError where something differs or a program is missing."""
+    """Return what was proved of `files`, in sentences. Raises ToolError if something differs or a tool is missing."""
     held = written(netlist, form)
     proved: list[str] = _module(netlist, form).verify(held, identifier(name), files)
     if held is netlist:

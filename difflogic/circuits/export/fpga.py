@@ -1,4 +1,4 @@
-"""What a whole automaton takes of an FPGA, and how fast it runs there, by yosys and nextpnr.
+"""yosys and nextpnr find how much of an FPGA a whole automaton needs, and how fast it runs there.
 
 yosys maps the module that `export --format verilog --grid` writes. The cell is mapped once and its hierarchy dissolved
 afterwards: of 256 cells of Life in a seventh of the time, with fewer tables. nextpnr places and routes it; without it
@@ -26,7 +26,7 @@ _NAME = "top"
 
 @dataclass(frozen=True)
 class Family:
-    """How the tools treat the devices of a maker's family."""
+    """A family says how the tools treat the devices of a maker."""
 
     synth: str
     """The command of yosys."""
@@ -65,7 +65,7 @@ FAMILIES = {
 
 @dataclass(frozen=True)
 class Report:
-    """What one grid needs on one device, and how fast it is there."""
+    """A report says what one grid needs on one device, and how fast it is there."""
 
     grid: Grid
     family: str
@@ -84,7 +84,7 @@ class Report:
 
     @cached_property
     def cells_per_device(self) -> int:
-        """So many would fit by their lookup tables and flip-flops, if all of these could be used."""
+        """Return how many cells fit, if all lookup tables and flip-flops could be used."""
         luts, flip_flops = FAMILIES[self.family].devices[self.device]
         return min(luts * self.cells // self.luts, flip_flops * self.cells // self.flip_flops)
 
@@ -105,7 +105,7 @@ def device_of(family: str, device: str | None) -> str:
 
 
 def report(grid: Grid, family: str, device: str | None = None, seconds: float = tools.PATIENCE) -> Report:
-    """What the grid takes; each tool is stopped after so many `seconds`.
+    """Return what the grid takes; each tool is stopped after so many `seconds`.
 
     Raises UsageError for an unknown device, CircuitError for a grid that does not fit it, and ToolError where yosys is
     missing, takes too long, or gives what cannot be.

@@ -154,7 +154,7 @@ def _colours(netlist: CellNetlist, first: int) -> list[str]:
 
 
 def start(netlist: CellNetlist) -> Bits:
-    """What it was trained to start from, uint8 `[H, W, C]`; else a random grid, always the same."""
+    """Return what it was trained to start from, uint8 `[H, W, C]`; else a random grid, always the same."""
     own = None if netlist.scenario is None else netlist.scenario.grid(netlist.origin)
     return _random(netlist) if own is None else own
 

@@ -72,7 +72,7 @@ def export(netlist: CellNetlist, name: str) -> Files:
 
 
 def _home(scenario: Scenario, origin: Sequence[int]) -> dict[str, Any]:
-    """Where the page begins: `ones` are the cells of a start picture, `[row, column, channel]`."""
+    """Return where the page begins: `ones` are the cells of a start picture, `[row, column, channel]`."""
     # A start that is a picture is sent as its ones, for most of it is 0; all others the page makes by itself.
     own = scenario.grid(origin) if scenario.start == "picture" else None
     ones: list[list[int]] = [] if own is None else np.argwhere(own).tolist()
@@ -155,7 +155,7 @@ class _Run:
         self._expected = after_firing(netlist, self._start, self._fires)
 
     def data(self) -> dict[str, Any]:
-        """For the page."""
+        """Return the data for the page."""
         height, width, _ = self._start.shape
         fires: list[int] = np.concatenate([words_of(fire[..., None]) for fire in self._fires]).tolist()
         return {
@@ -182,8 +182,8 @@ def check_report(report: Report, window: str) -> None:
 
 
 def drive(page: str, proof: dict[str, Any], script: str, window: tuple[int, int]) -> Report:
-    """What a driving script reports of a page, with `proof` in its hands, and the `requests` that the page should not
-    have made. Raises ToolError.
+    """Return what a driving script reports of a page, with `proof` in its hands, and the `requests` that the page
+    should not have made. Raises ToolError.
     """
     # The page itself stays what is shipped, but for two scripts: the first one, before all others, collects errors, and
     # the last one drives the page and posts what it found.
@@ -233,7 +233,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002
-        """Nothing: what was asked for is kept in `requests`."""
+        """Log nothing, because `requests` keeps what was asked for."""
 
 
 @contextmanager

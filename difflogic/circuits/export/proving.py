@@ -1,4 +1,4 @@
-"""What every proof uses: files in a folder, vectors, grids, ABC as a judge, and a diagram that is read back."""
+"""Every proof uses these: files in a folder, vectors, grids, ABC, and a diagram that is read back."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class End(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """What is drawn at each named mark."""
+    """A diagram that was read back has the drawing at each named mark."""
 
     inputs: Mapping[str, int]
     """The bit of each input."""

@@ -77,7 +77,7 @@ def _wires(drawn: Schematic, placed: Positions) -> list[str]:
 
 
 def _readers(drawn: Schematic, placed: Positions) -> list[tuple[Point, tuple[Wire, ...]]]:
-    """Where the wires of each gate and of each output end."""
+    """Return where the wires of each gate and of each output end."""
     gates = [((_x(p.depth) - _BOX_WIDTH / 2, y), p.reads) for p, y in zip(drawn.parts, placed.parts, strict=True)]
     outputs = [((_x(placed.columns - 1), y), (w,)) for w, y in zip(drawn.outputs, placed.outputs, strict=True)]
     return gates + outputs
@@ -119,7 +119,7 @@ def _inputs(drawn: Schematic, placed: Positions) -> list[str]:
 
 
 def _neighbourhood(name: str, read: int | None, left: float, top: float) -> list[str]:
-    """Its cells, one of them read; hexagons stand on a corner, each row half a cell to the left of the one above."""
+    """Draw the neighbourhood and the cell that is read; a row of hexagons lies half a cell left of the one above."""
     found = []
     for f in wiring.NEIGHBOURHOODS[name]:
         (row, column), kind = divmod(f, 3), "read" if f == read else "other"

@@ -1,4 +1,4 @@
-"""What every format shares: names that are words in each language, templates, and what a file says of itself."""
+"""All formats share these: names that are words in each language, templates, and what a file says of itself."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _ends(netlist: Netlist) -> str:
 
 
 def _marks(netlist: Netlist) -> dict[str, object]:
-    """What templates ask of every circuit; a language that writes one of them otherwise gives its own value."""
+    """Return what templates ask of every circuit; a language that writes one of them otherwise gives its own value."""
     marks: dict[str, object] = {"about": about(netlist), "inputs": netlist.inputs, "last_input": netlist.inputs - 1}
     match netlist:
         case CellNetlist():
@@ -136,13 +136,13 @@ def counted(count: int, noun: str) -> str:
 
 
 def bit_names(netlist: Netlist, inputs: str | None = None) -> list[str]:
-    """What each bit is called: inputs by their number, as `patch[{}]` unless told, gates as in circuit.json."""
+    """Return what each bit is called: inputs by their number, as `patch[{}]` unless told, gates as in circuit.json."""
     form = inputs or f"{netlist.buses[0]}[{{}}]"
     return [form.format(bit) for bit in range(netlist.inputs)] + [f"g{gate}" for gate in range(len(netlist.gates))]
 
 
 def output_names(netlist: Netlist) -> list[str]:
-    """What each output is called, by its number."""
+    """Return what each output is called, by its number."""
     return [f"{netlist.buses[1]}[{index}]" for index in range(len(netlist.outputs))]
 
 

@@ -62,7 +62,7 @@ def proved_cell(netlist: CellNetlist, folder: Path, name: str) -> str:
 
 
 def read_without_a_warning(folder: Path, name: str, top: str, *parameters: str) -> str:
-    """By iverilog in both languages, and by verilator, where that is installed. Raises ExportError and ToolError."""
+    """Read the files with iverilog in both languages, and verilator if it is there. Raises ExportError, ToolError."""
     both = ("-Wall", "-o", "bench", f"{name}.v", f"{name}_tb.v")
     # Verilog of 2005 and SystemVerilog of 2012: the newer language has more reserved words, which a name might be.
     readers = {f"iverilog {standard}": ["iverilog", standard, *both] for standard in ("-g2005", "-g2012")}

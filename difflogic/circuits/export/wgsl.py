@@ -55,7 +55,7 @@ def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
 
 
 def _fires(height: int, width: int) -> Bits:
-    """Which cells fire, `[T, H, W]`: all in every other step, else those whose row, column and step sum up so."""
+    """Return which cells fire, `[T, H, W]`: all in every other step, else those chosen by row, column and step."""
     steps, rows, columns = np.indices((_STEPS, height, width))
     return np.asarray((rows * 3 + columns * 5 + steps) % 7 < np.where(steps % 2, 7, 4), dtype=np.uint8)
 

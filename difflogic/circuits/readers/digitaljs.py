@@ -101,7 +101,7 @@ def _bit_name(name: str, device: Mapping[str, Any]) -> str:
 def _ports(
     connectors: Sequence[Any], devices: Mapping[str, Any], names: Mapping[str, str]
 ) -> dict[str, dict[str, str]]:
-    """For each device and port the name of the bit that drives it; a connector that is there twice is one wire."""
+    """Return the name of the bit that drives each device and port; a connector that is there twice is one wire."""
     ports: dict[str, dict[str, str]] = {}
     for connector in connectors:
         try:
@@ -159,7 +159,7 @@ def _drivers(name: str, kind: str, device: Mapping[str, Any], ports: Mapping[str
 
 
 def _refuse_others(name: str, ports: Mapping[str, str], wanted: Sequence[str]) -> None:
-    """What is driven but not read would be left out unnoticed; a constant alone may have such."""
+    """Refuse bits that are driven but not read, which would be left out unnoticed; only a constant may have such."""
     if others := sorted(ports.keys() - set(wanted)):
         raise CircuitError(f"The device {name!r} has no port {others[0]!r}, but a connector leads there.")
 

@@ -1,4 +1,4 @@
-"""Who runs a simulation: by name, or the fastest that is here, measured.
+"""An engine for a simulation is chosen: by name, or the fastest that is here, measured.
 
 | engine      | what                                                                              |
 |-------------|-----------------------------------------------------------------------------------|
@@ -126,7 +126,7 @@ def _fastest(spec: SimulationSpec, start: Planes, steps: int) -> Opened:
 
 
 def _hardware() -> bool:
-    """Whether there is a hardware GPU."""
+    """Return whether there is a hardware GPU."""
     try:
         from difflogic.gpu.adapter import list_adapters
 

@@ -17,7 +17,7 @@ SLICE_S = 0.1
 
 @dataclass(frozen=True)
 class SimulationProgress:
-    """How far a run is. `seconds` counts what the engine took, not what watching it did."""
+    """A progress report says how far a run is. `seconds` counts what the engine took, not what watching it did."""
 
     step: int
     steps: int
@@ -69,7 +69,7 @@ class Repetition:
         return cls(int(found[1] or 1))
 
     def found(self, simulation: Simulation) -> bool:
-        """Whether the state is one of those before; it is remembered."""
+        """Return whether the state is one of those before; it is remembered."""
         digest = hashlib.blake2b(simulation.planes().tobytes(), digest_size=32).digest()
         before = self._seen.get(digest)
         if before is not None:

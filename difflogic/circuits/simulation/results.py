@@ -1,4 +1,4 @@
-"""What is left of a simulation: its last state, or some on the way, as RLE, PNG, GIF or npy."""
+"""A simulation leaves files: its last state, or some on the way, as RLE, PNG, GIF or npy."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Recording:
 
     @property
     def notes(self) -> list[str]:
-        """What the file does not hold."""
+        """Return what the file does not hold."""
         spec, notes = self.spec, []
         longest = max(spec.height, spec.width)
         if self.kind == ".gif" and longest > self._side:
@@ -56,7 +56,7 @@ class Recording:
 
     @property
     def held_bytes(self) -> int:
-        """What of the memory it takes to write the file: states are unpacked to a byte for each bit of a cell."""
+        """Return the memory that writing the file takes: states are unpacked to a byte for each bit of a cell."""
         spec = self.spec
         colours = 1 if spec.netlist.visible == 1 else 3
         # What was measured of each: arrays are held three times, or four times where states are put together; of an

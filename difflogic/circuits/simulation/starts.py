@@ -1,4 +1,4 @@
-"""Where a simulation begins: at random, at a seed cell, at nothing, at the circuit's own picture, or as a file says."""
+"""A simulation begins at random, at a seed cell, at nothing, at the circuit's own picture, or as a file says."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Pruning to the trained behaviour: a smaller circuit that does the same *where it was trained*, and only there.
 
-Kept is what the circuit shows, in its visible channels and after the steps that training judges, on rollouts
+Kept is what the circuit shows, in its visible channels and after the steps that the loss compares, on rollouts
 from the task's starts. All else may change: other starts, other grids, other steps, damage. So the result is
 verified on rollouts and never equivalent; where starts or masks are random, on some that pruning never saw.
 """
@@ -113,7 +113,7 @@ def pruned(netlist: CellNetlist, config: Config, on_pass: OnPass = silent) -> Pr
 
 
 def _simplified_after(change: Callable[[Cell], Cell], cell: Cell) -> Cell:
-    """What a change allows to be left out goes by the passes that change nothing."""
+    """Remove what a change makes superfluous, with the passes that change nothing."""
     search = Search(change(cell))
     search.simplify()
     return search.cell

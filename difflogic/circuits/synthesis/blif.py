@@ -1,4 +1,4 @@
-"""Netlists as BLIF, for ABC and yosys to judge: gate by gate as they are, nothing folded."""
+"""Netlists as BLIF, for ABC and yosys to compare: gate by gate as they are, nothing folded."""
 
 from __future__ import annotations
 

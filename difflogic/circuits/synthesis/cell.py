@@ -63,7 +63,7 @@ class Cell:
         return to_netlist(graph, replace(like, channels=len(self.origin), origin=self.origin))
 
     def without_unseen_channels(self) -> Cell:
-        """The same picture in every step from every start, in the channels alone that it ever depends on."""
+        """Return the cell with only the channels that the picture ever depends on; the picture stays the same."""
         kept = self.seen_channels()
         if len(kept) == len(self.origin):
             return self

@@ -55,7 +55,7 @@ class SmallerController:
 
     @property
     def stopped(self) -> bool:
-        """Whether Ctrl-C ended the search."""
+        """Return whether Ctrl-C ended the search."""
         return self.steps[-1].stopped
 
 
@@ -123,7 +123,7 @@ def _smaller(
 
 
 def _passes(codes: Bits, clauses: Sequence[Clause] | None) -> dict[str, Callable[[XAG], XAG]]:
-    """By name, in order."""
+    """Return the passes by name, in order."""
     words = pack_bits(np.concatenate([codes, np.repeat(codes[:, -1:], -codes.shape[1] % 64, axis=1)], axis=1))
 
     def merged(graph: XAG) -> XAG:
@@ -151,12 +151,12 @@ def _on_read_thresholds(graph: XAG, controller: Controller) -> Controller:
 
 
 def _clauses(thermometer: Thermometer) -> list[Clause]:
-    """What holds of every code: a threshold is reached, or those above it are not."""
+    """Return what holds of every code: a threshold is reached, or those above it are not."""
     return [(input_literal(lower), input_literal(upper) ^ 1) for lower, upper in thermometer.implied]
 
 
 def prove(one: Controller, other: Controller, judges: Sequence[str] | None = None) -> list[Equivalence]:
-    """Whether two controllers do the same at every observation: the verdicts of `judges`, all where it is None.
+    """Return whether two controllers do the same at every observation: the verdicts of `judges`, all where it is None.
 
     difflogic tries all codes of the thresholds of both, up to EXHAUSTIVE, else it asks the SAT solver. Raises
     CircuitError where observations or actions differ.

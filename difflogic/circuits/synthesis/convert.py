@@ -24,7 +24,7 @@ def gate_count(netlist: Netlist) -> int:
 
 
 def gates_once(netlist: CellNetlist) -> int:
-    """The same, but gates that see one channel alone are counted once for all channels, as the paper does perception.
+    """Count gates that see only one channel once for all channels, as the paper counts perception.
 
     Two such gates are the same where their values are the same function of the nine cells, or opposite ones.
     """
@@ -59,7 +59,7 @@ def to_xag(netlist: Netlist, share: bool = False) -> XAG:
 
 
 def lean(netlist: N) -> N:
-    """The same circuit without what costs time and changes nothing: its gates folded, read, and each once."""
+    """Return the same circuit without what costs time and changes nothing: its gates folded, read, and each once."""
     return to_netlist(rebuilt(to_xag(netlist)), netlist)
 
 

@@ -56,7 +56,7 @@ UNLIKELY = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class EveryStart:
-    """What was found out about all starts of one grid."""
+    """A finding holds what was found out about all starts of one grid."""
 
     proved: bool | None
     """True: a theorem. False: `counterexample` is wrong. None: inconclusive."""
@@ -137,7 +137,7 @@ def asynchronous_steps(rounds: int, cells: int, fire_rate: float) -> int:
 
 
 def _known(netlist: CellNetlist, height: int, width: int) -> Iterator[tuple[Bits, Bits]]:
-    """For each step from the start on: which values can be 1, and which are unknown, each `[H, W, C]`.
+    """Yield which values can be 1 and which are unknown, each `[H, W, C]`, for each step from the start on.
 
     It ends where a step adds no knowledge, for then none does.
     """
@@ -187,7 +187,7 @@ def find_wrong_start(
 
 
 def unroll(netlist: CellNetlist, target: Bits, steps: int, end: float) -> XAG | None:
-    """What a start must fulfil to be wrong: an output per value of the target, 1 where the last step differs from it.
+    """Return the condition of a wrong start: an output per value of the target, 1 where the last step differs.
 
     Its inputs are the start's values in the order `[H, W, C]`. None where it grows beyond MOST_NODES, or `end`, a time
     of the monotonic clock, is over.
@@ -215,7 +215,7 @@ def unroll(netlist: CellNetlist, target: Bits, steps: int, end: float) -> XAG | 
 
 
 def _known_steps(netlist: CellNetlist, height: int, width: int) -> Iterator[tuple[Bits, Bits]]:
-    """What is known after 1, 2, ... steps, for ever."""
+    """Return what is known after 1, 2, ... steps, for ever."""
     known = _known(netlist, height, width)
     last = next(known)
     for last in known:

@@ -1,4 +1,4 @@
-"""What holds in every cell of every state that a start leads to: clauses of one or two channels, proved by induction.
+"""Clauses of one or two channels are proved, by induction, for every cell of every state that a start leads to.
 
 They hold in the start's cells and outside the grid; and where they hold in a cell's whole neighbourhood, they hold in
 the cell after a step, which SAT proves. A cell that does not fire keeps what it has. So they hold for ever, on a grid
@@ -99,7 +99,7 @@ def base(netlist: CellNetlist, start: Bits) -> Bits:
 
 
 def hold(clauses: tuple[tuple[int, int], ...], cells: Bits) -> bool:
-    """Whether every clause holds in every cell `[n, C]`."""
+    """Return whether every clause holds in every cell `[n, C]`."""
     # Column `2*channel` is the channel and column `2*channel + 1` its opposite, as literals are numbered.
     literals = np.stack([cells, 1 - cells], axis=-1).reshape(len(cells), -1)
     pairs = np.array(clauses, dtype=np.int64).reshape(-1, 2)

@@ -1,4 +1,4 @@
-"""Another's word on every start: a grid and its claim as a circuit with latches, and ABC's model checker, `pdr`.
+"""ABC's model checker, `pdr`, decides claims about every start: a grid and its claim are a circuit with latches.
 
 It knows nothing of cells or of three values. It finds an invariant, a set of states that holds every start, that no
 step leaves, and that has no wrong state old enough, and then checks it. What contradicts the claim it shows by a start.

@@ -17,7 +17,7 @@ from difflogic.system.brief import brief
 
 @dataclass(frozen=True, eq=False)
 class PipelineResult:
-    """What `difflogic simplify` makes of a circuit; None is what was not asked for."""
+    """The result of `difflogic simplify` has a circuit for each kind of simplification; None was not asked for."""
 
     given: CellNetlist
     found: Simplified
@@ -37,12 +37,12 @@ class PipelineResult:
 
     @property
     def stopped(self) -> bool:
-        """Whether Ctrl-C ended the search or a proof."""
+        """Return whether Ctrl-C ended the search or a proof."""
         return any(step.stopped for step in self.steps)
 
     @property
     def proved(self) -> bool:
-        """Whether all that was to be proved is."""
+        """Return whether all that was to be proved is."""
         return all(part.verdict.equal for part in (self.found, self.reachable) if part)
 
     def report(self, kind: str, paper_gates: int | None) -> dict[str, Any]:

@@ -44,7 +44,7 @@ class Counterexample:
 
 @dataclass(frozen=True)
 class Equivalence:
-    """What one judge found: `equal` is None where it did not decide."""
+    """A verdict is what one judge found: `equal` is None where it did not decide."""
 
     judge: str
     equal: bool | None

@@ -42,7 +42,7 @@ _SEED = 5
 
 
 def pruned(circuit: Circuit, visible: int) -> Circuit:
-    """The same hard automaton with fewer active gates, or as many: the same picture, whatever the state of its cells.
+    """Return the automaton with fewer active gates, or as many, and the same picture whatever its cells' state.
 
     `visible`: its first channels, which are the picture; others count where these depend on them. A gate that becomes a
     wire swaps two of its sixteen logits.
@@ -114,7 +114,7 @@ class _Wired:
                 self.gates[gate] = before
 
     def _is_unseen(self, depth: int, instances: npt.NDArray[np.int64]) -> bool:
-        """Whether no channel that counts changes with these instances; only then the values become the new ones."""
+        """Return whether no channel that counts changes with these instances, and take the new values only then."""
         layout, values, undo = self._layout, self._values, []
         is_changed = np.zeros(layout.nodes, dtype=bool)
         while True:

@@ -71,7 +71,7 @@ class _State:
 
     @property
     def count(self) -> int:
-        """How many gates there are."""
+        """Return how many gates there are."""
         return int(self.nodes.numbers[self.names.COUNT])
 
     def walk(self, moves: int) -> None:
@@ -84,7 +84,7 @@ class _State:
 
 
 def improved(graph: XAG, words: Words | None = None, work: int | None = None, twin: XAG | None = None) -> XAG:
-    """The same functions with as many gates or fewer, for a graph of at most `truth_tables.MOST_INPUTS` inputs.
+    """Return the same functions with as many gates or fewer, for a graph of at most `truth_tables.MOST_INPUTS` inputs.
 
     With `words`, uint64 `[inputs, N]`, the functions stay the same on these samples alone, and there may be any number
     of inputs. `work` is what is done in vain, WORK if it is not told. Every other walk begins at `twin`, another
@@ -109,7 +109,7 @@ def improved(graph: XAG, words: Words | None = None, work: int | None = None, tw
 
 
 def _walked(graph: XAG, words: Words, seed: int, moves: int) -> XAG:
-    """What a walk leads to, which may be larger."""
+    """Return what a walk leads to, which may be larger."""
     state = _State(graph, words, seed)
     try:
         state.walk(moves)
@@ -119,7 +119,7 @@ def _walked(graph: XAG, words: Words, seed: int, moves: int) -> XAG:
 
 
 def resubstituted(graph: XAG, words: Words, clauses: Sequence[Clause] = (), work: int = PROVED_WORK) -> XAG:
-    """The same values on the inputs on which the clauses hold, of which `words` are samples.
+    """Return the same values on the inputs on which the clauses hold, of which `words` are samples.
 
     Every replacement is proved before the next is looked for, until the solver has done so much `work`. Raises
     Interrupted.
@@ -197,11 +197,11 @@ class _Prover:
 
     @property
     def is_spent(self) -> bool:
-        """Whether the solver has done all the work that it may."""
+        """Return whether the solver has done all the work that it may."""
         return self._solver.work >= self._work
 
     def holds(self) -> bool | None:
-        """Whether the replacement in `best` is right on all inputs, None where the solver gave up."""
+        """Return whether the replacement in `best` is right on all inputs, None where the solver gave up."""
         state, solver = self._state, self._solver
         self._copy = solver.new()
         copied = self._copies()

@@ -19,7 +19,7 @@ MOST_GATES = 20_000
 
 
 def resynthesised(graph: XAG) -> XAG:
-    """The same functions with as many gates or fewer."""
+    """Return the same functions with as many gates or fewer."""
     graph = rebuilt(graph)
     if len(graph.gates) > MOST_GATES:
         return graph
@@ -32,7 +32,7 @@ def resynthesised(graph: XAG) -> XAG:
 
 
 def resynthesised_where(graph: XAG, words: Words, clauses: Sequence[Clause] = ()) -> XAG:
-    """The same values on the inputs on which the clauses hold; `words` are samples of such inputs.
+    """Return the same values on the inputs on which the clauses hold; `words` are samples of such inputs.
 
     A graph of more than MOST_GATES is left as it is.
     """
@@ -67,7 +67,7 @@ def _with_whole(graph: XAG, index: int) -> XAG:
 
 
 def _whole(graph: XAG) -> list[XAG]:
-    """What descends from the graph, and from what its truth tables suggest, the best first; none where both are large.
+    """Return what descends from the graph and from its truth tables, the best first; none where both are large.
 
     A second one is left out where it is larger by more than a gate.
     """
@@ -78,7 +78,7 @@ def _whole(graph: XAG) -> list[XAG]:
 
 
 def _walked(graph: XAG, twin: XAG | None = None) -> XAG:
-    """What random walks lead to, unless there cannot be less."""
+    """Return what random walks lead to, unless there cannot be less."""
     # A gate joins two things, so an output that depends on n inputs needs n - 1 gates: fewer cannot be found.
     if len(graph.gates) < max(1, _widest(graph)):
         return graph

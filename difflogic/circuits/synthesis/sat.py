@@ -83,7 +83,7 @@ class Solver(AbstractContextManager["Solver"]):
         return answer is False
 
     def variable(self, literal: int) -> int:
-        """What stands for a literal in clauses; the gates behind it are known from then on."""
+        """Return what stands for a literal in clauses; the gates behind it are known from then on."""
         self._encode(literal >> 1)
         return self._of(literal)
 
@@ -103,7 +103,7 @@ class Solver(AbstractContextManager["Solver"]):
             self.add([*clause, *otherwise])
 
     def solve(self, assumptions: list[int]) -> bool | None:
-        """Whether all clauses can hold with these; None where it gave up."""
+        """Return whether all clauses can hold with these; None where it gave up."""
         try:
             if self._conflicts is None:
                 answer: bool | None = self._engine.solve(assumptions=assumptions)
@@ -118,7 +118,7 @@ class Solver(AbstractContextManager["Solver"]):
 
     @property
     def work(self) -> int:
-        """What all answers so far took: assignments that followed from others, some three million a second."""
+        """Return what all answers so far took: assignments that followed from others, some three million a second."""
         return int(self._engine.accum_stats()["propagations"])
 
     def true(self) -> set[int]:

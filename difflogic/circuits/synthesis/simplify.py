@@ -48,7 +48,7 @@ class PassReport:
 
     @property
     def gained(self) -> bool:
-        """Whether there are fewer gates or channels than before."""
+        """Return whether there are fewer gates or channels than before."""
         return self.gates[1] < self.gates[0] or self.channels[1] < self.channels[0]
 
 
@@ -78,7 +78,7 @@ class Simplified:
 
     @property
     def stopped(self) -> bool:
-        """Whether Ctrl-C ended the search."""
+        """Return whether Ctrl-C ended the search."""
         return self.steps[-1].stopped
 
 
@@ -92,7 +92,7 @@ class Search:
 
     @property
     def stopped(self) -> bool:
-        """Whether Ctrl-C ended the search."""
+        """Return whether Ctrl-C ended the search."""
         return bool(self.steps) and self.steps[-1].stopped
 
     def run(self, name: str, change: Callable[[Cell], Cell]) -> None:
@@ -111,7 +111,7 @@ class Search:
         self.report(name, before.size, start, stopped)
 
     def apply(self, name: str, change: Pass) -> None:
-        """The same for a pass over the graph alone, which leaves the channels what they are."""
+        """Apply a pass to the graph only, so that the channels stay as they are."""
         self.run(name, lambda cell: replace(cell, graph=change(cell.graph)))
 
     def drop_unseen_channels(self) -> None:

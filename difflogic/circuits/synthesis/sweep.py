@@ -36,7 +36,7 @@ _TINY = 8
 
 
 def swept(graph: XAG) -> XAG:
-    """The same functions with fewer nodes, or as many."""
+    """Return the same functions with fewer nodes, or as many."""
     # Inputs that no output depends on are 0 in all samples: 14 inputs that matter are 16384 samples, 256 words.
     graph = rebuilt(graph)
     used = graph.support(graph.outputs)
@@ -56,7 +56,7 @@ def random_words(inputs: int) -> Words:
 
 
 def swept_by_proof(graph: XAG, words: Words, given: Sequence[Clause] = ()) -> XAG:
-    """The same values wherever all of `given` hold; `words`, uint64 `[inputs, N]`, are samples of that."""
+    """Return the same values wherever all of `given` hold; `words`, uint64 `[inputs, N]`, are samples of that."""
     graph = rebuilt(graph)
     # Exhaustion tries inputs on which `given` does not hold too, so it may only answer where nothing is given.
     with Solver(graph, CONFLICTS, given) as solver:
@@ -72,7 +72,7 @@ def swept_by_proof(graph: XAG, words: Words, given: Sequence[Clause] = ()) -> XA
 
 
 def swept_on(graph: XAG, words: Words) -> XAG:
-    """The same values on these samples, uint64 `[inputs, N]`, with fewer nodes, or as many."""
+    """Return the same values on these samples, uint64 `[inputs, N]`, with fewer nodes, or as many."""
     return rebuilt(graph, replaced=_first_of_each(_classes(graph.evaluate(words))))
 
 

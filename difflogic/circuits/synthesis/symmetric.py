@@ -22,7 +22,7 @@ Entry = int | None
 
 
 def rebuilt_symmetric(graph: XAG) -> XAG:
-    """The same functions built from their truth tables alone: often larger, sometimes far smaller."""
+    """Return the same functions, built from their truth tables alone: often larger, sometimes far smaller."""
     tables = Tables(graph)
     builder = Builder(graph.inputs)
     return rebuilt(builder.finish(_output(builder, tables.literal(output), graph.inputs) for output in graph.outputs))

@@ -1,4 +1,4 @@
-"""Programs of others that judge circuits, and what is made of them, where they are installed."""
+"""Programs of others that check circuits, and what is made of them, where they are installed."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _SHOWN = 300
 
 
 def missing(tool: str) -> str | None:
-    """What to do about a tool that is not here; None where it is."""
+    """Return what to do about a tool that is not here; None where it is."""
     if shutil.which(tool):
         return None
     return f"{tool} is not installed: on Debian and Ubuntu it is the package {PACKAGES[tool]}."
 
 
 def run(tool: str, arguments: Sequence[str], files: dict[str, str], seconds: float | None = None) -> str:
-    """What `tool` prints, whatever its exit code, run in a folder that holds `files`. Raises ToolError."""
+    """Return what `tool` prints, whatever its exit code, run in a folder that holds `files`. Raises ToolError."""
     # Exit codes are no verdict: yosys ends with 1 both where a proof fails and where a file is broken. The text tells.
     with TemporaryDirectory(prefix="difflogic-") as folder:
         for name, text in files.items():
@@ -54,7 +54,7 @@ def run(tool: str, arguments: Sequence[str], files: dict[str, str], seconds: flo
 
 
 def run_in(folder: Path, tool: str, *arguments: str, stdin: bytes = b"", seconds: float = PATIENCE) -> bytes:
-    """What a program prints, working in `folder`; one that lies there is named with `./` before it.
+    """Return what a program prints, working in `folder`; one that lies there is named with `./` before it.
 
     Raises ToolError where it is missing, fails or takes too long.
     """

@@ -53,7 +53,7 @@ def cofactor(table: int, index: int, value: int, inputs: int) -> int:
 
 
 class SampleTables(NamedTuple):
-    """So many samples, and each input's table over them."""
+    """Truth tables over samples have each input's values on so many of them."""
 
     number: int
     columns: tuple[int, ...]

@@ -66,7 +66,7 @@ class XAG:
 
     @property
     def size(self) -> int:
-        """How many nodes there are, FALSE and the inputs included."""
+        """Return how many nodes there are, FALSE and the inputs included."""
         return self.first + len(self.gates)
 
     @property

@@ -152,7 +152,7 @@ def _show(results: Results) -> None:
 
 
 def _conclusions(results: Results) -> Iterator[str]:
-    """What several cases say together."""
+    """Return what several cases say together."""
     from difflogic.bench.scaling import curves, logging_share, overtaking
 
     for curve in curves(results):

@@ -1,4 +1,4 @@
-"""What somebody who is to mend a fault has to know of a machine, with nothing in it that says whose it is."""
+"""A bug report describes a machine to whoever is to repair a fault, and does not say whose machine it is."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def lines() -> Iterator[str]:
 
 
 def private() -> Callable[[str], str]:
-    """What takes the names of the user, of the machine and of folders out of a text."""
+    """Return what takes the names of the user, of the machine and of folders out of a text."""
     names = {"<host>": [platform.node(), platform.node().partition(".")[0]], "<user>": [], "~": []}
     with contextlib.suppress(OSError, KeyError, ImportError):  # a process whose user has no name
         names["<user>"].append(getpass.getuser())
@@ -105,7 +105,7 @@ def _compiled() -> Path:
 
 
 def _state(folder: Path) -> str:
-    """What lies in it, and whether more can."""
+    """Return what lies in it, and whether more can."""
     if not folder.is_dir():
         return "not there yet"
     sizes: dict[str, list[int]] = {}

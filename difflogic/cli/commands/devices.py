@@ -65,7 +65,7 @@ def describe(adapter: Adapter) -> dict[str, Any]:
 
 
 def lines(adapter: Adapter, show_all: bool = False) -> list[str]:
-    """What there is to know of an adapter, or what matters here."""
+    """Return what there is to know of an adapter, or what matters here."""
     kind = "software, on the CPU" if adapter.software else "hardware"
     lines = [
         f"gpu:{adapter.index}: {adapter.name}",

@@ -147,7 +147,7 @@ def command(
 
 
 def _tell(given: LoadedCircuit, wanted: list[str]) -> None:
-    """How many gates there are, and how many are written."""
+    """Say how many gates there are, and how many are written."""
     from difflogic.circuits.export import formats
     from difflogic.circuits.export.text import channel_names
     from difflogic.circuits.synthesis.convert import gate_count

@@ -83,7 +83,7 @@ def submit(**options: Any) -> int:
 
 
 def _automata(options: dict[str, Any]) -> dict[str, Any]:
-    """What a request says of the training of automata."""
+    """Return what a request says of the training of automata."""
     from difflogic.config import kept_starts
     from difflogic.config.customise import configure
     from difflogic.train import reach, run_request
@@ -117,7 +117,7 @@ def _requested(asked: TrainRequest, config: Config) -> dict[str, Any]:
 
 
 def _sweep(options: dict[str, Any]) -> dict[str, Any]:
-    """What a request says of a sweep; nothing where there is none. Raises UsageError."""
+    """Return what a request says of a sweep; nothing where there is none. Raises UsageError."""
     given = {name: options[name] for name in SWEEPS if options[name] is not None}
     if not options["over"]:
         if given:
@@ -194,7 +194,7 @@ def _row(job: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _status(job: dict[str, Any]) -> str:
-    """How it stands, and of a training that is done whether it was solved."""
+    """Return how it stands, and of a training that is done whether it was solved."""
     found = outcome(job)
     if found is not None:
         return "solved" if found == "solved" else "ended unsolved"

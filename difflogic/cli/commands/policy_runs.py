@@ -1,4 +1,4 @@
-"""What the commands about runs do with a run of agents, or with a controller's file."""
+"""Commands about runs use these functions for a run of agents, or for a controller's file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EPISODES = 100
 
 
 def is_policy(path: Path) -> bool:
-    """Whether a folder holds a run of agents, or a file a controller."""
+    """Return whether a folder holds a run of agents, or a file a controller."""
     from difflogic.circuits.readers import source
     from difflogic.runs import manifest
 

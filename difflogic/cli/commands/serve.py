@@ -143,7 +143,7 @@ def _settings(
     tasks: frozenset[str],
     **caps: Any,
 ) -> ServeSettings:
-    """What the options ask for. Raises UsageError."""
+    """Return what the options ask for. Raises UsageError."""
     from difflogic.serve.api.server import check_tls
     from difflogic.serve.api.settings import Caps, ConnectionLimits, ServeSettings
 
@@ -188,7 +188,7 @@ def _tokens(folder: Path, settings: ServeSettings, file: Path | None) -> Tokens:
 
 
 def _webhooks(folder: Path, url: str | None, hosts: tuple[str, ...]) -> WebhookSettings:
-    """Where ends of jobs are told, and the secret that signs them, which is kept in the store."""
+    """Return where ends of jobs are told, and the secret that signs them, which is kept in the store."""
     from difflogic.serve.api.settings import WebhookSettings, parsed_url
     from difflogic.serve.api.tokens import generated_token
     from difflogic.serve.api.webhooks import SECRET
@@ -245,7 +245,7 @@ def worker(store: str, workers: str, max_memory: int | None) -> None:
 
 @contextmanager
 def _asked_to_end() -> Iterator[threading.Event]:
-    """What Ctrl-C and SIGTERM set: without a server nobody else handles signals."""
+    """Return what Ctrl-C and SIGTERM set: without a server nobody else handles signals."""
     over = threading.Event()
 
     def stop(number: int, frame: FrameType | None) -> None:

@@ -80,7 +80,7 @@ def command(population: int, adapter: str | None, dry_run: bool, reset: bool, as
 
 
 def _verdict(outcome: Outcome, dry_run: bool) -> str:
-    """What was found, in one or two sentences."""
+    """Return what was found, in one or two sentences."""
     stored = outcome.stored
     if stored is None:
         return "Nothing is stored yet." if dry_run else "Nothing was found."

@@ -1,1 +1,1 @@
-"""What commands show: lines, bars, tables and previews."""
+"""Commands show lines, bars, tables and previews."""

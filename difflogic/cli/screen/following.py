@@ -67,7 +67,7 @@ def _repeat(client: Client, job: JobJson) -> int:
 
 
 def result_lines(result: Mapping[str, Any], indent: str = "") -> list[str]:
-    """What a follow-up found; what it has nothing to say of is left out."""
+    """Return what a follow-up found; what it has nothing to say of is left out."""
     lines = []
     for name, value in result.items():
         if isinstance(value, dict):
@@ -113,7 +113,7 @@ class _Follower:
         return self._end(job)
 
     def _back(self, job: JobJson) -> int:
-        """So many epochs before the present one are shown."""
+        """Return how many epochs before the present one are shown."""
         return max(BEFORE * self._log_interval, job["config"]["train"]["eval_interval"]) if job["config"] else 0
 
     def _lost(self, why: str) -> None:
@@ -159,7 +159,7 @@ class _Follower:
         self._reporter.began(Beginning(config, info, reason, None, job["epoch"], job["population"]))
 
     def _turn(self, job: JobJson) -> str:
-        """When a job that waits begins, as the end of a sentence."""
+        """Return when a job that waits begins, as the end of a sentence."""
         if job["status"] != "queued" or job["waits_for"] is not None:
             return ""
         with suppress(ServiceError):  # a server that is away just now is said by who reads the events
@@ -216,7 +216,7 @@ class _Follower:
 
 
 class _AgentFollower(_Follower):
-    """The same for agents, whose rows are of iterations."""
+    """A follower of a job that trains agents, whose rows are of iterations."""
 
     def __init__(self, client: Client, sink: sinks.Lines, log_interval: int) -> None:
         super().__init__(client, sink, log_interval)
@@ -250,7 +250,7 @@ class _AgentFollower(_Follower):
 
 
 class _SweepFollower(_Follower):
-    """The same for a sweep, which counts trials."""
+    """A follower of a sweep, which counts trials."""
 
     _trials = 0
 
@@ -278,7 +278,7 @@ def _code(job: JobJson) -> int:
 
 
 def _outcome(job: JobJson) -> str | None:
-    """What a training that is done came to, in one sentence; None where that is no question."""
+    """Return what a training that is done came to, in one sentence; None where that is no question."""
     found = outcome(job)
     if found is None:
         return None
@@ -296,7 +296,7 @@ def _outcome(job: JobJson) -> str | None:
 
 
 def _attempts_of(job: JobJson) -> list[Attempt]:
-    """What came of the attempts of a job with restarts so far; of any other job, and of agents, none."""
+    """Return what came of the attempts of a job with restarts so far; of any other job, and of agents, none."""
     if is_policy(job["config"]):
         return []
     return [Attempt(**each) for each in (job["result"] or {}).get("attempts", ())]

@@ -1,4 +1,4 @@
-"""How the passes of simplification are reported as they end."""
+"""The passes of simplification are reported as they end."""
 
 from __future__ import annotations
 

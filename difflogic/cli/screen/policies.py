@@ -1,4 +1,4 @@
-"""What the training of agents tells: each event once, in fields and in words."""
+"""The training of agents reports each event once, in fields and in words."""
 
 from __future__ import annotations
 

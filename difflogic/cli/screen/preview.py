@@ -1,4 +1,4 @@
-"""What the circuit sees as its target, on the screen before training."""
+"""The screen shows, before training, what the circuit sees as its target."""
 
 from __future__ import annotations
 

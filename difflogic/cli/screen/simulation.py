@@ -1,4 +1,4 @@
-"""What a simulation tells, and a sink of its own: the grid itself, in half blocks."""
+"""A simulation reports its events, and has a sink of its own: the grid itself, in half blocks."""
 
 from __future__ import annotations
 

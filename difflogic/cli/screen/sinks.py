@@ -1,4 +1,4 @@
-"""Where what happens is shown: as lines, as lines above a progress bar, or as JSON.
+"""A sink shows events: as lines, as lines above a progress bar, or as JSON.
 
 A command that works for long describes each event once, in fields for a program and in text for a person, and gives it
 to the sink that was chosen:
@@ -54,10 +54,10 @@ class Lines:
         click.echo(str(text))
 
     def advance(self, done: int, total: int | None = None, speed: str | None = None) -> None:
-        """So much of all is done, at this speed, in words; lines do not tell it."""
+        """Show how much of all is done, and at which speed in words; lines do not show it."""
 
     def finish(self) -> None:
-        """Nothing advances any more: give the screen back."""
+        """Give the screen back, because nothing advances any more."""
 
 
 class Bar(Lines):
@@ -87,7 +87,7 @@ class Bar(Lines):
         self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def advance(self, done: int, total: int | None = None, speed: str | None = None) -> None:
-        """What goes back to fewer units, as another attempt does, begins anew."""
+        """Show the progress; one that goes back to fewer units, as another attempt does, begins anew."""
         # A bar cannot go back, and its speed would be measured over both attempts: another one takes its place.
         if self._task is None or done < self._bar.tasks[0].completed:
             if self._task is not None:

@@ -1,4 +1,4 @@
-"""What a sweep tells: each event once, in fields and in words, for whatever sink shows it."""
+"""A sweep reports each event once, in fields and in words, for whatever sink shows it."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def loss_cells(soft: float | None, hard: int | None, solved: int, models: int) -
 
 
 def solved_cell(solved: int, models: int) -> str:
-    """How many models are solved."""
+    """Return how many models are solved."""
     return ("yes" if solved else "no") if models == 1 else f"{solved} of {models}"
 
 
@@ -77,7 +77,7 @@ def _fitted(headers: Row, rows: Sequence[Row], left: Sequence[bool], title: str)
 
 
 def _widths(columns: Sequence[Row], left: Sequence[bool], room: int) -> list[int] | None:
-    """What each column gets of `room`: all it needs, prose what is left; None where even that is too much."""
+    """Return what each column gets of `room`: all it needs, prose what is left; None where even that is too much."""
     from rich.cells import cell_len
 
     needed = [max(map(cell_len, column)) for column in columns]

@@ -1,4 +1,4 @@
-"""What a training tells: each event once, in fields and in words, for whatever sink shows it."""
+"""A training reports each event once, in fields and in words, for whatever sink shows it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class TrainingReporter(Observer):
         self._sink.advance(beginning.epoch, self._epochs)
 
     def _where(self, beginning: Beginning) -> list[str]:
-        """What it runs on, and where it is kept."""
+        """Return what it runs on, and where it is kept."""
         return [
             f"Engine {describe_engine(beginning.engine)}; {beginning.reason}",
             f"Run folder {beginning.path}",
@@ -176,7 +176,7 @@ def _best(run: Run) -> dict[str, int | None] | None:
 
 
 def ends(run: Run) -> dict[str, Any]:
-    """How each member of a population ended."""
+    """Return how each member of a population ended."""
     # One run has all of it at the top of the event.
     if len(run.members) == 1:
         return {}
@@ -202,7 +202,7 @@ def interrupter(run: Run) -> str:
 
 
 def interruption(run: Run, path: Path) -> str:
-    """What to do after a signal, or where its program ended a run, in the folder `path`."""
+    """Return what to do after a signal, or where its program ended a run, in the folder `path`."""
     done, total = run.state.epoch, run.config.train.epochs
     # The signal came while the last epochs ran: nothing is left to continue.
     if done >= total:

@@ -1,4 +1,4 @@
-"""How a tuning looks on the screen."""
+"""The screen shows a tuning."""
 
 from __future__ import annotations
 

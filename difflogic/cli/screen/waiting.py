@@ -1,4 +1,4 @@
-"""When a job begins that waits, in words."""
+"""These words say when a waiting job begins."""
 
 from __future__ import annotations
 

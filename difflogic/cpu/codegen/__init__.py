@@ -1,1 +1,1 @@
-"""How compiled code is made: vectors, atomics, threads, and the cache of what was compiled."""
+"""Compiled code is made with these: vectors, atomics, threads, and the cache of what was compiled."""

@@ -1,4 +1,4 @@
-"""What threads of compiled code need to work together without Python: counters, and a patient wait."""
+"""Threads of compiled code work together without Python by these: counters, and a patient wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How functions are compiled: inlined ones into their callers, entry points once per machine.
+"""Functions are compiled here: inlined ones into their callers, entry points once per machine.
 
 Python calls entry points alone. Their machine code is kept in the user's cache folder, in a folder of its own per
 source text, Numba and processor: Numba itself looks only at the file of the entry point, not at the files whose
@@ -100,7 +100,7 @@ def _one_compiler(module: str) -> Iterator[None]:
 
 @cache
 def cache_folder() -> Path | None:
-    """Where compiled code is kept, made on first use; None where that cannot be written, which is said."""
+    """Return the folder of compiled code, made on first use; None where that cannot be written, which is said."""
     try:
         users = users_folder()
     except RuntimeError:  # no home

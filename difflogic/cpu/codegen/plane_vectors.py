@@ -1,4 +1,4 @@
-"""What a row of cells needs beyond `vectors`: words at any place, cells across words, random bits, calls of rows."""
+"""A row of cells needs these beyond `vectors`: words at any place, cells across words, random bits, calls of rows."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def random_blocks(_: Any, key0: Any, key1: Any, first: Any, k: Any) -> Any:
 
 @intrinsic
 def following_blocks(_: Any, low: Any, high: Any) -> Any:
-    """What four more rounds make of them."""
+    """Return what four more rounds make of them."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         low, high = arguments
@@ -89,7 +89,7 @@ def store_blocks(_: Any, array: Any, index: Any, low: Any, high: Any) -> Any:
 
 
 def _threefry(builder: Any, key: tuple[Any, Any], x0: Any, x1: Any) -> tuple[Any, Any]:
-    """As `difflogic.core.prng.threefry2x32`, on vectors."""
+    """Compute `difflogic.core.prng.threefry2x32` on vectors."""
 
     def constant(value: int) -> Any:
         return ir.Constant(_HALVES, [value] * TILE)

@@ -62,7 +62,7 @@ class RowCode:
 
 
 def compile_row(netlist: CellNetlist) -> RowCode | None:
-    """None where the circuit has more than `MOST_GATES`."""
+    """Compile a row; None where the circuit has more than `MOST_GATES`."""
     return RowCode(netlist) if len(lines(netlist)) <= MOST_GATES else None
 
 

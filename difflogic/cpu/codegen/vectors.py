@@ -63,7 +63,7 @@ def _kind(array: Any) -> Any:
 
 
 def pointer_to(context: Any, builder: Any, signature: Any, arguments: Any, vector: Any) -> Any:
-    """Where `array[index]` lies, `array` and `index` being the first two arguments."""
+    """Return where `array[index]` lies, `array` and `index` being the first two arguments."""
     data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
     return builder.bitcast(builder.gep(data, [arguments[1]]), vector.as_pointer())
 
@@ -261,7 +261,7 @@ def folded(builder: Any, vector: Any, lanes: int, combine: Callable[..., Any] = 
 
 
 def _paired(builder: Any, one: Any, two: Any, lanes: tuple[int, int]) -> Any:
-    """In every four lanes: `one[0] + one[2], two[0] + two[2], one[1] + one[3], two[1] + two[3]`."""
+    """Return in every four lanes `one[0] + one[2], two[0] + two[2], one[1] + one[3], two[1] + two[3]`."""
     parts = []
     for shift in (0, 2):
         order = [start + shift + lane + side for start in range(0, 16, 4) for lane in lanes for side in (0, 16)]
@@ -270,7 +270,7 @@ def _paired(builder: Any, one: Any, two: Any, lanes: tuple[int, int]) -> Any:
 
 
 def _quartered(builder: Any, one: Any, two: Any) -> Any:
-    """In every four lanes: `one[0] + one[2], one[1] + one[3], two[0] + two[2], two[1] + two[3]`."""
+    """Return in every four lanes `one[0] + one[2], one[1] + one[3], two[0] + two[2], two[1] + two[3]`."""
     parts = []
     for shift in (0, 2):
         order = [start + shift + side + lane for start in range(0, 16, 4) for side in (0, 16) for lane in (0, 1)]

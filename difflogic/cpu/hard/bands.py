@@ -201,7 +201,7 @@ def _publish(sheet: Sheet, band: int, parity: int) -> None:
 
 @inlined
 def _edge(sheet: Sheet, parity: int, band: int, side: int) -> int:
-    """Where in `edges` a band's uppermost (0) or lowest (1) rows begin."""
+    """Return where in `edges` a band's uppermost (0) or lowest (1) rows begin."""
     return SHIFT + ((parity * _bands(sheet) + band) * 2 + side) * sheet.depth * _pitch(sheet)
 
 
@@ -344,7 +344,7 @@ def _write_masks(sheet: Sheet, mode: int, y: int, rows: int, masks: Array, step:
 
 @inlined
 def _draw(units: int, key0: Any, key1: Any, first: int, words: int, fire: Array) -> None:
-    """So many words of coins from number `first` on, as in `difflogic.core.bernoulli`."""
+    """Draw so many words of random bits from number `first` on, as in `difflogic.core.bernoulli`."""
     lowest = 0
     while not units >> lowest & 1:
         lowest += 1

@@ -30,7 +30,7 @@ PATCH_ROWS, GATES, OUTPUTS = range(3)
 
 
 class HardPlan(NamedTuple):
-    """What to compute in each step, in lists of which a step takes a beginning; and scratch.
+    """A plan says what to compute in each step, in lists of which a step takes a beginning; and scratch.
 
     Not all of a step's results may be asked for: of the last step only the channels that are seen, of the one before
     only those that these depend on, and so on. What a step needs is a part of what any earlier one needs. So nodes

@@ -55,7 +55,7 @@ class HardWorkspace:
         self._counters = aligned(16, dtype=np.int64)
 
     def serves(self, shape: Shape, asynchronous: bool) -> bool:
-        """Whether rollouts of `shape` fit here."""
+        """Return whether rollouts of `shape` fit here."""
         packed = dataclasses.replace(shape, batch=groups_of(shape.batch))
         return self.shape == packed and bool(self.buffers.masks.size) == asynchronous
 

@@ -1,4 +1,4 @@
-"""What may take the place of a gate, in compiled code: what is there, a new gate, or two.
+"""Compiled code finds replacements for a gate: an existing value, a new gate, or two.
 
 A node is a row of words, its values on samples of the inputs. A gate is flipped, and what reads it computed again: its
 *care set* are the samples on which an output notices, and only there a replacement has to agree.
@@ -48,7 +48,7 @@ COUNT, RANDOM = range(2)
 
 
 class Scratch(NamedTuple):
-    """What a replacement is looked for with."""
+    """The scratch memory of the search for a replacement."""
 
     flipped: Array
     """uint64 `[N, W]`: values once a gate is flipped."""
@@ -102,7 +102,7 @@ def below(nodes: Nodes, most: int) -> np.int64:
 
 @inlined
 def inversion(literal: int) -> np.uint64:
-    """What a row of values is XORed with: the literal inverts all of it, or nothing."""
+    """Return what a row of values is XORed with: the literal inverts all of it, or nothing."""
     return ONES if literal & 1 else np.uint64(0)
 
 
@@ -154,7 +154,7 @@ def find_care(nodes: Nodes, work: Scratch, node: int) -> None:
 
 @inlined
 def freed(nodes: Nodes, stack: Array, node: int, x: int, y: int, z: int) -> int:
-    """How many gates go when `node` is read no longer, while three others are."""
+    """Return how many gates go when `node` is read no longer, while three others are."""
     nodes.readers[x] += 1
     nodes.readers[y] += 1
     nodes.readers[z] += 1
@@ -208,7 +208,7 @@ def weigh(
 
 @inlined
 def classify(nodes: Nodes, work: Scratch, level: int, count: int) -> None:
-    """Which literals cover what is to be 1, and what is to be 0; those that do both things right are the function."""
+    """Find which literals cover what is to be 1, and what is to be 0; those that do both are the function."""
     on, off = work.on[level], work.off[level]
     work.covering[level] = 0
     for index in range(count):
@@ -238,7 +238,7 @@ def classify(nodes: Nodes, work: Scratch, level: int, count: int) -> None:
 
 @inlined
 def meet(nodes: Nodes, one: int, other: int, unwanted: Array) -> bool:
-    """Whether an AND of two literals lets something unwanted through."""
+    """Return whether an AND of two literals lets something unwanted through."""
     x, y = inversion(one), inversion(other)
     for word in range(len(unwanted)):
         if (nodes.values[one >> 1, word] ^ x) & (nodes.values[other >> 1, word] ^ y) & unwanted[word]:
@@ -313,7 +313,7 @@ def xors(nodes: Nodes, work: Scratch, level: int, count: int) -> None:
 
 @inlined
 def ask(nodes: Nodes, work: Scratch, question: int) -> int:
-    """What the next gate has to be: first the function itself, then the inner gate of each outer one.
+    """Return what the next gate has to be: first the function itself, then the inner gate of each outer one.
 
     An outer AND has a literal that covers the function, an outer OR one that covers its opposite, an XOR any.
     """

@@ -160,7 +160,7 @@ def begin(nodes: Nodes, work: Scratch) -> None:
 
 @entry_point
 def walk(nodes: Nodes, work: Scratch, best: int, moves: int, most_divisors: int) -> int:
-    """So many random replacements, until there are fewer gates than `best`. Returns how many.
+    """Make random replacements until there are fewer gates than `best`, and return how many were made.
 
     They save gates or save none; now and then one costs a gate, where there is none too many.
     """
@@ -178,7 +178,7 @@ def walk(nodes: Nodes, work: Scratch, best: int, moves: int, most_divisors: int)
 
 @entry_point
 def wander(nodes: Nodes, work: Scratch, most_divisors: int) -> bool:
-    """Whether a random gate has a replacement that costs nothing, which is in `best`."""
+    """Return whether a random gate has a replacement that costs nothing, which is in `best`."""
     node = nodes.order[below(nodes, nodes.numbers[COUNT])]
     return look_for(nodes, work, node, 0, 2, most_divisors)
 

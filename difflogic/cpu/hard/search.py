@@ -28,7 +28,7 @@ from difflogic.engine.shape import Array, Shape
 
 
 class Searched(NamedTuple):
-    """What is searched, and what the threads of a search share between rounds."""
+    """This class holds what is searched, and what the threads of a search share between rounds."""
 
     start: Array
     """uint64 `[C, columns]`: the columns of the start."""
@@ -131,7 +131,7 @@ def run_search(
     thread: int, program: Program, buffers: HardBuffers, plan: HardPlan, present: HardPlan, searched: Searched,
     gates: Array, costs: Array, words: Array, rises: bool, counters: Array,
 ) -> None:  # fmt: skip
-    """One thread's part of an epoch; without rounds the circuit is only judged."""
+    """One thread's part of an epoch; without rounds the circuit is only evaluated."""
     steps, items = len(buffers.marks) - 1, buffers.near.shape[2] // WORDS
     # A round is a phase of one item, which whoever takes it does alone, and a phase for each step of the rollout. One
     # more phase ends the last round.
@@ -156,7 +156,7 @@ def _between(
     program: Program, buffers: HardBuffers, plan: HardPlan, present: HardPlan, searched: Searched, gates: Array,
     costs: Array, words: Array, rises: bool, round_: int,
 ) -> None:  # fmt: skip
-    """What ends the round before this one and begins this one, if there are any."""
+    """End the round before this one, and begin this one, if there are any."""
     numbers = searched.numbers
     if round_ == 0:
         numbers[:] = 0
@@ -196,7 +196,7 @@ def _begin(
 def _take_best(
     program: Program, buffers: HardBuffers, present: HardPlan, searched: Searched, gates: Array, costs: Array, word: int
 ) -> None:
-    """The best candidate that was judged becomes the present circuit."""
+    """The best candidate that was evaluated becomes the present circuit."""
     changed, scores = searched.changed, searched.scores
     _score(buffers.judged, searched.targets, costs, scores)
     for each in range(1, LANES):
@@ -218,7 +218,7 @@ def _set(program: Program, gate: int, function: int, words: Array, present: Hard
 
 @inlined
 def _choose(program: Program, searched: Searched, gates: Array, drawn: Array) -> None:
-    """For each candidate: the gate and its new function."""
+    """Choose the gate and its new function for each candidate."""
     for lane in range(1, LANES):
         words = drawn[lane]
         if lane % 2:
@@ -259,7 +259,7 @@ def _live(program: Program, seen: int, steps: int, present: HardPlan, live: Arra
 
 @inlined
 def _score(judged: Array, targets: Array, costs: Array, scores: Array) -> None:
-    """What the wrong values of every lane cost."""
+    """Compute what the wrong values of every lane cost."""
     scores[:] = 0
     for step in range(judged.shape[0]):
         for channel in range(judged.shape[1]):
@@ -289,7 +289,7 @@ def _best(scores: Array, word: int) -> int:
 
 @inlined
 def _raise(judged: Array, targets: Array, costs: Array, lane: int) -> None:
-    """What is wrong in this lane costs more."""
+    """Raise the costs of the values that are wrong in this lane."""
     for step in range(judged.shape[0]):
         for channel in range(judged.shape[1]):
             for cell in range(targets.shape[1]):

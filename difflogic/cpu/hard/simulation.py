@@ -98,7 +98,7 @@ class CpuSimulation:
             yield words.reshape(rows, spec.channels, sheet.stride)[..., : spec.words]
 
     def close(self) -> None:
-        """Nothing to free that is not freed with the object."""
+        """Do nothing: all memory is freed with the object."""
 
 
 @cache
@@ -118,7 +118,7 @@ def _warm_up() -> None:
 
 
 class Extent(NamedTuple):
-    """How much of everything a simulation holds, for so many threads."""
+    """The extent of a simulation is how much of everything it holds, for so many threads."""
 
     threads: int
     stride: int
@@ -147,7 +147,7 @@ class Extent(NamedTuple):
 
 
 def held_bytes(spec: SimulationSpec) -> int:
-    """What the simulation takes of the memory: one state, and little else."""
+    """Return what the simulation takes of the memory: one state, and little else."""
     extent = Extent.of(spec)
     return 8 * (extent.threads * extent.capacity + extent.edges)
 

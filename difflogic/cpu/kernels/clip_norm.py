@@ -11,7 +11,7 @@ from difflogic.engine.shape import Array
 
 @inlined
 def squares(first: int, last: int, clip: np.float32, gradients: Array) -> float:
-    """For gates `first` to `last`: the sum of `(g / clip)^2`."""
+    """Return for gates `first` to `last` the sum of `(g / clip)^2`."""
     total = 0.0
     for index in range(first * GATE_COUNT, last * GATE_COUNT):
         share = np.float64(gradients[index] / clip)

@@ -69,7 +69,7 @@ def _stuck(faults: FaultBuffers, grid: Grid, cell: int) -> Any:
 
 @inlined
 def _drawn(rates: FaultRates, key0: int, key1: int, stream: int, index: int, below: int) -> Any:
-    """The same as `FaultRates._draw` for one value."""
+    """Draw as `FaultRates._draw` does, for one value."""
     key0, key1 = threefry2x32(key0, key1, np.uint32(0), np.uint32(stream))
     word, value = threefry2x32(key0, key1, np.uint32(index), np.uint32(0))
     stuck_at = np.int64(value & np.uint32(1)) if rates.value == EITHER else np.int64(rates.value)

@@ -187,7 +187,7 @@ def _mask_adjoint(program: Program, tile: int, mask: Array, slots: Array) -> Non
 
 @inlined
 def _pass_kept(program: Program, grid: Grid, tile: int, slots: Array, d_patches: Array) -> None:
-    """What was put aside goes to the cell itself, the centre of its patch."""
+    """Add the adjoint that was kept aside to the cell itself, the centre of its patch."""
     for c in range(program.channels):
         place = (c * PATCH + CENTRE) * grid.stride + grid.guard + tile * TILE
         store(d_patches, place, add(load(d_patches, place), load(slots, (program.slots + c) * TILE)))

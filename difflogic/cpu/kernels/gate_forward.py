@@ -33,9 +33,9 @@ def gate_forward(
 def finish_state(
     program: Program, grid: Grid, at: int, tile: int, states: Array, judged: Array, kept: Array, faults: FaultBuffers
 ) -> None:
-    """The tile of `states[at]` is complete: keep what an earlier loss than the last will judge, and damage it.
+    """The tile of `states[at]` is complete: keep what an earlier loss than the last compares, and damage it.
 
-    The last state is judged as it is: nothing happens to it.
+    The last state is compared as it is: nothing happens to it.
     """
     place, damaged = grid.marks[at, JUDGED], grid.marks[at, DAMAGED]
     begin = grid.guard + tile * TILE

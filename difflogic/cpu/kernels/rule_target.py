@@ -1,4 +1,4 @@
-"""What a rule makes of the start: the target where a task is to learn the rule."""
+"""A rule is applied to the start, which gives the target of a task that is to learn the rule."""
 
 from __future__ import annotations
 

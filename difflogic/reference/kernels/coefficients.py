@@ -16,7 +16,7 @@ def softmax(logits: Array) -> Array:
 
 
 def coefficients(logits: Array, coefficients: Array, gate_ids: Array) -> None:
-    """From logits `[G, 16]`: `coefficients[G, 4] = softmax(logits) @ TABLE`, `gate_ids[G] = argmax`.
+    """Compute from logits `[G, 16]`: `coefficients[G, 4] = softmax(logits) @ TABLE`, `gate_ids[G] = argmax`.
 
     Ties go to the lowest id, as in the notebook.
     """

@@ -1,4 +1,4 @@
-"""Where squares are zeroed in an epoch. Twin of `draw_corners.wgsl`."""
+"""The places are drawn where squares are zeroed in an epoch. Twin of `draw_corners.wgsl`."""
 
 from __future__ import annotations
 

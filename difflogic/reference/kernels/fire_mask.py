@@ -1,4 +1,4 @@
-"""Which cells take their new state in each step of an asynchronous rollout. Twin of `fire_mask.wgsl`."""
+"""The mask says which cells take their new state in each step of an asynchronous rollout. Twin of `fire_mask.wgsl`."""
 
 from __future__ import annotations
 

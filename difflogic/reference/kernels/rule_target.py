@@ -1,4 +1,4 @@
-"""What a rule makes of the start. Twin of `rule_target.wgsl`."""
+"""A rule is applied to the start, which gives the target. Twin of `rule_target.wgsl`."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from difflogic.engine.shape import Array
 
 
 class Hyper(NamedTuple):
-    """What stays the same over a training."""
+    """Hyperparameters stay the same over a training."""
 
     beta1: float = 0.9
     beta2: float = 0.999

@@ -47,7 +47,7 @@ def export(controller: Controller, name: str) -> Files:
 
 
 def is_pole(controller: Controller) -> bool:
-    """Whether the page can show its world."""
+    """Return whether the page can show its world."""
     known = controller.environment.removeprefix("gymnasium:").startswith(POLE)
     return known and (len(controller.observations), len(controller.actions)) == (4, 2)
 

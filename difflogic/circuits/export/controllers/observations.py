@@ -20,7 +20,7 @@ _ODD = (np.inf, -np.inf, np.nan, 0.0, -0.0, 5e-324, 1e300, -1e300)
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """So many observations of a controller, the same each time."""
+    """A fixed number of observations for a controller is drawn, the same each time."""
 
     controller: Controller
     form: FixedPoint
@@ -53,17 +53,17 @@ class Observations:
 
     @cached_property
     def fixed(self) -> Integers:
-        """The same in fixed point, int64 `[N, D]`."""
+        """Return the observations in fixed point, int64 `[N, D]`."""
         return self.form.of(self.values)
 
     @cached_property
     def actions(self) -> Integers:
-        """What the controller does, int64 `[N]`."""
+        """Return what the controller does, int64 `[N]`."""
         return self.controller.act(self.values)
 
     @cached_property
     def fixed_actions(self) -> Integers:
-        """What it does in fixed point."""
+        """Return what it does in fixed point."""
         return self.controller.act_fixed(self.fixed, self.form)
 
     def fixed_bits(self) -> Bits:
