@@ -99,7 +99,7 @@ class LogicConfig(Section):
     averaging: float = field(
         default=0.06,
         metadata=spec(
-            "The agent that is evaluated has the mean of its logits over the last updates, this share of those so far; 0: "
+            "The evaluated agent has the mean of its logits over the last updates, this share of those so far; 0: "
             "the last logits count alone",
             BELOW_ONE,
         ),
