@@ -16,7 +16,8 @@ turns in one process. `share` is the speed of all devices together, divided by t
 turn; the median must be 0.9 or more. `best_alone` is what the fastest device alone has of that sum. Where that is 0.9
 already, the row says little: `--devices reference,gpu:0` is a pair of which neither reaches it.
 
-data: both take turns, and the medians of rounds are compared.
+data: the train steps of both take turns; `slower` is the median over turns. Evaluations are left out: that of samples
+has all that are held out, which are more than the probes of the task built in.
 
 All of it only means something on a machine that does nothing else.
 """
@@ -32,7 +33,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import truediv
 from pathlib import Path
 from typing import Any, cast
@@ -43,13 +44,15 @@ import difflogic
 from benchmarks.store import append
 from difflogic.bench.machine import stamp
 from difflogic.config import presets
+from difflogic.config.customise import configure
+from difflogic.config.request import TrainRequest
 from difflogic.devices.shared import SharedEngine
 from difflogic.engine import job
 from difflogic.engine.api import Engine, Model
 from difflogic.system.processor import cores
 from difflogic.train import start
 
-WORKERS, ROUNDS, SAMPLES, TURN_S = 2, 5, 1024, 4.0
+WORKERS, SAMPLES = 2, 1024
 PRESET = "checkerboard-small"
 
 
@@ -101,74 +104,65 @@ def devices(names: Sequence[str], population: int = 16) -> dict[str, Any]:
     """Epochs of members a second on each device alone, and on all."""
     assert cores() >= len(names), "what each has alone, all could not have together"
     os.environ |= {"NUMBA_NUM_THREADS": "1", "LP_NUM_THREADS": "1"}  # before an engine loads
-    members = start.fresh(presets.get(PRESET), None, population).members
-    jobs, states = [each.job for each in members], [each.state for each in members]
+    begun = start.fresh(presets.get(PRESET), None, population)
     engines = {name: difflogic.open_engine(name) for name in names}
     engines["all"] = cast("Engine", SharedEngine(list(engines.values())))
-    models = {name: engine.open(jobs, states) for name, engine in engines.items()}
-    # The first turn is for what is compiled and for the caches.
-    rates = {name: [_rate(model, population)][1:] for name, model in models.items()}
-    for _ in range(ROUNDS):
-        for name, model in models.items():
-            rates[name].append(_rate(model, population))
-    medians = {name: statistics.median(found) for name, found in rates.items()}
+    models = {name: _opened(engine, begun) for name, engine in engines.items()}
+    rates = _in_turns(models, 5, 4.0)
     sums = [sum(turn) for turn in zip(*(rates[name] for name in names), strict=True)]
     return {
         "population": population,
         "shares": models["all"].info.variant,
-        **{f"per_s {name}": round(rate, 2) for name, rate in medians.items()},
-        "best_alone": round(max(medians[name] for name in names) / statistics.median(sums), 4),
+        **{f"per_s {name}": round(population * statistics.median(found), 2) for name, found in rates.items()},
+        "best_alone": round(max(statistics.median(map(truediv, rates[name], sums)) for name in names), 4),
         "share": round(statistics.median(map(truediv, rates["all"], sums)), 4),
     }
 
 
-def _rate(model: Model, population: int) -> float:
-    """Epochs of members a second, over a turn or one call that is longer."""
-    begin, epochs = time.perf_counter(), 0
-    while time.perf_counter() - begin < TURN_S:
-        model.train(calls := model.epochs_per_call())
-        epochs += calls
-    model.drain()
-    return population * epochs / (time.perf_counter() - begin)
-
-
-def data(epochs: int, engine: str) -> dict[str, Any]:
-    """Milliseconds an epoch of a preset, and of the same task as samples."""
-    config = presets.get(PRESET)
-    shape = (SAMPLES, config.task.height, config.task.width, config.model.channels)
+def data(engine: str) -> dict[str, Any]:
+    """Milliseconds a train step of a preset, and of the same task as samples."""
+    built_in = presets.get(PRESET)
+    shape = (SAMPLES, built_in.task.height, built_in.task.width, built_in.model.channels)
     starts = np.random.default_rng(0).integers(0, 2, shape, dtype=np.uint8)
-    target = np.repeat(job.fixed_target(config.task)[None], SAMPLES, axis=0)
-    samples = difflogic.Dataset.of(starts, target, steps=config.task.steps)
+    target = np.repeat(job.fixed_target(built_in.task)[None], SAMPLES, axis=0)
+    samples = difflogic.Dataset.of(starts, target, steps=built_in.task.steps)
+    config = configure(TrainRequest(preset=PRESET, data=samples)).config
     computes = difflogic.open_engine(engine)
-    rates: dict[str, list[float]] = {"built in": [], "samples": []}
-    for _ in range(ROUNDS):
-        for name, found in rates.items():
-            options = {"data": samples} if name == "samples" else {}
-            run = difflogic.fit(
-                PRESET, epochs=epochs, engine=computes, fields={"train": {"eval_interval": epochs // 2}}, **options
-            )
-            found.append(_pace([row.elapsed_s for row in run.metrics]))
-    medians = {name: statistics.median(found) for name, found in rates.items()}
+    begun = {"built in": start.fresh(built_in, None), "samples": start.fresh(config, None, data=samples)}
+    rates = _in_turns({name: _opened(computes, each) for name, each in begun.items()}, 20, 1.0)
     return {
         "engine": engine,
         "samples": SAMPLES,
-        "epochs": epochs,
-        **{f"ms {name}": round(1e3 * each, 3) for name, each in medians.items()},
-        "slower": round(medians["samples"] / medians["built in"] - 1, 4),
+        **{f"ms {name}": round(1e3 / statistics.median(found), 3) for name, found in rates.items()},
+        "slower": round(statistics.median(map(truediv, rates["built in"], rates["samples"])) - 1, 4),
     }
 
 
-def _pace(elapsed: Sequence[float]) -> float:
-    """Seconds an epoch between the last two evaluations, where what came before is done and told."""
-    half = len(elapsed) // 2
-    return (elapsed[-1] - elapsed[half - 1]) / (len(elapsed) - half)
+def _opened(engine: Engine, begun: start.Start) -> Model:
+    return engine.open([each.job for each in begun.members], [each.state for each in begun.members])
+
+
+def _in_turns(models: Mapping[str, Model], count: int, seconds: float) -> dict[str, list[float]]:
+    """Epochs a second of each, round by round, after a round for what is compiled and for the caches."""
+    rounds = [{name: _rate(model, seconds) for name, model in models.items()} for _ in range(count + 1)]
+    return {name: [each[name] for each in rounds[1:]] for name in models}
+
+
+def _rate(model: Model, seconds: float) -> float:
+    """Epochs a second over so many seconds, or over one call that takes longer."""
+    begin, epochs = time.perf_counter(), 0
+    while time.perf_counter() - begin < seconds:
+        model.train(calls := model.epochs_per_call())
+        epochs += calls
+    model.drain()
+    return epochs / (time.perf_counter() - begin)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("case", choices=("trials", "devices", "data"))
     parser.add_argument("--trials", type=int, default=200)
-    parser.add_argument("--epochs", type=int, default=60)
+    parser.add_argument("--epochs", type=int, default=60, help="of a trial")
     parser.add_argument("--on", choices=("local", "ray"), default="local")
     parser.add_argument("--engine", default="cpu")
     parser.add_argument("--devices", default="cpu,gpu:0")
@@ -179,8 +173,7 @@ def main() -> None:
         on = on_ray if options.on == "ray" else lambda count, epochs: trials(count, epochs, "local")
         found = on(options.trials, options.epochs)
     else:
-        on_each = options.devices.split(",")
-        found = devices(on_each) if options.case == "devices" else data(options.epochs, options.engine)
+        found = devices(options.devices.split(",")) if options.case == "devices" else data(options.engine)
     line = {"case": options.case, **found, **here}
     print(json.dumps(line))
     if options.save:
