@@ -21,7 +21,7 @@ from difflogic.model.statistics import census
 from difflogic.policies import controllers, film
 from difflogic.policies.actors import LogicActor
 from difflogic.policies.member import Member, restored
-from difflogic.policies.results import CURVE, EVALUATION, SUMMARY
+from difflogic.policies.results import CURVE, EVALUATION, SUMMARY, curves
 from difflogic.runs import plots
 from difflogic.runs.journal import CSV
 
@@ -37,7 +37,7 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
     best = next(each for each in judged["members"] if each["seed"] == judged["best"])
     member = restored(run, judged["members"].index(best) + 1)
     config, actor = member.config, member.agent.actor
-    files: Files = {CURVE: (run / CURVE).read_bytes()}
+    files: Files = {CURVE: curves(run)}
     given, found = None, None
     if isinstance(actor, LogicActor):
         files["gates.png"] = plots.gates_png(census(actor.circuit), "gates by layer")

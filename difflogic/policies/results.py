@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from difflogic.config.policy import PolicyConfig
 from difflogic.model import controller_json, netlist_json
 from difflogic.policies import actor_file, controllers
 from difflogic.policies.actors import LogicActor
 from difflogic.policies.automaton import AutomatonActor
 from difflogic.policies.evaluate import Score, Watch, baselines
-from difflogic.runs import manifest, plots
+from difflogic.runs import jsonl, manifest, plots
 from difflogic.runs.folder import RunFolder
+from difflogic.runs.journal import JSONL
 
 if TYPE_CHECKING:
     from difflogic.policies.member import Member
@@ -50,7 +52,7 @@ def best_seed(run: Path) -> int | None:
         return None
 
 
-def write(run: PolicyRun, folder: RunFolder) -> None:
+def write(run: PolicyRun, folder: RunFolder, pictures: bool) -> None:
     """The files of the results, into the run's folder."""
     text = summary(run)
     folder.write(SUMMARY, text)
@@ -64,13 +66,24 @@ def write(run: PolicyRun, folder: RunFolder) -> None:
         folder.write(controller_json.NAME, controller_json.to_json(made))
     if run.complete and isinstance(actor, AutomatonActor):
         folder.write(CELL, netlist_json.to_json(actor.cell))
-    title = f"{run.config.name}: {run.config.environment.id}, {run.config.policy}, {run.config.algorithm}"
-    least = run.config.evaluation.threshold
-    curves = [(member.seed, _curve(member)) for member in run.members]
-    folder.write(CURVE, plots.returns_png(curves, run.members.index(run.best), least, title))
+    if pictures:
+        folder.write(CURVE, curves(folder.path))
     status = "complete" if run.complete else "interrupted"
     record = manifest.end(manifest.read(folder.path), status, run.iteration, text)
     folder.write(manifest.NAME, manifest.to_json(record))
+
+
+def curves(run: Path) -> bytes:
+    """A picture of the returns of a run's agents so far, the best one's in colour. Raises ConfigError, OSError."""
+    config = PolicyConfig.load(run / "config.toml")
+    rows: dict[int, list[dict[str, Any]]] = {config.seed: []}
+    for row in jsonl.objects(run / JSONL):
+        rows.setdefault(row.get("seed", config.seed), []).append(row)
+    if (best := best_seed(run)) is None:  # it has not ended
+        scores = {seed: [row["score"] for row in found if row["score"] is not None] for seed, found in rows.items()}
+        best = max(rows, key=lambda seed: [-np.inf, *scores[seed]][-1])
+    title = f"{config.name}: {config.environment.id}, {config.policy}, {config.algorithm}"
+    return plots.returns_png(rows, best, config.evaluation.threshold, title)
 
 
 def summary(run: PolicyRun) -> str:
@@ -123,12 +136,3 @@ def _evaluation(run: PolicyRun) -> dict[str, object]:
         "baselines": run.baselines,
         "members": members,
     }
-
-
-def _curve(member: Member) -> tuple[list[int], list[float | None], list[float | None]]:
-    """Steps, mean returns of training, and scores."""
-    return (
-        [row.steps for row in member.rows],
-        [row.mean_return for row in member.rows],
-        [row.score for row in member.rows],
-    )

@@ -111,10 +111,10 @@ class PolicyRun:
 
 
 class PolicyTrainer:
-    """Trains agents of one configuration on one device."""
+    """Trains agents of one configuration on one device; without `pictures`, runs leave out their curves."""
 
-    def __init__(self, config: PolicyConfig, device: Device) -> None:
-        self.config, self.device = config, device
+    def __init__(self, config: PolicyConfig, device: Device, pictures: bool = True) -> None:
+        self.config, self.device, self._pictures = config, device, pictures
 
     def run(
         self,
@@ -228,7 +228,7 @@ class PolicyTrainer:
                 folder.save(run.checkpoint())
             observer.ending()
             if folder is not None:
-                results.write(run, folder)
+                results.write(run, folder, self._pictures)
         observer.ended(run)
         return run
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,21 +69,18 @@ def population_png(members: Sequence[Sequence[Row]], leader: int, config: Config
     return _png(figure)
 
 
-Curve = tuple[Sequence[int], Sequence[float | None], Sequence[float | None]]
-"""Steps, mean returns while training, and scores where an evaluation was due."""
-
-
-def returns_png(curves: Sequence[tuple[int, Curve]], leader: int, threshold: float, title: str) -> bytes:
-    """Mean returns of agents over environment steps, the leader's in colour; points are evaluations."""
+def returns_png(rows: Mapping[int, Sequence[Mapping[str, Any]]], best: int, threshold: float, title: str) -> bytes:
+    """Mean returns of agents, by their seeds, over environment steps; the best one's evaluations are points."""
     figure = _figure(8, 4.5, 110)
     axes = figure.subplots()
     axes.set_title(title, parse_math=False)
-    for place, (seed, (steps, returns, scores)) in enumerate(curves):
-        first = place == leader
+    for seed, each in rows.items():
+        first = seed == best
         style: dict[str, Any] = {"color": "C0" if first else "0.75", "zorder": 3 if first else 1}
         label = f"while training, seed {seed}" if first else None
-        axes.plot(steps, [math.nan if each is None else each for each in returns], linewidth=1, label=label, **style)
-        points = [(step, score) for step, score in zip(steps, scores, strict=True) if score is not None]
+        returns = [math.nan if row["mean_return"] is None else row["mean_return"] for row in each]
+        axes.plot([row["steps"] for row in each], returns, linewidth=1, label=label, **style)
+        points = [(row["steps"], row["score"]) for row in each if row["score"] is not None]
         if first and points:
             axes.plot(*zip(*points, strict=True), "o-", color="C1", markersize=4, label="evaluated", zorder=4)
     if math.isfinite(threshold):

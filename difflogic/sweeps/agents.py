@@ -29,7 +29,7 @@ def train(
 ) -> Outcome:
     """Begin in the folder, or go on there, until the end or until `look` says so; `evaluated` hears of evaluations."""
     device = Device("cpu" if selector == "auto" else selector)
-    trainer, watch = PolicyTrainer(config, device), _Watch(evaluated)
+    trainer, watch = PolicyTrainer(config, device, pictures=False), _Watch(evaluated)
     if is_in(folder):
         run = trainer.resume(folder, request.solved_models, watch, look)
     else:

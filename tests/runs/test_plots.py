@@ -100,12 +100,12 @@ def test_every_diagram_is_painted_whatever_the_name() -> None:
     layers = census(Circuit.initial(config.model, config.seed))
     many = rows_of(800)
     odd = [replace(row, soft_loss=[math.nan, math.inf, 2.0][row.epoch % 3]) for row in rows_of(3)]
-    returns = [(seed, ([10, 20, 30], [None, 1.0, 2.0], [None, None, score])) for seed, score in ((1, 3.0), (2, None))]
+    rows = [{"steps": 10, "mean_return": None, "score": None}, {"steps": 20, "mean_return": 1.0, "score": 3.0}]
     for data in (
         *(plots.loss_png(rows, config, name) for rows in (many, odd, many[:1])),
         *(plots.population_png([rows, odd], 1, config, name) for rows in (many, odd[:1])),
         plots.gates_png(layers, name),
-        *(plots.returns_png(returns, 0, solved, name) for solved in (2.5, math.inf)),
+        *(plots.returns_png({1: rows, 2: rows[:1]}, 1, solved, name) for solved in (2.5, math.inf)),
         plots.axis_png([(0.1, 3.0), (1.0, None), (10.0, 2.0)], name, name, True),
         plots.axis_png([("a", 3.0), ("b", None)], name, name, False),
         plots.accuracy_png([("share", [0.0, 0.5], [1.0, 0.25]), ("steps", [1.0], [0.5])]),

@@ -123,6 +123,10 @@ def test_agents(tmp_path: Path) -> None:
     assert done.best == good
     assert good.value > bad.value
     assert (good.outcome.solved, good.outcome.models) == (1, 1)
+    # No trial draws its curves, but they can be had of each.
+    assert not list(done.path.glob("trials/*/*.png"))
+    trial = ["render", str(done.path / good.folder), "--what", "loss", "-o"]
+    assert cli.main([*trial, str(tmp_path / "curves.png")]) == 0
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a process is killed by a signal")

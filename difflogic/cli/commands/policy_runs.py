@@ -152,16 +152,14 @@ def render(path: Path, out: Output, what: str, member: int | None, options: Mapp
     from difflogic.policies import controllers, film
     from difflogic.policies.automaton import AutomatonActor
     from difflogic.policies.member import restored
-    from difflogic.policies.results import CELL, CURVE
+    from difflogic.policies.results import CELL, curves
 
     given = [name for name, value in options.items() if value not in (None, False) and name not in PICTURED]
     if given or what == "gates":
         names = ", ".join("--" + name.replace("_", "-") for name in given) or "--what gates"
         raise UsageError(f"A film of an episode takes no such options: drop {names}.")
     if what == "loss":
-        if not (path / CURVE).is_file():
-            raise UsageError(f"There is no {path / CURVE} yet: a run leaves it when it ends.")
-        out.write((path / CURVE).read_bytes())
+        out.write(curves(path))
         click.echo(f"Written: {out}")
         return 0
     steps, seed = options["steps"] or 500, options["seed"] or 0
