@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,7 @@ from difflogic.sweeps import Spec, Sweep, sweep, trial_rows
 from tests.serve.live import ANN, Live, serving
 from tests.serve.service import ended, reached, wait
 from tests.serve.test_agents import small
+from tests.train import processes
 from tests.train.tiny import tiny_config
 
 CONFIG = tiny_config(epochs=200, eval_interval=50)
@@ -104,8 +106,14 @@ def test_agents_are_swept_from_the_terminal(
         assert cli.main([*words, "seed=0..999", "--metric", "return"]) == 0
         long = capsys.readouterr().out.strip()
         reached(live.store, long, 2)
-        assert cli.main(["cancel", long]) == 0
+        with processes.start("difflogic", "watch", long) as watching:
+            assert watching.stdout is not None
+            begun = [watching.stdout.readline() for _ in range(2)]
+            assert cli.main(["cancel", long]) == 0
+            last, _ = watching.communicate()
         cancelled = ended(live.store, long)
+    assert re.match(r"\d+ of 1000 trials are over, the best is \d+: return .* with seed=\d+$", begun[1])
+    assert (watching.returncode, last.splitlines()[-1]) == (1, f"The job {long} is cancelled.")
     (job,) = [each for each in live.store.jobs() if each.name == "sweep of cartpole" and each.epochs == 3]
     trials = json.loads((live.store.job_folder(job).whole / "trials.json").read_text())["trials"]
     best = max(trials, key=lambda each: each["return"])

@@ -265,7 +265,8 @@ class _SweepFollower(_Follower):
         if job["epoch"] > self._trials:
             self._trials = job["epoch"]
             best, metric = job["result"]["best"], job["result"]["metric"]
-            found = "" if best is None else f", the best is {best['trial']}: {metric} {best['value']:g}"
+            values = "" if best is None else ", ".join(f"{path}={value}" for path, value in best["values"].items())
+            found = values and f", the best is {best['trial']}: {metric} {best['value']:g} with {values}"
             self._sink.write(f"{self._trials} of {job['epochs']} trials are over{found}")
 
     def _rows(self, job: JobJson, rows: Sequence[dict[str, Any]]) -> None:
