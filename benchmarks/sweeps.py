@@ -14,7 +14,7 @@ others: there must be as many cores as devices. Otherwise the sum of the speeds 
 nothing could reach it. Alone, a device trains the whole population, and nothing else is computed. All of this takes
 turns in one process. `share` is the speed of all devices together, divided by the sum of the speeds alone of the same
 turn; the median must be 0.9 or more. `best_alone` is what the fastest device alone has of that sum. Where that is 0.9
-already, the row says little: `--devices reference,gpu:0` is a pair of which neither reaches it.
+already, the row says little: `--devices reference,gpu:0 --population 16` are two of which neither reaches it.
 
 data: the train steps of both take turns; `slower` is the median over turns. Evaluations are left out: that of samples
 has all that are held out, which are more than the probes of the task built in.
@@ -100,7 +100,7 @@ def on_ray(count: int, epochs: int) -> dict[str, Any]:
         cluster.shutdown()
 
 
-def devices(names: Sequence[str], population: int = 16) -> dict[str, Any]:
+def devices(names: Sequence[str], population: int) -> dict[str, Any]:
     """Epochs of members a second on each device alone, and on all."""
     assert cores() >= len(names), "what each has alone, all could not have together"
     os.environ |= {"NUMBA_NUM_THREADS": "1", "LP_NUM_THREADS": "1"}  # before an engine loads
@@ -166,14 +166,17 @@ def main() -> None:
     parser.add_argument("--on", choices=("local", "ray"), default="local")
     parser.add_argument("--engine", default="cpu")
     parser.add_argument("--devices", default="cpu,gpu:0")
+    parser.add_argument("--population", type=int, default=32)
     parser.add_argument("--save", action="store_true", help="append to results/sweeps.jsonl")
     options = parser.parse_args()
     here = stamp()
     if options.case == "trials":
         on = on_ray if options.on == "ray" else lambda count, epochs: trials(count, epochs, "local")
         found = on(options.trials, options.epochs)
+    elif options.case == "devices":
+        found = devices(options.devices.split(","), options.population)
     else:
-        found = devices(options.devices.split(",")) if options.case == "devices" else data(options.engine)
+        found = data(options.engine)
     line = {"case": options.case, **found, **here}
     print(json.dumps(line))
     if options.save:
