@@ -127,6 +127,28 @@ def test_ctrl_c_keeps_what_was_reached(monkeypatch: pytest.MonkeyPatch) -> None:
         simplified(controller)
 
 
+def test_ctrl_c_in_the_proof_keeps_the_smaller_controller(monkeypatch: pytest.MonkeyPatch) -> None:
+    controller = random_controller(3, (12, 12), (3, 3))
+    monkeypatch.setattr(synthesis, "prove", Mock(side_effect=KeyboardInterrupt))
+    found = simplified(controller, lambda step: None)
+    assert (found.stopped, found.steps[-1].name, found.verdict.equal) == (True, "proof", None)
+    assert gate_count(found.controller) < gate_count(controller)
+
+
+def test_a_search_ends_with_its_work_and_always_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    controller = random_controller(3, (24, 24), (4,) * 4, actions=4)
+    monkeypatch.setattr(synthesis, "LISTED", 100)
+    monkeypatch.setattr(synthesis, "SAMPLES", 256)
+    gates = []
+    for work in (0, 20_000, 20_000, 10**9):
+        monkeypatch.setattr(resubstitution, "PROVED_WORK", work)
+        found = simplified(controller)
+        assert found.verdict.equal
+        gates.append((gate_count(found.controller), found.controller.gates.tolist()))
+    assert gates[1] == gates[2]
+    assert gates[0] > gates[1] > gates[3]
+
+
 def test_a_constant_action_is_a_controller_too() -> None:
     rule = linear_rule()
     always = rule.with_gates([15], [(0, 0)], [rule.inputs])

@@ -168,6 +168,16 @@ def test_ctrl_c_among_replacements_keeps_those_that_were_proved(monkeypatch: pyt
     assert np.array_equal(values(stopped.value.graph, words), values(graph, words))
 
 
+def test_a_replacement_that_the_solver_gave_up_is_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = rebuilt(to_xag(random_netlist(np.random.default_rng(8), 400, channels=3, reach=60), share=True))
+    asked = Mock(return_value=None)
+    monkeypatch.setattr(Solver, "solve", asked)
+    monkeypatch.setattr(resubstitution, "PROVED_MOVES", 0)
+    words = np.random.default_rng(1).integers(0, 2**64, (graph.inputs, 4), dtype=np.uint64)
+    resubstituted(graph, words)
+    assert 10 < asked.call_count <= len(graph.gates)
+
+
 def test_ctrl_c_in_the_solver_is_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
     """The solver says so in an error of its own, which would be shown with its traceback."""
     with Solver(Builder(1).finish([2]), conflicts=10) as solver:
@@ -280,6 +290,27 @@ def test_a_solver_that_gives_up_says_so() -> None:
     graph = builder.finish(products)
     with Solver(graph, conflicts=1) as solver:
         assert solver.differ(*products) is None
+
+
+def test_two_multipliers_are_swept_from_the_inputs_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same one, but with each XOR in three gates: far too hard at once, and each sum by itself is none."""
+    monkeypatch.setattr("difflogic.circuits.synthesis.prove.EASY", 1)
+    builder, like = Builder(27), CellNetlist.build(3, False, [], [], [0, 1, 2], visible=1)
+    product = builder.finish([_product(builder, list(range(2, 26, 2)), list(range(26, 50, 2)), False)] * 3)
+    gates, wires, place = list[int](), list[tuple[int, int]](), list(range(27))
+    one = to_netlist(product, like)
+    for gate, (a, b) in zip(one.gates.tolist(), one.wires.tolist(), strict=True):
+        pair, new = (place[a], place[b]), 27 + len(gates)
+        gates += [7, 14, {6: 1, 9: 14}[gate]] if gate in (6, 9) else [gate]
+        wires += [pair, pair, (new, new + 1)] if gate in (6, 9) else [pair]
+        place.append(26 + len(gates))
+    other = one.with_gates(gates, wires, [place[output] for output in one.outputs])
+    (verdict,) = prove(one, other, ["difflogic"])
+    assert (verdict.equal, verdict.how) == (True, "outputs: 3 by SAT sweeping")
+    gates[other.outputs[0] - 27] ^= 15
+    (verdict,) = prove(one, one.with_gates(gates, wires, other.outputs.tolist()), ["difflogic"])
+    assert verdict.equal is False
+    assert verdict.counterexample is not None
 
 
 def _product(builder: Builder, x: list[int], y: list[int], swap: bool) -> int:

@@ -118,13 +118,13 @@ def _walked(graph: XAG, words: Words, seed: int, moves: int) -> XAG:
     return state.graph()
 
 
-def resubstituted(graph: XAG, words: Words, clauses: Sequence[Clause] = (), work: int = PROVED_WORK) -> XAG:
+def resubstituted(graph: XAG, words: Words, clauses: Sequence[Clause] = ()) -> XAG:
     """Return the same values on the inputs on which the clauses hold, of which `words` are samples.
 
-    Every replacement is proved before the next is looked for, until the solver has done so much `work`. Raises
-    Interrupted.
+    Every replacement is proved before the next is looked for, until the solver has done PROVED_WORK. The same graph
+    always gives the same result. Raises Interrupted.
     """
-    graph = rebuilt(graph)
+    graph, work = rebuilt(graph), PROVED_WORK
     while graph.gates and work > 0:
         state = _State(graph, words)
         try:

@@ -21,7 +21,7 @@ export function followUpView(root, signal, job, shared) {
         "p",
         {},
         "Works on the circuit of ",
-        h("a", { href: `#/jobs/${job.source}` }, "its training"),
+        h("a", { href: `#/jobs/${job.source}` }, "the job that it follows"),
         ".",
     );
     const circuit = !shared && ["simplify", "sweep"].includes(job.kind) && circuitPanel(job, signal);
