@@ -30,6 +30,7 @@ from difflogic.config.fields import (
     WIDTH,
     Limits,
     Section,
+    Table,
     between,
     build,
     one_of,
@@ -74,6 +75,13 @@ class EnvironmentConfig(Section):
 
     id: str = field(metadata=spec("The registered name, as gymnasium.make takes it", _NAME))
     n_envs: int = field(default=8, metadata=spec("Copies that are stepped side by side", between(1, 4096)))
+    reset: Table = field(
+        default=Table(),
+        metadata=spec(
+            "What the environment's reset takes as options when an episode of the training begins; evaluations begin "
+            "as the environment does by itself"
+        ),
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,6 +99,10 @@ class LogicConfig(Section):
     )
     random_steps: int = field(
         default=500, metadata=spec("Steps of a random policy from which the thresholds are found", between(2, 10**6))
+    )
+    thresholds: tuple[tuple[float, ...], ...] = field(
+        default=(),
+        metadata=spec("Thresholds of one's own: a rising row of `bits` for each number of an observation; empty: found"),
     )
     widths: tuple[int, ...] = field(
         default=(32, 32), metadata=spec("Gates of each layer; the last is shared out among the actions")
@@ -139,6 +151,12 @@ class LogicConfig(Section):
     def __post_init__(self) -> None:
         super().__post_init__()
         _require_widths(f"{self.path}widths", self.widths)
+        for row in self.thresholds:
+            require(
+                len(row) == self.bits and all(map(math.isfinite, row)) and list(row) == sorted(set(row)),
+                f"{self.path}thresholds must be rows of {self.path}bits = {self.bits} finite numbers, each above the "
+                f"one before, got the row {shown(list(row))}.",
+            )
 
 
 @dataclass(frozen=True, repr=False)
@@ -331,7 +349,7 @@ class PolicyConfig(Document):
 
 _SHAPE = ("environment", "policy", "algorithm", "logic", "automaton", "mlp", "critic")
 """What two agents must have in common, of which one begins with what the other learned..."""
-_SIZES = ("id", "bits", "widths", "side", "channels", "steps", "kernels")
+_SIZES = ("id", "bits", "thresholds", "widths", "side", "channels", "steps", "kernels")
 """...and of those that are tables these fields."""
 
 
@@ -358,13 +376,24 @@ def of_environment(identifier: str, threshold: float, n_envs: int = 8, **fields:
     return PolicyConfig.from_dict({"kind": POLICY, "format": FORMAT, **own, **fields})
 
 
+# Where a pole that is balanced moves. A random policy tells little of it: its pole falls at once, fast and far from
+# upright, while its cart has hardly moved. The rows are the cart's place (m) and speed (m/s),
+# the pole's angle (rad) and its speed (rad/s).
+POLE = [
+    [-1.2, -0.5, -0.15, 0.0, 0.15, 0.5, 1.2],
+    [-0.7, -0.3, -0.1, 0.0, 0.1, 0.3, 0.7],
+    [-0.08, -0.03, -0.01, 0.0, 0.01, 0.03, 0.08],
+    [-0.8, -0.3, -0.1, 0.0, 0.1, 0.3, 0.8],
+]
+
 # The numbers of the dense networks and of PPO and SAC are those of the RL Baselines3 Zoo for these environments.
 PRESETS = {
     "cartpole": of_environment(
         "CartPole-v1",
         475.0,
         steps=100_000,
-        logic={"final_temperature": 0.05},
+        environment={"id": "CartPole-v1", "n_envs": 8, "reset": {"low": -0.1, "high": 0.1}},
+        logic={"thresholds": POLE},
         ppo={
             "n_steps": 32,
             "batch_size": 256,

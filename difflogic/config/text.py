@@ -43,6 +43,8 @@ def _table(section: Section, path: str, task: Section | None) -> Iterator[str]:
             yield from _table(inside, f"{name}.", task)
         elif task is not None:
             yield from _table(task, f"{name}.", None)
+        elif inside:
+            yield tomli_w.dumps(inside).rstrip("\n")
 
 
 def _value(field: dataclasses.Field[Any], value: Any) -> Iterator[str]:
@@ -56,11 +58,12 @@ def _value(field: dataclasses.Field[Any], value: Any) -> Iterator[str]:
 
 
 def _packed(text: str) -> str:
-    """A list of numbers or words in as few lines as hold it."""
+    """A list of numbers or words in as few lines as hold it; of lists, one a line."""
     if "\n" not in text:
         return text
-    first, *items, last = map(str.strip, text.splitlines())
-    together = f"{first}{' '.join(items).removesuffix(',')}{last}"
+    together = " ".join(map(str.strip, text.splitlines())).replace("[ ", "[").replace(", ]", "]")
+    if "[[" in together:
+        return together.replace("[[", "[\n    [").replace("], [", "],\n    [").replace("]]", "],\n]")
     return textwrap.fill(together, WIDTH, subsequent_indent="    ")
 
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.config.policy import PolicyConfig
+from difflogic.config.policy import LogicConfig, PolicyConfig
 from difflogic.config.train import InitialConfig
 from difflogic.devices.device import Device
 from difflogic.errors import ConfigError, FaultyEnvironmentError
@@ -41,7 +41,7 @@ class Sightings:
 
         Raises FaultyEnvironmentError where episodes end at once, or nothing changes.
         """
-        environments = Environments(config.environment.id, 1, config.seed, RANDOM)
+        environments = Environments(config.environment.id, 1, config.seed, RANDOM, config.environment.reset)
         generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([config.seed, RANDOM])))
         seen, ends = [environments.observations[0].copy()], 0
         for _ in range(config.gates.random_steps):
@@ -127,6 +127,19 @@ def group_size(config: PolicyConfig, spaces: Spaces) -> int:
     return last // outputs
 
 
+def _thermometer(gates: LogicConfig, seen: Sightings) -> Thermometer:
+    """The thresholds that the configuration gives, else those around what a random policy saw. Raises ConfigError."""
+    given, numbers = gates.thresholds, seen.mean.size
+    if not given:
+        return Thermometer.around(seen.mean, seen.spread, gates.bits, gates.spread)
+    if len(given) != numbers:
+        raise ConfigError(
+            f"{gates.path}thresholds has {len(given)} rows, but an observation of this environment has {numbers} "
+            "numbers: give one row for each."
+        )
+    return Thermometer(given)
+
+
 class LogicActor:
     """Thermometer bits, layers of gates, and the bits of each action's group, counted.
 
@@ -136,7 +149,7 @@ class LogicActor:
 
     def __init__(self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device) -> None:
         gates = config.gates
-        self.thermometer = Thermometer.around(seen.mean, seen.spread, gates.bits, gates.spread)
+        self.thermometer = _thermometer(gates, seen)
         self._actions, self._continuous = spaces.actions, spaces.continuous
         circuit, steps, self._votes = self._begun(config, spaces, InitialConfig(logit=gates.start_logit), device)
         self.layer = nn.Logic(circuit, steps, hard=gates.forward == "hard", device=device)

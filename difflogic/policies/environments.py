@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 TRAINING, EVALUATION, RANDOM = range(3)
 """Streams of episode seeds: no two share an episode."""
+NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 MOST_NUMBERS = 4096
 """Numbers of an observation."""
 
@@ -78,11 +80,16 @@ class Step:
 class Environments:
     """`count` copies of one environment; each begins a new episode where its last one ended."""
 
-    def __init__(self, identifier: str, count: int, seed: int, stream: int = TRAINING) -> None:
-        """Raises ConfigError for an environment that is unknown or has other spaces, MissingPackagesError."""
+    def __init__(
+        self, identifier: str, count: int, seed: int, stream: int = TRAINING, reset: Mapping[str, Any] = NO_OPTIONS
+    ) -> None:
+        """`reset`: the options of every reset.
+
+        Raises ConfigError for an environment that is unknown or has other spaces, MissingPackagesError.
+        """
         vector = library().vector
         self.identifier, self.count = identifier, count
-        self._seed, self._stream = seed, stream
+        self._seed, self._stream, self._options = seed, stream, reset
         self._made = [make(identifier) for _ in range(count)]
         self.spaces = spaces(self._made[0], identifier)
         with self._guarded("cannot be stepped side by side"):
@@ -124,7 +131,7 @@ class Environments:
         seeds = [self._episode_seed(copy, int(number)) if each else None
                  for copy, (number, each) in enumerate(zip(self._episodes, which, strict=True))]  # fmt: skip
         with self._guarded("raised when an episode began"):
-            seen, _ = self._vector.reset(seed=seeds, options={"reset_mask": which})
+            seen, _ = self._vector.reset(seed=seeds, options={**self._options, "reset_mask": which})
         self.observations[which] = self._checked(seen)[which]
         self.returns[which] = 0
         for copy in np.flatnonzero(which):

@@ -36,7 +36,8 @@ class Member:
     ) -> None:  # fmt: skip
         """`wiring`: the seed of its wires, where it has those of another agent. `played`: hears of random steps."""
         self.config = config
-        self.environments = Environments(config.environment.id, config.environment.n_envs, config.seed)
+        area = config.environment
+        self.environments = Environments(area.id, area.n_envs, config.seed, reset=area.reset)
         shown = self.environments.spaces.observations
         if seen is not None and seen.mean.size != shown:
             raise CheckpointError(
