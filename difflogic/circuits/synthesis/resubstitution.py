@@ -121,8 +121,7 @@ def _walked(graph: XAG, words: Words, seed: int, moves: int) -> XAG:
 def resubstituted(graph: XAG, words: Words, clauses: Sequence[Clause] = ()) -> XAG:
     """Return the same values on the inputs on which the clauses hold, of which `words` are samples.
 
-    Every replacement is proved before the next is looked for, until the solver has done PROVED_WORK. The same graph
-    always gives the same result. Raises Interrupted.
+    Every replacement is proved before the next is looked for, as long as PROVED_WORK lasts. Raises Interrupted.
     """
     graph, work = rebuilt(graph), PROVED_WORK
     while graph.gates and work > 0:
@@ -150,8 +149,6 @@ def _search(state: _State, prover: _Prover) -> None:
         if state.count == before:
             break
     for _ in range(PROVED_MOVES * state.count):
-        if prover.is_spent:
-            break
         if state.count and state.compiled.wander(state.nodes, state.work, DIVISORS) and prover.holds():
             state.compiled.replace(state.nodes, state.work)
             prover.accepted()
@@ -160,7 +157,7 @@ def _search(state: _State, prover: _Prover) -> None:
 def _descend(state: _State, prover: _Prover) -> None:
     """Whatever saves a gate, once from the outputs backward."""
     place, tries = state.count, 0
-    while not prover.is_spent and (found := state.compiled.propose(state.nodes, state.work, place, DIVISORS)) >= 0:
+    while (found := state.compiled.propose(state.nodes, state.work, place, DIVISORS)) >= 0:
         tries = tries + 1 if found == place - 1 else 1
         answer = prover.holds()
         if answer:
@@ -195,14 +192,11 @@ class _Prover:
         for node in state.order:
             self._variables[node] = solver.variable(2 * node)
 
-    @property
-    def is_spent(self) -> bool:
-        """Return whether the solver has done all the work that it may."""
-        return self._solver.work >= self._work
-
     def holds(self) -> bool | None:
         """Return whether the replacement in `best` is right on all inputs, None where the solver gave up."""
         state, solver = self._state, self._solver
+        if solver.work >= self._work:
+            return None
         self._copy = solver.new()
         copied = self._copies()
         differ = solver.new()
