@@ -102,7 +102,9 @@ class LogicConfig(Section):
     )
     thresholds: tuple[tuple[float, ...], ...] = field(
         default=(),
-        metadata=spec("Thresholds of one's own: a rising row of `bits` for each number of an observation; empty: found"),
+        metadata=spec(
+            "Thresholds of one's own: a rising row of `bits` for each number of an observation; empty: found"
+        ),
     )
     widths: tuple[int, ...] = field(
         default=(32, 32), metadata=spec("Gates of each layer; the last is shared out among the actions")
