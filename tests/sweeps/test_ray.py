@@ -36,6 +36,7 @@ def test_a_machine_that_is_lost(
     from ray.cluster_utils import Cluster as Nodes
 
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.setenv("RAY_worker_niceness", "0")  # else what runs beside the tests comes first
     spec = described({"seed": f"0..{TRIALS - 1}"}, set={"train.epochs": 60, "train.eval_interval": 10})
     whole, _ = swept(tmp_path / "whole", spec)
     # The head computes nothing, since the sweep stands on it: it is not the one that is lost.
