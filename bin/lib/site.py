@@ -78,17 +78,16 @@ def drawn(block: str) -> str:
     """A diagram as a picture without a script: Graphviz draws what Mermaid's arrows say."""
     if not block.startswith("```mermaid"):
         return block
-    labels: dict[str, str] = {}
-    arrows: list[tuple[str, str, str]] = []
-    for line in block.splitlines()[2:-1]:
-        labels |= {name: label for name, label in re.findall(NODE, line) if label}
-        for start, _, words, end, _, after in ARROW.findall(line):
-            # Where all begins and where all ends are two places, which Mermaid writes alike.
-            arrows.append((start.replace("*", "begin"), end.replace("*", "end"), words or after))
+    labels = {name: label for name, label in re.findall(NODE, block) if label}
+    arrows = [
+        # Where all begins and where all ends are two places, which Mermaid writes alike.
+        (start.replace("*", "begin"), end.replace("*", "end"), words or after)
+        for line in block.splitlines()
+        for start, _, words, end, _, after in ARROW.findall(line)
+    ]
+    font = {"fontname": "sans", "fontsize": "11"}
     graph = graphviz.Digraph(
-        graph_attr={"bgcolor": "transparent"},
-        node_attr={"shape": "box", "style": "rounded", "fontname": "sans", "fontsize": "11"},
-        edge_attr={"fontname": "sans", "fontsize": "10"},
+        graph_attr={"bgcolor": "transparent"}, node_attr={"shape": "box", "style": "rounded", **font}, edge_attr=font
     )
     for name in sorted({name for start, end, _ in arrows for name in (start, end)}):
         graph.node(name, **({"shape": "point"} if "[" in name else {"label": _wrapped(labels.get(name, name))}))
