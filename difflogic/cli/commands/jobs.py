@@ -241,13 +241,13 @@ def logs(job: str, tail: int) -> None:
 
 
 @click.command("cancel")
-@click.argument("jobs", metavar="JOB...", nargs=-1, required=True)
+@job_actions.jobs_argument
 def cancel(jobs: tuple[str, ...]) -> None:
     """Stop JOB: at once where it waits, else after the epochs under way, with a checkpoint.
 
     Example: difflogic cancel abcdefghijklmnop
     """
-    job_actions.steer("cancel", jobs)
+    job_actions.steer("cancel", "is cancelled", jobs)
 
 
 @click.command("fetch")
