@@ -56,7 +56,7 @@ def test_a_machine_that_comes_later_and_one_that_is_lost(compiled: None, tmp_pat
     try:
         with serving(tmp_path / "home", tokens=tokens) as live, Supervisor(live.store.folder, [FOLLOW_UPS]):
             cluster = Cluster(nodes.address, ["cpu"])
-            cluster.start(live.address, tokens, live.context.remote.forget_all)
+            cluster.start(live.address, tokens, live.store.lose_workers)
             wait(lambda: listed(live) == {first.node_id[:8]}, "the first machine")
             later = nodes.add_node(num_cpus=1).node_id[:8]
             wait(lambda: later in listed(live), "the later machine")

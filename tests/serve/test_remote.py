@@ -19,8 +19,9 @@ from difflogic.serve import remote
 from difflogic.serve.api.tokens import Tokens
 from difflogic.serve.client import TOKEN
 from difflogic.serve.remote import Home, Relay
+from difflogic.serve.store.claims import ALIVE_S
 from difflogic.serve.store.jobs import JobSpec
-from difflogic.serve.store.presence import Heard, is_gone
+from difflogic.serve.store.leases import ELSEWHERE
 from difflogic.serve.store.store import Store
 from tests.serve.live import ANN, Live, serving
 from tests.serve.service import PATIENCE_S, by_hand, ended, reached, short_config, spec_of, wait
@@ -234,7 +235,7 @@ def test_who_lost_a_job_writes_nothing_to_it(live: Live, machine: Machine, spec:
     machine.write(job, "run/checkpoint.safetensors", b"mine")
     machine.relay.turn()
     worker = holder(live, job)
-    live.context.remote.forget(worker)
+    live.store.lose_workers(worker)
     assert [each.id for each in live.store.expire_dead_workers()] == [job]
     number = live.store.job(job).version
     machine.write(job, "run/checkpoint.safetensors", b"too late")
@@ -340,18 +341,16 @@ def test_a_token_that_may_not_train_gets_one_sentence(
     assert "Error: Set DIFFLOGIC_TOKEN to your token" in capsys.readouterr().err
 
 
-def test_who_is_silent_for_too_long_is_gone(tmp_path: Path) -> None:
-    heard = Heard(tmp_path, silence_s=0.0)
-    heard.hear("remote-1")
-    assert not is_gone(tmp_path, "remote-1")
-    heard.forget_silent()
-    assert is_gone(tmp_path, "remote-1")
-    patient = Heard(tmp_path, silence_s=PATIENCE_S)
-    patient.hear("remote-2")
-    patient.forget_silent()
-    assert not is_gone(tmp_path, "remote-2")
-    patient.close()
-    assert is_gone(tmp_path, "remote-2")
+def test_who_is_silent_for_too_long_is_gone(live: Live) -> None:
+    now = live.store.clock()
+    live.store.clock = lambda: now
+    live.store.register_worker("remote-1", "lab/cpu", "cpu", ELSEWHERE)
+    now += ALIVE_S - 1
+    live.store.expire_dead_workers()
+    assert [each.name for each in live.store.workers()] == ["remote-1"]
+    now += 2
+    live.store.expire_dead_workers()
+    assert live.store.workers() == []
 
 
 def test_a_machine_that_is_killed_loses_nothing(live: Live, compiled: None, tmp_path: Path) -> None:
@@ -363,7 +362,7 @@ def test_a_machine_that_is_killed_loses_nothing(live: Live, compiled: None, tmp_
     with subprocess.Popen(command, env=environment, cwd=tmp_path) as first:
         reached(live.store, job, 200)
         first.kill()
-    live.context.remote.forget(holder(live, job))
+    live.store.lose_workers(holder(live, job))
     live.store.expire_dead_workers()
     assert live.store.job(job).status == "queued"
     assert live.store.job(job).saved_epoch > 0

@@ -107,7 +107,7 @@ def serve(
         click.echo(f"Serving {folder} at {address}")
         if cluster is not None:
             reached = settings if settings.is_local else replace(settings, host=cluster.address)
-            cluster.start(reached.address(socket.getsockname()[1]), tokens, app.state.context.remote.forget_all)
+            cluster.start(reached.address(socket.getsockname()[1]), tokens, store.lose_workers)
 
     server = Server(app, ready, None if cluster is None else cluster.close)
     # Left in the opposite order: the housekeeper ends, workers save and hand back their jobs, the socket closes.

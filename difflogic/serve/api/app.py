@@ -34,16 +34,12 @@ from difflogic.serve.api.tokens import Tokens
 from difflogic.serve.api.usage import Usage
 from difflogic.serve.api.webhooks import Webhooks
 from difflogic.serve.errors import ApiError
-from difflogic.serve.store.claims import ALIVE_S
 from difflogic.serve.store.jobs import ConflictError, QueueFullError, UnknownJobError, UnknownShareError
-from difflogic.serve.store.presence import Heard
 from difflogic.serve.store.queue import Forecast
 from difflogic.serve.store.store import Store
 
 THREADS = 8
 """Requests that read the store or the disk at the same time; each is short."""
-SILENCE_CHECK_S = 5.0
-"""Seconds between two looks for workers on other machines that are silent."""
 WEB = Path(str(resources.files("difflogic.serve"))) / "web"
 ABOUT = (
     "Queue trainings of cellular automata, watch them learn, and download the results. Every error is "
@@ -54,9 +50,9 @@ ABOUT = (
 
 def create_app(store: Store, tokens: Tokens, settings: ServeSettings) -> FastAPI:
     """The service on a store; its feed of changes polls while it runs."""
-    telemetry, remote = Telemetry(store), Heard(store.folder, ALIVE_S)
+    telemetry = Telemetry(store)
     authenticator, feed = Authenticator(store, tokens, settings, telemetry), ChangeFeed(store, telemetry)
-    context = Context(store, settings, authenticator, feed, telemetry, remote, Forecast(store), Usage(store))
+    context = Context(store, settings, authenticator, feed, telemetry, Forecast(store), Usage(store))
 
     webhooks = Webhooks(store, settings.webhooks, telemetry)
 
@@ -66,14 +62,12 @@ def create_app(store: Store, tokens: Tokens, settings: ServeSettings) -> FastAPI
         to_thread.current_default_thread_limiter().total_tokens = THREADS
         await context.feed.start()
         # One poll of the store for all listeners, whatever their number.
-        tasks = [asyncio.create_task(context.feed.run()), asyncio.create_task(_listen_for(remote))]
+        task = asyncio.create_task(context.feed.run())
         with webhooks.telling():
             yield
-        for task in tasks:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-        remote.close()
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
 
     app = FastAPI(
         title="difflogic", version=difflogic.__version__, description=ABOUT, lifespan=alive,
@@ -94,13 +88,6 @@ def create_app(store: Store, tokens: Tokens, settings: ServeSettings) -> FastAPI
     # Last, so that it stands around everything above: also around what the framework itself refuses.
     app.add_middleware(ServiceMiddleware, settings=settings, telemetry=telemetry)
     return app
-
-
-async def _listen_for(remote: Heard) -> None:
-    """Let go of workers on other machines that have fallen silent, now and then."""
-    while True:
-        await asyncio.sleep(SILENCE_CHECK_S)
-        await to_thread.run_sync(remote.forget_silent)
 
 
 class _Static(StaticFiles):

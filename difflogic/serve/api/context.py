@@ -20,7 +20,6 @@ from difflogic.serve.api.telemetry import Telemetry
 from difflogic.serve.api.usage import Usage
 from difflogic.serve.errors import ApiError
 from difflogic.serve.store.jobs import ID, JobRecord, UnknownJobError
-from difflogic.serve.store.presence import Heard
 from difflogic.serve.store.queue import Forecast
 from difflogic.serve.store.store import Store
 
@@ -37,8 +36,6 @@ class Context:
     authenticator: Authenticator
     feed: ChangeFeed
     telemetry: Telemetry
-    remote: Heard
-    """Workers on other machines."""
     forecast: Forecast
     usage: Usage
     samples: Samples = field(default_factory=Samples)

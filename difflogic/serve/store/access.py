@@ -47,14 +47,12 @@ class Access(Records):
 
     def session_owner(self, digest: str) -> str | None:
         """The owner of a session; None where there is none, or it has expired."""
-        with self.database.reading() as connection:
-            query = "SELECT owner FROM sessions WHERE hash = ? AND expires >= ?"
-            row = connection.execute(query, (digest, self.clock())).fetchone()
+        query = "SELECT owner FROM sessions WHERE hash = ? AND expires >= ?"
+        row = self.database.row(query, digest, self.clock())
         return None if row is None else str(row["owner"])
 
     def close_session(self, digest: str) -> None:
-        with self.database.writing() as connection:
-            connection.execute("DELETE FROM sessions WHERE hash = ?", (digest,))
+        self.database.write("DELETE FROM sessions WHERE hash = ?", digest)
 
     def share(self, job: str, label: str = "", seconds: float | None = None) -> tuple[Share, str]:
         """A new link that opens a job for so long, None: for ever; and its token, which nobody can find out again.
@@ -74,35 +72,33 @@ class Access(Records):
 
     def shares(self, job: str) -> list[Share]:
         """The links that open a job, the oldest first."""
-        with self.database.reading() as connection:
-            query = (
-                "SELECT id, label, created, expires FROM shares WHERE job = ? AND (expires IS NULL OR expires >= ?) "
-                "ORDER BY created, rowid"
-            )
-            return [
-                Share(row["id"], row["label"], row["created"], row["expires"] and _iso(row["expires"]))
-                for row in connection.execute(query, (job, self.clock()))
-            ]
+        query = (
+            "SELECT id, label, created, expires FROM shares WHERE job = ? AND (expires IS NULL OR expires >= ?) "
+            "ORDER BY created, rowid"
+        )
+        return [
+            Share(**dict(row) | {"expires": row["expires"] and _iso(row["expires"])})
+            for row in self.database.rows(query, job, self.clock())
+        ]
 
     def unshare(self, job: str, share: str) -> None:
         """Revoke a link. Raises UnknownShareError."""
-        with self.database.writing() as connection:
-            if not connection.execute("DELETE FROM shares WHERE job = ? AND id = ?", (job, share)).rowcount:
-                raise UnknownShareError(f"The job {job} has no link {share!r}.")
+        if not self.database.write("DELETE FROM shares WHERE job = ? AND id = ?", job, share):
+            raise UnknownShareError(f"The job {job} has no link {share!r}.")
 
     def opened_by(self, token: str) -> tuple[str, str] | None:
         """The id and the owner of the job that a link's token opens; None where it opens none."""
         found = SHARE.fullmatch(token)
         if found is None:
             return None
-        with self.database.reading() as connection:
-            query = (
-                "SELECT hash, jobs.id, jobs.owner FROM shares JOIN jobs ON jobs.id = shares.job "
-                "WHERE shares.id = ? AND (expires IS NULL OR expires >= ?)"
-            )
-            row = connection.execute(query, (found[1], self.clock())).fetchone()
-        known = "" if row is None else row["hash"]
-        return (row["id"], row["owner"]) if hmac.compare_digest(known, _hash(token)) else None
+        query = (
+            "SELECT hash, jobs.id, jobs.owner FROM shares JOIN jobs ON jobs.id = shares.job "
+            "WHERE shares.id = ? AND (expires IS NULL OR expires >= ?)"
+        )
+        row = self.database.row(query, found[1], self.clock())
+        if row is None or not hmac.compare_digest(row["hash"], _hash(token)):
+            return None
+        return row["id"], row["owner"]
 
 
 def _hash(token: str) -> str:

@@ -13,7 +13,6 @@ from pathlib import Path
 from difflogic.errors import StoreError
 from difflogic.runs.run_list import size_of
 from difflogic.serve.log import log_event
-from difflogic.serve.store.files import JOBS
 from difflogic.serve.store.jobs import ENDED, ConflictError, JobRecord, UnknownJobError
 from difflogic.serve.store.store import Store
 
@@ -50,7 +49,7 @@ def collect(store: Store, keep_days: float | None = None, quota: int | None = No
     """
     try:
         jobs = store.jobs(limit=ALL)
-        sizes = {job.id: _size(store.job_folder(job.id).path) for job in jobs}
+        sizes = {job.id: size_of_job(store, job.id) for job in jobs}
         left = sum(sizes.values())
         removed = []
         # The list was read once, and deleting takes a while: `_deleted` asks the store again for each job, and what
@@ -66,14 +65,12 @@ def collect(store: Store, keep_days: float | None = None, quota: int | None = No
     return Collected(removed, left)
 
 
-def used(store: Store) -> int:
-    """Bytes of all jobs' files. Raises OSError."""
-    return _size(store.folder / JOBS)
-
-
 def size_of_job(store: Store, job: str) -> int:
-    """Bytes of a job's files. Raises OSError."""
-    return _size(store.job_folder(job).path)
+    """Bytes of a job's files; 0 where there is nothing. Raises OSError."""
+    try:
+        return size_of(store.job_folder(job).path)
+    except FileNotFoundError:  # a file may go away while its folder is counted
+        return 0
 
 
 def _expendable(jobs: list[JobRecord]) -> list[JobRecord]:
@@ -101,14 +98,6 @@ def _deleted(store: Store, job: JobRecord) -> bool:
     except (ConflictError, UnknownJobError):
         return False
     return True
-
-
-def _size(path: Path) -> int:
-    """Bytes; 0 where there is nothing. A file may go away while its folder is counted."""
-    try:
-        return size_of(path) if path.is_dir() else path.stat().st_size
-    except FileNotFoundError:
-        return 0
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from difflogic.errors import ConfigError, StoreError
 from difflogic.serve.store.jobs import DiskFullError, StoreLostError
@@ -57,6 +57,20 @@ class Database:
         self._check()
         with sqlite_errors(self.path, "read"):
             yield self._connection()
+
+    def rows(self, query: str, *values: Any) -> list[sqlite3.Row]:
+        """The rows that a query finds."""
+        with self.reading() as connection:
+            return connection.execute(query, values).fetchall()
+
+    def row(self, query: str, *values: Any) -> sqlite3.Row | None:
+        """The first row that a query finds."""
+        return next(iter(self.rows(query, *values)), None)
+
+    def write(self, statement: str, *values: Any) -> int:
+        """A transaction of one statement; returns how many rows it changed."""
+        with self.writing() as connection:
+            return connection.execute(statement, values).rowcount
 
     @contextmanager
     def writing(self, durable: bool | None = None) -> Iterator[sqlite3.Connection]:

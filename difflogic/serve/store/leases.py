@@ -21,7 +21,6 @@ together with its worker, another worker takes the job GRACE_S after the end of 
 
 from __future__ import annotations
 
-import json
 import platform
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping
@@ -32,6 +31,7 @@ from typing import Any, Literal
 from difflogic.errors import StoreError
 from difflogic.serve.store import presence, records
 from difflogic.serve.store.claims import (
+    ALIVE_S,
     BACK_OFF_S,
     QUEUED_FOLLOW_UPS,
     READY,
@@ -43,7 +43,7 @@ from difflogic.serve.store.claims import (
     ready_at,
 )
 from difflogic.serve.store.jobs import STATUS_AFTER, JobRecord, LeaseLostError, Wanted
-from difflogic.serve.store.records import FULL, Records, change, engines_of, job_of
+from difflogic.serve.store.records import FULL, Records, as_stored, change, engines_of, job_of
 
 MAX_TRIES = 5
 """A job has failed once so many leases in a row were lost without a new checkpoint between them."""
@@ -53,6 +53,10 @@ PROGRESS = frozenset((
     "phase", "attempt", "epoch", "epochs", "soft_loss", "hard_loss", "solved", "active_gates", "epochs_per_s",
     "saved_epoch", "result", "trained_s", "compared", "score",
 ))  # fmt: skip
+
+
+ELSEWHERE = 0
+"""In the place of a process id: the worker is on another machine, and alive for as long as it is heard of."""
 
 
 @dataclass(frozen=True)
@@ -106,33 +110,28 @@ class Leases(Records):
         """
         host = host or platform.node()
         values = (name, device, description, pid, host, self._now(), self.clock(), ",".join(engines))
-        with self.database.writing() as connection:
-            connection.execute(
-                "INSERT OR REPLACE INTO workers (name, device, description, pid, host, started, seen, engines) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                values,
-            )
+        self.database.write(
+            "INSERT OR REPLACE INTO workers (name, device, description, pid, host, started, seen, engines) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            *values,
+        )
 
     def describe_worker(self, name: str, description: str) -> None:
         """Note what the device of a worker is called, once the worker has opened it."""
-        with self.database.writing() as connection:
-            connection.execute("UPDATE workers SET description = ? WHERE name = ?", (description, name))
+        self.database.write("UPDATE workers SET description = ? WHERE name = ?", description, name)
 
     def mark_seen(self, name: str, memory: int | None = None) -> None:
         """Note that a worker without a job is alive; with one, heartbeats do."""
-        with self.database.writing() as connection:
-            connection.execute("UPDATE workers SET seen = ?, memory = ? WHERE name = ?", (self.clock(), memory, name))
+        self.database.write("UPDATE workers SET seen = ?, memory = ? WHERE name = ?", self.clock(), memory, name)
 
     def workers(self) -> list[Worker]:
-        with self.database.reading() as connection:
-            rows = connection.execute("SELECT * FROM workers ORDER BY device, name").fetchall()
+        rows = self.database.rows("SELECT * FROM workers ORDER BY device, name")
         names = [each.name for each in fields(Worker)]
         return [Worker(**{name: row[name] for name in names} | {"engines": engines_of(row)}) for row in rows]
 
     def unregister_worker(self, name: str) -> None:
         """Remove a worker that ends in good order, and holds no job."""
-        with self.database.writing() as connection:
-            connection.execute("DELETE FROM workers WHERE name = ?", (name,))
+        self.database.write("DELETE FROM workers WHERE name = ?", name)
 
     # leases -------------------------------------------------------------------------------------------
 
@@ -188,9 +187,8 @@ class Leases(Records):
 
     def awaits_follow_up(self) -> bool:
         """Whether a follow-up is queued whose back-off is over."""
-        with self.database.reading() as connection:
-            query = f"SELECT 1 FROM {QUEUED_FOLLOW_UPS} AND {READY} LIMIT 1"
-            return connection.execute(query, ready_at(self.clock())).fetchone() is not None
+        query = f"SELECT 1 FROM {QUEUED_FOLLOW_UPS} AND {READY} LIMIT 1"
+        return self.database.row(query, *ready_at(self.clock())) is not None
 
     def heartbeat(
         self, job: str, lease: int, lease_s: float, memory: int | None = None, **progress: Any
@@ -279,10 +277,9 @@ class Leases(Records):
 
     def overdue_job(self, worker: str) -> JobRecord | None:
         """The job of a worker whose lease has ended without another heartbeat; None while all is well."""
-        with self.database.reading() as connection:
-            # Without GRACE_S: the supervisor that asks can end its worker before anybody else gets the job.
-            query = "SELECT * FROM jobs WHERE status = 'running' AND worker = ? AND lease_until < ?"
-            row = connection.execute(query, (worker, self.clock())).fetchone()
+        # Without GRACE_S: the supervisor that asks can end its worker before anybody else gets the job.
+        query = "SELECT * FROM jobs WHERE status = 'running' AND worker = ? AND lease_until < ?"
+        row = self.database.row(query, worker, self.clock())
         return None if row is None else job_of(row)
 
     def expire_worker(self, worker: str, reason: str) -> list[JobRecord]:
@@ -295,14 +292,21 @@ class Leases(Records):
             return [self._requeue(connection, row, reason) for row in held]
 
     def expire_dead_workers(self) -> list[JobRecord]:
-        """Expire every worker whose process is gone, also those of supervisors that are gone. Raises OSError."""
-        with self.database.reading() as connection:
-            query = "SELECT name FROM workers UNION SELECT worker FROM jobs WHERE status = 'running'"
-            names = [row["name"] for row in connection.execute(query)]
+        """Expire every worker whose process is gone, also of supervisors that are gone, and every one on another
+        machine of which nothing was heard for ALIVE_S. Raises OSError.
+        """
+        query = "SELECT name FROM workers UNION SELECT worker FROM jobs WHERE status = 'running'"
+        names = [row["name"] for row in self.database.rows(query)]
         # The locks are tried outside of any transaction, since a file system may be slow. Every name that was read has
         # its lock already: a worker locks its file before it registers.
-        gone = [name for name in names if presence.is_gone(self.folder, name)]
+        elsewhere = "SELECT name FROM workers WHERE pid = ? AND seen > ?"
+        heard = {row["name"] for row in self.database.rows(elsewhere, ELSEWHERE, self.clock() - ALIVE_S)}
+        gone = [name for name in names if name not in heard and presence.is_gone(self.folder, name)]
         return [job for name in gone for job in self.expire_worker(name, "its worker was killed")]
+
+    def lose_workers(self, prefix: str) -> None:
+        """Nothing more is heard of workers on other machines whose names begin so: a supervisor expires them."""
+        self.database.write("UPDATE workers SET seen = 0 WHERE pid = ? AND instr(name, ?) = 1", ELSEWHERE, prefix)
 
     # what workers offer -----------------------------------------------------------------------------------
 
@@ -319,9 +323,8 @@ class Leases(Records):
             f"SELECT id, {TRAINS} AS trains, engine, waits_for FROM jobs WHERE status = 'queued' "
             f"AND (? OR ({TRAINS} AND engine NOT IN ({marks})) OR waits_for IS NOT NULL)"
         )
-        with self.database.reading() as connection:
-            # Nearly always nothing has changed, and a read holds up no writer.
-            rows = connection.execute(query, (full, *engines)).fetchall()
+        # Nearly always nothing has changed, and a read holds up no writer.
+        rows = self.database.rows(query, full, *engines)
         said = {row["id"]: missing(row["engine"], engines) if row["trains"] else None for row in rows}
         changed = [row["id"] for row in rows if (FULL if full else said[row["id"]]) != row["waits_for"]]
         if not changed:
@@ -384,10 +387,7 @@ def _columns(progress: Mapping[str, Any]) -> dict[str, Any]:
     others = sorted(set(progress) - PROGRESS)
     if others:
         raise StoreError(f"A worker may report {', '.join(sorted(PROGRESS))}, not {', '.join(others)}.")
-    columns = dict(progress)
-    if columns.get("result") is not None:
-        columns["result"] = json.dumps(columns["result"])
-    return columns
+    return as_stored(progress)
 
 
 _UNLEASED = {"worker": None, "lease_until": None, "wanted": None, "phase": None, "epochs_per_s": None}

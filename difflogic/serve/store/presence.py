@@ -1,10 +1,11 @@
-"""Who is alive: a worker holds a lock on a file of its own, and the system lets go of it however the worker ends."""
+"""Who is alive: a worker holds a lock on a file of its own, and the system lets go of it however the worker ends.
+
+Workers on other machines have no lock here: they are alive for as long as something is heard of them.
+"""
 
 from __future__ import annotations
 
 import re
-import threading
-import time
 from pathlib import Path
 
 import filelock
@@ -29,46 +30,6 @@ class Presence:
     def close(self) -> None:
         self._lock.release()
         self._path.unlink(missing_ok=True)
-
-
-class Heard:
-    """Workers on other machines: this process holds the lock of each for as long as something is heard of it."""
-
-    def __init__(self, store: Path, silence_s: float) -> None:
-        self._store, self._silence_s = store, silence_s
-        self._present: dict[str, tuple[Presence, float]] = {}
-        self._lock = threading.Lock()
-
-    def hear(self, name: str) -> None:
-        """Record a heartbeat. Raises OSError."""
-        with self._lock:
-            known = self._present.get(name)
-            presence = Presence(self._store, name) if known is None else known[0]
-            self._present[name] = presence, time.monotonic()
-
-    def forget(self, name: str) -> None:
-        """Let go of the lock of a worker that has ended."""
-        with self._lock:
-            known = self._present.pop(name, None)
-        if known is not None:
-            known[0].close()
-
-    def forget_all(self, prefix: str) -> None:
-        """Let go of all workers whose names begin so."""
-        for name in [name for name in self._present if name.startswith(prefix)]:
-            self.forget(name)
-
-    def forget_silent(self) -> None:
-        """Let go of those that nothing was heard of for too long: a supervisor then gives their jobs to others."""
-        with self._lock:
-            now = time.monotonic()
-            silent = [name for name, (_, heard) in self._present.items() if now - heard > self._silence_s]
-        for name in silent:
-            self.forget(name)
-
-    def close(self) -> None:
-        """Let go of all."""
-        self.forget_all("")
 
 
 def is_gone(store: Path, name: str) -> bool:

@@ -187,6 +187,14 @@ def tick(connection: sqlite3.Connection) -> int:
     return int(connection.execute("UPDATE clock SET version = version + 1 RETURNING version").fetchone()[0])
 
 
+def as_stored(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns as the table `jobs` holds them, JSON as text."""
+    return {
+        name: json.dumps(value) if name in JSON_COLUMNS and value is not None else value
+        for name, value in values.items()
+    }
+
+
 def job_of(row: sqlite3.Row) -> JobRecord:
     """A row of the table `jobs` as a JobRecord."""
     values = {name: row[name] for name in COLUMNS} | {name: bool(row[name]) for name in BOOLEANS}

@@ -30,7 +30,6 @@ from difflogic.serve.store.access import Access
 from difflogic.serve.store.claims import missing, offered
 from difflogic.serve.store.database import Database
 from difflogic.serve.store.files import JOBS, STORE
-from difflogic.serve.store.job_file import JSON_COLUMNS
 from difflogic.serve.store.jobs import (
     ENDED,
     ON_DEVICES,
@@ -48,7 +47,7 @@ from difflogic.serve.store.jobs import (
 )
 from difflogic.serve.store.leases import Leases
 from difflogic.serve.store.machine import Occupancy
-from difflogic.serve.store.records import FULL, change, find, insert, job_of, listed, text_of, tick
+from difflogic.serve.store.records import FULL, as_stored, change, find, insert, job_of, listed, text_of, tick
 from difflogic.system.files import quoted
 
 KEPT_DELETIONS = 1000
@@ -128,77 +127,65 @@ class Store(Leases, Access):
 
     def running(self, owner: str | None = None) -> set[str]:
         """The ids of an owner's jobs that workers have."""
-        with self.database.reading() as connection:
-            query = "SELECT id FROM jobs WHERE status = 'running' AND (? IS NULL OR owner = ?)"
-            return {row["id"] for row in connection.execute(query, (owner, owner))}
+        query = "SELECT id FROM jobs WHERE status = 'running' AND (? IS NULL OR owner = ?)"
+        return {row["id"] for row in self.database.rows(query, owner, owner)}
 
     def counts_by_owner(self, owner: str | None = None) -> dict[str, dict[str, int]]:
         """The same for each owner who has jobs."""
         found: dict[str, dict[str, int]] = {}
-        with self.database.reading() as connection:
-            query = (
-                "SELECT owner, status, count(*) AS jobs FROM jobs WHERE ? IS NULL OR owner = ? "
-                "GROUP BY owner, status ORDER BY owner"
-            )
-            for row in connection.execute(query, (owner, owner)):
-                found.setdefault(row["owner"], {})[row["status"]] = row["jobs"]
+        query = (
+            "SELECT owner, status, count(*) AS jobs FROM jobs WHERE ? IS NULL OR owner = ? "
+            "GROUP BY owner, status ORDER BY owner"
+        )
+        for row in self.database.rows(query, owner, owner):
+            found.setdefault(row["owner"], {})[row["status"]] = row["jobs"]
         return found
 
     def counts(self, owner: str | None = None) -> dict[str, int]:
         """How many jobs there are of each status that occurs."""
-        with self.database.reading() as connection:
-            query = "SELECT status, count(*) AS jobs FROM jobs WHERE ? IS NULL OR owner = ? GROUP BY status"
-            return {row["status"]: row["jobs"] for row in connection.execute(query, (owner, owner))}
+        query = "SELECT status, count(*) AS jobs FROM jobs WHERE ? IS NULL OR owner = ? GROUP BY status"
+        return {row["status"]: row["jobs"] for row in self.database.rows(query, owner, owner)}
 
     def owned(self) -> list[tuple[str, str, str, int]]:
         """Id, owner, status and version of every job."""
-        with self.database.reading() as connection:
-            return [tuple(row) for row in connection.execute("SELECT id, owner, status, version FROM jobs")]
+        return [tuple(row) for row in self.database.rows("SELECT id, owner, status, version FROM jobs")]
 
     def tags(self, owner: str | None = None) -> dict[str, int]:
         """How many jobs have each tag that occurs."""
-        with self.database.reading() as connection:
-            query = (
-                "SELECT value, count(*) AS jobs FROM jobs INDEXED BY tagged, json_each(jobs.tags) "
-                "WHERE tags != '[]' AND (? IS NULL OR owner = ?) GROUP BY value ORDER BY lower(value)"
-            )
-            return {row["value"]: row["jobs"] for row in connection.execute(query, (owner, owner))}
+        query = (
+            "SELECT value, count(*) AS jobs FROM jobs INDEXED BY tagged, json_each(jobs.tags) "
+            "WHERE tags != '[]' AND (? IS NULL OR owner = ?) GROUP BY value ORDER BY lower(value)"
+        )
+        return {row["value"]: row["jobs"] for row in self.database.rows(query, owner, owner)}
 
     def queue_age(self) -> float:
         """Seconds since the oldest job that waits was submitted; 0 where none does."""
-        with self.database.reading() as connection:
-            oldest = connection.execute("SELECT min(created) FROM jobs WHERE status = 'queued'").fetchone()[0]
+        oldest = self.database.rows("SELECT min(created) FROM jobs WHERE status = 'queued'")[0][0]
         return 0.0 if oldest is None else max(0.0, self.clock() - datetime.fromisoformat(oldest).timestamp())
 
     def version(self) -> int:
         """The version of the newest change."""
-        with self.database.reading() as connection:
-            return int(connection.execute("SELECT version FROM clock").fetchone()[0])
+        return int(self.database.rows("SELECT version FROM clock")[0][0])
 
     def changes(self, since: int, owner: str | None = None, limit: int = 1000) -> list[JobRecord]:
         """Jobs with a version above `since`, the oldest change first."""
-        with self.database.reading() as connection:
-            # A job that changed twice is listed once, as it is now: a listener needs the newest state, and not each
-            # step on the way to it.
-            query = "SELECT * FROM jobs WHERE version > ? AND (? IS NULL OR owner = ?) ORDER BY version LIMIT ?"
-            return [job_of(row) for row in connection.execute(query, (since, owner, owner, limit))]
+        # A job that changed twice is listed once, as it is now: a listener needs the newest state, and not each step
+        # on the way to it.
+        query = "SELECT * FROM jobs WHERE version > ? AND (? IS NULL OR owner = ?) ORDER BY version LIMIT ?"
+        return [job_of(row) for row in self.database.rows(query, since, owner, owner, limit)]
 
     def deletions(self, since: int, owner: str | None = None) -> list[tuple[int, str, str]]:
         """Version, id and owner of each job deleted after `since`; the last KEPT_DELETIONS are known."""
-        with self.database.reading() as connection:
-            query = "SELECT * FROM deletions WHERE version > ? AND (? IS NULL OR owner = ?) ORDER BY version"
-            return [
-                (row["version"], row["id"], row["owner"]) for row in connection.execute(query, (since, owner, owner))
-            ]
+        query = "SELECT * FROM deletions WHERE version > ? AND (? IS NULL OR owner = ?) ORDER BY version"
+        return [(row["version"], row["id"], row["owner"]) for row in self.database.rows(query, since, owner, owner)]
 
     def check_writable(self) -> None:
         """Raises StoreError where nothing can be written, or no job would be taken."""
         if self.is_full():
             raise DiskFullError(FULL)
-        with self.database.writing() as connection:
-            # The smallest write there is. It changes nothing, and still fails on a full disk or one that is mounted to
-            # be read only.
-            connection.execute("UPDATE clock SET version = version")
+        # The smallest write there is. It changes nothing, and still fails on a full disk or one that is mounted to be
+        # read only.
+        self.database.write("UPDATE clock SET version = version")
 
     # writing ------------------------------------------------------------------------------------------
 
@@ -240,9 +227,7 @@ class Store(Leases, Access):
 
     def knows_key(self, owner: str, key: str) -> bool:
         """Whether a request with this idempotency key has made a job."""
-        with self.database.reading() as connection:
-            query = "SELECT 1 FROM idempotency WHERE owner = ? AND key = ?"
-            return connection.execute(query, (owner, key)).fetchone() is not None
+        return self.database.row("SELECT 1 FROM idempotency WHERE owner = ? AND key = ?", owner, key) is not None
 
     def _earlier(self, connection: sqlite3.Connection, owner: str, key: str, request: str) -> JobRecord | None:
         connection.execute("DELETE FROM idempotency WHERE created < ?", (self.clock() - REMEMBER_S,))
@@ -260,13 +245,10 @@ class Store(Leases, Access):
         engines = offered(connection, self.clock())
         version = tick(connection)
         waits_for = missing(spec.engine, engines) if spec.kind in ON_DEVICES and engines else None
-        values = asdict(spec) | {
+        values = as_stored(asdict(spec)) | {
             "id": job,
             "waits_for": FULL if self.is_full() else waits_for,
             "owner": owner,
-            "config": None if spec.config is None else json.dumps(spec.config),
-            "options": json.dumps(spec.options),
-            "tags": json.dumps(spec.tags),
             "created": self._now(),
             "epochs": epochs_of(spec.config),
             "version": version,
@@ -283,9 +265,7 @@ class Store(Leases, Access):
         with suppress(UnknownJobError):
             self.delete(record.id)
         left = {"number", "version", "worker", "lease", "wanted", "waits_for", "device", "phase", "epochs_per_s"}
-        values = {name: value for name, value in vars(record).items() if name not in left}
-        for name in JSON_COLUMNS:
-            values[name] = None if values[name] is None else json.dumps(values[name])
+        values = as_stored({name: value for name, value in vars(record).items() if name not in left})
         with self._recorded() as connection:
             version = tick(connection)
             insert(connection, values | {"status": status, "version": version, "recorded": version})
@@ -337,11 +317,9 @@ class Store(Leases, Access):
             raise StoreError(f"Only {', '.join(sorted(EDITABLE))} of a job can be edited, not {', '.join(others)}.")
         if "priority" in given:
             _check_priority(given["priority"])
-        if "tags" in given:
-            given["tags"] = json.dumps(given["tags"])
         with self._recorded() as connection:
             row = find(connection, job, owner)
-            return change(connection, job, **given) if given else job_of(row)
+            return change(connection, job, **as_stored(given)) if given else job_of(row)
 
     def delete(self, job: str, owner: str | None = None, only_over: bool = False) -> None:
         """Forget a job and delete its files. Raises ConflictError while it runs, or a follow-up that reads its files;
@@ -373,10 +351,9 @@ class Store(Leases, Access):
 
     def watch(self, job: str, seconds: float) -> None:
         """Someone looks at this job for so long: its worker makes state frames."""
+        # Nobody lists jobs by it, so it makes no new version. Two listeners only ever prolong it.
         until = self.clock() + seconds
-        with self.database.writing() as connection:
-            # Nobody lists jobs by it, so it makes no new version. Two listeners only ever prolong it.
-            connection.execute("UPDATE jobs SET watched_until = max(watched_until, ?) WHERE id = ?", (until, job))
+        self.database.write("UPDATE jobs SET watched_until = max(watched_until, ?) WHERE id = ?", until, job)
 
 
 _REQUEUED: dict[str, Any] = {

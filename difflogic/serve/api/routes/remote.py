@@ -29,7 +29,7 @@ from difflogic.serve.api.tokens import OPERATOR, WORKER
 from difflogic.serve.errors import ApiError
 from difflogic.serve.store import job_file
 from difflogic.serve.store.jobs import JobRecord, LeaseLostError
-from difflogic.serve.store.leases import PROGRESS
+from difflogic.serve.store.leases import ELSEWHERE, PROGRESS
 from difflogic.serve.store.presence import NAME
 from difflogic.system.files import TEMPORARY, sync_folder
 
@@ -124,8 +124,8 @@ def register(context: ServiceContext, name: WorkerName, body: RemoteWorker) -> R
     if body.version != difflogic.__version__:
         words = f"This server is difflogic {difflogic.__version__}, the worker {body.version}: use the same version."
         raise ApiError(409, "other_version", words)
-    context.remote.hear(name)
-    context.store.register_worker(name, f"{body.host}/{body.device}", body.device, 0, body.engines, body.host)
+    device = f"{body.host}/{body.device}"
+    context.store.register_worker(name, device, body.device, ELSEWHERE, body.engines, body.host)
     return Response(status_code=204)
 
 
@@ -133,7 +133,6 @@ def register(context: ServiceContext, name: WorkerName, body: RemoteWorker) -> R
 def unregister(context: ServiceContext, name: WorkerName) -> Response:
     """Take a worker from the list that ends in good order, and holds no job."""
     context.store.unregister_worker(name)
-    context.remote.forget(name)
     return Response(status_code=204)
 
 
@@ -144,7 +143,6 @@ def claim(context: ServiceContext, name: WorkerName, body: ClaimRequest) -> Any:
     The same claim, sent again because its answer was lost, gets the same job under the same lease.
     """
     store = context.store
-    context.remote.hear(name)
     worker = next((each for each in store.workers() if each.name == name), None)
     if worker is None:
         raise ApiError(409, "no_worker", f"There is no worker {name}: register it first.")
@@ -166,7 +164,6 @@ def heartbeat(context: ServiceContext, job: Id, body: Heartbeat) -> Any:
     """Prolong a lease, and say how far the job is; the answer says what somebody asked of it."""
     with _lease_errors():
         answer = context.store.heartbeat(job, body.lease, body.lease_s, body.memory, **body.progress)
-    context.remote.hear(body.worker)
     return reply({"wanted": answer.wanted, "watched": answer.watched})
 
 
