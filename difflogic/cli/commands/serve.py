@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -90,7 +90,7 @@ def serve(
 
     # A misspelled device, or a certificate that is none, is found before the folder is made.
     hooks = asked.pop("webhook"), asked.pop("webhook_allow")
-    settings = _settings(**asked)
+    settings = _settings(asked)
     cluster = _cluster(workers, settings)
     devices = known.parse(workers) if cluster is None else [known.FOLLOW_UPS]
     os.umask(0o077)  # what is made from here on, also by workers, is nobody else's to read
@@ -129,41 +129,24 @@ def _cluster(workers: str, settings: ServeSettings) -> Cluster | None:
     return cluster
 
 
-def _settings(
-    *,
-    host: str,
-    port: int,
-    allow_host: tuple[str, ...],
-    trusted_proxy: tuple[str, ...],
-    root_path: str,
-    tls_cert: Path | None,
-    tls_key: Path | None,
-    max_connections: int | None,
-    environments: tuple[str, ...],
-    tasks: frozenset[str],
-    **caps: Any,
-) -> ServeSettings:
-    """Return what the options ask for. Raises UsageError."""
+def _settings(asked: dict[str, Any]) -> ServeSettings:
+    """What the options ask for, which have the names of the settings. Raises UsageError."""
     from difflogic.serve.api.server import check_tls
     from difflogic.serve.api.settings import Caps, ConnectionLimits, ServeSettings
 
-    if (tls_cert is None) != (tls_key is None):
+    certificate, key = asked["tls_cert"], asked["tls_key"]
+    if (certificate is None) != (key is None):
         raise UsageError("--tls-cert and --tls-key belong together: give both.")
-    tls = None if tls_cert is None or tls_key is None else (tls_cert, tls_key)
-    if tls is not None:
-        check_tls(*tls)
-    return ServeSettings(
-        host,
-        port,
-        Caps(**{name: value for name, value in caps.items() if value is not None}),
-        allow_host,
-        connections=ConnectionLimits() if max_connections is None else ConnectionLimits(per_address=max_connections),
-        proxies=trusted_proxy,
-        root_path=root_path,
-        tls=tls,
-        environments=ServeSettings.environments | set(environments),
-        tasks=tasks,
-    )
+    if certificate is not None:
+        check_tls(certificate, key)
+
+    def given(kind: Any) -> dict[str, Any]:
+        return {each.name: asked[each.name] for each in fields(kind) if asked.get(each.name) is not None}
+
+    environments = ServeSettings.environments | set(asked["environments"])
+    own = {"caps": Caps(**given(Caps)), "connections": ConnectionLimits(**given(ConnectionLimits))}
+    own |= {"tls": None if certificate is None else (certificate, key), "environments": environments}
+    return ServeSettings(**given(ServeSettings) | own)
 
 
 def _tokens(folder: Path, settings: ServeSettings, file: Path | None) -> Tokens:

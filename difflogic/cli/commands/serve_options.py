@@ -146,12 +146,14 @@ door_options = together(
     ),
     click.option(
         "--allow-host",
+        "names",
         multiple=True,
         metavar="NAME",
         help="A host name that a proxy's clients use, for example lab.org.",
     ),
     click.option(
         "--trusted-proxy",
+        "proxies",
         multiple=True,
         type=network,
         metavar="ADDRESS",
@@ -164,9 +166,14 @@ door_options = together(
     click.option(
         "--tls-key", type=click.Path(path_type=Path), metavar="FILE", help="The certificate's private key, in PEM."
     ),
-    click.option("--max-connections", type=click.IntRange(1), help="The most open connections from one address [256]."),
+    click.option(
+        "--max-connections",
+        "per_address",
+        type=click.IntRange(1),
+        help="The most open connections from one address [256].",
+    ),
 )
-"""Who reaches the server, and how."""
+"""Who reaches the server, and how; options have the names of the settings that they are."""
 cap_options = together(
     click.option("--max-epochs", "epochs", type=click.IntRange(1), help="The most epochs of a job [1000000]."),
     click.option("--max-population", "population", type=click.IntRange(1), help="The most models of a job [1024]."),

@@ -24,7 +24,6 @@ from difflogic.serve.store.job_file import JSON_COLUMNS, Prepared
 from difflogic.serve.store.jobs import DiskFullError, JobRecord, Sort, UnknownJobError
 
 COLUMNS = tuple(each.name for each in fields(JobRecord))
-PLAIN_COLUMNS = tuple(name for name in COLUMNS if name not in JSON_COLUMNS)
 BOOLEANS = ("until_solved",)
 """Columns that SQLite keeps as 0 and 1."""
 SELECTED = ", ".join(COLUMNS)
@@ -138,7 +137,7 @@ def listed(
     before: int | None = None,
     sort: Sort = "newest",
 ) -> list[sqlite3.Row]:
-    """The rows of jobs that pass the filters, as `Store.texts` describes them."""
+    """The rows of jobs that pass the filters, as `Store.jobs` describes them."""
     # Pages go on after a job and not after so many: jobs that come meanwhile shift none of them.
     place = ORDERS[sort]
     follows = "number < ?" if sort == "newest" else f"({place}) > (SELECT {place} FROM jobs WHERE number = ?)"
@@ -204,14 +203,3 @@ def job_of(row: sqlite3.Row) -> JobRecord:
 def engines_of(row: sqlite3.Row) -> tuple[str, ...]:
     """What a row of the table `workers` offers."""
     return tuple(row["engines"].split(",")) if row["engines"] else ()
-
-
-# A page lists 50 jobs, each with some kilobytes of configuration that lie in the table as JSON. They go into the answer
-# as they are: nothing is parsed only to be encoded again.
-def text_of(row: sqlite3.Row) -> str:
-    """A row of the table `jobs` as JSON, without reading what is JSON already."""
-    plain = _ENCODE({name: row[name] for name in PLAIN_COLUMNS} | {name: bool(row[name]) for name in BOOLEANS})
-    return "".join((plain[:-1], *(f', "{name}": {row[name] or "null"}' for name in JSON_COLUMNS), "}"))
-
-
-_ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False).encode

@@ -47,7 +47,7 @@ from difflogic.serve.store.jobs import (
 )
 from difflogic.serve.store.leases import Leases
 from difflogic.serve.store.machine import Occupancy
-from difflogic.serve.store.records import FULL, as_stored, change, find, insert, job_of, listed, text_of, tick
+from difflogic.serve.store.records import FULL, as_stored, change, find, insert, job_of, listed, tick
 from difflogic.system.files import quoted
 
 KEPT_DELETIONS = 1000
@@ -112,18 +112,13 @@ class Store(Leases, Access):
             return job_of(find(connection, job, owner))
 
     def jobs(self, owner: str | None = None, limit: int = 100, **filters: Any) -> list[JobRecord]:
-        """The jobs that `texts` lists, as records."""
-        with self.database.reading() as connection:
-            return [job_of(row) for row in listed(connection, owner, limit, **filters)]
-
-    def texts(self, owner: str | None = None, limit: int = 100, **filters: Any) -> list[tuple[int, str]]:
-        """Number and JSON of jobs, the newest first.
+        """Some jobs, the newest first.
 
         `status`, `kind`; `source`: follow-ups of it; `tag`: those that have it; `text` is searched in names, ids and
         notes; `sort`: see `records.ORDERS`; `before`: what follows the job of this number.
         """
         with self.database.reading() as connection:
-            return [(row["number"], text_of(row)) for row in listed(connection, owner, limit, **filters)]
+            return [job_of(row) for row in listed(connection, owner, limit, **filters)]
 
     def running(self, owner: str | None = None) -> set[str]:
         """The ids of an owner's jobs that workers have."""

@@ -27,7 +27,6 @@ from difflogic.serve.api.context import (
     ServiceContext,
     errors,
     reply,
-    reply_text,
 )
 from difflogic.serve.api.schemas import (
     Edit,
@@ -170,11 +169,10 @@ def jobs(
     if owner is not None and caller.sees not in (None, owner):
         return reply({"jobs": [], "next": None})
     filters = {"status": status, "kind": kind, "source": source, "tag": tag, "text": q, "before": before, "sort": sort}
-    found = context.store.texts(caller.sees or owner, limit + 1, **filters)
+    found = context.store.jobs(caller.sees or owner, limit + 1, **filters)
     # One more than was asked for was read: its presence says that there is another page.
-    more, shown = len(found) > limit, found[:limit]
-    follows = shown[-1][0] if more else "null"
-    return reply_text(f'{{"jobs":[{",".join(text for _, text in shown)}],"next":{follows}}}')
+    follows = found[limit - 1].number if len(found) > limit else None
+    return reply({"jobs": [job.to_dict() for job in found[:limit]], "next": follows})
 
 
 @router.get("/{job}", response_model=JobRecord, responses=errors(*ALWAYS, 404))
