@@ -159,9 +159,7 @@ class Client:
 
     def delete(self, job: str) -> None:
         """Remove a job that does not run, and its files."""
-        with self._connection_errors():
-            answer = self._http.delete(f"/jobs/{_id(job)}")
-        _check(answer)
+        self.call("DELETE", f"/jobs/{_id(job)}", tries=1)
 
     def log(self, job: str, tail: int) -> str:
         """The last `tail` bytes of a job's log."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from difflogic.cli.options import json_option, tell_choice
+from difflogic.cli.options import PATH, json_option, tell_choice
 from difflogic.cli.screen import table
 from difflogic.errors import UsageError
 
@@ -20,7 +21,7 @@ FAILED = 1
 
 
 @click.command("check-grad")
-@click.argument("run", required=False, type=click.Path(path_type=Path))
+@click.argument("run", required=False, type=PATH)
 @click.option("--small", is_flag=True, help="Without RUN: the model of 1496 gates instead of 3040.")
 @click.option("--batch", type=int, help="The number of start grids [the run's].")
 @click.option(
@@ -62,9 +63,13 @@ def command(
     pairs = check_gradients.compare(subject, found.found, samples)
     passed = all(pair.passed for pair in pairs)
     if as_json:
-        rows = [asdict(pair) | {"passed": pair.passed} for pair in pairs]
-        click.echo(json.dumps(_finite({"passed": passed, "epoch": subject.epoch, "pairs": rows,
-                                       "described": found.described, "skipped": found.skipped})))  # fmt: skip
+        # An engine that gives NaN or infinity has failed; the report still has to be JSON.
+        rows = [
+            asdict(pair) | {"error": pair.error if isfinite(pair.error) else None, "passed": pair.passed}
+            for pair in pairs
+        ]
+        report: dict[str, Any] = {"passed": passed, "epoch": subject.epoch, "pairs": rows}
+        click.echo(json.dumps(report | {"described": found.described, "skipped": found.skipped}))
     else:
         _show(pairs, found.skipped, passed)
     return 0 if passed else FAILED
@@ -104,11 +109,3 @@ def _show(pairs: list[Pair], skipped: dict[str, str], passed: bool) -> None:
     for name, why in skipped.items():
         click.echo(f"Not compared: {name}. {why}")
     click.echo("All agree." if passed else "NOT ALL AGREE: do not train on an engine that fails; see difflogic doctor.")
-
-
-def _finite(report: dict[str, Any]) -> dict[str, Any]:
-    """JSON has no infinity: an error that is none becomes null."""
-    # An engine that gives NaN or infinity has failed; the report still has to be JSON.
-    for row in report["pairs"]:
-        row["error"] = row["error"] if row["error"] < float("inf") else None
-    return report

@@ -44,7 +44,7 @@ def command(adapter: str | None, report: bool, as_json: bool) -> int:
     # Asked of the installation and not of the modules, which a broken one may fail to import.
     versions |= {name: metadata.version(name) for name in ("numpy", "wgpu")}
     # The report passes every line through a filter that takes names and folders out of it.
-    say = _quiet if as_json else _reporting() if report else click.echo
+    say = (lambda text: None) if as_json else _reporting() if report else click.echo
     if not report:
         say(", ".join(f"{name} {version}" for name, version in versions.items()))
     adapters = [select_adapter(adapter)] if adapter is not None else list_adapters()
@@ -64,10 +64,6 @@ def command(adapter: str | None, report: bool, as_json: bool) -> int:
     else:
         say("\n" + (_verdict(healthy) if adapters else NO_ADAPTER))
     return 0 if healthy else FAILED
-
-
-def _quiet(text: str) -> None:
-    """Print nothing: `--json` prints everything at the end."""
 
 
 def _reporting() -> Callable[[str], None]:

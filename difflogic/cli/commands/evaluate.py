@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from difflogic.cli.commands import policy_runs
-from difflogic.cli.options import asked_engine, engine_options, force_option, json_option, output_option, tell_choice
+from difflogic.cli.options import (
+    PATH,
+    asked_engine,
+    engine_options,
+    force_option,
+    json_option,
+    output_option,
+    tell_choice,
+)
 from difflogic.cli.request import parse
 from difflogic.cli.screen import sinks, table
 from difflogic.errors import RunFolderError, UsageError
@@ -17,13 +25,11 @@ if TYPE_CHECKING:
     from difflogic.evaluation.evaluate import RunEvaluation
     from difflogic.system.files import Output
 
-FILE = click.Path(path_type=Path)
-
 
 @click.command("evaluate")
-@click.argument("run", type=FILE)
+@click.argument("run", type=PATH)
 @click.option("--starts", type=click.IntRange(min=1), help="Fresh starts that training never saw [64; quick 8].")
-@click.option("--data", type=FILE, help="Test on the samples in this file instead of those that the run held out.")
+@click.option("--data", type=PATH, help="Test on the samples in this file instead of those that the run held out.")
 @click.option(
     "--set",
     "assignments",
@@ -159,14 +165,11 @@ VERDICTS = {None: "", True: "ok", False: "WORSE"}
 
 def _show(found: RunEvaluation) -> None:
     rows = [(each.title, each.text, each.paper, VERDICTS[each.met]) for each in found.measures]
-    rows.append(("active gates: neither A nor B", f"{found.active_gates} of {found.gates}", _paper_active(found), ""))
+    paper = "" if found.paper_active is None else str(found.paper_active)
+    rows.append(("active gates: neither A nor B", f"{found.active_gates} of {found.gates}", paper, ""))
     rows.append(("undecided gates: below 90 %", str(found.undecided_gates), "", ""))
     click.echo(f"{found.trained.title}, on {found.engine}")
     table.show(("test", "result", "the paper", ""), rows, texts=True)
     if found.undecided_gates:
         where = [f"{layer.name}: {layer.undecided}" for layer in found.layers if layer.undecided]
         click.echo(f"Undecided by layer: {', '.join(where)}")
-
-
-def _paper_active(found: RunEvaluation) -> str:
-    return "" if found.paper_active is None else str(found.paper_active)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from difflogic.cli.options import circuit_options, force_option, forced, grid_size, tell_choice
+from difflogic.cli.options import PATH, circuit_options, force_option, forced, grid_size, tell_choice
 from difflogic.errors import CircuitError, DifflogicError, UsageError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class FormatChoice(click.ParamType[str]):
 
 
 @click.command("export")
-@click.argument("circuit", type=click.Path(path_type=Path))
+@click.argument("circuit", type=PATH)
 @circuit_options
 @click.option(
     "--format",
@@ -51,7 +51,7 @@ class FormatChoice(click.ParamType[str]):
     metavar="WIDTHxHEIGHT",
     help="Write a whole automaton with this many cells: verilog, aiger or btor2.",
 )
-@click.option("--out", "-o", type=click.Path(path_type=Path), default=Path(), help="The folder to write to [.].")
+@click.option("--out", "-o", type=PATH, default=Path(), help="The folder to write to [.].")
 @click.option("--name", help="The name of files and modules [that of the circuit's file or folder].")
 @click.option(
     "--fraction-bits",

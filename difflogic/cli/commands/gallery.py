@@ -6,17 +6,16 @@ from pathlib import Path
 
 import click
 
-from difflogic.cli.options import force_option, forced, tell_choice
+from difflogic.cli.options import PATH, force_option, forced, tell_choice
 from difflogic.cli.screen import passes
 from difflogic.errors import DifflogicError
 
-FOLDER = click.Path(path_type=Path)
 FAILED = 1
 
 
 @click.command("gallery")
-@click.argument("runs", type=FOLDER, nargs=-1, required=True, metavar="RUN...")
-@click.option("--out", "-o", type=FOLDER, default=Path("gallery"), show_default=True, help="The folder to write.")
+@click.argument("runs", type=PATH, nargs=-1, required=True, metavar="RUN...")
+@click.option("--out", "-o", type=PATH, default=Path("gallery"), show_default=True, help="The folder to write.")
 @force_option
 def command(runs: tuple[Path, ...], out: Path) -> int:
     """Write a folder of pages that any web server can host, or that are opened from the disk: a gallery of runs.

@@ -14,7 +14,7 @@ import click
 from difflogic.cli import options as shared
 from difflogic.cli import request
 from difflogic.cli.commands import job_actions
-from difflogic.cli.options import client, json_option
+from difflogic.cli.options import PATH, client, json_option
 from difflogic.cli.screen import table
 from difflogic.cli.screen.waiting import turn_words
 from difflogic.errors import UsageError
@@ -252,7 +252,7 @@ def cancel(jobs: tuple[str, ...]) -> None:
 
 @click.command("fetch")
 @click.argument("job")
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=PATH)
 def fetch(job: str, folder: Path) -> None:
     """Take the files of JOB into FOLDER, which must be new or empty.
 

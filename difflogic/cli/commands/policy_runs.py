@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from difflogic.cli.screen import passes, table
-from difflogic.errors import RunFolderError, UsageError
-from difflogic.system.files import quoted
+from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
     from difflogic.model.controller import Controller
@@ -175,42 +174,4 @@ def render(path: Path, out: Output, what: str, member: int | None, options: Mapp
         frames = film.episode(agent.agent.decide, agent.config.environment.id, seed, steps, below)
     out.write(film.encoded(frames, out.path.suffix, options["frame_ms"] or FRAME_MS))
     click.echo(f"Written: {out}, {len(frames)} frames")
-    return 0
-
-
-def show(path: Path, as_json: bool) -> int:
-    """A run of agents in full."""
-    from difflogic.model import controller_json
-    from difflogic.policies import checkpoint
-    from difflogic.runs import manifest
-    from difflogic.runs.run_list import Broken, read
-
-    entry = read(path)
-    if isinstance(entry, Broken):
-        raise RunFolderError(f"{path} is not a run folder that can be shown: {entry.why}.")
-    record, saved = manifest.read(path), checkpoint.read(path)
-    config = saved.config
-    files = {
-        each.name: each.stat().st_size for each in sorted(path.iterdir()) if each.is_file() and each.name[0] != "."
-    }
-    if as_json:
-        click.echo(json.dumps({**entry.to_dict(), "manifest": record, "files": files}))
-        return 0
-    lines = [
-        f"Run:         {path}, {entry.name}, {entry.status}",
-        f"Environment: {config.environment.id}, {config.environment.n_envs} copies",
-        f"Agent:       {config.policy}, {config.made_of}",
-        f"Training:    {config.algorithm}, step {entry.epoch} of {entry.epochs}, iteration {saved.iteration}, seed "
-        f"{', '.join(map(str, saved.seeds[:5]))}{' ...' if len(saved.seeds) > 5 else ''}",
-        f"Times:       started {record['started']}, ended {record['ended'] or 'not yet'}, "
-        f"resumed {len(record['resumes'])} times",
-        f"Versions:    {', '.join(f'{name} {version}' for name, version in record['versions'].items())}",
-    ]
-    click.echo("\n".join(lines + ([f"Result:      {record['result']}"] if record.get("result") else [])))
-    click.echo()
-    table.show(("file", "kB"), [(name, f"{size / 1000:.1f}") for name, size in files.items()])
-    if entry.status in ("interrupted", "killed", "failed"):
-        click.echo(f"\nGo on with: difflogic train-policy --resume {quoted(path)}")
-    elif (path / controller_json.NAME).exists():
-        click.echo(f"\nMake its controller smaller: difflogic simplify {quoted(path)} --task -o small.json")
     return 0

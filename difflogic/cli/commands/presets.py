@@ -12,10 +12,8 @@ from difflogic.cli.screen import table
 from difflogic.errors import DifflogicError
 
 if TYPE_CHECKING:
-    from difflogic.config.schema import Config
-
-if TYPE_CHECKING:
     from difflogic.config.document import Document
+    from difflogic.config.schema import Config
 
 
 @click.command("presets")

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING
 import click
 
 from difflogic.cli.commands import policy_runs
-from difflogic.cli.options import circuit_options, force_option, grid_size, json_option, output_option, tell_choice
+from difflogic.cli.options import (
+    PATH,
+    circuit_options,
+    force_option,
+    grid_size,
+    json_option,
+    output_option,
+    tell_choice,
+)
 from difflogic.cli.screen import table
 from difflogic.errors import RunFolderError, UsageError
 
@@ -22,7 +30,6 @@ if TYPE_CHECKING:
 
 FAILED = 1
 
-PATH = click.Path(path_type=Path)
 JUDGES = ("difflogic", "berkeley-abc", "yosys")
 WORDS = {True: "equal", False: "DIFFERENT", None: "undecided"}
 

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from difflogic.cli.commands import policy_runs
-from difflogic.cli.options import asked_engine, engine_options, force_option, grid_size, output_option, tell_choice
+from difflogic.cli.options import (
+    PATH,
+    asked_engine,
+    engine_options,
+    force_option,
+    grid_size,
+    output_option,
+    tell_choice,
+)
 from difflogic.config.choices import BOUNDARIES, DRAWINGS
 
 if TYPE_CHECKING:
@@ -17,7 +25,6 @@ if TYPE_CHECKING:
     from difflogic.evaluation.rollout import DamagePlan
     from difflogic.system.files import Output
 
-FILE = click.Path(path_type=Path)
 ASYNCHRONOUS = 0.6
 """The paper's fire rate."""
 
@@ -55,7 +62,7 @@ def channel(text: str) -> Any:
 
 
 @click.command("render")
-@click.argument("run", type=FILE)
+@click.argument("run", type=PATH)
 @output_option(required=True, help="The file to write. .gif and .apng are animations. .png is a strip of steps.")
 @click.option(
     "--what",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from difflogic.cli.options import circuit_options, grid_size, json_document_option, tell_choice
+from difflogic.cli.options import PATH, circuit_options, grid_size, json_document_option, tell_choice
 from difflogic.cli.screen import table
 from difflogic.errors import UsageError
 
@@ -15,7 +15,7 @@ _SIDE = 8
 
 
 @click.command("report")
-@click.argument("circuit", type=click.Path(path_type=Path))
+@click.argument("circuit", type=PATH)
 @circuit_options
 @click.option("--fpga", "family", metavar="ice40|ecp5|xilinx", required=True, help="The family of FPGAs.")
 @click.option("--device", metavar="NAME", help="A device of the family, for example up5k [hx8k, 25k or xc7a35t].")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from difflogic.cli.options import PATH
 from difflogic.cli.screen import table
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ SORTS: dict[str, Callable[[Any], Any]] = {
 
 
 @click.command("runs")
-@click.argument("folder", type=click.Path(path_type=Path), default="runs")
+@click.argument("folder", type=PATH, default="runs")
 @click.option("--preset", metavar="NAME", help="Only runs of this preset or configuration name.")
 @click.option("--engine", metavar="NAME", help="Only runs that last used this engine: gpu, cpu or reference.")
 @click.option("--solved/--unsolved", default=None, help="Only runs with, or without, a model that has no wrong values.")

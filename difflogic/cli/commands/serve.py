@@ -25,7 +25,7 @@ from difflogic.cli.commands.serve_options import (
     tasks_option,
     webhook_options,
 )
-from difflogic.cli.options import force_option, json_option, megabytes, output, service
+from difflogic.cli.options import PATH, force_option, json_option, megabytes, output, service
 from difflogic.errors import UsageError
 from difflogic.system.files import Output
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @click.command("serve")
-@click.argument("folder", type=click.Path(path_type=Path), default="difflogic-jobs")
+@click.argument("folder", type=PATH, default="difflogic-jobs")
 @click.option(
     "--workers",
     default="auto",
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--token-file",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="A file with a line name:token per owner. `name operator:token` sees all jobs, `name worker:token` trains "
     "from another machine. The file is read again when it changes.",
@@ -251,7 +251,7 @@ def _work_elsewhere(server: str, devices: list[str], over: threading.Event, max_
 
 
 @click.command("gc")
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=PATH)
 @retention_options
 @click.option("--dry-run", is_flag=True, help="Only print what would be deleted.")
 @json_option
@@ -280,8 +280,8 @@ def gc(folder: Path, keep_days: float | None, quota: int | None, dry_run: bool, 
 
 
 @click.command("backup")
-@click.argument("folder", type=click.Path(path_type=Path))
-@click.argument("file", type=click.Path(path_type=Path), callback=output)
+@click.argument("folder", type=PATH)
+@click.argument("file", type=PATH, callback=output)
 @force_option
 def backup(folder: Path, file: Output) -> None:
     """Copy the store in FOLDER, jobs, checkpoints, metrics and results, to FILE, a tar; compressed if it ends in .gz.

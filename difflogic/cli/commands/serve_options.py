@@ -5,11 +5,10 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
-from pathlib import Path
 
 import click
 
-from difflogic.cli.options import megabytes, together
+from difflogic.cli.options import PATH, megabytes, together
 
 
 def webhook(text: str) -> str:
@@ -160,12 +159,8 @@ door_options = together(
         help="A proxy whose X-Forwarded-For is trusted: an address, 127.0.0.1, or a network, 10.0.0.0/8.",
     ),
     click.option("--root-path", type=root_path, default="", metavar="/PATH", help="The path prefix that a proxy adds."),
-    click.option(
-        "--tls-cert", type=click.Path(path_type=Path), metavar="FILE", help="The certificate for HTTPS, in PEM."
-    ),
-    click.option(
-        "--tls-key", type=click.Path(path_type=Path), metavar="FILE", help="The certificate's private key, in PEM."
-    ),
+    click.option("--tls-cert", type=PATH, metavar="FILE", help="The certificate for HTTPS, in PEM."),
+    click.option("--tls-key", type=PATH, metavar="FILE", help="The certificate's private key, in PEM."),
     click.option(
         "--max-connections",
         "per_address",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from difflogic.cli.commands import policy_runs
-from difflogic.cli.options import json_option
+from difflogic.cli.options import PATH, json_option
 from difflogic.cli.screen import table
 from difflogic.errors import RunFolderError
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command("show")
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", type=PATH)
 @json_option
 def command(run: Path, as_json: bool) -> int:
     """Print the run in the folder RUN: what it is, what ran it, how it went, its models, its files, how to go on.
@@ -34,11 +34,11 @@ def command(run: Path, as_json: bool) -> int:
 
     if not run.is_dir():
         raise RunFolderError(f"{run} is not a folder: expected a run folder, as `difflogic runs` lists them.")
-    if policy_runs.is_policy(run):
-        return policy_runs.show(run, as_json)
-    entry = read(run)
+    of_agents, entry = policy_runs.is_policy(run), read(run)
     if isinstance(entry, Broken):
         raise RunFolderError(f"{run} is not a run folder that can be shown: {entry.why}.")
+    if of_agents:
+        return _show_agents(entry, as_json)
     found = chosen.load(run)
     # With restarts the folder holds several runs, and `found` is the one that commands take.
     together = attempts.read(run).attempts if attempts.is_in(run) else ()
@@ -76,11 +76,19 @@ def _facts(entry: Entry, record: dict[str, Any], saved: Checkpoint) -> list[str]
         f"Training:  epoch {saved.epoch} of {train.epochs}, batch {train.batch}, lr {config.optimizer.lr:g}, "
         f"seed {_span(saved.seeds)}",
         f"Engine:    {entry.engine}: {what}; {engine['why']}",
-        f"Times:     started {record['started']}, ended {record['ended'] or 'not yet'}, "
-        f"resumed {len(record['resumes'])} times",
-        f"Versions:  {', '.join(f'{name} {version}' for name, version in record['versions'].items())}",
     ]
-    return lines + ([f"Result:    {record['result']}"] if record.get("result") else [])
+    return [*lines, *_history(record, 11)]
+
+
+def _history(record: dict[str, Any], width: int) -> list[str]:
+    """When it was trained, by which versions, and what came of it, after labels of `width` characters."""
+    ended, resumed = record["ended"] or "not yet", len(record["resumes"])
+    facts = {
+        "Times:": f"started {record['started']}, ended {ended}, resumed {resumed} times",
+        "Versions:": ", ".join(f"{name} {version}" for name, version in record["versions"].items()),
+        "Result:": record.get("result"),
+    }
+    return [f"{label:{width}}{text}" for label, text in facts.items() if text]
 
 
 def _span(seeds: list[int]) -> str:
@@ -132,6 +140,36 @@ def _files(run: Path) -> dict[str, int]:
 def _show_files(run: Path) -> None:
     click.echo()
     table.show(("file", "kB"), [(name, f"{size / 1000:.1f}") for name, size in _files(run).items()])
+
+
+def _show_agents(entry: Entry, as_json: bool) -> int:
+    """A run of agents in full."""
+    from difflogic.model import controller_json
+    from difflogic.policies import checkpoint
+    from difflogic.runs import manifest
+    from difflogic.system.files import quoted
+
+    path = entry.path
+    record, saved = manifest.read(path), checkpoint.read(path)
+    if as_json:
+        click.echo(json.dumps({**entry.to_dict(), "manifest": record, "files": _files(path)}))
+        return 0
+    config, seeds = saved.config, ", ".join(map(str, saved.seeds[:5])) + (" ..." if len(saved.seeds) > 5 else "")
+    lines = [
+        f"Run:         {path}, {entry.name}, {entry.status}",
+        f"Environment: {config.environment.id}, {config.environment.n_envs} copies",
+        f"Agent:       {config.policy}, {config.made_of}",
+        f"Training:    {config.algorithm}, step {entry.epoch} of {entry.epochs}, iteration {saved.iteration}, seed "
+        f"{seeds}",
+        *_history(record, 13),
+    ]
+    click.echo("\n".join(lines))
+    _show_files(path)
+    if entry.status in ("interrupted", "killed", "failed"):
+        click.echo(f"\nGo on with: difflogic train-policy --resume {quoted(path)}")
+    elif (path / controller_json.NAME).exists():
+        click.echo(f"\nMake its controller smaller: difflogic simplify {quoted(path)} --task -o small.json")
+    return 0
 
 
 def _next(entry: Entry, taken: Path, together: bool) -> str:

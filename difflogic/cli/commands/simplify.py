@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from difflogic.cli.commands import policy_runs
-from difflogic.cli.options import circuit_options, force_option, json_option, output_option, tell_choice
+from difflogic.cli.options import PATH, circuit_options, force_option, json_option, output_option, tell_choice
 from difflogic.cli.screen import passes, table
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ INTERRUPTED = 130
 
 
 @click.command("simplify")
-@click.argument("circuit", type=click.Path(path_type=Path))
+@click.argument("circuit", type=PATH)
 @circuit_options
 @click.option(
     "--from-start",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from difflogic.cli.options import force_option, grid_size, json_option, output_option, tell_choice
+from difflogic.cli.options import PATH, force_option, grid_size, json_option, output_option, tell_choice
 from difflogic.cli.training import SIGNAL_BASE
 from difflogic.config.choices import BOUNDARIES
 
@@ -19,11 +19,9 @@ if TYPE_CHECKING:
 
 DEFAULT_SIDE = 256
 
-FILE = click.Path(path_type=Path)
-
 
 @click.command("simulate")
-@click.argument("circuit", type=FILE)
+@click.argument("circuit", type=PATH)
 @click.option(
     "--size",
     type=grid_size,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from difflogic.cli.screen.simulation import half_blocks
 from difflogic.config.schema import Config
 from difflogic.core import text_picture
 from difflogic.engine import job
@@ -77,18 +78,10 @@ def _blocks(bits: npt.NDArray[np.uint8], colored: bool) -> Text:
 
     # A half block shows two cells, one above the other; an odd last row gets an empty one below it.
     even = np.pad(bits, ((0, len(bits) % 2), (0, 0), (0, 0)))
-    upper, lower = even[::2], even[1::2]
     if not colored:
-        shapes = np.array(list(HALF_BLOCKS))[2 * upper.any(axis=-1) + lower.any(axis=-1)]
+        shapes = np.array(list(HALF_BLOCKS))[2 * even[::2].any(axis=-1) + even[1::2].any(axis=-1)]
         return Text("\n".join(map("".join, shapes)))
-    text = Text()
-    for row, (above, below) in enumerate(zip(plots.colors(upper), plots.colors(lower), strict=True)):
-        for one, two in zip(above, below, strict=True):
-            text.append("▀", style=f"{_shade(one)} on {_shade(two)}")
-        text.append("" if row == len(upper) - 1 else "\n")
+    shades = plots.colors(even)
+    text = half_blocks(np.where(shades.any(axis=-1, keepdims=True), shades, OFF))
+    text.rstrip()
     return text
-
-
-def _shade(color: npt.NDArray[np.uint8]) -> str:
-    red, green, blue = map(int, color) if color.any() else OFF
-    return f"rgb({red},{green},{blue})"

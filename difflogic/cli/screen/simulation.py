@@ -63,7 +63,7 @@ class SimulationReporter:
         }
         text = [
             f"Circuit ({source.kind}): {len(source.netlist.gates)} gates, {len(spec.netlist.gates)} of them at work, "
-            f"{_channels(spec.channels)}",
+            f"{spec.channels} channel{'' if spec.channels == 1 else 's'}",
             f"{spec.width}x{spec.height} cells, {outside}, {fires}; start: {start}",
             f"Engine {opened.name} {opened.reason}",
             *(f"Note: {note}" for note in notes),
@@ -98,7 +98,8 @@ class SimulationReporter:
         if stopped is not None:
             text.insert(0, f"Stopped by {stopped.name} after {progress.step} of {progress.steps} steps")
         if period is not None:
-            text.insert(0, f"Step {progress.step} is step {progress.step - period} again: {_repeats(period)}")
+            repeats = "is still" if period == 1 else f"repeats every {period} steps"
+            text.insert(0, f"Step {progress.step} is step {progress.step - period} again: the state {repeats}")
         out = None
         if self._recording is not None:
             self._recording.write(planes)
@@ -199,14 +200,6 @@ def half_blocks(picture: Picture) -> Text:
             text.append("▀" * len(list(run)), "rgb({},{},{}) on rgb({},{},{})".format(*above, *below))
         text.append("\n")
     return text
-
-
-def _repeats(period: int) -> str:
-    return "the state is still" if period == 1 else f"the state repeats every {period} steps"
-
-
-def _channels(channels: int) -> str:
-    return "1 channel" if channels == 1 else f"{channels} channels"
 
 
 def _numbers(progress: SimulationProgress) -> dict[str, Any]:

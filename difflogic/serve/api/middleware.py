@@ -5,16 +5,13 @@ answer, the log, the counters, and an answer where something fails.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import time
-from collections.abc import MutableMapping
-from typing import Any
 from urllib.parse import urlsplit
 
 from anyio import CancelScope
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import RedirectResponse
+from starlette.responses import JSONResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from difflogic.errors import StoreError
@@ -86,7 +83,7 @@ class ServiceMiddleware:
             return
         # Whatever the application does, `exchange` knows whether an answer has begun: after that no other answer can be
         # given.
-        exchange = _Exchange(send)
+        exchange = _Exchange(scope, receive, send)
         try:
             self._check_host(scope)
             root = self._settings.root_path
@@ -163,8 +160,8 @@ class ServiceMiddleware:
 class _Exchange:
     """One request and its answer: the status, and the seconds until the answer began."""
 
-    def __init__(self, send: Send) -> None:
-        self._send = send
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._scope, self._receive, self._send = scope, receive, send
         self._start = time.perf_counter()
         self.status = 0
         self.seconds = 0.0
@@ -179,17 +176,8 @@ class _Exchange:
 
     async def refuse(self, error: ApiError) -> None:
         """Answer, unless an answer has begun: that one is cut short."""
-        if self.status:
-            return
-        body = json.dumps(error.body).encode()
-        fields = {"content-type": "application/json", "content-length": str(len(body)), **CLOSE}
-        start: MutableMapping[str, Any] = {
-            "type": "http.response.start",
-            "status": error.status,
-            "headers": [(name.encode(), value.encode()) for name, value in fields.items()],
-        }
-        await self.send(start)
-        await self.send({"type": "http.response.body", "body": body})
+        if not self.status:
+            await JSONResponse(error.body, error.status, CLOSE)(self._scope, self._receive, self.send)
 
 
 def _limited(scope: Scope, receive: Receive, most: int, limits: ConnectionLimits) -> Receive:

@@ -56,10 +56,6 @@ class WebhookSettings:
     """`HOST` or `HOST:PORT` that owners may name for their own jobs."""
     secret: str = field(default="", repr=False)
 
-    @property
-    def is_on(self) -> bool:
-        return self.url is not None or bool(self.hosts)
-
     def secret_of(self, owner: str) -> str:
         """What signs the alerts of an owner's own webhooks: from it nobody finds the operator's, or another owner's."""
         return hmac.new(self.secret.encode(), f"owner:{owner}".encode(), hashlib.sha256).hexdigest()

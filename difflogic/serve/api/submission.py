@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -145,27 +145,19 @@ def train_request(request: JobRequest, uploads: Mapping[str, Path]) -> TrainRequ
     """A request's JSON and files in the form of all requests. Raises ConfigError, UsageError."""
     if "start_picture" in uploads and request.start is not None:
         raise UsageError("start and start_picture are both given: give one of them.")
-    asked = TrainRequest(
-        preset=request.preset,
-        config=None if request.config is None else Config.from_dict(request.config),
-        target=uploads.get("target"),
-        rule=request.rule,
-        rule_table=uploads.get("rule_table"),
-        start=str(uploads["start_picture"]) if "start_picture" in uploads else request.start,
-        colors=request.colors,
-        size=_size(request.size),
-        threshold=request.threshold,
-        padding=request.padding,
-        fields=old_form.moved(nested(request.set)),
-        recipe=request.recipe,
-        engine=request.engine,
-        population=request.population,
-        stop_when_solved=request.stop_when_solved,
-        restarts=request.restarts,
-        until_solved=request.until_solved,
-        within=None if request.within is None else Within.parse(request.within),
-        init_from=request.init_from,
-    )
+    # What has the same name in both is passed on as it is.
+    shared = {each.name for each in fields(TrainRequest)} & JobRequest.model_fields.keys()
+    same = {name: getattr(request, name) for name in shared}
+    read = {
+        "config": None if request.config is None else Config.from_dict(request.config),
+        "target": uploads.get("target"),
+        "rule_table": uploads.get("rule_table"),
+        "start": str(uploads["start_picture"]) if "start_picture" in uploads else request.start,
+        "size": _size(request.size),
+        "fields": old_form.moved(nested(request.set)),
+        "within": None if request.within is None else Within.parse(request.within),
+    }
+    asked = TrainRequest(**same | read)
     if uploads:
         _check_room(asked)
     return asked
@@ -231,10 +223,10 @@ def over(what: str, words: str) -> ApiError:
     )
 
 
-def nested(fields: Mapping[str, Any]) -> dict[str, Any]:
+def nested(assignments: Mapping[str, Any]) -> dict[str, Any]:
     """`{"optimizer.lr": 1}` as `{"optimizer": {"lr": 1}}`. Raises UsageError for paths that are none."""
     data: dict[str, Any] = {}
-    for path, value in fields.items():
+    for path, value in assignments.items():
         *tables, name = path.split(".")
         inside = data
         for table in tables:

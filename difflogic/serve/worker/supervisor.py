@@ -180,19 +180,13 @@ class Supervisor:
             self._store.close()
 
     def _open_slots(self) -> list[_DeviceSlot]:
-        devices = self._devices
-        if devices == [known.AUTO]:
-            devices = [*self._hardware_gpus(), "cpu"]
-        trains = [each for each in devices if each != known.FOLLOW_UPS]
-        slots = [_DeviceSlot(device, known.engines_of(device, trains)) for device in trains]
-        return [*slots, *(_DeviceSlot(known.FOLLOW_UPS, []) for _ in range(LANES))] if devices else []
-
-    def _hardware_gpus(self) -> list[str]:
         try:
-            return known.hardware_gpus()
+            trains = known.of_this_machine(self._devices)
         except DeviceError as error:
             log_event("no GPU is used", logging.ERROR, why=str(error))
-            return []
+            trains = ["cpu"]
+        slots = [_DeviceSlot(device, known.engines_of(device, trains)) for device in trains]
+        return [*slots, *(_DeviceSlot(known.FOLLOW_UPS, []) for _ in range(LANES))] if self._devices else []
 
     def _guarded(self, act: Callable[[], None]) -> None:
         """Act; trouble with the disk must not end the supervision, and is logged once, not at every turn."""

@@ -76,7 +76,8 @@ def _train(
         stop_when_solved=job.stop_when_solved,
         restarts=job.restarts,
         until_solved=job.until_solved,
-        within=_limit_of(job),
+        # Of whose time earlier tries have used some; epochs are counted by the attempts' record.
+        within=None if job.within is None else replace(Within.parse(job.within), used=job.trained_s),
         decide=bool(job.options.get("decide")),
         # The source is read at the beginning only: it may be deleted while this job trains.
         init_from=store.job_folder(store.job(job.source, job.owner)).run if is_new and job.source is not None else None,
@@ -93,11 +94,6 @@ def _train(
     if trained.attempts is None:
         return _outcome(trained.run)
     return _outcome_of_attempts(path, trained.attempts.out_of_time)
-
-
-def _limit_of(job: JobRecord) -> Within | None:
-    """The limit, of whose time earlier tries have used `trained_s`; epochs are counted by the attempts' record."""
-    return None if job.within is None else replace(Within.parse(job.within), used=job.trained_s)
 
 
 def _outcome(run: Run) -> TrainingOutcome:
