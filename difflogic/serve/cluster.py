@@ -15,7 +15,6 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from difflogic.serve import remote
@@ -50,14 +49,6 @@ class Machine:
         self._over.set()
 
 
-@dataclass
-class _Working:
-    """An actor, and its call that lasts as long as it works."""
-
-    actor: Any
-    call: Any
-
-
 class Cluster:
     """Keeps an actor at work on every machine of a cluster, from `start` to `close`."""
 
@@ -70,7 +61,8 @@ class Cluster:
         self._ray, self._devices = ray, list(devices)
         self._lost: Callable[[str], None] = lambda name: None
         self._server = self._token = ""
-        self._working: dict[str, _Working] = {}
+        self._working: dict[str, tuple[Any, Any]] = {}
+        """The actor of each node, and its call that lasts as long as it works."""
         self._due: dict[str, float] = {}
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="cluster")
@@ -99,9 +91,9 @@ class Cluster:
         self._over.set()
         if self._thread.is_alive():
             self._thread.join()
-        for each in self._working.values():
-            each.actor.stop.remote()
-        calls = [each.call for each in self._working.values()]
+        for actor, _ in self._working.values():
+            actor.stop.remote()
+        calls = [call for _, call in self._working.values()]
         if calls:
             self._ray.wait(calls, num_returns=len(calls), timeout=PATIENCE_S)
         self._ray.shutdown()
@@ -118,8 +110,8 @@ class Cluster:
         # A head that was begun with --num-cpus 0 is not to compute.
         nodes = [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
         alive = {node["NodeID"] for node in nodes}
-        for node, working in list(self._working.items()):
-            if node not in alive or self._ray.wait([working.call], timeout=0)[0]:
+        for node, (_, call) in list(self._working.items()):
+            if node not in alive or self._ray.wait([call], timeout=0)[0]:
                 del self._working[node]
                 self._due[node] = time.monotonic() + AGAIN_S
                 log_event("machine lost" if node not in alive else "machine ended", logging.WARNING, node=node[:8])
@@ -133,6 +125,5 @@ class Cluster:
         # Two calls at once: one that works, and one that says when it is over.
         kind = self._ray.remote(max_restarts=0, max_concurrency=2, num_cpus=1, scheduling_strategy=here)(Machine)
         actor = kind.remote()
-        call = actor.work.remote(self._server, self._token, self._devices, node[:8])
-        self._working[node] = _Working(actor, call)
+        self._working[node] = actor, actor.work.remote(self._server, self._token, self._devices, node[:8])
         log_event("machine begun", node=node[:8])

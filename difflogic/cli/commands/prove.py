@@ -172,18 +172,18 @@ def _compare(
     from difflogic.circuits.readers import source
     from difflogic.circuits.synthesis.prove import network, prove, together
 
+    asked = judges or ("network", *JUDGES)
     held = [source.controller(path) for path in (one, other)]
     if held[0] is not None and held[1] is not None:
-        return _compare_controllers(held[0], held[1], judges, as_json)
+        return _compare_controllers(held[0], held[1], asked, as_json)
     if any(each is not None for each in held):
         raise UsageError("A controller is compared with a controller, and not with a cell's circuit.")
     pair = [source.load(path, periodic, visible) for path in (one, other)]
     for each in pair:
         tell_choice(each.told)
     # The trained network itself is a judge too, where there is one: the netlist was only taken from it.
-    verdicts = [network(each.circuit, each.netlist) for each in pair if each.circuit and _asked("network", judges)]
-    others = [name for name in JUDGES if _asked(name, judges)]
-    verdicts += prove(pair[0].netlist, pair[1].netlist, others)
+    verdicts = [network(each.circuit, each.netlist) for each in pair if each.circuit and "network" in asked]
+    verdicts += prove(pair[0].netlist, pair[1].netlist, [name for name in JUDGES if name in asked])
     equal = together(verdicts)
     boundaries = [each.netlist.periodic for each in pair]
     if as_json:
@@ -194,24 +194,20 @@ def _compare(
     return 0 if equal else FAILED
 
 
-def _compare_controllers(one: Controller, other: Controller, judges: tuple[str, ...], as_json: bool) -> int:
+def _compare_controllers(one: Controller, other: Controller, asked: tuple[str, ...], as_json: bool) -> int:
     from difflogic.circuits.synthesis import controller as synthesis
     from difflogic.circuits.synthesis.prove import together
 
-    asked = [name for name in JUDGES if _asked(name, judges)]
-    if not asked:
+    others = [name for name in JUDGES if name in asked]
+    if not others:
         raise UsageError(f"--judge network is only for automata: controllers can be compared by {', '.join(JUDGES)}.")
-    verdicts = synthesis.prove(one, other, asked)
+    verdicts = synthesis.prove(one, other, others)
     equal = together(verdicts)
     if as_json:
         click.echo(json.dumps({"equal": equal, "verdicts": [asdict(verdict) for verdict in verdicts]}))
     else:
         _show(verdicts, equal, "take the same action at every observation", "thresholds that are reached")
     return 0 if equal else FAILED
-
-
-def _asked(name: str, judges: tuple[str, ...]) -> bool:
-    return not judges or name in judges
 
 
 def _show(

@@ -49,33 +49,15 @@ METHODS = ("GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS", "PUT")
 """Any other method is counted as one, so that clients cannot make up labels."""
 
 
-class Hosts:
-    """The names by which a browser may ask for this server; any other name is a sign of DNS rebinding.
-
-    IP addresses are always accepted, and a server that other machines reach takes any name, unless it was given names.
-    """
-
-    def __init__(self, settings: ServeSettings) -> None:
-        self._checks = settings.is_local or bool(settings.names)
-        self._names = {name.lower() for name in ("localhost", settings.host, *settings.names)}
-
-    def are_ours(self, host: str | None) -> bool:
-        """Whether a request with this header is for us; one without it comes from no browser."""
-        if host is None or not self._checks:
-            return True
-        try:
-            name = urlsplit(f"//{host}").hostname or ""
-        except ValueError:
-            return False
-        return name in self._names or is_address(name)
-
-
 class ServiceMiddleware:
     """ASGI middleware: it refuses, limits, answers failures, and notes every request in the log and the counters."""
 
     def __init__(self, app: ASGIApp, settings: ServeSettings, telemetry: Telemetry) -> None:
         self._app, self._settings, self._telemetry = app, settings, telemetry
-        self._hosts = Hosts(settings)
+        # The names by which a browser may ask for this server; any other name is a sign of DNS rebinding. A server that
+        # other machines reach takes any name, unless it was given names.
+        checks = settings.is_local or bool(settings.names)
+        self._names = {each.lower() for each in ("localhost", settings.host, *settings.names)} if checks else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -128,7 +110,13 @@ class ServiceMiddleware:
 
     def _check_host(self, scope: Scope) -> None:
         host = Headers(scope=scope).get("host")
-        if not self._hosts.are_ours(host):
+        if host is None or self._names is None:  # a request without it comes from no browser
+            return
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:
+            name = ""
+        if name not in self._names and not is_address(name):
             words = "This server does not accept that host name: start it with --allow-host NAME, or use its address."
             raise ApiError(421, "other_host", words, CLOSE)
 

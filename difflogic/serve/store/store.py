@@ -120,13 +120,8 @@ class Store(Leases, Access):
         with self.database.reading() as connection:
             return [job_of(row) for row in listed(connection, owner, limit, **filters)]
 
-    def running(self, owner: str | None = None) -> set[str]:
-        """The ids of an owner's jobs that workers have."""
-        query = "SELECT id FROM jobs WHERE status = 'running' AND (? IS NULL OR owner = ?)"
-        return {row["id"] for row in self.database.rows(query, owner, owner)}
-
     def counts_by_owner(self, owner: str | None = None) -> dict[str, dict[str, int]]:
-        """The same for each owner who has jobs."""
+        """How many jobs each owner who has jobs has of each status."""
         found: dict[str, dict[str, int]] = {}
         query = (
             "SELECT owner, status, count(*) AS jobs FROM jobs WHERE ? IS NULL OR owner = ? "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ EPISODES, QUICK = 100, 20
 """So many are played, and so many where it should be quick."""
 
 
-def simplify(name: str, given: Controller, to_task: bool) -> tuple[dict[str, str], dict[str, Any]]:
+def simplify(name: str, given: Controller, to_task: bool) -> tuple[dict[str, str | bytes], dict[str, Any]]:
     """Files and the result, as of an automaton; with `to_task` it is right where episodes lead, and not proved."""
     smaller = synthesis.simplified(given)
     judged = controllers.pruned(smaller.controller, EPISODES, 0) if to_task else None
@@ -34,16 +35,17 @@ def simplify(name: str, given: Controller, to_task: bool) -> tuple[dict[str, str
         "how": smaller.verdict.how,
         "note": None if judged is None else judged.words,
     }
-    files = {controller_json.NAME: controller_json.to_json(made), "simplify.json": json.dumps(result) + "\n"}
+    files: dict[str, str | bytes] = {
+        controller_json.NAME: controller_json.to_json(made),
+        "simplify.json": json.dumps(result) + "\n",
+    }
     for form in ("svg", "html"):
-        try:
-            files |= {file: str(content) for file, content in formats.export(made, name, form).items()}
-        except CircuitError:  # too large to be drawn
-            continue
+        with suppress(CircuitError):  # too large to be drawn
+            files |= formats.export(made, name, form)
     return files, result
 
 
-def evaluate(run: Path, quick: bool) -> tuple[dict[str, str], dict[str, Any]]:
+def evaluate(run: Path, quick: bool) -> tuple[dict[str, str | bytes], dict[str, Any]]:
     """Files and the result: each agent's score on episodes of its own, beside agents without a mind."""
     saved, count = checkpoint.read(run), QUICK if quick else EPISODES
     identifier, least = saved.config.environment.id, saved.config.evaluation.threshold

@@ -34,6 +34,8 @@ MOST_DRAWN = 2000
 """Gates of a circuit that is still drawn."""
 
 Result = dict[str, Any]
+Made = tuple[dict[str, str | bytes], Result]
+"""Files by their names, and a result."""
 
 
 def follow(store: Store, job: JobRecord) -> Result:
@@ -42,11 +44,15 @@ def follow(store: Store, job: JobRecord) -> Result:
         raise StoreError(f"The job {job.id} does not name the job whose circuit it needs: delete it.")
     source = store.job(job.source, job.owner)
     given = _circuit_of(store.job_folder(source))
+    if job.kind == "prove" and source.source is not None and not given.is_dir():
+        made, result = _compare(_circuit_of(store.job_folder(store.job(source.source, job.owner))), given)
+    else:
+        made, result = _KINDS[job.kind](job, given)
     out = store.job_folder(job.id).files
     out.mkdir(parents=True, exist_ok=True)
-    if job.kind == "prove" and source.source is not None and not given.is_dir():
-        return _compare(_circuit_of(store.job_folder(store.job(source.source, job.owner))), given, out)
-    return _KINDS[job.kind](job, given, out)
+    for name, content in made.items():
+        files.write_atomically(out / name, content if isinstance(content, bytes) else content.encode())
+    return result
 
 
 def _circuit_of(source: JobFolder) -> Path:
@@ -60,7 +66,7 @@ def _circuit_of(source: JobFolder) -> Path:
     return source.run
 
 
-def _simplify(job: JobRecord, given: Path, out: Path) -> Result:
+def _simplify(job: JobRecord, given: Path) -> Made:
     from difflogic.circuits.export import formats
     from difflogic.circuits.readers import source
     from difflogic.circuits.synthesis.convert import gate_count
@@ -71,29 +77,30 @@ def _simplify(job: JobRecord, given: Path, out: Path) -> Result:
     if (controller := source.controller(given)) is not None:
         from difflogic.serve.worker import agent_follow_ups
 
-        return _written(out, agent_follow_ups.simplify(job.name, controller, to_task))
+        return agent_follow_ups.simplify(job.name, controller, to_task)
     circuit = source.load(given)
     found = simplify(circuit.netlist, to_start, circuit.task if to_task else None)
     report = found.report(circuit.kind, circuit.paper_gates)
-    _write(out / CIRCUIT, netlist_json.to_json(found.netlist))
-    _write(out / "simplify.json", json.dumps(report) + "\n")
+    made: dict[str, str | bytes] = {
+        CIRCUIT: netlist_json.to_json(found.netlist),
+        "simplify.json": json.dumps(report) + "\n",
+    }
     # A larger drawing is megabytes that no browser shows in reasonable time.
     if gate_count(found.netlist) <= MOST_DRAWN:
         for content in formats.export(found.netlist, job.name, "svg").values():
-            _write(out / "circuit.svg", content)
-    return {name: report[name] for name in ("gates", "equal", "how", "from_start", "task_only", "note")}
+            made["circuit.svg"] = content
+    return made, {name: report[name] for name in ("gates", "equal", "how", "from_start", "task_only", "note")}
 
 
-def _prove(job: JobRecord, given: Path, out: Path) -> Result:
+def _prove(job: JobRecord, given: Path) -> Made:
     from difflogic.evaluation import proof as proofs
     from difflogic.evaluation import trained_circuit
 
     found = proofs.decide(proofs.of_run(trained_circuit.load(given), bool(job.options.get("every_start"))))
-    _write(out / proofs.NAME, found.to_json())
-    return {"proved": found.proved, "text": found.text}
+    return {proofs.NAME: found.to_json()}, {"proved": found.proved, "text": found.text}
 
 
-def _compare(before: Path, after: Path, out: Path) -> Result:
+def _compare(before: Path, after: Path) -> Made:
     """Whether a simplification does what the circuit that it was made of does, by every judge that is installed."""
     from difflogic.circuits.readers import source
     from difflogic.circuits.synthesis import controller as controllers
@@ -106,12 +113,13 @@ def _compare(before: Path, after: Path, out: Path) -> Result:
         verdicts = prove(source.load(before).netlist, source.load(after).netlist)
         same = "compute the same next state from every neighbourhood"
     equal = together(verdicts)
-    _write(out / "verdicts.json", json.dumps({"equal": equal, "verdicts": [asdict(each) for each in verdicts]}) + "\n")
+    report = json.dumps({"equal": equal, "verdicts": [asdict(each) for each in verdicts]}) + "\n"
     word = {True: f"Equal: the two {same}.", False: f"Different: the two do not {same}.", None: "Undecided."}[equal]
-    return {"proved": equal, "text": " ".join([word, *(f"{each.judge}: {each.how}." for each in verdicts)])}
+    text = " ".join([word, *(f"{each.judge}: {each.how}." for each in verdicts)])
+    return {"verdicts.json": report}, {"proved": equal, "text": text}
 
 
-def _export(job: JobRecord, given: Path, out: Path) -> Result:
+def _export(job: JobRecord, given: Path) -> Made:
     from difflogic.circuits.export import formats
     from difflogic.circuits.readers import source
 
@@ -120,7 +128,8 @@ def _export(job: JobRecord, given: Path, out: Path) -> Result:
     if unknown:
         raise UsageError(f"{unknown[0]!r} is not a format: expected {', '.join(formats.FORMATS)}.")
     netlist = source.controller(given) or source.load(given).netlist
-    made: dict[str, list[str]] = {}
+    made: dict[str, str | bytes] = {}
+    written: dict[str, list[str]] = {}
     left_out: dict[str, str] = {}
     for form in wanted:
         try:
@@ -130,20 +139,19 @@ def _export(job: JobRecord, given: Path, out: Path) -> Result:
         except CircuitError as error:
             left_out[form] = str(error)
             continue
-        for name, content in contents.items():
-            _write(out / name, content)
-        made[form] = list(contents)
+        made |= contents
+        written[form] = list(contents)
         say(f"{form}: {', '.join(contents)}")
     if not made:
         raise CircuitError(" ".join(left_out.values()))
-    return {"formats": made, "left_out": left_out}
+    return made, {"formats": written, "left_out": left_out}
 
 
-def _evaluate(job: JobRecord, given: Path, out: Path) -> Result:
+def _evaluate(job: JobRecord, given: Path) -> Made:
     if manifest.is_policy(manifest.read(given)):
         from difflogic.serve.worker import agent_follow_ups
 
-        return _written(out, agent_follow_ups.evaluate(given, bool(job.options.get("quick"))))
+        return agent_follow_ups.evaluate(given, bool(job.options.get("quick")))
     from difflogic.devices.open import place
     from difflogic.evaluation.evaluate import NAME, evaluate
     from difflogic.evaluation.report import to_html
@@ -153,24 +161,11 @@ def _evaluate(job: JobRecord, given: Path, out: Path) -> Result:
     found = evaluate(given, place("cpu").engine, quick=bool(job.options.get("quick")), tell=say)
     # The report goes to the job's owner: a path of this machine becomes the id of the job.
     found = replace(found, trained=replace(found.trained, path=Path(str(job.source))))  # not where the store is
-    _write(out / NAME, found.to_json())
-    _write(out / "report.html", to_html(found))
-    return {"measures": {measure.key: measure.text for measure in found.measures}}
+    made: dict[str, str | bytes] = {NAME: found.to_json(), "report.html": to_html(found)}
+    return made, {"measures": {measure.key: measure.text for measure in found.measures}}
 
 
-def _written(out: Path, made: tuple[dict[str, str], Result]) -> Result:
-    """Write the files of a follow-up of agents; its result."""
-    contents, result = made
-    for name, content in contents.items():
-        _write(out / name, content)
-    return result
-
-
-def _write(path: Path, content: str | bytes) -> None:
-    files.write_atomically(path, content if isinstance(content, bytes) else content.encode())
-
-
-_KINDS: dict[str, Callable[[JobRecord, Path, Path], Result]] = {
+_KINDS: dict[str, Callable[[JobRecord, Path], Made]] = {
     "simplify": _simplify,
     "prove": _prove,
     "export": _export,
