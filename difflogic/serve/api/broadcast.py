@@ -83,18 +83,6 @@ async def arrived(event: asyncio.Event, seconds: float) -> bool:
 
 
 @dataclass(frozen=True)
-class Change:
-    """One line of the history of all jobs: a job as it is since a version, or that it was deleted."""
-
-    version: int
-    owner: str
-    event: str
-    """`job`, or `deleted`."""
-    text: str
-    """The data of the event, as JSON."""
-
-
-@dataclass(frozen=True)
 class RowBatch:
     """The rows of metrics that follow an epoch."""
 
@@ -141,9 +129,6 @@ class ChangeFeed:
         self._frames_asked = -ASK_AGAIN_S
         self.listeners = 0
         """How many streams there are; they count themselves."""
-        self.changes: deque[Change] = deque(maxlen=CHANGES_PER_POLL)
-        self.known_from = 0
-        """`changes` has every change after this version."""
         self.version = 0
         self.changed = Broadcast()
         """Notifies of every change of any job."""
@@ -151,7 +136,7 @@ class ChangeFeed:
 
     async def start(self) -> None:
         """Begin with the store as it is now: what happened before is no news."""
-        self.version = self.known_from = await to_thread.run_sync(self._store.version)
+        self.version = await to_thread.run_sync(self._store.version)
 
     def close(self) -> None:
         """End every stream."""
@@ -190,22 +175,15 @@ class ChangeFeed:
             feed.changed.notify()
 
     async def _publish(self, jobs: list[JobRecord], deleted: list[tuple[int, str, str]]) -> None:
-        news = []
         for job in jobs:
             self._count(job)
-            text = encoded(job)
             if (found := self._job_feeds.get(job.id)) is not None:
-                await self._advance(found, job, text)
-            news.append(Change(job.version, job.owner, "job", text))
-        for number, identity, owner in deleted:
+                await self._advance(found, job, encoded(job))
+        for _, identity, _ in deleted:
             self._epochs.pop(identity, None)
             if (found := self._job_feeds.get(identity)) is not None:
                 found.is_gone = True
                 found.changed.notify()
-            news.append(Change(number, owner, "deleted", json.dumps({"id": identity})))
-        # Jobs and deletions were read apart, and go out in the order in which they happened.
-        for change in sorted(news, key=lambda each: each.version):
-            self._remember(change)
 
     def _read_store(self) -> tuple[tuple[list[JobRecord], list[tuple[int, str, str]], int], list[JobFeed]]:
         """What changed in the store, and the feeds that have a new frame; it also asks workers for more frames."""
@@ -231,12 +209,6 @@ class ChangeFeed:
             version = jobs[-1].version
         deleted = [each for each in self._store.deletions(self.version) if each[0] <= version]
         return jobs, deleted, max([version, *(job.version for job in jobs)])
-
-    def _remember(self, change: Change) -> None:
-        # The oldest change is about to fall out: whoever has not seen it must ask the store.
-        if len(self.changes) == self.changes.maxlen:
-            self.known_from = self.changes[0].version
-        self.changes.append(change)
 
     def _count(self, job: JobRecord) -> None:
         """Add to the telemetry the epochs that a job trained since it was last counted, and its end."""

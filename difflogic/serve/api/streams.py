@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from anyio import to_thread
 
-from difflogic.serve.api.broadcast import Change, ChangeFeed, JobFeed, arrived, encoded
+from difflogic.serve.api.broadcast import ChangeFeed, JobFeed, arrived, encoded
 from difflogic.serve.store.jobs import JobRecord
 from difflogic.serve.store.store import Store
 
@@ -142,29 +142,25 @@ async def _since(
     while not feed.closing and is_current():
         news = feed.changed.next()
         version = feed.version
-        # Older than what is in memory: after a restart of the server, or a long absence.
-        if seen < feed.known_from:
-            new = await to_thread.run_sync(_older, store, owner, seen)
-            seen = max([seen, *(each.version for each in new)]) if new else version
-        else:
-            new = [each for each in feed.changes if each.version > seen and owner in (None, each.owner)]
-            seen = version
+        new = await to_thread.run_sync(_changes, store, owner, seen) if seen < version else []
         if new:
-            yield "".join(event(each.event, each.text, each.version) for each in new)
+            seen = new[-1][0]
+            yield "".join(event(name, text, number) for number, name, text in new)
             continue
+        seen = max(seen, version)
         while not await arrived(news, HEARTBEAT_S):
             yield HEARTBEAT
 
 
-def _older(store: Store, owner: str | None, since: int) -> list[Change]:
-    """Changes that are no longer kept in memory, from the store."""
-    changed = [Change(job.version, job.owner, "job", encoded(job)) for job in store.changes(since, owner)]
+def _changes(store: Store, owner: str | None, since: int) -> list[tuple[int, str, str]]:
+    """Version, event and its data of each change after a version, in the order in which they happened."""
+    changed = [(job.version, "job", encoded(job)) for job in store.changes(since, owner)]
     # A full page of changes is not all: deletions beyond its last version wait for the next page, so that the position
     # never skips a change.
-    most = changed[-1].version if len(changed) == 1000 else None
+    most = changed[-1][0] if len(changed) == 1000 else None
     gone = [
-        Change(version, whose, "deleted", json.dumps({"id": job}))
-        for version, job, whose in store.deletions(since, owner)
+        (version, "deleted", json.dumps({"id": job}))
+        for version, job, _ in store.deletions(since, owner)
         if most is None or version <= most
     ]
-    return sorted([*changed, *gone], key=lambda each: each.version)
+    return sorted([*changed, *gone])
