@@ -27,11 +27,7 @@ REFUSALS = {
     413: ("too_large", "The request is too large."),
     415: ("unsupported_media_type", "The request was refused."),
 }
-
-
-def of_status(status: int, headers: Mapping[str, str] | None = None) -> ApiError:
-    """What a framework refuses, in our words."""
-    return ApiError(status, *REFUSALS.get(status, ("refused", "The request was refused.")), headers)
+"""What a framework refuses, by its status, in our words."""
 
 
 def invalid(errors: Sequence[Any]) -> ApiError:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from difflogic.cli.options import PATH, force_option, forced, tell_choice
-from difflogic.cli.screen import passes
+from difflogic.cli.screen import sinks
 from difflogic.errors import DifflogicError
 
 FAILED = 1
@@ -28,9 +28,14 @@ def command(runs: tuple[Path, ...], out: Path) -> int:
 
     Example: difflogic gallery runs/NAME --out gallery
     """
+    from difflogic.circuits.synthesis.simplify import PassReport, silent
     from difflogic.cli.commands.policy_runs import is_policy
     from difflogic.evaluation import gallery
     from difflogic.policies import exhibit
+
+    def tell(step: PassReport) -> None:
+        sinks.show_pass(step)
+        silent(step)  # Ctrl-C ends all
 
     # Before the work, which takes minutes.
     gallery.check_out(out, forced())
@@ -38,7 +43,7 @@ def command(runs: tuple[Path, ...], out: Path) -> int:
     shown, failed = [], False
     for run, name in gallery.names_of(found):
         try:
-            made = (exhibit if is_policy(run) else gallery).exhibit(run, name, passes.tell)
+            made = (exhibit if is_policy(run) else gallery).exhibit(run, name, tell)
         # One run of many that cannot be shown does not spoil the others; the exit code still says so.
         except DifflogicError as error:
             click.echo(f"{run}: left out. {error}", err=True)

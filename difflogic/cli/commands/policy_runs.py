@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from difflogic.cli.screen import passes, table
+from difflogic.cli.screen import sinks, table
 from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def simplify(given: Controller, to_task: bool, out: Output | None, as_json: bool
     from difflogic.model import controller_json
     from difflogic.policies import controllers
 
-    on_pass = silent if as_json else passes.show
+    on_pass = silent if as_json else sinks.show_pass
     smaller, judged = synthesis.simplified(given, on_pass), None
     if to_task and not smaller.stopped:
         judged = controllers.pruned(smaller.controller, EPISODES, 0, on_pass)

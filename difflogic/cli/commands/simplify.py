@@ -10,7 +10,7 @@ import click
 
 from difflogic.cli.commands import policy_runs
 from difflogic.cli.options import PATH, circuit_options, force_option, json_option, output_option, tell_choice
-from difflogic.cli.screen import passes, table
+from difflogic.cli.screen import sinks, table
 
 if TYPE_CHECKING:
     from difflogic.circuits.readers.source import LoadedCircuit
@@ -70,7 +70,7 @@ def command(
     loaded = source.load(circuit, periodic, visible)
     tell_choice(loaded.told)
     task = loaded.task if to_task else None
-    result = simplify(loaded.netlist, from_start, task, ignored if as_json else passes.show)
+    result = simplify(loaded.netlist, from_start, task, ignored if as_json else sinks.show_pass)
     if out is not None:
         from difflogic.model import netlist_json
 

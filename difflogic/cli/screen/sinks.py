@@ -14,9 +14,12 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import click
+
+if TYPE_CHECKING:
+    from difflogic.circuits.synthesis.simplify import PassReport
 
 
 @dataclass(frozen=True)
@@ -121,3 +124,8 @@ def choose(as_json: bool, unit: str) -> Lines:
 def working(text: str) -> None:
     """Say on standard error what a command does, or has just done, on its way to its result."""
     click.echo(f"... {text}", err=True)
+
+
+def show_pass(step: PassReport) -> None:
+    """Say on standard error what a pass of simplification came to."""
+    working(f"{step.name}: {step.gates[1]} gates, {step.seconds:.1f} s{', stopped by Ctrl-C' if step.stopped else ''}")

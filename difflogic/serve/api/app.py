@@ -130,4 +130,5 @@ async def _http_error(_request: Request, error: Any) -> Response:
     """What the framework refuses; where it could not read a body, for the reason that the middleware gave."""
     if isinstance(error.__cause__, ApiError):
         return _answer(error.__cause__)
-    return _answer(errors.of_status(error.status_code, error.headers))
+    words = errors.REFUSALS.get(error.status_code, ("refused", "The request was refused."))
+    return _answer(ApiError(error.status_code, *words, error.headers))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
@@ -19,6 +18,8 @@ from starlette.responses import Response
 from difflogic.serve.errors import ApiError, invalid
 
 Model = TypeVar("Model", bound=BaseModel)
+Submitted = tuple[Any, Mapping[str, UploadFile]]
+"""A job and the files that came with it."""
 
 JSON = "application/json"
 FORM = "multipart/form-data"
@@ -42,14 +43,6 @@ class JsonRoute(APIRoute):
         return checked
 
 
-@dataclass(frozen=True)
-class Form:
-    """A job and the files that came with it."""
-
-    job: Any
-    uploads: Mapping[str, UploadFile]
-
-
 def kind(request: Request) -> str:
     """The media type of the body."""
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -64,16 +57,16 @@ async def read(request: Request) -> Any:
 
 
 @asynccontextmanager
-async def submission(request: Request) -> AsyncIterator[Form]:
+async def submission(request: Request) -> AsyncIterator[Submitted]:
     """A job as JSON, or as a form with files, which are there as long as the context lasts. Raises ApiError."""
     if kind(request) != FORM:
-        yield Form(await read(request), {})
+        yield await read(request), {}
         return
     async with request.form(max_files=len(FILES) + 1, max_fields=len(FILES) + 2, max_part_size=1 << 20) as form:
         yield await _read_form(form)
 
 
-async def _read_form(form: FormData) -> Form:
+async def _read_form(form: FormData) -> Submitted:
     """`job` as JSON, and files."""
     unknown = sorted(set(form) - {"job", *FILES})
     if unknown:
@@ -85,7 +78,7 @@ async def _read_form(form: FormData) -> Form:
             if not isinstance(each, UploadFile) or name in uploads:
                 raise ApiError(422, "invalid_request", f"{name} must be one file.")
             uploads[name] = each
-    return Form(parsed(await _job_text(form)), uploads)
+    return parsed(await _job_text(form)), uploads
 
 
 async def _job_text(form: FormData) -> bytes:

@@ -33,7 +33,6 @@ from difflogic.serve.store.files import JOBS, STORE
 from difflogic.serve.store.jobs import (
     ENDED,
     ON_DEVICES,
-    PRIORITIES,
     ConflictError,
     DiskFullError,
     JobRecord,
@@ -191,7 +190,6 @@ class Store(Leases, Access):
         `most`: how many of the owner's may wait. Raises ConflictError where the key was used for another spec,
         QueueFullError.
         """
-        _check_priority(spec.priority)
         # What was asked for is hashed, so that the same key with another body is found out without keeping the body.
         # What is predicted nobody asked for.
         asked = asdict(spec) | {"predicted_s": None}
@@ -301,12 +299,10 @@ class Store(Leases, Access):
             return change(connection, job, **_REQUEUED)
 
     def edit(self, job: str, owner: str | None = None, **changes: Any) -> JobRecord:
-        """Change what is not None of EDITABLE. Raises StoreError for a priority out of range, and for other columns."""
+        """Change what is not None of EDITABLE. Raises StoreError for other columns."""
         given = {name: value for name, value in changes.items() if value is not None}
         if others := sorted(given.keys() - EDITABLE):
             raise StoreError(f"Only {', '.join(sorted(EDITABLE))} of a job can be edited, not {', '.join(others)}.")
-        if "priority" in given:
-            _check_priority(given["priority"])
         with self._recorded() as connection:
             row = find(connection, job, owner)
             return change(connection, job, **as_stored(given)) if given else job_of(row)
@@ -355,8 +351,3 @@ _REQUEUED: dict[str, Any] = {
     "not_before": 0.0,
 }
 """The columns of a job that someone sends to the queue again."""
-
-
-def _check_priority(priority: int) -> None:
-    if priority not in PRIORITIES:
-        raise StoreError(f"priority must be {PRIORITIES[0]} to {PRIORITIES[-1]}, got {priority}.")

@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ from difflogic.serve.store.jobs import JobRecord
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker.lease import Lease
 from difflogic.serve.worker.log import say
-from difflogic.serve.worker.observer import UNTRAINED, GateHistory, Watch
+from difflogic.serve.worker.observer import GateHistory, Watch
 from difflogic.serve.worker.training import TrainingOutcome, clear_unsaved, persistent
 from difflogic.system import files
 from difflogic.train.signals import OVER, Deadline, Stop
@@ -150,13 +149,8 @@ class AgentObserver(Watch, PolicyObserver):
 
     def attempted(self, number: int, attempts: list[dict[str, Any]]) -> None:
         """Go to the folder of an attempt, which begins or goes on."""
-        goes_on = self._folder.attempt == number
-        self._folder = replace(self._folder, attempt=number)
-        self._folder.gates.parent.mkdir(parents=True, exist_ok=True)
-        self._pace.clear()
         say(f"attempt {number}, seed {attempts[-1]['seed']}")
-        progress = {} if goes_on else UNTRAINED | {"score": None}
-        self._lease.report(attempt=number, result={"attempts": attempts}, **progress)
+        self._go_to(number, result={"attempts": attempts})
 
     def reached(self, run: PolicyRun) -> dict[str, Any]:
         """Columns of the job, of a run that has ended or was interrupted."""

@@ -31,7 +31,8 @@ FRAME_S = 0.5
 """The least seconds between two state frames."""
 SHARE = 0.05
 """The part of the time that making frames may take."""
-UNTRAINED = {"epoch": 0, "saved_epoch": 0, "solved": 0, "soft_loss": None, "hard_loss": None, "active_gates": None}
+UNTRAINED = {"epoch": 0, "saved_epoch": 0, "solved": 0, "soft_loss": None, "hard_loss": None, "active_gates": None,
+             "score": None}  # fmt: skip
 """The progress of an attempt that has just begun."""
 SPEED_S = 5.0
 """Seconds over which epochs per second are measured."""
@@ -80,6 +81,14 @@ class Watch:
         elif self._stopping():
             self.stop.ask("the worker ends")
 
+    def _go_to(self, attempt: int, **progress: Any) -> None:
+        """Go to the folder of an attempt, which begins or goes on."""
+        fresh = {} if self._folder.attempt == attempt else UNTRAINED
+        self._folder = replace(self._folder, attempt=attempt)
+        self._folder.gates.parent.mkdir(parents=True, exist_ok=True)
+        self._pace.clear()
+        self._lease.report(attempt=attempt, **fresh | progress)
+
     @property
     def trained_s(self) -> float:
         """Seconds of work, over all tries."""
@@ -108,13 +117,8 @@ class ServiceObserver(Watch, Observer):
             return
         of = "" if attempt.of is None else f" of at most {attempt.of}"
         say(f"attempt {attempt.number}{of}, as {attempt.reason}")
-        began = self._folder.attempt == attempt.number
-        self._folder = replace(self._folder, attempt=attempt.number)
-        self._folder.gates.parent.mkdir(parents=True, exist_ok=True)
-        self._pace.clear()
         self._judged = ()
-        progress = {} if began else UNTRAINED
-        self._lease.report(attempt=attempt.number, epochs=attempt.epochs, result=result, **progress)
+        self._go_to(attempt.number, epochs=attempt.epochs, result=result)
 
     def began(self, beginning: Beginning) -> None:
         self.began_at = beginning.epoch

@@ -96,15 +96,15 @@ async def preview(request: Request, context: ServiceContext, _caller: CurrentCal
 async def _with_submission(request: Request, context: Context, use: Any) -> Any:
     """What `use` makes of the request, in a thread of its own."""
     # Reading the body is asynchronous. What is made of it reads pictures and computes, and so goes to a thread.
-    async with bodies.submission(request) as form:
-        wanted = bodies.checked(JobRequest, form.job)
+    async with bodies.submission(request) as (job, uploads):
+        wanted = bodies.checked(JobRequest, job)
 
         def work() -> Any:
-            with bodies.on_disk(form.uploads) as paths:
+            with bodies.on_disk(uploads) as paths:
                 return use(submission(wanted, paths, context.settings))
 
         # Pictures and samples take seconds where someone wants them to: those that wait hold up nothing else.
-        limiter = context.picture_threads if form.uploads or draws_samples(wanted) else None
+        limiter = context.picture_threads if uploads or draws_samples(wanted) else None
         return await to_thread.run_sync(work, limiter=limiter)
 
 
