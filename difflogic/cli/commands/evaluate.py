@@ -83,9 +83,7 @@ def command(
     damage: int | None,
     html: Output | None,
     as_json: bool,
-    engine: str | None,
-    gpu: bool,
-    require_hardware: bool,
+    **engine: Any,
 ) -> int:
     """Test the hard circuit of RUN: fresh starts, longer, on larger grids, asynchronous, damaged; and its gates.
 
@@ -115,7 +113,7 @@ def command(
     tell = (lambda _: None) if as_json else sinks.working
     found = evaluate(
         run,
-        asked_engine(engine, gpu, require_hardware),
+        asked_engine(**engine),
         starts=starts,
         quick=quick,
         member=member,

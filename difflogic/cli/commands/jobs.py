@@ -133,21 +133,12 @@ def _sweep(options: dict[str, Any]) -> dict[str, Any]:
 @click.option("--status", type=click.Choice(STATUSES), help="Only jobs in this state.")
 @click.option("--kind", type=click.Choice(KINDS), help="Only jobs of this kind.")
 @click.option("--tag", help="Only jobs that have this tag.")
-@click.option("--search", metavar="TEXT", help="Only jobs with this in their name, id or note.")
+@click.option("--search", "q", metavar="TEXT", help="Only jobs with this in their name, id or note.")
 @click.option("--sort", type=click.Choice(SORTS), default="newest", show_default=True, help="The order of the list.")
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="The most jobs to list.")
 @json_option
 @click.pass_context
-def list_jobs(
-    ctx: click.Context,
-    status: str | None,
-    kind: str | None,
-    tag: str | None,
-    search: str | None,
-    sort: Sort,
-    limit: int,
-    as_json: bool,
-) -> None:
+def list_jobs(ctx: click.Context, /, sort: Sort, limit: int, as_json: bool, **filters: str | None) -> None:
     """List your jobs on the server of DIFFLOGIC_SERVER, the newest first, or do something with one of them.
 
     Example: difflogic jobs --status running
@@ -157,7 +148,7 @@ def list_jobs(
         return
     with client("jobs") as server:
         # Pages of 200 at most, which is what the server gives; `islice` stops asking when there are enough.
-        found = server.jobs(status=status, kind=kind, tag=tag, q=search, sort=sort, limit=min(limit, 200))
+        found = server.jobs(**filters, sort=sort, limit=min(limit, 200))
         jobs = list(itertools.islice(found, limit))
         turns = server.turns([job["id"] for job in jobs if job["status"] == "queued"])
     if as_json:
@@ -165,7 +156,7 @@ def list_jobs(
             click.echo(json.dumps(job | {"turn": turns.get(job["id"])}))
         return
     if not jobs:
-        click.echo("There are no such jobs." if status or kind or tag or search else "There are no jobs yet.")
+        click.echo("There are no such jobs." if any(filters.values()) else "There are no jobs yet.")
         return
 
     table.show(HEADERS, [_row(job) for job in jobs])

@@ -74,7 +74,8 @@ def _facts(entry: Entry, record: dict[str, Any], saved: Checkpoint) -> list[str]
         f"{'periodic' if model.periodic else 'zero'} boundary"
         f"{'' if model.neighbourhood == 'moore' else f', neighbourhood {model.neighbourhood}'}",
         f"Training:  epoch {saved.epoch} of {train.epochs}, batch {train.batch}, lr {config.optimizer.lr:g}, "
-        f"seed {_span(saved.seeds)}",
+        f"seed "
+        f"{saved.seeds[0]}{'' if len(saved.seeds) == 1 else f' to {saved.seeds[-1]}'}",
         f"Engine:    {entry.engine}: {what}; {engine['why']}",
     ]
     return [*lines, *_history(record, 11)]
@@ -89,10 +90,6 @@ def _history(record: dict[str, Any], width: int) -> list[str]:
         "Result:": record.get("result"),
     }
     return [f"{label:{width}}{text}" for label, text in facts.items() if text]
-
-
-def _span(seeds: list[int]) -> str:
-    return str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
 
 
 def _member(seed: int, rows: list[Row]) -> dict[str, Any]:

@@ -67,7 +67,10 @@ class Tokens:
         if len({each.digest for each in self._known.values()}) < len(self._known):
             raise UsageError("Two owners have the same token: give each one of its own.")
         self._added: dict[str, _Known] = {}
-        self._file: _File | None = None
+        self._path: Path | None = None
+        self._mark: tuple[int, ...] | None = None
+        """What the file at `_path` looked like before it was last read."""
+        self._lock = threading.Lock()
 
     @classmethod
     def single(cls, token: str) -> Tokens:
@@ -77,9 +80,9 @@ class Tokens:
     @classmethod
     def of_file(cls, path: Path) -> Tokens:
         """The tokens in a file, as it is at any time; one line without a name is the operator's. Raises UsageError."""
-        file = _File(path)
-        tokens = file.read()
-        tokens._file = file
+        mark = _mark_of(path)
+        tokens = _read(path)
+        tokens._path, tokens._mark = path, mark
         return tokens
 
     def add(self, owner: str, token: str, role: Role) -> None:
@@ -110,57 +113,48 @@ class Tokens:
         return None if known is None else hmac.new(known.digest, text.encode(), hashlib.sha256).hexdigest()
 
     def _current(self) -> dict[str, _Known]:
-        if self._file is not None and (new := self._file.changed()) is not None:
-            self._known = new._known  # all owners in one assignment: nobody meets half of a file
+        if self._path is not None:
+            self._reread(self._path)
         return {**self._known, **self._added}
 
-
-class _File:
-    """A file of tokens, and whether it changed since it was last read."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._mark = self._stat()
-        self._lock = threading.Lock()
-
-    def _stat(self) -> tuple[int, ...] | None:
-        try:
-            status = self._path.stat()
-        except OSError:
-            return None
-        return status.st_mtime_ns, status.st_size, status.st_ino
-
-    def changed(self) -> Tokens | None:
-        """The tokens in it where it changed and can be used; where it cannot, the log says why, once."""
+    def _reread(self, path: Path) -> None:
+        """Take over what is in the file where it changed; where that cannot be used, the log says why, once."""
         with self._lock:
             # The mark is taken before the file is read: what is written meanwhile is another change.
-            mark, before = self._stat(), self._mark
+            mark, before = _mark_of(path), self._mark
             self._mark = mark
             if mark == before:
-                return None
+                return
             try:
-                new = self.read()
+                self._known = _read(path)._known  # all owners in one assignment: nobody meets half of a file
+                log_event("tokens", owners=len(self._known))
             except UsageError as error:
                 log_event("tokens", logging.ERROR, why=f"{error} The earlier tokens stay valid.")
-                return None
-            log_event("tokens", owners=len(new._known))
-            return new
 
-    def read(self) -> Tokens:
-        """Raises UsageError."""
-        path = self._path
-        try:
-            lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
-        except OSError as error:
-            raise UsageError(f"Cannot read the tokens in {path}: {error.strerror or error}.") from error
-        except UnicodeDecodeError as error:
-            raise UsageError(f"Cannot read the tokens in {path}: it is not text in UTF-8.") from error
-        lines = [line for line in lines if line and not line.startswith("#")]
-        try:
-            # A file with nothing but a token is that of a server with one owner.
-            return Tokens.single(lines[0]) if len(lines) == 1 and ":" not in lines[0] else _of_lines(lines)
-        except UsageError as error:
-            raise UsageError(f"{path}: {error}") from error
+
+def _mark_of(path: Path) -> tuple[int, ...] | None:
+    """By what it is seen that a file has changed."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def _read(path: Path) -> Tokens:
+    """The tokens in a file. Raises UsageError."""
+    try:
+        lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
+    except OSError as error:
+        raise UsageError(f"Cannot read the tokens in {path}: {error.strerror or error}.") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"Cannot read the tokens in {path}: it is not text in UTF-8.") from error
+    lines = [line for line in lines if line and not line.startswith("#")]
+    try:
+        # A file with nothing but a token is that of a server with one owner.
+        return Tokens.single(lines[0]) if len(lines) == 1 and ":" not in lines[0] else _of_lines(lines)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from error
 
 
 def _of_lines(lines: list[str]) -> Tokens:

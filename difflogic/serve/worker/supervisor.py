@@ -241,8 +241,8 @@ class Supervisor:
 
     def _expire(self, slot: _DeviceSlot, child: Child, status: int, how: str) -> None:
         # The log must be read before the job is queued again: the next worker writes into the same file.
-        held = self._held_job(child)
-        if held is not None and (words := last_words(self._store.job_folder(held.id).log)):
+        held = next((each.job for each in self._store.workers() if each.name == child.name), None)
+        if held is not None and (words := last_words(self._store.job_folder(held).log)):
             how = f"{how}, and last printed: {words.replace(f'{self._store.folder}/', '')}"
         lost = self._store.expire_worker(child.name, how)
         child.close()
@@ -255,10 +255,6 @@ class Supervisor:
         log_event(
             "worker ended", logging.WARNING if status else logging.INFO, worker=child.name, why=how, next_in_s=wait
         )
-
-    def _held_job(self, child: Child) -> JobRecord | None:
-        worker = next((each for each in self._store.workers() if each.name == child.name), None)
-        return None if worker is None or worker.job is None else self._store.job(worker.job)
 
     def _check_leases(self) -> None:
         now = time.monotonic()
