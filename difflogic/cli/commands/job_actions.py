@@ -104,11 +104,11 @@ def untag(tag: str, jobs: tuple[str, ...]) -> None:
     _tag(jobs, lambda tags: [each for each in tags if each != tag], f"has no tag {tag}")
 
 
-def _tag(jobs: tuple[str, ...], changed: Callable[[list[str]], list[str]], tags: str) -> None:
+def _tag(jobs: tuple[str, ...], changed: Callable[[list[str]], list[str]], words: str) -> None:
     with client("jobs") as server:
         for job in jobs:
             server.edit(job, tags=changed(server.job(job)["tags"]))
-            click.echo(f"{job} {tags}.")
+            click.echo(f"{job} {words}.")
 
 
 @click.command("share")

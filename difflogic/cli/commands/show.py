@@ -67,6 +67,7 @@ def _facts(entry: Entry, record: dict[str, Any], saved: Checkpoint) -> list[str]
     engine = [record, *record["resumes"]][-1]["engine"]
     what = ", ".join(filter(None, (engine["adapter"], engine["backend"], engine["driver"])))
     timing = f"fire rate {train.fire_rate:g}" if train.asynchronous else "synchronous"
+    last = "" if len(saved.seeds) == 1 else f" to {saved.seeds[-1]}"
     lines = [
         f"Run:       {entry.path}, {entry.name}, {entry.status}",
         f"Task:      {task.target} from {task.start}, {task.height}x{task.width} grid, {task.steps} steps, {timing}",
@@ -74,8 +75,7 @@ def _facts(entry: Entry, record: dict[str, Any], saved: Checkpoint) -> list[str]
         f"{'periodic' if model.periodic else 'zero'} boundary"
         f"{'' if model.neighbourhood == 'moore' else f', neighbourhood {model.neighbourhood}'}",
         f"Training:  epoch {saved.epoch} of {train.epochs}, batch {train.batch}, lr {config.optimizer.lr:g}, "
-        f"seed "
-        f"{saved.seeds[0]}{'' if len(saved.seeds) == 1 else f' to {saved.seeds[-1]}'}",
+        f"seed {saved.seeds[0]}{last}",
         f"Engine:    {entry.engine}: {what}; {engine['why']}",
     ]
     return [*lines, *_history(record, 11)]

@@ -54,8 +54,8 @@ class ServiceMiddleware:
 
     def __init__(self, app: ASGIApp, settings: ServeSettings, telemetry: Telemetry) -> None:
         self._app, self._settings, self._telemetry = app, settings, telemetry
-        # The names by which a browser may ask for this server; any other name is a sign of DNS rebinding. A server that
-        # other machines reach takes any name, unless it was given names.
+        # The names by which a browser may ask for this server, beside IP addresses; any other name is a sign of DNS
+        # rebinding. A server that other machines reach takes any name, unless it was given names.
         checks = settings.is_local or bool(settings.names)
         self._names = {each.lower() for each in ("localhost", settings.host, *settings.names)} if checks else None
 

@@ -35,9 +35,8 @@ KINDS = {bool: "boolean", int: "integer", float: "number", str: "text"}
 @router.get("/devices", response_model=DeviceList, responses=errors(*ALWAYS))
 def devices(context: ServiceContext, caller: CurrentCaller) -> Any:
     """The workers: what they compute on, and what they do."""
-    known = context.store.workers()
     running = {each.id for each in context.store.jobs(caller.sees, 10_000, status="running")}
-    workers = [vars(each) | {"job": each.job if each.job in running else None} for each in known]
+    workers = [vars(each) | {"job": each.job if each.job in running else None} for each in context.store.workers()]
     return reply(
         {"devices": workers, "now": context.store.clock(), "memory": physical_memory(), "free_memory": free_memory()}
     )
