@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from difflogic.devices.open import open_engine
@@ -13,6 +14,7 @@ from difflogic.serve.store import mount
 from difflogic.serve.store.jobs import JobSpec
 from difflogic.serve.store.store import Store
 from difflogic.train.trainer import Trainer
+from tests.serve.live import Live, serving
 from tests.train.tiny import tiny_config
 
 
@@ -55,6 +57,19 @@ def store(tmp_path: Path, clock: Clock) -> Store:
     opened = Store.open(tmp_path / "store")
     opened.clock = opened.wall_clock = clock
     return opened
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Iterator[Live]:
+    """A server without workers."""
+    with serving(tmp_path / "store") as running:
+        yield running
+
+
+@pytest.fixture
+def client(live: Live) -> Iterator[httpx.Client]:
+    with live.client() as made:
+        yield made
 
 
 @pytest.fixture

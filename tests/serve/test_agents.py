@@ -43,12 +43,6 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
         yield running
 
 
-@pytest.fixture
-def client(live: Live) -> Iterator[httpx.Client]:
-    with live.client() as made:
-        yield made
-
-
 def test_a_killed_worker_changes_nothing(live: Live, client: httpx.Client, tmp_path: Path) -> None:
     config = small(threshold=501.0)
     request = {"config": config.to_dict(), "name": "hold 1280", "population": 2, "engine": "cpu"}

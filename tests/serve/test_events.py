@@ -7,7 +7,6 @@ import json
 import re
 import threading
 from collections.abc import AsyncGenerator, Iterator
-from pathlib import Path
 
 import httpx
 import pytest
@@ -24,12 +23,6 @@ from difflogic.serve.store.jobs import JobRecord, JobSpec
 from tests.serve.live import ANN, BEN, Live, serving
 from tests.serve.service import PATIENCE_S, wait
 from tests.train.tiny import tiny_config
-
-
-@pytest.fixture
-def live(tmp_path: Path) -> Iterator[Live]:
-    with serving(tmp_path / "store") as running:
-        yield running
 
 
 class Training:

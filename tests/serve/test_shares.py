@@ -15,12 +15,6 @@ from tests.serve.service import wait
 
 
 @pytest.fixture
-def live(tmp_path: Path) -> Iterator[Live]:
-    with serving(tmp_path / "store") as running:
-        yield running
-
-
-@pytest.fixture
 def ann(live: Live) -> Iterator[httpx.Client]:
     with live.client() as client:
         yield client

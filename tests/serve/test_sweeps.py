@@ -40,12 +40,6 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
         yield running
 
 
-@pytest.fixture
-def client(live: Live) -> Iterator[httpx.Client]:
-    with live.client() as made:
-        yield made
-
-
 def without_seconds(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{name: value for name, value in row.items() if name != "seconds"} for row in rows]
 

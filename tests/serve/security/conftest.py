@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import httpx
 import pytest
 
 from difflogic.serve.api.auth import Failures
@@ -17,12 +16,6 @@ from tests.serve.security.asking import CAPS
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     with serving(tmp_path_factory.mktemp("store"), ServeSettings(caps=CAPS, guess_s=0)) as running:
         yield running
-
-
-@pytest.fixture
-def client(live: Live) -> Iterator[httpx.Client]:
-    with live.client() as made:
-        yield made
 
 
 @pytest.fixture(autouse=True)
