@@ -52,19 +52,16 @@ class AgentSubmission:
             self.base = PRESETS[request.preset] if request.preset else PolicyConfig.from_dict(request.config or {})
             self.config = self.base.with_(**nested(request.set))
             self.within = _limit(request, settings.caps)
-            stop = 1 if request.until_solved else request.stop_when_solved
-            self.cost = check_agents(self.config, request.population, stop, settings)
+            self._solved = 1 if request.until_solved else request.stop_when_solved
+            self.cost = check_agents(self.config, request.population, self._solved, settings)
         except UsageError as error:
             raise ApiError(422, "invalid_config", one_sentence(in_fields(str(error)))) from error
 
     @property
     def spec(self) -> JobSpec:
         """The job as the store takes it."""
-        request = self.request
-        solved = request.stop_when_solved or int(request.until_solved)
-        return job_spec(
-            request, self.config, self.cost, solved, self.within, restarts=0, until_solved=request.until_solved
-        )
+        attempts = {"restarts": 0, "until_solved": self.request.until_solved}
+        return job_spec(self.request, self.config, self.cost, self._solved, self.within, **attempts)
 
     @property
     def preview(self) -> dict[str, Any]:
