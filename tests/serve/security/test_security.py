@@ -83,7 +83,7 @@ def test_a_failure_inside_is_told_without_its_words(live: Live, client: httpx.Cl
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a detail of the inside")
 
-    monkeypatch.setattr(live.store, "texts", fail)
+    monkeypatch.setattr(live.store, "jobs", fail)
     message = error(client.get("/jobs"), 500, "internal")
     assert "detail" not in message
     assert "a detail of the inside" in caplog.text
