@@ -23,6 +23,13 @@ DEPTH = 3
 """Names of a field's path at most: model.update.widths."""
 
 
+def written(name: str) -> str:
+    """An option or an argument as users write it."""
+    known = {"preset": "PRESET", "environment": "ENVIRONMENT", "config_file": "--config", "assignments": "--set"}
+    known |= {"asynchronous": "--async"}
+    return known.get(name, "--" + name.replace("_", "-"))
+
+
 def train_request(options: Mapping[str, Any], config: Config | None = None, **others: Any) -> TrainRequest:
     """Return what a command's options ask for; `config` replaces PRESET or `--config`, and `others` the options.
 
@@ -94,8 +101,9 @@ def agents(options: Mapping[str, Any], preset: str | None) -> PolicyConfig | Non
     # As click gives them where an option was left out: None, False, or 0 for a padding.
     given = [name for name in OF_AUTOMATA if options.get(name) not in (None, False, 0)]
     if given:
-        written = "--" + given[0].replace("_", "-")
-        raise UsageError(f"{written} is for automata, and {base.name} trains agents: drop it; --set changes fields.")
+        raise UsageError(
+            f"{written(given[0])} is for automata, and {base.name} trains agents: drop it; --set changes fields."
+        )
     seed = {} if options.get("seed") is None else {"seed": options["seed"]}
     return base.with_(**parse(options["assignments"]) | seed)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from difflogic.cli.options import checked_policy, engine_selector
-from difflogic.cli.request import changes, train_request
+from difflogic.cli.request import changes, train_request, written
 from difflogic.cli.screen import sinks
 from difflogic.config.request import TrainRequest
 from difflogic.errors import UsageError
@@ -25,8 +25,6 @@ SIGNAL_BASE = 128
 """A process ended by signal N returns 128 + N, by the shell's custom."""
 WITH_RESUME = ("resume", "engine", "gpu", "epochs", "stop_when_solved", "within")
 """Options that a resumed run takes too, beside those of a `Launch` but `out`."""
-WRITTEN = {"preset": "PRESET", "config_file": "--config", "assignments": "--set"}
-"""Options and arguments as users write them, where that is not their own name."""
 
 
 @dataclass(frozen=True)
@@ -135,14 +133,14 @@ def _check_resumed(resume: Path, options: Mapping[str, Any]) -> None:
     # Compared with what click gives where an option was left out: None, False, an empty list, or 0 for a padding.
     given = [name for name, value in options.items() if name not in taken and value not in (None, False, (), 0)]
     if given:
-        names = ", ".join(map(_written, given))
+        names = ", ".join(map(written, given))
         raise UsageError(f"--resume continues a run as it was configured: drop {names}.")
     if attempts.is_in(resume):
         for name in ("epochs", "stop_when_solved"):
             if options[name] is not None:
                 raise UsageError(
                     f"The attempts in {resume} share the epochs they began with, and cannot be changed: drop "
-                    f"{_written(name)}, or resume one of them alone, say {resume / 'attempt-1'}."
+                    f"{written(name)}, or resume one of them alone, say {resume / 'attempt-1'}."
                 )
 
 
@@ -154,10 +152,6 @@ def _resumed_config(resume: Path, epochs: int | None) -> Config:
         return attempts.read(resume).config
     config = checkpoint.read(resume).members[0].config
     return config if epochs is None else config.with_(train={"epochs": epochs})
-
-
-def _written(name: str) -> str:
-    return WRITTEN.get(name, "--" + name.replace("_", "-"))
 
 
 def _placement(request: TrainRequest, config: Config, launch: Launch, resume: Path | None) -> Placement:

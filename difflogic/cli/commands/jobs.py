@@ -122,7 +122,7 @@ def _sweep(options: dict[str, Any]) -> dict[str, Any]:
     if not options["over"]:
         if given:
             raise UsageError(
-                f"--{next(iter(given)).replace('_', '-')} is only for sweeps: give --over FIELD=VALUES with it."
+                f"{request.written(next(iter(given)))} is only for sweeps: give --over FIELD=VALUES with it."
             )
         return {}
     axes = [each.partition("=") for each in options["over"]]

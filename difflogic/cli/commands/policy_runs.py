@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from difflogic.cli.request import written
 from difflogic.cli.screen import sinks, table
 from difflogic.errors import UsageError
 
@@ -155,7 +156,7 @@ def render(path: Path, out: Output, what: str, member: int | None, options: Mapp
 
     given = [name for name, value in options.items() if value not in (None, False) and name not in PICTURED]
     if given or what == "gates":
-        names = ", ".join("--" + name.replace("_", "-") for name in given) or "--what gates"
+        names = ", ".join(map(written, given)) or "--what gates"
         raise UsageError(f"A film of an episode takes no such options: drop {names}.")
     if what == "loss":
         out.write(curves(path))

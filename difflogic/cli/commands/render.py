@@ -18,7 +18,9 @@ from difflogic.cli.options import (
     output_option,
     tell_choice,
 )
+from difflogic.cli.request import written
 from difflogic.config.choices import BOUNDARIES, DRAWINGS
+from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
     from difflogic.evaluation.render import Look, RenderSpec
@@ -139,13 +141,10 @@ def command(
 
 
 def _refuse_unused(what: str, options: dict[str, Any]) -> None:
-    from difflogic.errors import UsageError
-
     # All of these options are about a rollout, which the other drawings do not have.
     given = [name for name, value in options.items() if value not in (None, False)]
     if what != "rollout" and given:
-        names = ", ".join("--" + name.replace("_", "-").replace("asynchronous", "async") for name in given)
-        raise UsageError(f"--what {what} does not show a rollout: drop {names}.")
+        raise UsageError(f"--what {what} does not show a rollout: drop {', '.join(map(written, given))}.")
 
 
 def _scene(options: dict[str, Any]) -> RenderSpec:
@@ -167,7 +166,6 @@ def _scene(options: dict[str, Any]) -> RenderSpec:
 
 
 def _damage(options: dict[str, Any]) -> DamagePlan | None:
-    from difflogic.errors import UsageError
     from difflogic.evaluation.rollout import DamagePlan
 
     if options["damage"] is None:

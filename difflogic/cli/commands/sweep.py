@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from difflogic.cli import options as shared
-from difflogic.cli.request import parse
+from difflogic.cli.request import parse, written
 from difflogic.cli.training import SIGNAL_BASE
 from difflogic.errors import UsageError
 
@@ -101,7 +101,6 @@ def _described(what: str | None, trials: int | None, options: dict[str, Any]) ->
 def _check_resumed(what: str | None, options: dict[str, Any]) -> None:
     """Raises UsageError for what describes a sweep: one that goes on has been described."""
     given = ["PRESET"] if what is not None else []
-    written = {"assignments": "--set", "config_file": "--config"}
-    given += [written.get(name, f"--{name.replace('_', '-')}") for name in DESCRIBING if options[name]]
+    given += [written(name) for name in DESCRIBING if options[name]]
     if given:
         raise UsageError(f"--resume continues a sweep as it was configured: drop {', '.join(given)}.")

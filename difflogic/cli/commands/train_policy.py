@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from difflogic.cli import options as shared
-from difflogic.cli.request import parse
+from difflogic.cli.request import parse, written
 from difflogic.cli.training import FAILED, SIGNAL_BASE
 from difflogic.config.choices import ACTORS, ALGORITHMS
 from difflogic.errors import UsageError
@@ -103,7 +103,7 @@ def _check_until(options: dict[str, Any], resume: Path | None) -> None:
         return
     others = [name for name in ("population", "stop_when_solved", "init_from") if options[name] is not None]
     if others or resume is not None:
-        drop = "--resume" if resume is not None else f"--{others[0].replace('_', '-')}"
+        drop = "--resume" if resume is not None else written(others[0])
         raise UsageError(f"--until-solved trains one seed after the other, each to its first solution: drop {drop}.")
     if options["within"] is not None and options["within"].epochs is not None:
         raise UsageError("--within of agents is a time, say 60s, 5m or 2h: --steps limits each attempt.")
@@ -147,8 +147,10 @@ def _resumed(environment: str | None, resume: Path, options: dict[str, Any]) -> 
     """The configuration of the run that continues; only its steps may change. Raises UsageError, CheckpointError."""
     from difflogic.policies import checkpoint
 
-    names = ("config_file", "assignments", "algorithm", "policy", "seed", "population", "init_from")
-    given = ["ENVIRONMENT"] * (environment is not None) + [f"--{name}" for name in names if options[name]]
+    names = ("environment", "config_file", "assignments", "algorithm", "policy", "seed", "population", "init_from")
+    given = [
+        written(name) for name, value in {"environment": environment, **options}.items() if name in names and value
+    ]
     if given:
         raise UsageError(f"--resume continues a run as it was configured: drop {', '.join(given)}.")
     config = checkpoint.read(resume).config
