@@ -127,7 +127,7 @@ def test_the_trials_of_a_sweep_count_for_the_quota(tmp_path: Path) -> None:
         trial = live.store.job_folder(job).whole / "trials" / "00000"
         trial.mkdir(parents=True)
         (trial / "metrics.csv").write_bytes(bytes(1000))
-        live.context.usage._until = 0.0  # it was counted a moment ago
+        live.context.usage.bytes._until = 0.0  # it was counted a moment ago
         refused = client.post("/jobs", json=request)
         assert (refused.status_code, refused.json()["error"]["code"]) == (507, "quota")
 

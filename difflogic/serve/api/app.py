@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -31,11 +32,11 @@ from difflogic.serve.api.routes import remote as remote_routes
 from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.api.telemetry import Telemetry
 from difflogic.serve.api.tokens import Tokens
-from difflogic.serve.api.usage import Usage
+from difflogic.serve.api.usage import Throttled, Usage
 from difflogic.serve.api.webhooks import Webhooks
 from difflogic.serve.errors import ApiError
 from difflogic.serve.store.jobs import ConflictError, QueueFullError, UnknownJobError, UnknownShareError
-from difflogic.serve.store.queue import Forecast
+from difflogic.serve.store.queue import turns_of
 from difflogic.serve.store.store import Store
 
 THREADS = 8
@@ -52,7 +53,9 @@ def create_app(store: Store, tokens: Tokens, settings: ServeSettings) -> FastAPI
     """The service on a store; its feed of changes polls while it runs."""
     telemetry = Telemetry(store)
     authenticator, feed = Authenticator(store, tokens, settings, telemetry), ChangeFeed(store, telemetry)
-    context = Context(store, settings, authenticator, feed, telemetry, Forecast(store), Usage(store))
+    context = Context(
+        store, settings, authenticator, feed, telemetry, Throttled(partial(turns_of, store)), Usage(store)
+    )
 
     webhooks = Webhooks(store, settings.webhooks, telemetry)
 

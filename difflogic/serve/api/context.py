@@ -17,10 +17,10 @@ from difflogic.serve.api.broadcast import ChangeFeed
 from difflogic.serve.api.schemas import ErrorBody
 from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.api.telemetry import Telemetry
-from difflogic.serve.api.usage import Usage
+from difflogic.serve.api.usage import Throttled, Usage
 from difflogic.serve.errors import ApiError
 from difflogic.serve.store.jobs import ID, JobRecord, UnknownJobError
-from difflogic.serve.store.queue import Forecast
+from difflogic.serve.store.queue import Turn
 from difflogic.serve.store.store import Store
 
 PICTURES = 2
@@ -36,7 +36,8 @@ class Context:
     authenticator: Authenticator
     feed: ChangeFeed
     telemetry: Telemetry
-    forecast: Forecast
+    forecast: Throttled[dict[str, Turn]]
+    """When the jobs that wait begin."""
     usage: Usage
     samples: Samples = field(default_factory=Samples)
     picture_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(PICTURES))

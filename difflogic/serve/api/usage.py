@@ -1,9 +1,11 @@
-"""How much room the jobs of each owner take, counted no more often than that is worth."""
+"""What takes long to find out, found out no more often than that is worth: how much room jobs take, say."""
 
 from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
+from typing import Generic, TypeVar
 
 from difflogic.serve.errors import ApiError
 from difflogic.serve.store.cleanup import size_of_job
@@ -11,8 +13,36 @@ from difflogic.serve.store.jobs import ENDED
 from difflogic.serve.store.store import Store
 
 FRESH_S = 10.0
-"""Seconds for which what was counted is good enough; and at least SHARE times what counting took."""
+"""Seconds for which what was counted is good enough."""
 SHARE = 20
+"""What was found is good for so many times the seconds that it took: at most a twentieth of a processor."""
+
+Found = TypeVar("Found")
+
+
+class Throttled(Generic[Found]):
+    """Calls a function, and gives what it found for a while."""
+
+    def __init__(self, find: Callable[[], Found], fresh_s: float = 0.0) -> None:
+        """`fresh_s`: so long at least."""
+        self._find, self._fresh_s = find, fresh_s
+        self._lock = threading.Lock()
+        self._found: list[Found] = []
+        self._until = 0.0
+
+    def __call__(self) -> Found:
+        # Who comes while somebody finds it out again gets what was found before, and only the first time is waited for:
+        # a store of many jobs takes seconds, in which other requests need the threads.
+        if time.monotonic() >= self._until and self._lock.acquire(blocking=not self._found):
+            try:
+                begun = time.monotonic()
+                if begun >= self._until:  # nobody has just found it
+                    self._found = [self._find()]
+                    ended = time.monotonic()
+                    self._until = ended + max(self._fresh_s, SHARE * (ended - begun))
+            finally:
+                self._lock.release()
+        return self._found[0]
 
 
 class Usage:
@@ -20,30 +50,10 @@ class Usage:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._lock = threading.Lock()
         self._ended: dict[tuple[str, int], int] = {}
         """Bytes of jobs that are over, by id and version: another version may have other files."""
-        self._bytes: dict[str, int] = {}
-        self._until = 0.0
-
-    def bytes(self) -> dict[str, int]:
+        self.bytes = Throttled(self._counted, FRESH_S)
         """The bytes of each owner."""
-        # Who comes while somebody counts again gets what was counted before, and only the first count is waited for: a
-        # store of many jobs takes seconds, in which other requests need the threads.
-        if time.monotonic() >= self._until and self._lock.acquire(blocking=self._until == 0.0):
-            try:
-                self._count()
-            finally:
-                self._lock.release()
-        return self._bytes
-
-    def _count(self) -> None:
-        begun = time.monotonic()
-        if begun < self._until:  # somebody has just counted
-            return
-        self._bytes = self._counted()
-        ended = time.monotonic()
-        self._until = ended + max(FRESH_S, SHARE * (ended - begun))
 
     def _counted(self) -> dict[str, int]:
         found: dict[str, int] = {}

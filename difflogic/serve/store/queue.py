@@ -15,8 +15,6 @@ from __future__ import annotations
 import heapq
 import math
 import sqlite3
-import threading
-import time
 from collections import Counter, deque
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -28,8 +26,6 @@ UNKNOWN = math.inf
 """When a worker becomes free of which nobody can tell."""
 RECENT = 50
 """So many trainings that are done say how fast a device is, compared with what is predicted of it."""
-SHARE = 20
-"""What was played through is good for so many times the seconds that it took: at most a twentieth of a processor."""
 WAITING = (
     "SELECT id, owner, kind IN ('train', 'sweep') AS trains, engine, device, priority, number, not_before, "
     "predicted_s, saved_epoch, epochs, attempt, until_solved FROM jobs WHERE status = 'queued' "
@@ -79,26 +75,6 @@ class _Queue:
     lanes: frozenset[int]
     trains: bool
     jobs: deque[sqlite3.Row] = field(default_factory=deque)
-
-
-class Forecast:
-    """The turns of all that wait in a store, played through no more often than that is worth."""
-
-    def __init__(self, store: Records) -> None:
-        self._store = store
-        self._lock = threading.Lock()
-        self._turns: dict[str, Turn] = {}
-        self._until = 0.0
-
-    def turns(self) -> dict[str, Turn]:
-        """The turns by job id, in the order in which jobs start."""
-        with self._lock:
-            begun = time.monotonic()
-            if begun >= self._until:
-                self._turns = turns_of(self._store)
-                ended = time.monotonic()
-                self._until = ended + SHARE * (ended - begun)
-            return self._turns
 
 
 def turns_of(store: Records) -> dict[str, Turn]:

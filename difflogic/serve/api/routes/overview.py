@@ -23,7 +23,7 @@ def queue(
 ) -> Any:
     """When your jobs that wait begin: their turns among everybody's, and seconds where those can be told."""
     wanted = None if ids is None else ids.split(",")
-    turns = context.forecast.turns().values()
+    turns = context.forecast().values()
     shown = [each for each in turns if caller.sees in (None, each.owner) and (wanted is None or each.id in wanted)]
     return reply({"waiting": [vars(each) for each in shown]})
 
