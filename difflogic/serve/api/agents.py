@@ -102,37 +102,33 @@ def check_agents(config: PolicyConfig, population: int, stop_when_solved: int, s
     try:
         spaces = _spaces(config.environment.id)
     except MissingPackagesError as error:
-        raise ApiError(
-            422, "missing_extra", f"This server cannot create the environment: {one_sentence(str(error))}"
-        ) from error
+        words = f"This server cannot create the environment: {one_sentence(str(error))}"
+        raise ApiError(422, "missing_extra", words) from error
     require_fit(config, spaces)
     check_stop(config, stop_when_solved, population)
     found = cost.cost_of(config, spaces, population)
     check_caps(found, population, settings.caps)
     seconds = cost.iteration_s(config, spaces, population)
     if seconds > MOST_ITERATION_S:
-        raise ApiError(
-            422,
-            "too_much_time",
+        words = (
             f"An iteration would take about {seconds:.0f} s, in which nothing is saved; this server allows "
-            f"{MOST_ITERATION_S:.0f}: use fewer steps, passes or gates in it.",
+            f"{MOST_ITERATION_S:.0f}: use fewer steps, passes or gates in it."
         )
+        raise ApiError(422, "too_much_time", words)
     return found
 
 
 def check_environment(config: PolicyConfig, settings: ServeSettings) -> None:
     """Raises ApiError where this server trains no agents, or none in this environment."""
     if find_spec("gymnasium") is None:
-        raise ApiError(
-            422, "missing_extra", "This server trains no agents: whoever runs it has to install the extra `rl`."
-        )
+        words = "This server trains no agents: whoever runs it has to install the extra `rl`."
+        raise ApiError(422, "missing_extra", words)
     if config.environment.id not in settings.environments:
-        raise ApiError(
-            422,
-            "environment",
+        words = (
             f"This server trains agents in {', '.join(sorted(settings.environments))}, and not in "
-            f"{one_sentence(config.environment.id)}: ask whoever runs it to allow that one.",
+            f"{one_sentence(config.environment.id)}: ask whoever runs it to allow that one."
         )
+        raise ApiError(422, "environment", words)
 
 
 def cost_of_agents(config: PolicyConfig, population: int) -> Cost:
@@ -162,8 +158,5 @@ def check_controller(run: Path, options: Mapping[str, Any]) -> None:
     if options.get("from_start"):
         raise ApiError(422, "invalid_request", "from_start is for automata: a controller has no start.")
     if not (run / controller_json.NAME).is_file():
-        raise ApiError(
-            409,
-            "no_circuit",
-            "There is no controller: agents of gates that choose between discrete actions leave one at their end.",
-        )
+        words = "There is no controller: agents of gates that choose between discrete actions leave one at their end."
+        raise ApiError(409, "no_circuit", words)

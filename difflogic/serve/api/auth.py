@@ -140,11 +140,8 @@ class Authenticator:
         if request.method not in SAFE:
             sent = request.headers.get(CSRF_HEADER, "")
             if caller.csrf is None or not hmac.compare_digest(caller.csrf.encode(), sent.encode()):
-                raise ApiError(
-                    403,
-                    "csrf",
-                    f"A request with a session cookie needs the header {CSRF_HEADER}, which GET /session returns.",
-                )
+                words = f"A request with a session cookie needs the header {CSRF_HEADER}, which GET /session returns."
+                raise ApiError(403, "csrf", words)
         return caller
 
     async def reader(self, request: Request, job: str) -> Caller:

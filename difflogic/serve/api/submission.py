@@ -52,10 +52,8 @@ class Submission:
         except (UsageError, FaultyTaskError, LimitError) as error:
             raise ApiError(422, "invalid_config", _words(error, uploads)) from error
         if request.stop_when_solved > request.population:
-            raise ApiError(
-                422, "invalid_request",
-                f"stop_when_solved counts models: expected at most {request.population}, the population.",
-            )  # fmt: skip
+            words = f"stop_when_solved counts models: expected at most {request.population}, the population."
+            raise ApiError(422, "invalid_request", words)
         # The cost is known from the configuration alone, before a circuit is made of it.
         self.cost: Cost = check_cost(self.config, request.population, caps)
         if self.asked.until_solved:
@@ -125,12 +123,11 @@ def check_task(name: str | None, settings: ServeSettings) -> None:
     """Raises ApiError where a preset or a configuration names a task in Python that the operator does not allow."""
     if name and registered.is_task(name) and name not in settings.tasks:
         known = ", ".join(sorted(settings.tasks)) or "none"
-        raise ApiError(
-            422,
-            "task",
+        words = (
             f"{one_sentence(name[:100])} is a task in Python, of which this server trains {known}: ask whoever runs it "
-            "to allow that one.",
+            "to allow that one."
         )
+        raise ApiError(422, "task", words)
 
 
 def _by_path(data: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:

@@ -72,9 +72,8 @@ class Usage:
         """Raises ApiError where the owner's jobs take all the room that there is for them."""
         if quota is None or (used := self.bytes().get(owner, 0)) < quota:
             return
-        raise ApiError(
-            507,
-            "quota",
+        words = (
             f"The jobs of {owner} take {used / 1e6:.1f} MB of the {quota / 1e6:.1f} MB that an owner has here: delete "
-            "some that are over, and submit again.",
+            "some that are over, and submit again."
         )
+        raise ApiError(507, "quota", words)

@@ -235,9 +235,8 @@ def harden(context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: Ha
     if job.config is None:
         raise ApiError(409, "no_circuit", f"The job {job.id} has no configuration to continue with.")
     if is_policy(job.config):
-        raise ApiError(
-            409, "no_circuit", "Agents use discrete gates from the first step: they have no undecided gates to harden."
-        )
+        words = "Agents use discrete gates from the first step: they have no undecided gates to harden."
+        raise ApiError(409, "no_circuit", words)
     try:
         config = hardening(Config.from_dict(job.config), asked.search, asked.epochs)
     except UsageError as error:
@@ -316,12 +315,11 @@ def _check_shape(lender: dict[str, Any], config: dict[str, Any]) -> None:
     ours, theirs = ([each["channels"], each["kernels"], each["perceive"]["widths"], each["update"]["widths"]]
                     for each in (config["model"], lender["model"]))  # fmt: skip
     if ours != theirs:
-        raise ApiError(
-            409,
-            "other_shape",
+        words = (
             "init_from needs a training with a circuit of the same shape: channels, kernels and the widths of both "
-            f"networks should be {ours}, those of that job are {theirs}.",
+            f"networks should be {ours}, those of that job are {theirs}."
         )
+        raise ApiError(409, "other_shape", words)
 
 
 def _follow(context: Context, caller: Caller, source: JobRecord, kind: Kind, options: dict[str, Any]) -> Response:

@@ -88,11 +88,8 @@ def frame(context: ServiceContext, job: ReadJob) -> Any:
     """The newest state frame; there is one while somebody listens to the job's events."""
     found = artefacts.text_of(context.store.job_folder(job).frame)
     if found is None:
-        raise ApiError(
-            404,
-            "no_frame",
-            "There is no state frame yet: frames are made only while a client listens to the job's events.",
-        )
+        words = "There is no state frame yet: frames are made only while a client listens to the job's events."
+        raise ApiError(404, "no_frame", words)
     return reply_text(found)
 
 
@@ -124,9 +121,8 @@ def file(
     """One of the job's files, as it is: a drawing to be opened, all others to be saved."""
     found = artefacts.find(context.store.job_folder(job), name)
     if found is None:
-        raise ApiError(
-            404, "no_file", f"The job {job.id} has no file of this name: GET /jobs/{job.id}/files lists them."
-        )
+        words = f"The job {job.id} has no file of this name: GET /jobs/{job.id}/files lists them."
+        raise ApiError(404, "no_file", words)
     media_type = artefacts.media_type(name)
     if name == SWEEP_PAGE:
         return FileResponse(found, 200, artefacts.PAGE_HEADERS, "text/html", content_disposition_type="inline")
