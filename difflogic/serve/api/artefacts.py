@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import zipfile
@@ -123,24 +124,16 @@ def zipped(job: JobFolder, folder: str) -> Iterator[bytes]:
     yield sink.taken()
 
 
-class _Sink:
+class _Sink(io.BytesIO):
     """A file that is read while it is written, and cannot go back."""
 
-    def __init__(self) -> None:
-        self._parts: list[bytes] = []
-
-    def write(self, data: bytes, /) -> int:
-        self._parts.append(bytes(data))
-        return len(data)
-
-    def flush(self) -> None:
-        """Do nothing: nothing is held back."""
-
-    def close(self) -> None:
-        """Do nothing: nothing is open."""
+    def tell(self) -> int:
+        """Refuse: so the archive knows that it is a stream, and counts for itself."""
+        raise OSError
 
     def taken(self) -> bytes:
         """What came since the last call."""
-        data = b"".join(self._parts)
-        self._parts.clear()
+        data = self.getvalue()
+        self.seek(0)
+        self.truncate()
         return data
