@@ -172,12 +172,9 @@ def _damage(options: dict[str, Any]) -> DamagePlan | None:
         if options["damage_at"] is not None or options["damage_steps"] is not None:
             raise UsageError("--damage-at and --damage-steps need --damage SIDE: give that too.")
         return None
-    steps = range(1, EVERY) if options["damage_steps"] is None else options["damage_steps"]
+    # Past every step.
+    steps = range(1, 10**9) if options["damage_steps"] is None else options["damage_steps"]
     return DamagePlan(options["damage"], steps, options["damage_at"] or "centre")
-
-
-EVERY = 10**9
-"""Past every step."""
 
 
 def _look(options: dict[str, Any]) -> Look:

@@ -13,7 +13,7 @@ from difflogic.cli.options import PATH
 from difflogic.cli.screen import table
 
 if TYPE_CHECKING:
-    from difflogic.runs.run_list import Broken, Entry
+    from difflogic.runs.run_list import Entry
 
 SORTS: dict[str, Callable[[Any], Any]] = {
     "name": lambda entry: str(entry.path),
@@ -63,7 +63,8 @@ def command(
             click.echo(json.dumps(entry.to_dict()))
     else:
         _show(folder, entries, len(found) - len(broken))
-    _name(broken)
+    for each in broken:
+        click.echo(f"Not listed: {each.path}, {each.why}.", err=True)
 
 
 def _wanted(entry: Entry, preset: str | None, engine: str | None, solved: bool | None) -> bool:
@@ -103,8 +104,3 @@ def _row(entry: Entry, folder: Path) -> list[str]:
         f"{entry.size / 1e6:.1f}",
         entry.started[:16].replace("T", " "),
     ]
-
-
-def _name(broken: list[Broken]) -> None:
-    for each in broken:
-        click.echo(f"Not listed: {each.path}, {each.why}.", err=True)

@@ -215,7 +215,12 @@ def worker(store: str, workers: str, max_memory: int | None) -> None:
     log.set_up()
     with _asked_to_end() as over:
         if store.startswith(("http://", "https://")):
-            _work_elsewhere(store, devices.of_this_machine(wanted), over, max_memory)
+            from difflogic.serve import remote
+
+            here = devices.of_this_machine(wanted)
+            with remote.Home.from_environment(store) as home:
+                click.echo(f"Training jobs of {home.server} on {', '.join(here)}")
+                remote.work(home, here, over, max_memory)
             return
         from difflogic.serve.store.store import Store
         from difflogic.serve.worker.supervisor import Supervisor
@@ -240,14 +245,6 @@ def _asked_to_end() -> Iterator[threading.Event]:
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
-
-
-def _work_elsewhere(server: str, devices: list[str], over: threading.Event, max_memory: int | None) -> None:
-    from difflogic.serve import remote
-
-    with remote.Home.from_environment(server) as home:
-        click.echo(f"Training jobs of {home.server} on {', '.join(devices)}")
-        remote.work(home, devices, over, max_memory)
 
 
 @click.command("gc")

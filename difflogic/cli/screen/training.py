@@ -54,8 +54,10 @@ class TrainingReporter(Observer):
         if beginning.epoch:
             text.append(f"Going on after epoch {beginning.epoch} of {train.epochs}")
         self._sink.show(Event("begin", fields, text))
-        if warning := software_warning(beginning):
-            self.noticed(warning)
+        engine = beginning.engine
+        if engine.engine == "gpu" and engine.software:  # which was asked for by name
+            kind = f"{engine.adapter} is a software adapter, a GPU imitated by the CPU"
+            self.noticed(f"{kind}: results are right, but slow to come.")
         # Kept for the bar: later events say only how far the run is.
         self._epochs = train.epochs
         self._sink.advance(beginning.epoch, self._epochs)
@@ -126,7 +128,7 @@ class TrainingReporter(Observer):
             "path": str(run.path),
             "epoch": run.state.epoch,
             "solved": run.solved,
-            "best": _best(run),
+            "best": None if run.kept is None else {"epoch": run.kept.state.epoch, "hard_loss": run.kept.best},
             "skipped": run.state.skipped,
             "interrupted": None if last.interrupted is None else interrupter(last),
             **ends(run),
@@ -170,11 +172,6 @@ def _number(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _best(run: Run) -> dict[str, int | None] | None:
-    """Epoch and wrong values of the circuit that is kept as the best."""
-    return None if run.kept is None else {"epoch": run.kept.state.epoch, "hard_loss": run.kept.best}
-
-
 def ends(run: Run) -> dict[str, Any]:
     """Return how each member of a population ended."""
     # One run has all of it at the top of the event.
@@ -185,15 +182,6 @@ def ends(run: Run) -> dict[str, Any]:
         for each in run.members
     ]
     return {"best_seed": run.best.seed, "members": members}
-
-
-def software_warning(beginning: Beginning) -> str | None:
-    """A warning where a GPU engine runs on the CPU."""
-    info = beginning.engine
-    # A software adapter that was asked for by name is used all the same.
-    if info.engine != "gpu" or not info.software:
-        return None
-    return f"{info.adapter} is a software adapter, a GPU imitated by the CPU: results are right, but slow to come."
 
 
 def interrupter(run: Run) -> str:
