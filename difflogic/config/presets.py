@@ -114,7 +114,7 @@ def checkerboard(small: bool = False) -> Config:
 
 
 def checkerboard_async() -> Config:
-    """The same board on 14x14 in 50 asynchronous steps, in each of which a cell is updated with probability 0.6."""
+    """This is the same board on 14x14 in 50 asynchronous steps, which each update a cell with probability 0.6."""
     return Config(
         name="checkerboard-async",
         model=ModelConfig(
@@ -224,7 +224,7 @@ def heart_persistent() -> Config:
 
 
 def heart_steady() -> Config:
-    """The same heart, compared after steps 12, 15 and 18: it has to stay while it is watched, and then does."""
+    """This is the same heart, compared after steps 12, 15 and 18: it has to stay while it is watched, and then does."""
     return _heart("heart-steady", 18, loss_steps=(12, 15, 18))
 
 

@@ -105,7 +105,7 @@ class Model(Protocol):
 
 
 class Engine(Protocol):
-    """What every engine can do, without a state of its own between calls.
+    """Every engine can do this, without a state of its own between calls.
 
     `x` is float32 `[B, H, W, C]` and `masks` float32 `[T, H, W, 1]`. What a circuit or batch cannot be raises
     CircuitError or DataError.

@@ -41,7 +41,7 @@ STARTS, QUICK_STARTS = 64, 8
 
 @dataclass(frozen=True, eq=False)
 class RunEvaluation:
-    """What came of a run."""
+    """The results of evaluating a run."""
 
     trained: TrainedCircuit
     engine: str

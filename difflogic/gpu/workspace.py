@@ -217,7 +217,7 @@ class Workspace:
         return [*events, *self._event("step_loss_backward", step, shape.judged_steps, bound)]
 
     def _forward_again(self, step: int) -> list[Dispatch]:
-        """Where `step` is the last after a kept state: the steps from that state on, but for the last such piece."""
+        """Repeat the steps from a kept state on, where `step` is the last after it, but for the last such piece."""
         # A stretch begins at a kept state, that of `step - spacing + 1`. Its steps before `step` are enough: what
         # `step` itself makes is the next kept state. The states of the last stretch are those that the forward pass has
         # just left.

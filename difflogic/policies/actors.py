@@ -285,7 +285,7 @@ class Categorical:
         return np.asarray(self._choices[actions])
 
     def log_probs(self, preferences: Tensor, taken: Tensor) -> Tensor:
-        """Of actions that were taken, `[N]`."""
+        """Return the logarithms of the probabilities of actions that were taken, `[N]`."""
         return ((preferences.softmax(1) * taken).sum(1) + TINY).log()
 
     def entropy(self, preferences: Tensor) -> Tensor:
@@ -322,7 +322,7 @@ class Gaussian:
         return actions
 
     def log_probs(self, preferences: Tensor, taken: Tensor) -> Tensor:
-        """Of actions that were taken, `[N]`."""
+        """Return the logarithms of the probabilities of actions that were taken, `[N]`."""
         noise = (taken - preferences) / self._log_spread.exp()
         return -(0.5 * noise**2.0 + self._log_spread + 0.5 * math.log(2 * math.pi)).sum(1)
 

@@ -182,7 +182,7 @@ class SAC:
         return one - (one - other).relu()
 
     def _reaching(self, mean: Tensor) -> Tensor:
-        """Of the normal distribution before it is squashed, `[N, A]`, from what the actor gives."""
+        """Return the mean, `[N, A]`, of the normal distribution before it is squashed, from what the actor gives."""
         return mean * REACH if self.config.policy != "mlp" else mean
 
     def _sample(self, features: Tensor, scaled: Tensor, generator: np.random.Generator) -> tuple[Tensor, Tensor]:
