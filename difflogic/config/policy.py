@@ -82,6 +82,10 @@ class EnvironmentConfig(Section):
             "as the environment does by itself"
         ),
     )
+    max_episode_steps: int = field(
+        default=0,
+        metadata=spec("Steps after which an episode of the training is cut off; 0: as registered", between(0, 10**9)),
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -394,7 +398,13 @@ PRESETS = {
         "CartPole-v1",
         475.0,
         steps=100_000,
-        environment={"id": "CartPole-v1", "n_envs": 8, "reset": {"low": -0.1, "high": 0.1}},
+        environment={
+            "id": "CartPole-v1",
+            "n_envs": 8,
+            # Harder than the environment itself, or late in training too few episodes fail to learn from.
+            "reset": {"low": -0.2, "high": 0.2},
+            "max_episode_steps": 1000,
+        },
         logic={"thresholds": POLE},
         ppo={
             "n_steps": 32,

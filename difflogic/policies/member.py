@@ -37,7 +37,9 @@ class Member:
         """`wiring`: the seed of its wires, where it has those of another agent. `played`: hears of random steps."""
         self.config = config
         area = config.environment
-        self.environments = Environments(area.id, area.n_envs, config.seed, reset=area.reset)
+        self.environments = Environments(
+            area.id, area.n_envs, config.seed, reset=area.reset, most_steps=area.max_episode_steps
+        )
         shown = self.environments.spaces.observations
         if seen is not None and seen.mean.size != shown:
             raise CheckpointError(

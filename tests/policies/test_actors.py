@@ -36,6 +36,17 @@ def test_thermometer_bits_rise_with_the_observation(bits, spread, seed):
     assert (np.diff(codes, axis=2) <= 0).all(), "a bit is 1 only where all below it are"
 
 
+def test_thresholds_of_ones_own_are_taken_as_they_are():
+    rows = ((-1.0, 0.25), (0.0, 3.0))
+    actor = LogicActor(config(logic={"bits": 2, "thresholds": rows}), Spaces(2, 2), SEEN, CPU)
+    assert actor.thermometer.thresholds == rows
+    with pytest.raises(ConfigError, match="thresholds has 1 rows, but an observation of this environment has 2 numbers"):
+        LogicActor(config(logic={"bits": 2, "thresholds": rows[:1]}), Spaces(2, 2), SEEN, CPU)
+    for row in ([0.0], [0.0, 0.0], [1.0, 0.0], [0.0, float("nan")]):
+        with pytest.raises(ConfigError, match="rows of logic.bits = 2 finite numbers, each above the one before"):
+            config(logic={"bits": 2, "thresholds": [row]})
+
+
 def test_groups_must_share_the_last_layer_out():
     with pytest.raises(ConfigError, match="8 gates are shared out among 3 actions: expected a multiple of 3"):
         make_actor(config(), THREE, SEEN, CPU)

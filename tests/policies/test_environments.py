@@ -57,6 +57,20 @@ def test_what_was_written_down_goes_on_as_if_it_had_never_stopped(name, before):
         np.testing.assert_array_equal(one, other)
 
 
+def test_a_training_may_begin_and_end_its_episodes_elsewhere():
+    options = {"reset": {"low": 0.1, "high": 0.2}, "most_steps": 5}
+    training = Environments("CartPole-v1", 3, seed=5, **options)
+    assert ((training.observations >= 0.1) & (training.observations <= 0.2)).all()
+    over = play(training, 5)[2]
+    assert over[-1].all(), "cut off after 5 steps"
+    assert (training.observations >= 0.1).all(), "so begins the next episode too"
+    later = Environments("CartPole-v1", 3, seed=5, **options)
+    later.restore(training.state())
+    np.testing.assert_array_equal(later.observations, training.observations)
+    with pytest.raises(FaultyEnvironmentError, match="raised when an episode began"):
+        Environments("CartPole-v1", 1, seed=5, reset={"low": "far"})
+
+
 def test_an_environment_that_does_not_repeat_itself_is_told_on():
     forgetful = Environments(worlds.broken("forgetful"), 2, seed=5)
     play(forgetful, 5)
