@@ -81,22 +81,16 @@ class Environments:
     """`count` copies of one environment; each begins a new episode where its last one ended."""
 
     def __init__(
-        self,
-        identifier: str,
-        count: int,
-        seed: int,
-        stream: int = TRAINING,
-        reset: Mapping[str, Any] = NO_OPTIONS,
-        most_steps: int = 0,
+        self, identifier: str, count: int, seed: int, stream: int = TRAINING, reset: Mapping[str, Any] = NO_OPTIONS
     ) -> None:
-        """`reset`: the options of every reset. `most_steps`: of an episode; 0: as many as registered.
+        """`reset`: the options of every reset.
 
         Raises ConfigError for an environment that is unknown or has other spaces, MissingPackagesError.
         """
         vector = library().vector
         self.identifier, self.count = identifier, count
         self._seed, self._stream, self._options = seed, stream, reset
-        self._made = [make(identifier, most_steps) for _ in range(count)]
+        self._made = [make(identifier) for _ in range(count)]
         self.spaces = spaces(self._made[0], identifier)
         with self._guarded("cannot be stepped side by side"):
             self._vector = vector.SyncVectorEnv(
@@ -212,14 +206,11 @@ class Environments:
             ) from error
 
 
-def make(identifier: str, most_steps: int = 0) -> Any:
-    """One registered environment, cut off after its own number of steps or after so many.
-
-    Raises ConfigError with the nearest names, or MissingPackagesError with what it needs to run.
-    """
+def make(identifier: str) -> Any:
+    """One registered environment. Raises ConfigError with the nearest names, or what it needs to run."""
     gym = library()
     try:
-        return gym.make(_registered(identifier), max_episode_steps=most_steps or None)
+        return gym.make(_registered(identifier))
     except gym.error.UnregisteredEnv as error:
         raise _unknown(identifier, gym.registry) from error
     except gym.error.DependencyNotInstalled as error:

@@ -37,9 +37,7 @@ class Member:
         """`wiring`: the seed of its wires, where it has those of another agent. `played`: hears of random steps."""
         self.config = config
         area = config.environment
-        self.environments = Environments(
-            area.id, area.n_envs, config.seed, reset=area.reset, most_steps=area.max_episode_steps
-        )
+        self.environments = Environments(area.id, area.n_envs, config.seed, reset=area.reset)
         shown = self.environments.spaces.observations
         if seen is not None and seen.mean.size != shown:
             raise CheckpointError(

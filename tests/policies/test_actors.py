@@ -40,10 +40,12 @@ def test_thresholds_of_ones_own_are_taken_as_they_are():
     rows = ((-1.0, 0.25), (0.0, 3.0))
     actor = LogicActor(config(logic={"bits": 2, "thresholds": rows}), Spaces(2, 2), SEEN, CPU)
     assert actor.thermometer.thresholds == rows
-    with pytest.raises(ConfigError, match="thresholds has 1 rows, but an observation of this environment has 2 numbers"):
+    with pytest.raises(
+        ConfigError, match="thresholds has 1 rows, but an observation of this environment has 2 numbers"
+    ):
         LogicActor(config(logic={"bits": 2, "thresholds": rows[:1]}), Spaces(2, 2), SEEN, CPU)
     for row in ([0.0], [0.0, 0.0], [1.0, 0.0], [0.0, float("nan")]):
-        with pytest.raises(ConfigError, match="rows of logic.bits = 2 finite numbers, each above the one before"):
+        with pytest.raises(ConfigError, match="rows of .*bits = 2 finite numbers, each above"):
             config(logic={"bits": 2, "thresholds": [row]})
 
 

@@ -57,14 +57,13 @@ def test_what_was_written_down_goes_on_as_if_it_had_never_stopped(name, before):
         np.testing.assert_array_equal(one, other)
 
 
-def test_a_training_may_begin_and_end_its_episodes_elsewhere():
-    options = {"reset": {"low": 0.1, "high": 0.2}, "most_steps": 5}
-    training = Environments("CartPole-v1", 3, seed=5, **options)
+def test_a_training_may_begin_its_episodes_elsewhere():
+    options = {"low": 0.1, "high": 0.2}
+    training = Environments("CartPole-v1", 3, seed=5, reset=options)
     assert ((training.observations >= 0.1) & (training.observations <= 0.2)).all()
-    over = play(training, 5)[2]
-    assert over[-1].all(), "cut off after 5 steps"
-    assert (training.observations >= 0.1).all(), "so begins the next episode too"
-    later = Environments("CartPole-v1", 3, seed=5, **options)
+    training.begin_anew(np.array([True, False, True]))
+    assert ((training.observations >= 0.1) & (training.observations <= 0.2)).all(), "and so the episodes after"
+    later = Environments("CartPole-v1", 3, seed=5, reset=options)
     later.restore(training.state())
     np.testing.assert_array_equal(later.observations, training.observations)
     with pytest.raises(FaultyEnvironmentError, match="raised when an episode began"):
