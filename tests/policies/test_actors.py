@@ -45,7 +45,7 @@ def test_thresholds_of_ones_own_are_taken_as_they_are():
     ):
         LogicActor(config(logic={"bits": 2, "thresholds": rows[:1]}), Spaces(2, 2), SEEN, CPU)
     for row in ([0.0], [0.0, 0.0], [1.0, 0.0], [0.0, float("nan")]):
-        with pytest.raises(ConfigError, match="rows of .*bits = 2 finite numbers, each above"):
+        with pytest.raises(ConfigError, match=r"rows of .*bits = 2 finite numbers, each above"):
             config(logic={"bits": 2, "thresholds": [row]})
 
 
