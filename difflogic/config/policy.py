@@ -157,7 +157,8 @@ class LogicConfig(Section):
             require(
                 len(row) == self.bits and all(map(math.isfinite, row)) and list(row) == sorted(set(row)),
                 f"{self.path}thresholds must be rows of {self.path}bits = {self.bits} finite numbers, each above the "
-                f"one before, got the row {shown(list(row))}.",
+                f"one before, got the row {shown(list(row))}: change both, or let {self.path}thresholds=[] have them "
+                "found by random actions.",
             )
 
 
@@ -362,7 +363,7 @@ def unlike(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> str | None:
     """
     for name in _SHAPE:
         own, other = (
-            {size: found[size] for size in _SIZES if size in found} if isinstance(found, dict) else found
+            {size: found[size] for size in _SIZES if found.get(size)} if isinstance(found, dict) else found
             for found in (each.get(name) for each in (ours, theirs))
         )
         if own != other:

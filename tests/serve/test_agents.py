@@ -30,7 +30,8 @@ def small(threshold: float = 5.0) -> PolicyConfig:
     """A second of training, evaluated and saved four times."""
     return PRESETS["cartpole"].with_(
         steps=2048,
-        logic={"widths": [8, 8]},
+        environment={"reset": {"low": -0.05, "high": 0.05}},
+        logic={"widths": [8, 8], "thresholds": [], "final_temperature": 0.05},
         ppo={"n_epochs": 2},
         evaluation={"interval": 512, "episodes": 4, "final_episodes": 6, "threshold": threshold},
     )

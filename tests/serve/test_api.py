@@ -256,6 +256,7 @@ def test_steering(client):
     assert client.patch(f"/jobs/{job}", json={"name": "other", "priority": 4}).json()["name"] == "other"
     assert client.patch(f"/jobs/{job}", json={"priority": 5}).json()["name"] == "other"
     assert client.patch(f"/jobs/{job}", json={"priority": 11}).status_code == 422
+    assert client.post("/jobs", json={"preset": "checkerboard", "priority": -11}).status_code == 422
     clone = client.post(f"/jobs/{job}/clone")
     assert clone.status_code == 201
     same = ("name", "config", "engine", "population", "priority", "kind")

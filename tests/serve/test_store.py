@@ -35,16 +35,6 @@ def test_a_job_comes_back_as_it_was_submitted(store, spec):
     assert (job.engine, job.population, job.stop_when_solved, job.priority) == ("cpu", 3, 2, -4)
 
 
-@pytest.mark.parametrize("priority", [-11, 11])
-def test_priorities_are_bounded(store, spec, priority):
-    with pytest.raises(StoreError, match="-10 to 10"):
-        submit(store, spec, priority=priority)
-    job = submit(store, spec)
-    with pytest.raises(StoreError, match="-10 to 10"):
-        store.edit(job.id, priority=priority)
-    assert store.counts() == {"queued": 1}
-
-
 def test_others_jobs_do_not_exist(store, spec):
     job = submit(store, spec)
     for call in (

@@ -23,6 +23,7 @@ export function flat(table, path = "") {
 function written(value) {
     if (!Array.isArray(value)) return value === "" ? "–" : String(value);
     if (!value.length) return "–";
+    if (Array.isArray(value[0])) return value.map((row) => row.join(", ")).join("\n");
     return value.length > 4 && typeof value[0] === "string" && value[0].length > 2 && new Set(value).size > 1
         ? value.join("\n")
         : value.join(", ");

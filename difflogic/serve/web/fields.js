@@ -129,12 +129,22 @@ function controlFor({ path, kind, names }, id, hint) {
 function read({ told: { kind, path }, control }) {
     if (kind === "boolean") return control.checked;
     if (kind === "text") return control.value;
+    if (kind === "list" && control.value.trim().startsWith("[")) return rows(control.value);
     if (kind === "list")
         return control.value
             .split(path.includes("picture") ? /\s+/ : /[\s,]+/)
             .filter(Boolean)
             .map(plain);
     return plain(control.value.trim());
+
+    // A list of lists, a row each: [0, 1], [2, 3].
+    function rows(text) {
+        try {
+            return JSON.parse(`[${text}]`);
+        } catch {
+            return text;
+        }
+    }
 
     function plain(text) {
         if (path.includes("picture") || text === "") return text;
@@ -144,6 +154,7 @@ function read({ told: { kind, path }, control }) {
 
 function write({ told: { kind, path }, control }, value) {
     if (kind === "boolean") control.checked = value;
+    else if (Array.isArray(value?.[0])) control.value = value.map((row) => JSON.stringify(row)).join(",\n");
     else if (Array.isArray(value)) control.value = value.join(path.includes("picture") ? "\n" : ", ");
     else control.value = value ?? "";
 }
