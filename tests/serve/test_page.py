@@ -17,6 +17,7 @@ from PIL import Image, ImageDraw
 
 from difflogic.config import picture_file, presets, recipes, task
 from difflogic.config.choices import METHODS
+from difflogic.config.policy import POLE
 from difflogic.core import gates, text_picture
 from difflogic.devices.open import Placement, open_engine
 from difflogic.engine import job as tasks
@@ -243,7 +244,7 @@ def test_a_wrong_field_is_marked_and_undone(opened):
 
 
 def test_every_field_of_a_configuration_can_be_set(opened, live):
-    page = opened("#/new")
+    page = opened("#/new", allowed=("422",))
     page.see("MB", ".preview")
     with live.client() as client:
         told, agents = ([each["path"] for each in client.get(f"/fields?of={kind}").json()["fields"]]
@@ -255,6 +256,11 @@ def test_every_field_of_a_configuration_can_be_set(opened, live):
     page.click("[value=cartpole]")
     assert sorted(page.js(shown)) == sorted(f"set.{path}" for path in agents)
     assert {"seed", "model.update.widths", "train.precision", "task.picture"} < set(wanted)
+    rows = "[name='set.logic.thresholds']"
+    assert json.loads(f"[{page.js(f'document.querySelector(`{rows}`).value')}]") == POLE
+    page.js("document.querySelectorAll('.section').forEach((each) => (each.open = true))")
+    page.fill(rows, "[0, 1],[0, 1]")
+    page.see("thresholds must be rows of logic.bits = 7 finite numbers", ".preview .error")
 
 
 def test_a_copy_is_edited(opened, live, trained):
