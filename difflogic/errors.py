@@ -87,7 +87,7 @@ class MissingPackagesError(DifflogicError):
     def of(cls, what: str, extra: str, missing: str | None) -> MissingPackagesError:
         """`what` needs the extra, of which the module `missing` is not there."""
         return cls(
-            f"{what} needs {missing}, which comes with the extra `{extra}`: install it by pip install '.[{extra}]' in "
+            f'{what} needs {missing}, which comes with the extra `{extra}`: install it by pip install ".[{extra}]" in '
             "a folder with the sources of difflogic."
         )
 

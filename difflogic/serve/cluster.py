@@ -57,7 +57,7 @@ class Cluster:
 
         Raises UsageError without Ray or such a cluster.
         """
-        ray = connect(address, "Workers on Ray's machines need")
+        ray = connect(address, "A worker on a Ray cluster")
         self._ray, self._devices = ray, list(devices)
         self._lost: Callable[[str], None] = lambda name: None
         self._server = self._token = ""

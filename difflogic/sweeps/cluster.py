@@ -46,7 +46,7 @@ class RayWorkers:
     def __init__(self, address: str | None, device: str = "cpu", saved_s: float = SAVED_S) -> None:
         """Raises UsageError without Ray, such a cluster, or what a trial needs there."""
         self._device, self._saved_s, self._open = device, saved_s, set[Any]()
-        self._ray = ray = connect(address, "Sweeps on a Ray cluster need")
+        self._ray = ray = connect(address, "A sweep on a Ray cluster")
         offered = ADAPTER if device == "gpu" else "CPU"
         needs = {"num_cpus": 1} | ({"resources": {ADAPTER: 1}} if device == "gpu" else {})
         # Made once: tasks of one function take turns in one warm process, those of many begin many.

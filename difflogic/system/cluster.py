@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from difflogic.errors import UsageError
+from difflogic.errors import MissingPackagesError, UsageError
 
 
 def connect(address: str | None, what: str) -> Any:
     """The module ray, connected to the cluster at an address; None: to the one that this machine is in.
 
-    `what` begins the sentence where Ray is not installed, say "Workers need". Raises UsageError.
+    `what` needs it, say "A sweep". Raises MissingPackagesError, UsageError.
     """
     try:
         import ray
     except ImportError as error:
-        raise UsageError(f"{what} Ray: install it with pip install 'difflogic-ca[ray]'.") from error
+        raise MissingPackagesError.of(what, "ray", error.name) from error
     try:
         ray.init(address or "auto", namespace="difflogic", log_to_driver=False, configure_logging=False)
     except (ConnectionError, ValueError) as error:

@@ -289,7 +289,7 @@ def test_without_the_extra_it_says_what_to_install(capsys, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "httpx", None)
     text = call(capsys, "jobs", code=1)
     assert text == (
-        "Error: `difflogic jobs` needs httpx, which comes with the extra `serve`: install it by pip install '.[serve]' "
+        'Error: `difflogic jobs` needs httpx, which comes with the extra `serve`: install it by pip install ".[serve]" '
         "in a folder with the sources of difflogic.\n"
     )
 
