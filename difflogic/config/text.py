@@ -54,16 +54,20 @@ def _value(field: dataclasses.Field[Any], value: Any) -> Iterator[str]:
     if not isinstance(value, tuple):
         notes.append(f"preset: {text.partition(' = ')[2]}")
     yield from _comment(about + (f" ({'; '.join(notes)})." if notes else "."))
-    yield text if "picture" in field.name else _packed(text)
+    if "picture" in field.name:
+        yield text
+    elif value and isinstance(value, tuple) and isinstance(value[0], tuple):
+        yield from [f"{field.name} = [", *(f"    {list(row)}," for row in value), "]"]  # rows of numbers
+    else:
+        yield _packed(text)
 
 
 def _packed(text: str) -> str:
-    """A list of numbers or words in as few lines as hold it; of lists, one a line."""
+    """A list of numbers or words in as few lines as hold it."""
     if "\n" not in text:
         return text
-    together = " ".join(map(str.strip, text.splitlines())).replace("[ ", "[").replace(", ]", "]")
-    if "[[" in together:
-        return together.replace("[[", "[\n    [").replace("], [", "],\n    [").replace("]]", "],\n]")
+    first, *items, last = map(str.strip, text.splitlines())
+    together = f"{first}{' '.join(items).removesuffix(',')}{last}"
     return textwrap.fill(together, WIDTH, subsequent_indent="    ")
 
 
