@@ -33,6 +33,7 @@ from difflogic.config.fields import (
     Table,
     between,
     build,
+    merged,
     one_of,
     plain,
     require,
@@ -376,7 +377,7 @@ def of_environment(identifier: str, threshold: float, n_envs: int = 8, **fields:
     # `ALE/Pong-v5` and `my_module:Maze-v0` are names of environments, and no names of folders.
     name = re.split(r"[/:]", identifier)[-1].partition("-v")[0].lower()
     own = {"name": name, "environment": {"id": identifier, "n_envs": n_envs}, "evaluation": {"threshold": threshold}}
-    return PolicyConfig.from_dict({"kind": POLICY, "format": FORMAT, **own, **fields})
+    return PolicyConfig.from_dict({"kind": POLICY, "format": FORMAT, **merged(own, fields)})
 
 
 # Where a pole that is balanced moves. A random policy tells little of it: its pole falls at once, fast and far from
@@ -396,7 +397,7 @@ PRESETS = {
         475.0,
         steps=100_000,
         # Episodes begin twice as far out as the environment's: late in training too few of its own fail to learn from.
-        environment={"id": "CartPole-v1", "n_envs": 8, "reset": {"low": -0.1, "high": 0.1}},
+        environment={"reset": {"low": -0.1, "high": 0.1}},
         logic={"thresholds": POLE},
         ppo={
             "n_steps": 32,
@@ -439,7 +440,7 @@ PRESETS = {
             "learning_rate": 1e-3,
             "linear_schedule": True,
         },
-        evaluation={"threshold": -100.0, "interval": 50_000},
+        evaluation={"interval": 50_000},
     ),
     "pendulum": of_environment(
         "Pendulum-v1",

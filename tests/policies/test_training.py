@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from difflogic.config.policy import PRESETS, PolicyConfig
+from difflogic.config.policy import PRESETS, PolicyConfig, unlike
 from difflogic.devices.device import Device
 from difflogic.errors import CheckpointError, ConfigError, FaultyEnvironmentError, RunFolderError, UsageError
 from difflogic.policies import actor_file, checkpoint
@@ -212,6 +212,13 @@ def test_an_agent_begins_with_what_another_one_learned(tmp_path, policy):
     other = settings.with_(logic={"widths": [8]}, mlp={"widths": [8]})
     with pytest.raises(ConfigError, match=r"same shape: logic should be \{'bits': 5, 'widths': \[8\]\}"):
         PolicyTrainer(other, CPU).run(init_from=tmp_path / "lender")
+
+
+def test_a_configuration_from_before_there_were_thresholds_lends_too():
+    ours, theirs = config().to_dict(), config(seed=8).to_dict()
+    del theirs["logic"]["thresholds"], theirs["automaton"]["thresholds"]
+    assert unlike(ours, theirs) is None
+    assert unlike(PRESETS["cartpole"].to_dict(), {**PRESETS["cartpole"].to_dict(), "logic": theirs["logic"]})
 
 
 def test_only_its_own_run_is_gone_on_with(tmp_path):
