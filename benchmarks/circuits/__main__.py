@@ -2,6 +2,7 @@
 
     python -m benchmarks.circuits --save                # the kept circuits, and thirty random ones
     python -m benchmarks.circuits --random 4 life       # four random ones, and of the kept ones those named so
+    python -m benchmarks.circuits --random 0 runs/NAME  # a run, or a file that holds a circuit
 
 Gates are counted as `difflogic simplify` counts them, two-input gates with XOR as one. What a tool makes is read back
 and proved equal before it is counted. A line a circuit is appended to results/circuits.jsonl.
@@ -59,9 +60,10 @@ def random_circuit(seed: int, count: int) -> CellNetlist:
 
 
 def cases(named: list[str], random: int) -> Iterator[tuple[str, CellNetlist]]:
-    for path in sorted(Path(__file__).parent.glob("*.json")):
-        if not named or path.stem in named:
-            yield path.stem, source.load(path).netlist
+    kept = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.json"))}
+    for name in named or kept:
+        path = kept.get(name, Path(name))
+        yield path.stem, source.load(path).netlist
     for seed in range(random):
         count = 200 + 1800 * seed // max(1, random - 1)
         yield f"random-{count}", random_circuit(seed, count)

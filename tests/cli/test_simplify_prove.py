@@ -126,6 +126,10 @@ def test_from_its_start(difflogic: Call) -> None:
     report = json.loads(difflogic("simplify", "r", "--from-start", "--json").out)
     assert report["from_start"]["equal"] is True
     assert report["gates"]["once"] <= report["gates"]["after"]
+    found = difflogic("simplify", "r", "--from-start", "--size", "5x4")
+    assert "there alone: on 5x4 cells by following both until step " in found.out
+    refused = difflogic("simplify", "r", "--size", "5x4")
+    assert (refused.code, refused.errors.count("Error: --size needs --from-start")) == (2, 1)
     assert difflogic(*train, "noise").code == 0
     refused = difflogic("simplify", "noise", "--from-start")
     assert (refused.code, refused.errors.splitlines()[-1]) == (

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -72,10 +73,14 @@ class Rollouts:
             state = new if self.masks is None else np.where(self.masks[step], new, state)
             yield state
 
-    def shown(self, cell: Cell) -> Bits:
-        """The visible channels after the judged steps, uint8 `[steps, B, H, W, visible]`."""
+    def shown(self, cell: Cell) -> Iterator[Bits]:
+        """The visible channels after each of the judged steps, uint8 `[B, H, W, visible]`."""
         states = enumerate(self.trajectory(cell))
-        return np.stack([state[..., : cell.visible] for step, state in states if step in self.judged])
+        return (state[..., : cell.visible] for step, state in states if step in self.judged)
+
+    def is_shown(self, wanted: Sequence[Bits], cell: Cell) -> bool:
+        """Return whether a cell shows what is wanted. Most that do not are told at the first of many judged steps."""
+        return all(np.array_equal(one, other) for one, other in zip(self.shown(cell), wanted, strict=True))
 
 
 def pruned(netlist: CellNetlist, config: Config, on_pass: OnPass = silent) -> Pruned:
@@ -88,10 +93,17 @@ def pruned(netlist: CellNetlist, config: Config, on_pass: OnPass = silent) -> Pr
     search = Search(Cell.of(netlist), on_pass)
     seen = _rollouts(netlist, config, job.probes(config), 0)
     fresh = _rollouts(netlist, config, _fresh_starts(config), 1)
-    wanted = [each.shown(search.cell) for each in (seen, fresh)]
+    wanted = [(each, list(each.shown(search.cell))) for each in (seen, fresh)]
+    prune(search, seen, lambda cell: all(each.is_shown(shown, cell) for each, shown in wanted))
+    unseen = len(fresh.starts) if config.task.start == "random" or config.train.asynchronous else 0
+    return Pruned(search.cell.netlist(netlist), tuple(search.steps), len(seen.starts) + unseen)
+
+
+def prune(search: Search, rollouts: Rollouts, holds: Callable[[Cell], bool]) -> None:
+    """Leave out what the rollouts do not need, as long as a cell `holds`: what makes one that does not is undone."""
     changes: dict[str, Callable[[Cell], Cell]] = {
-        "values on the rollouts kept": lambda cell: replace(cell, graph=_kept_on(seen, cell)),
-        "what the rollouts show kept": lambda cell: replace(cell, graph=_tried(seen, cell, on_pass)),
+        "values on the rollouts kept": lambda cell: replace(cell, graph=_kept_on(rollouts, cell)),
+        "what the rollouts show kept": lambda cell: replace(cell, graph=_tried(rollouts, cell, search.on_pass)),
     }
     # What one of them leaves out gives the other more to leave out.
     stopped, worthwhile = False, True
@@ -101,15 +113,12 @@ def pruned(netlist: CellNetlist, config: Config, on_pass: OnPass = silent) -> Pr
             before, steps = search.cell, len(search.steps)
             search.run(name, partial(_simplified_after, change))
             stopped = search.stopped
-            shown = [each.shown(search.cell) for each in (seen, fresh)]
-            if not all(np.array_equal(one, other) for one, other in zip(shown, wanted, strict=True)):
+            if not holds(search.cell):
                 search.cell = before
                 del search.steps[steps:]
             if stopped:
                 break
         worthwhile = (gates - len(search.cell.graph.gates)) * ROUND_GAIN > gates
-    unseen = len(fresh.starts) if config.task.start == "random" or config.train.asynchronous else 0
-    return Pruned(search.cell.netlist(netlist), tuple(search.steps), len(seen.starts) + unseen)
 
 
 def _simplified_after(change: Callable[[Cell], Cell], cell: Cell) -> Cell:
@@ -138,10 +147,12 @@ def _fresh_starts(config: Config) -> Bits:
 
 def _kept_on(rollouts: Rollouts, cell: Cell) -> XAG:
     """All channels of all states on the way stay what they are; other neighbourhoods do not matter."""
-    states = list(rollouts.trajectory(cell))[:-1]
     # Each different neighbourhood once: nine bits a channel, packed to bytes, so that equal ones are equal columns.
-    columns = np.concatenate([patches(state, rollouts.netlist.periodic) for state in states], axis=1)[cell.inputs]
-    packed = np.unique(np.packbits(columns, axis=0, bitorder="little"), axis=1)
+    columns = (
+        np.packbits(patches(state, rollouts.netlist.periodic)[cell.inputs], axis=0, bitorder="little")
+        for state in islice(rollouts.trajectory(cell), rollouts.steps)
+    )
+    packed = np.unique(np.concatenate([np.unique(each, axis=1) for each in columns], axis=1), axis=1)
     samples = np.unpackbits(packed, axis=0, count=cell.graph.inputs, bitorder="little")
     words = pack_bits(samples[:, np.arange(-(-samples.shape[1] // 64) * 64) % samples.shape[1]])
     return improved(swept_on(cell.graph, words), words)
@@ -149,7 +160,7 @@ def _kept_on(rollouts: Rollouts, cell: Cell) -> XAG:
 
 def _tried(rollouts: Rollouts, cell: Cell, on_pass: OnPass) -> XAG:
     """Channels and gates made constant, or gates what one of their inputs is, as long as the same is shown."""
-    wanted, began = rollouts.shown(cell), time.perf_counter()
+    wanted, began = list(rollouts.shown(cell)), time.perf_counter()
     graph, place, since, tries = rebuilt(cell.graph), 0, 0, 0
     before, changes = len(graph.gates), _changes(graph)
     # Through the list of changes, again from its beginning after the last, until all failed since one succeeded.
@@ -161,7 +172,7 @@ def _tried(rollouts: Rollouts, cell: Cell, on_pass: OnPass) -> XAG:
             gates, channels = (before, len(graph.gates)), (len(cell.origin),) * 2
             seconds = time.perf_counter() - began
             on_pass(PassReport(f"{tries} of at most {MOST_TRIES} changes tried", gates, channels, seconds))
-        if np.array_equal(rollouts.shown(replace(cell, graph=candidate)), wanted):
+        if rollouts.is_shown(wanted, replace(cell, graph=candidate)):
             graph, since, changes = candidate, 0, _changes(candidate)
         else:
             place, since = place + 1, since + 1

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from difflogic.circuits.synthesis import invariant
+from difflogic.circuits.synthesis import invariant, own_grid
 from difflogic.circuits.synthesis.behaviour import Pruned, pruned
 from difflogic.circuits.synthesis.convert import gate_count, gates_once
 from difflogic.circuits.synthesis.reachable import on_reachable_states
 from difflogic.circuits.synthesis.simplify import OnPass, PassReport, Simplified, silent, simplified
 from difflogic.config.schema import Config
+from difflogic.errors import UsageError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.system.brief import brief
 
@@ -68,7 +69,11 @@ class PipelineResult:
 
 
 def simplify(
-    netlist: CellNetlist, to_start: bool = False, task: Config | None = None, on_pass: OnPass = silent
+    netlist: CellNetlist,
+    to_start: bool = False,
+    task: Config | None = None,
+    on_pass: OnPass = silent,
+    size: tuple[int, int] | None = None,
 ) -> PipelineResult:
     """Make a netlist smaller without changing what it shows.
 
@@ -81,18 +86,26 @@ def simplify(
         to_start: Whether it only has to stay the same from its own start on.
         task: The configuration whose rollouts alone have to stay the same; None: everything.
         on_pass: Hears of each pass.
+        size: With `to_start`, `(height, width)` of the only grid on which it has to stay the same; None: any grid.
 
     Returns:
         The smaller netlist, the passes, and whether it was proved. Where Ctrl-C stops a pass that allows it, the result
         is that of the passes before.
 
     Raises:
-        UsageError: `to_start` is asked for, and the start is not known.
+        UsageError: `to_start` is asked for, and the start is not known; or `size`, and cells fire at random; or it
+            is asked for without `to_start`, or with `task`.
+        LimitError: On a grid of this `size` no state comes again within a million updates of cells.
     """
     if to_start:
         invariant.start_of(netlist)
+    if size is not None:
+        if task is not None or not to_start:
+            raise UsageError("--size needs --from-start, and goes without --task, whose rollouts have their own grid.")
+        netlist = own_grid.of_size(netlist, size)
     found = simplified(netlist, on_pass)
-    reached = on_reachable_states(found.netlist, on_pass) if to_start and not found.stopped else None
+    on_its_states = on_reachable_states if size is None else own_grid.on_own_grid
+    reached = on_its_states(found.netlist, on_pass) if to_start and not found.stopped else None
     done = reached or found
     smaller = None if task is None or done.steps[-1].stopped else pruned(done.netlist, task, on_pass)
     return PipelineResult(netlist, found, reached, smaller)

@@ -88,7 +88,7 @@ class Search:
     def __init__(self, cell: Cell, on_pass: OnPass = silent) -> None:
         self.cell = cell
         self.steps: list[PassReport] = []
-        self._on_pass = on_pass
+        self.on_pass = on_pass
 
     @property
     def stopped(self) -> bool:
@@ -167,7 +167,7 @@ class Search:
         """Enter and tell a pass that began at `start` with so many gates and channels."""
         gates, channels = zip(before, self.cell.size, strict=True)
         self.steps.append(PassReport(name, gates, channels, time.perf_counter() - start, stopped))
-        self._on_pass(self.steps[-1])
+        self.on_pass(self.steps[-1])
 
 
 def simplified(netlist: CellNetlist, on_pass: OnPass = silent) -> Simplified:

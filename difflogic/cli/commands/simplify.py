@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 import click
 
 from difflogic.cli.commands import policy_runs
-from difflogic.cli.options import PATH, circuit_options, force_option, json_option, output_option, tell_choice
+from difflogic.cli.options import (
+    PATH,
+    circuit_options,
+    force_option,
+    grid_size,
+    json_option,
+    output_option,
+    tell_choice,
+)
 from difflogic.cli.screen import sinks, table
 
 if TYPE_CHECKING:
@@ -31,6 +39,12 @@ INTERRUPTED = 130
     help="Only keep the behaviour from the task's start, on any grid and for ever. This is proved.",
 )
 @click.option(
+    "--size",
+    type=grid_size,
+    metavar="WIDTHxHEIGHT",
+    help="With --from-start: only on a grid of this size, with all cells updated in each step. This is proved.",
+)
+@click.option(
     "--task",
     "to_task",
     is_flag=True,
@@ -44,6 +58,7 @@ def command(
     periodic: bool | None,
     visible: int | None,
     from_start: bool,
+    size: tuple[int, int] | None,
     to_task: bool,
     out: Output | None,
     as_json: bool,
@@ -53,7 +68,9 @@ def command(
     The command counts gates that read two inputs. Constants, pass-throughs and NOT are free. The result computes
     the same visible channels in every step from every start. This is proved at the end; the exit code is 1 if the
     proof fails. With --from-start the result is only the same from the task's own start, but on grids of any size
-    and for any order of updates. This is proved by induction. With --task the result is only the same on rollouts
+    and for any order of updates. This is proved by induction. With --size too, the result is only the same on a grid
+    of that size with all cells updated in each step. This is proved by following both circuits until their states
+    repeat. With --task the result is only the same on rollouts
     of the run's task. This is tested, not proved. Each pass is reported on standard error. Ctrl-C ends the search
     or the proof. The circuit found so far is then printed and written, and the exit code is 130.
 
@@ -70,7 +87,7 @@ def command(
     loaded = source.load(circuit, periodic, visible)
     tell_choice(loaded.told)
     task = loaded.task if to_task else None
-    result = simplify(loaded.netlist, from_start, task, ignored if as_json else sinks.show_pass)
+    result = simplify(loaded.netlist, from_start, task, ignored if as_json else sinks.show_pass, size)
     if out is not None:
         from difflogic.model import netlist_json
 
@@ -110,9 +127,12 @@ def _show(given: LoadedCircuit, result: PipelineResult, out: Output | None) -> N
         verdict = result.reachable.verdict
         click.echo(f"--from-start: {WORDS[verdict.equal]} from its own start on, and there alone: {verdict.how}.")
     if result.pruned is not None:
+        # One rollout is what a task with one start has, if all cells are updated in each step.
+        count = result.pruned.rollouts
+        rollouts = f"{count} rollouts of the task" if count > 1 else "the task's only rollout"
         click.echo(
-            f"--task: shows the same as before on {result.pruned.rollouts} rollouts of the task. Elsewhere it "
-            "differs: other starts, sizes, steps or damage."
+            f"--task: shows the same as before on {rollouts}. Elsewhere it differs: other starts, sizes, steps or "
+            "damage."
         )
     count, once = gate_count(netlist), gates_once(netlist)
     click.echo(f"{count} gates, channels {channel_names(netlist.origin)}" + (f": {out}" if out else "."))
