@@ -83,6 +83,7 @@ def test_a_line_and_its_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     counted = kept.gates_table(kept.newest()).splitlines()[2].split(" | ")
     assert counted[2:] == [str(gates[key]) for key in ("structural", "simplified", "once")] + [
         "-",
+        "-",
         f"{gates['task']} |",
     ]
     figures = kept.figures_table(line).splitlines()
