@@ -5,13 +5,12 @@ from __future__ import annotations
 import dataclasses
 import tomllib
 from abc import abstractmethod
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 import tomli_w
 
-from difflogic.config.fields import Section, merged, plain
+from difflogic.config.fields import Section, merged, plain, section
 from difflogic.errors import ConfigError
 
 POLICY = "policy"
@@ -31,7 +30,7 @@ def peek(path: Path) -> Any:
         return None
 
 
-@dataclass(frozen=True, repr=False)
+@section
 class Document(Section):
     """A configuration with everything that one run needs."""
 

@@ -1,7 +1,7 @@
 """The fields of a configuration: what each is for, which values it takes, and how plain data becomes one.
 
-A field of a section is declared once, with `metadata=spec("what it is for", LIMITS)`: the check, the sentence of
-a refusal and the comment that `difflogic init` writes all come from there.
+A field of a section is declared once, by `field("what it is for", LIMITS)`: the check, the sentence of a refusal and
+the comment that `difflogic init` writes all come from there.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any
 from difflogic.errors import ConfigError
 from difflogic.system.brief import brief
 
+T = typing.TypeVar("T")
 KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 """Types in a reader's words."""
 
@@ -72,11 +73,6 @@ def shown(value: Any) -> str:
     return _SHOWN.repr(value)
 
 
-def spec(about: str, limits: Limits | None = None) -> Mapping[str, Any]:
-    """The metadata of a field: what it is for, in one sentence without its full stop, and its limits."""
-    return {"about": about, "limits": limits}
-
-
 def require(condition: bool, message: str) -> None:
     """Raises ConfigError with this message unless the condition holds."""
     if not condition:
@@ -103,11 +99,22 @@ class Section:
 
     def __post_init__(self) -> None:
         """Raises ConfigError where a field is beyond its limits."""
-        for field in dataclasses.fields(self):
-            limits, value = field.metadata.get("limits"), getattr(self, field.name)
+        for each in dataclasses.fields(self):
+            limits, value = each.metadata.get("limits"), getattr(self, each.name)
             if limits is not None and value is not None and not limits.holds(value):
                 meant = hint(value, limits.names) if isinstance(value, str) else ""
-                raise ConfigError(f"{self.path}{field.name} must be {limits.words}, got {shown(value)}{meant}.")
+                raise ConfigError(f"{self.path}{each.name} must be {limits.words}, got {shown(value)}{meant}.")
+
+
+def field(about: str, limits: Limits | None = None, *, default: Any = dataclasses.MISSING) -> Any:
+    """A field of a section: what it is for, in one sentence without its full stop, and its limits."""
+    return dataclasses.field(default=default, metadata={"about": about, "limits": limits})
+
+
+@typing.dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def section(cls: type[T]) -> type[T]:
+    """Make a subclass of `Section` the frozen dataclass that it has to be. Type checkers know its fields by this."""
+    return dataclass(frozen=True, repr=False)(cls)
 
 
 def hint(word: str, names: Iterable[str]) -> str:
@@ -149,15 +156,15 @@ def nested(path: str, value: Any) -> dict[str, Any]:
     return dict(value)
 
 
-def leaves(section: type, path: str = "") -> Iterator[tuple[str, Any, dataclasses.Field[Any]]]:
+def leaves(cls: type, path: str = "") -> Iterator[tuple[str, Any, dataclasses.Field[Any]]]:
     """The fields of a section and of those inside it: each by its path, with its type."""
-    kinds = typing.get_type_hints(section)
-    for field in dataclasses.fields(section):
-        kind = kinds[field.name]
+    kinds = typing.get_type_hints(cls)
+    for each in dataclasses.fields(cls):
+        kind = kinds[each.name]
         if dataclasses.is_dataclass(kind):
-            yield from leaves(typing.cast(type, kind), f"{path}{field.name}.")
+            yield from leaves(typing.cast(type, kind), f"{path}{each.name}.")
         else:
-            yield f"{path}{field.name}", kind, field
+            yield f"{path}{each.name}", kind, each
 
 
 def build(cls: type, data: Any, where: str = "") -> Any:

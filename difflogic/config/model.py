@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
-from difflogic.config.fields import WIDTH, Section, one_of, require, shown, spec
+from difflogic.config.fields import WIDTH, Section, field, one_of, require, section, shown
 from difflogic.core import wiring
 
 
-@dataclass(frozen=True, repr=False)
+@section
 class NetworkConfig(Section):
     """A stack of gate layers: `widths[0]` inputs, then one layer per further width."""
 
-    widths: tuple[int, ...] = field(metadata=spec("Number of inputs, then of the gates of each layer"))
-    connections: tuple[str, ...] = field(
-        metadata=spec(f"How each layer is wired, one word a layer: {', '.join(wiring.SCHEMES)}")
-    )
+    widths: tuple[int, ...] = field("Number of inputs, then of the gates of each layer")
+    connections: tuple[str, ...] = field(f"How each layer is wired, one word a layer: {', '.join(wiring.SCHEMES)}")
 
     def __post_init__(self) -> None:
         require(len(self.widths) >= 2, f"widths needs inputs and at least one layer, got {list(self.widths)}.")
@@ -36,36 +32,31 @@ class NetworkConfig(Section):
         return sum(self.widths[1:])
 
 
-@dataclass(frozen=True, repr=False)
+@section
 class ModelConfig(Section):
     """The circuit's shape: C channels, K perception kernels, perception and update networks."""
 
-    channels: int = field(metadata=spec("Bits of a cell, C", WIDTH))
-    kernels: int = field(metadata=spec("Perception kernels, K: each reads the 3x3 patch of every channel", WIDTH))
-    perceive: NetworkConfig = field(metadata=spec("A perception kernel: from the 9 cells of a patch to its outputs"))
+    channels: int = field("Bits of a cell, C", WIDTH)
+    kernels: int = field("Perception kernels, K: each reads the 3x3 patch of every channel", WIDTH)
+    perceive: NetworkConfig = field("A perception kernel: from the 9 cells of a patch to its outputs")
     update: NetworkConfig = field(
-        metadata=spec("From the cell and all perception outputs, C + C * outputs * K, to the cell's new C bits")
+        "From the cell and all perception outputs, C + C * outputs * K, to the cell's new C bits"
     )
-    periodic: bool = field(default=False, metadata=spec("Whether the grid is a torus; else there is 0 outside it"))
+    periodic: bool = field("Whether the grid is a torus; else there is 0 outside it", default=False)
     wiring_per_kernel: bool = field(
-        default=False,
-        metadata=spec("Whether each perception kernel has its own wiring; in the paper they share one"),
+        "Whether each perception kernel has its own wiring; in the paper they share one", default=False
     )
     all_round: bool = field(
+        "Whether the first outputs of the first four kernels begin with a diagonal neighbour each, the second one "
+        "with one at a side too, by OR, so that signals get everywhere; needs wiring_per_kernel",
         default=False,
-        metadata=spec(
-            "Whether the first outputs of the first four kernels begin with a diagonal neighbour each, the second one "
-            "with one at a side too, by OR, so that signals get everywhere; needs wiring_per_kernel"
-        ),
     )
     neighbourhood: str = field(
+        "Which cells of the 3x3 patch perception reads, beside the cell itself: moore: all eight; von-neumann: the "
+        "four at its sides; hex: six, all but top right and bottom left; line: left and right, where a grid may be "
+        "one row",
+        one_of(tuple(wiring.NEIGHBOURHOODS)),
         default="moore",
-        metadata=spec(
-            "Which cells of the 3x3 patch perception reads, beside the cell itself: moore: all eight; von-neumann: the "
-            "four at its sides; hex: six, all but top right and bottom left; line: left and right, where a grid may be "
-            "one row",
-            one_of(tuple(wiring.NEIGHBOURHOODS)),
-        ),
     )
 
     def __post_init__(self) -> None:

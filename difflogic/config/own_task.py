@@ -23,7 +23,6 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -31,7 +30,20 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.config.dataset import Dataset
-from difflogic.config.fields import COUNT, FILE_NAME, Section, Table, between, build, merged, one_of, plain, shown, spec
+from difflogic.config.fields import (
+    COUNT,
+    FILE_NAME,
+    Section,
+    Table,
+    between,
+    build,
+    field,
+    merged,
+    one_of,
+    plain,
+    section,
+    shown,
+)
 from difflogic.config.model import ModelConfig, NetworkConfig
 from difflogic.config.schema import Config
 from difflogic.config.task import TaskConfig
@@ -73,7 +85,7 @@ def setting(
         limits = None
     else:
         limits = between(least or 0, 2**31 if most is None else most)
-    return dataclasses.field(default=default, metadata=spec(about, limits))
+    return field(about, limits, default=default)
 
 
 def circuit(channels: int, kernels: int = 4, hidden: tuple[int, ...] = (64, 64, 32), **others: Any) -> ModelConfig:
@@ -97,7 +109,7 @@ def circuit(channels: int, kernels: int = 4, hidden: tuple[int, ...] = (64, 64, 
     return ModelConfig(channels, kernels, perceive, update, **{"wiring_per_kernel": True} | others)
 
 
-@dataclass(frozen=True, repr=False)
+@section
 class Task(Section):
     """The base of tasks in Python. A subclass is a frozen dataclass; its fields, made by `setting`, are its settings.
 

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
-from difflogic.config.fields import Section, Table, spec
+from difflogic.config.fields import Section, Table, field, section
 
 
-@dataclass(frozen=True, repr=False)
+@section
 class PluginConfig(Section):
     """Whose samples are learned; everything else of a run follows from them and the other sections."""
 
     path = "plugin."
 
     name: str = field(
+        "The task in Python that draws the samples, DISTRIBUTION:NAME by its entry point; empty: --data gives them",
         default="",
-        metadata=spec(
-            "The task in Python that draws the samples, DISTRIBUTION:NAME by its entry point; empty: --data gives them"
-        ),
     )
-    version: str = field(default="", metadata=spec("The task's own version"))
+    version: str = field("The task's own version", default="")
     settings: Table = field(
-        default=Table(), metadata=spec("The task's own settings, of which those that are left out are its defaults")
+        "The task's own settings, of which those that are left out are its defaults", default=Table()
     )

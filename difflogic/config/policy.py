@@ -14,7 +14,6 @@ import dataclasses
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from difflogic.config.choices import ACTORS, ALGORITHMS
@@ -33,12 +32,13 @@ from difflogic.config.fields import (
     Table,
     between,
     build,
+    field,
     merged,
     one_of,
     plain,
     require,
+    section,
     shown,
-    spec,
 )
 from difflogic.core.wiring import PATCH
 from difflogic.errors import ConfigError
@@ -68,87 +68,68 @@ def _require_widths(name: str, widths: tuple[int, ...]) -> None:
     )
 
 
-@dataclass(frozen=True, repr=False)
+@section
 class EnvironmentConfig(Section):
     """`[environment]`: any that gymnasium has registered, with Box observations."""
 
     path = "environment."
 
-    id: str = field(metadata=spec("The registered name, as gymnasium.make takes it", _NAME))
-    n_envs: int = field(default=8, metadata=spec("Copies that are stepped side by side", between(1, 4096)))
+    id: str = field("The registered name, as gymnasium.make takes it", _NAME)
+    n_envs: int = field("Copies that are stepped side by side", between(1, 4096), default=8)
     reset: Table = field(
+        "What the environment's reset takes as options when an episode of the training begins; evaluations begin "
+        "as the environment does by itself",
         default=Table(),
-        metadata=spec(
-            "What the environment's reset takes as options when an episode of the training begins; evaluations begin "
-            "as the environment does by itself"
-        ),
     )
 
 
-@dataclass(frozen=True, repr=False)
+@section
 class LogicConfig(Section):
     """`[logic]`: observations as thermometer bits, layers of two-input gates, and bits that are counted per action."""
 
     path = "logic."
 
-    bits: int = field(
-        default=7, metadata=spec("Thresholds of each number of an observation; bit i is obs >= threshold[i]", WIDTH)
-    )
+    bits: int = field("Thresholds of each number of an observation; bit i is obs >= threshold[i]", WIDTH, default=7)
     spread: float = field(
-        default=1.5,
-        metadata=spec("Thresholds are the Gaussian quantiles of what a random policy sees, times this", POSITIVE),
+        "Thresholds are the Gaussian quantiles of what a random policy sees, times this", POSITIVE, default=1.5
     )
     random_steps: int = field(
-        default=500, metadata=spec("Steps of a random policy from which the thresholds are found", between(2, 10**6))
+        "Steps of a random policy from which the thresholds are found", between(2, 10**6), default=500
     )
     thresholds: tuple[tuple[float, ...], ...] = field(
-        default=(),
-        metadata=spec(
-            "Thresholds of one's own: a rising row of `bits` for each number of an observation; empty: found"
-        ),
+        "Thresholds of one's own: a rising row of `bits` for each number of an observation; empty: found", default=()
     )
-    widths: tuple[int, ...] = field(
-        default=(32, 32), metadata=spec("Gates of each layer; the last is shared out among the actions")
-    )
-    learning_rate: float = field(default=0.02, metadata=spec("Of the gates' logits", POSITIVE))
+    widths: tuple[int, ...] = field("Gates of each layer; the last is shared out among the actions", default=(32, 32))
+    learning_rate: float = field("Of the gates' logits", POSITIVE, default=0.02)
     averaging: float = field(
+        "The evaluated agent has the mean of its logits over the last updates, this share of those so far; 0: "
+        "the last logits count alone",
+        BELOW_ONE,
         default=0.06,
-        metadata=spec(
-            "The evaluated agent has the mean of its logits over the last updates, this share of those so far; 0: "
-            "the last logits count alone",
-            BELOW_ONE,
-        ),
     )
     calm: float = field(
+        "Where the spread of advantages is below this share of the largest so far, the learning rate falls with it "
+        "(PPO); 0: never",
+        UP_TO_ONE,
         default=0.1,
-        metadata=spec(
-            "Where the spread of advantages is below this share of the largest so far, the learning rate falls with it "
-            "(PPO); 0: never",
-            UP_TO_ONE,
-        ),
     )
     start_logit: float = field(
-        default=3.0, metadata=spec("The logit of passing input a on, before training; the others are 0", NOT_NEGATIVE)
+        "The logit of passing input a on, before training; the others are 0", NOT_NEGATIVE, default=3.0
     )
     temperature: float = field(
+        "A preference is the number of ones among an action's k bits, divided by this and by sqrt(k): lower is "
+        "less random",
+        POSITIVE,
         default=0.5,
-        metadata=spec(
-            "A preference is the number of ones among an action's k bits, divided by this and by sqrt(k): lower is "
-            "less random",
-            POSITIVE,
-        ),
     )
     final_temperature: float = field(
-        default=0.1,
-        metadata=spec("What the temperature falls to over the training, by equal factors", POSITIVE),
+        "What the temperature falls to over the training, by equal factors", POSITIVE, default=0.1
     )
     forward: str = field(
+        "hard: actions come from the discrete gates and gradients from the soft ones (straight-through); soft: "
+        "both from the soft ones",
+        one_of(FORWARDS),
         default="hard",
-        metadata=spec(
-            "hard: actions come from the discrete gates and gradients from the soft ones (straight-through); soft: "
-            "both from the soft ones",
-            one_of(FORWARDS),
-        ),
     )
 
     def __post_init__(self) -> None:
@@ -163,7 +144,7 @@ class LogicConfig(Section):
             )
 
 
-@dataclass(frozen=True, repr=False)
+@section
 class AutomatonConfig(LogicConfig):
     """`[automaton]`: a grid whose border reads the thermometer bits, and whose cells within vote for the actions.
 
@@ -173,130 +154,116 @@ class AutomatonConfig(LogicConfig):
 
     path = "automaton."
 
-    side: int = field(default=6, metadata=spec("Cells a side of the grid, its border included", between(4, 64)))
-    channels: int = field(default=16, metadata=spec("Bits of a cell, shared out among the actions", between(1, 1024)))
-    steps: int = field(default=2, metadata=spec("Steps of the automaton for each decision", between(1, 64)))
-    kernels: int = field(default=1, metadata=spec("Perception kernels", between(1, 64)))
+    side: int = field("Cells a side of the grid, its border included", between(4, 64), default=6)
+    channels: int = field("Bits of a cell, shared out among the actions", between(1, 1024), default=16)
+    steps: int = field("Steps of the automaton for each decision", between(1, 64), default=2)
+    kernels: int = field("Perception kernels", between(1, 64), default=1)
     # The discrete agent, which is evaluated, may still be wrong where the soft one has nothing left to learn from.
     calm: float = field(
-        default=0.0,
-        metadata=spec(
-            "As of [logic], where the spread of advantages falls the learning rate does; 0: never", UP_TO_ONE
-        ),
+        "As of [logic], where the spread of advantages falls the learning rate does; 0: never", UP_TO_ONE, default=0.0
     )
     widths: tuple[int, ...] = field(
-        default=(32, 16),
-        metadata=spec("Gates of each layer of the update network, but for the last: that has channels"),
+        "Gates of each layer of the update network, but for the last: that has channels", default=(32, 16)
     )
     temperature: float = field(
+        "A preference is the number of ones among an action's k votes, divided by this and by sqrt(k)",
+        POSITIVE,
         default=1.0,
-        metadata=spec(
-            "A preference is the number of ones among an action's k votes, divided by this and by sqrt(k)", POSITIVE
-        ),
     )
     forward: str = field(
+        "soft: actions and gradients come from the soft gates; hard: actions from the discrete ones",
+        one_of(FORWARDS),
         default="soft",
-        metadata=spec("soft: actions and gradients come from the soft gates; hard: actions from the discrete ones",
-                      one_of(FORWARDS)),
-    )  # fmt: skip
+    )
 
 
-@dataclass(frozen=True, repr=False)
+@section
 class DenseConfig(Section):
     """`[mlp]` and `[critic]`: a dense network with tanh between its layers."""
 
-    widths: tuple[int, ...] = field(default=(64, 64), metadata=spec("Units of each hidden layer"))
+    widths: tuple[int, ...] = field("Units of each hidden layer", default=(64, 64))
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _require_widths("widths", self.widths)
 
 
-@dataclass(frozen=True, repr=False)
+@section
 class PPOConfig(Section):
     """`[ppo]`. Source: Schulman et al., *Proximal policy optimization algorithms* (2017)."""
 
     path = "ppo."
 
-    learning_rate: float = field(default=3e-4, metadata=spec("Of the dense networks", POSITIVE))
-    n_steps: int = field(default=2048, metadata=spec("Steps of each environment in a rollout", between(1, 10**6)))
-    batch_size: int = field(default=64, metadata=spec("Samples of a gradient step", COUNT))
-    n_epochs: int = field(default=10, metadata=spec("How often each rollout is gone through", between(1, 1000)))
-    gamma: float = field(default=0.99, metadata=spec("Discount of a reward per step", UP_TO_ONE))
-    gae_lambda: float = field(
-        default=0.95, metadata=spec("Weight of longer returns in generalised advantage estimation", UP_TO_ONE)
-    )
-    clip_range: float = field(default=0.2, metadata=spec("How far the ratio of probabilities counts from 1", POSITIVE))
+    learning_rate: float = field("Of the dense networks", POSITIVE, default=3e-4)
+    n_steps: int = field("Steps of each environment in a rollout", between(1, 10**6), default=2048)
+    batch_size: int = field("Samples of a gradient step", COUNT, default=64)
+    n_epochs: int = field("How often each rollout is gone through", between(1, 1000), default=10)
+    gamma: float = field("Discount of a reward per step", UP_TO_ONE, default=0.99)
+    gae_lambda: float = field("Weight of longer returns in generalised advantage estimation", UP_TO_ONE, default=0.95)
+    clip_range: float = field("How far the ratio of probabilities counts from 1", POSITIVE, default=0.2)
     clip_range_vf: float = field(
-        default=0.0, metadata=spec("How far a value counts from the one before the update, 0: any", NOT_NEGATIVE)
+        "How far a value counts from the one before the update, 0: any", NOT_NEGATIVE, default=0.0
     )
-    ent_coef: float = field(default=0.0, metadata=spec("Weight of the entropy in the loss", NOT_NEGATIVE))
-    vf_coef: float = field(default=0.5, metadata=spec("Weight of the squared error of values", NOT_NEGATIVE))
-    max_grad_norm: float = field(default=0.5, metadata=spec("Gradients are scaled down to this global norm", POSITIVE))
+    ent_coef: float = field("Weight of the entropy in the loss", NOT_NEGATIVE, default=0.0)
+    vf_coef: float = field("Weight of the squared error of values", NOT_NEGATIVE, default=0.5)
+    max_grad_norm: float = field("Gradients are scaled down to this global norm", POSITIVE, default=0.5)
     target_kl: float = field(
-        default=0.0,
-        metadata=spec("An update ends early where the approximate KL passes 1.5 times this, 0: never", NOT_NEGATIVE),
+        "An update ends early where the approximate KL passes 1.5 times this, 0: never", NOT_NEGATIVE, default=0.0
     )
-    normalize_advantage: bool = field(default=True, metadata=spec("Whether advantages of a batch get mean 0, spread 1"))
-    linear_schedule: bool = field(
-        default=False, metadata=spec("Whether rates and clip_range fall linearly to 0 over the training")
-    )
+    normalize_advantage: bool = field("Whether advantages of a batch get mean 0, spread 1", default=True)
+    linear_schedule: bool = field("Whether rates and clip_range fall linearly to 0 over the training", default=False)
 
 
-@dataclass(frozen=True, repr=False)
+@section
 class SACConfig(Section):
     """`[sac]`. Source: Haarnoja et al., *Soft actor-critic algorithms and applications* (2018)."""
 
     path = "sac."
 
-    learning_rate: float = field(default=3e-4, metadata=spec("Of the dense networks and the temperature", POSITIVE))
-    buffer_size: int = field(default=1_000_000, metadata=spec("Transitions that are kept", COUNT))
-    learning_starts: int = field(default=100, metadata=spec("Random steps before the first update", WHOLE))
-    batch_size: int = field(default=256, metadata=spec("Transitions of an update", COUNT))
-    tau: float = field(default=0.005, metadata=spec("How far a target moves towards its critic", SHARE))
-    gamma: float = field(default=0.99, metadata=spec("Discount of a reward per step", UP_TO_ONE))
-    train_freq: int = field(default=1, metadata=spec("Steps of each environment between updates", COUNT))
-    gradient_steps: int = field(default=1, metadata=spec("Updates each time", COUNT))
-    target_update_interval: int = field(default=1, metadata=spec("Updates between two moves of the targets", COUNT))
-    ent_coef: str = field(default="auto", metadata=spec("Weight of the entropy, auto: learned", _COEFFICIENT))
-    target_entropy: float = field(
-        default=0.0, metadata=spec("What auto aims at, 0: minus the number of action dimensions")
-    )
+    learning_rate: float = field("Of the dense networks and the temperature", POSITIVE, default=3e-4)
+    buffer_size: int = field("Transitions that are kept", COUNT, default=1_000_000)
+    learning_starts: int = field("Random steps before the first update", WHOLE, default=100)
+    batch_size: int = field("Transitions of an update", COUNT, default=256)
+    tau: float = field("How far a target moves towards its critic", SHARE, default=0.005)
+    gamma: float = field("Discount of a reward per step", UP_TO_ONE, default=0.99)
+    train_freq: int = field("Steps of each environment between updates", COUNT, default=1)
+    gradient_steps: int = field("Updates each time", COUNT, default=1)
+    target_update_interval: int = field("Updates between two moves of the targets", COUNT, default=1)
+    ent_coef: str = field("Weight of the entropy, auto: learned", _COEFFICIENT, default="auto")
+    target_entropy: float = field("What auto aims at, 0: minus the number of action dimensions", default=0.0)
 
 
-@dataclass(frozen=True, repr=False)
+@section
 class EvaluationConfig(Section):
     """`[evaluation]`: the discrete circuit, its most probable action, on episodes of seeds that training never sees."""
 
     path = "evaluation."
 
-    interval: int = field(default=10_000, metadata=spec("Steps between evaluations, each saved", COUNT))
-    episodes: int = field(default=20, metadata=spec("Episodes of an evaluation while training", between(1, 10_000)))
-    final_episodes: int = field(default=100, metadata=spec("Episodes of the evaluation at the end", between(1, 10_000)))
+    interval: int = field("Steps between evaluations, each saved", COUNT, default=10_000)
+    episodes: int = field("Episodes of an evaluation while training", between(1, 10_000), default=20)
+    final_episodes: int = field("Episodes of the evaluation at the end", between(1, 10_000), default=100)
     threshold: float = field(
-        default=-math.inf, metadata=spec("The mean return from which on the environment counts as solved, -inf: none")
+        "The mean return from which on the environment counts as solved, -inf: none", default=-math.inf
     )
 
 
-@dataclass(frozen=True, repr=False)
+@section
 class PolicyConfig(Document):
     """One agent's training, whole: environment, actor, algorithm, budget, name and seed."""
 
-    name: str = field(metadata=spec("What the run is called; its folder is runs/NAME-DATE-TIME", FILE_NAME))
-    environment: EnvironmentConfig = field(metadata=spec("What the agent acts in"))
-    algorithm: str = field(default="ppo", metadata=spec("How it learns", one_of(ALGORITHMS)))
-    policy: str = field(default="logic", metadata=spec("What it is made of", one_of(ACTORS)))
-    steps: int = field(default=100_000, metadata=spec("Environment steps in all, over all copies", COUNT))
-    logic: LogicConfig = field(default=LogicConfig(), metadata=spec("An actor of logic gates"))
-    automaton: AutomatonConfig = field(default=AutomatonConfig(), metadata=spec("An automaton of gates as actor"))
-    mlp: DenseConfig = field(default=DenseConfig(), metadata=spec("A dense actor, the baseline"))
-    critic: DenseConfig = field(default=DenseConfig(), metadata=spec("The dense network that values states"))
-    ppo: PPOConfig = field(default=PPOConfig(), metadata=spec("Proximal policy optimisation"))
-    sac: SACConfig = field(default=SACConfig(), metadata=spec("Soft actor-critic"))
-    evaluation: EvaluationConfig = field(default=EvaluationConfig(), metadata=spec("When and how it is evaluated"))
-    seed: int = field(
-        default=23, metadata=spec("Wiring, weights, episodes and actions come from it", between(0, 2**32 - 1))
-    )
+    name: str = field("What the run is called; its folder is runs/NAME-DATE-TIME", FILE_NAME)
+    environment: EnvironmentConfig = field("What the agent acts in")
+    algorithm: str = field("How it learns", one_of(ALGORITHMS), default="ppo")
+    policy: str = field("What it is made of", one_of(ACTORS), default="logic")
+    steps: int = field("Environment steps in all, over all copies", COUNT, default=100_000)
+    logic: LogicConfig = field("An actor of logic gates", default=LogicConfig())
+    automaton: AutomatonConfig = field("An automaton of gates as actor", default=AutomatonConfig())
+    mlp: DenseConfig = field("A dense actor, the baseline", default=DenseConfig())
+    critic: DenseConfig = field("The dense network that values states", default=DenseConfig())
+    ppo: PPOConfig = field("Proximal policy optimisation", default=PPOConfig())
+    sac: SACConfig = field("Soft actor-critic", default=SACConfig())
+    evaluation: EvaluationConfig = field("When and how it is evaluated", default=EvaluationConfig())
+    seed: int = field("Wiring, weights, episodes and actions come from it", between(0, 2**32 - 1), default=23)
 
     @property
     def gates(self) -> LogicConfig:

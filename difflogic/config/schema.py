@@ -7,12 +7,11 @@ Axis letters used everywhere: `B` batch, `H` rows, `W` columns, `C` channels (bi
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field
 from typing import Any
 
 from difflogic.config import old_form
 from difflogic.config.document import Document
-from difflogic.config.fields import FILE_NAME, between, build, plain, require, spec
+from difflogic.config.fields import FILE_NAME, between, build, field, plain, require, section
 from difflogic.config.model import ModelConfig
 from difflogic.config.plugin import PluginConfig
 from difflogic.config.task import MIN_SIDE, DataConfig, TaskConfig
@@ -30,7 +29,7 @@ from difflogic.core import rules, text_picture, wiring
 from difflogic.errors import ConfigError, DataError
 
 
-@dataclass(frozen=True, repr=False)
+@section
 class Config(Document):
     """One training job, whole: the circuit, its task and how it is trained, under a name and a seed.
 
@@ -47,30 +46,24 @@ class Config(Document):
         ConfigError: A value is beyond its limits, or two fields contradict each other.
     """
 
-    name: str = field(metadata=spec("What the run is called; its folder is runs/NAME-DATE-TIME", FILE_NAME))
-    model: ModelConfig = field(metadata=spec("The circuit's shape"))
-    task: TaskConfig = field(metadata=spec("What the automaton should do"))
-    train: TrainConfig = field(metadata=spec("The budget of training; one epoch is one optimiser step"))
-    optimizer: OptimizerConfig = field(default=OptimizerConfig(), metadata=spec("AdamW, and the clipping before it"))
-    schedule: ScheduleConfig = field(default=ScheduleConfig(), metadata=spec("How the learning rate falls"))
-    initial: InitialConfig = field(default=InitialConfig(), metadata=spec("The logits before the first epoch"))
+    name: str = field("What the run is called; its folder is runs/NAME-DATE-TIME", FILE_NAME)
+    model: ModelConfig = field("The circuit's shape")
+    task: TaskConfig = field("What the automaton should do")
+    train: TrainConfig = field("The budget of training; one epoch is one optimiser step")
+    optimizer: OptimizerConfig = field("AdamW, and the clipping before it", default=OptimizerConfig())
+    schedule: ScheduleConfig = field("How the learning rate falls", default=ScheduleConfig())
+    initial: InitialConfig = field("The logits before the first epoch", default=InitialConfig())
     hardening: HardeningConfig = field(
-        default=HardeningConfig(), metadata=spec("Gates that are evaluated hard in training, ever more of them")
+        "Gates that are evaluated hard in training, ever more of them", default=HardeningConfig()
     )
     growth: GrowthConfig = field(
-        default=GrowthConfig(), metadata=spec("Smaller grids that are trained on first, a number in each list for one")
+        "Smaller grids that are trained on first, a number in each list for one", default=GrowthConfig()
     )
-    search: SearchConfig = field(default=SearchConfig(), metadata=spec("A search over hard circuits at the end"))
-    pool: PoolConfig = field(
-        default=PoolConfig(), metadata=spec("The sample pool: epochs begin with what earlier ones ended with")
-    )
-    data: DataConfig = field(default=DataConfig(), metadata=spec('The samples of the target "data"'))
-    plugin: PluginConfig = field(
-        default=PluginConfig(), metadata=spec("The task in Python that draws the samples, where one does")
-    )
-    seed: int = field(
-        default=23, metadata=spec("Wiring, starts, fire masks and probes come from it", between(0, 2**32 - 1))
-    )
+    search: SearchConfig = field("A search over hard circuits at the end", default=SearchConfig())
+    pool: PoolConfig = field("The sample pool: epochs begin with what earlier ones ended with", default=PoolConfig())
+    data: DataConfig = field('The samples of the target "data"', default=DataConfig())
+    plugin: PluginConfig = field("The task in Python that draws the samples, where one does", default=PluginConfig())
+    seed: int = field("Wiring, starts, fire masks and probes come from it", between(0, 2**32 - 1), default=23)
 
     def __post_init__(self) -> None:
         super().__post_init__()

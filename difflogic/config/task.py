@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
 from difflogic.config.fields import (
     BELOW_ONE,
@@ -14,10 +13,11 @@ from difflogic.config.fields import (
     Limits,
     Section,
     between,
+    field,
     one_of,
     require,
     require_ascending,
-    spec,
+    section,
 )
 from difflogic.core import rules, text_picture
 from difflogic.errors import ConfigError, DataError
@@ -44,97 +44,76 @@ _CELL = re.compile(r"(\d{1,5}),(\d{1,5})=[01]", re.ASCII)
 """A stuck cell: its row, its column and its value."""
 
 
-@dataclass(frozen=True, repr=False)
+@section
 class TaskConfig(Section):
     """`[task]` says what the automaton should do: start state, grid, events on the way, and target after T steps."""
 
     target: str = field(
-        metadata=spec(
-            "checkerboard: ((col//2) + (row//2)) % 2 in channel 0; picture: the one below; rule: one generation of the "
-            "rule below from the start, in channel 0; data: that of each sample, see [data]",
-            one_of(TARGETS),
-        )
+        "checkerboard: ((col//2) + (row//2)) % 2 in channel 0; picture: the one below; rule: one generation of the "
+        "rule below from the start, in channel 0; data: that of each sample, see [data]",
+        one_of(TARGETS),
     )
-    height: int = field(metadata=spec("Rows of the grid, H", ROWS))
-    width: int = field(metadata=spec("Columns of the grid, W", SIDE))
-    steps: int = field(metadata=spec("CA steps, T", COUNT))
+    height: int = field("Rows of the grid, H", ROWS)
+    width: int = field("Columns of the grid, W", SIDE)
+    steps: int = field("CA steps, T", COUNT)
     start: str = field(
+        "random: fair bits in every channel, fresh each epoch; boards: drawn from all boards of the grid's size, "
+        "in channel 0; seed: the cell at (H//2, W//2) is 1 in every channel; zeros; picture: start_picture below; "
+        "of data, random or zeros: the channels that are not the samples' own",
+        one_of(STARTS),
         default="random",
-        metadata=spec(
-            "random: fair bits in every channel, fresh each epoch; boards: drawn from all boards of the grid's size, "
-            "in channel 0; seed: the cell at (H//2, W//2) is 1 in every channel; zeros; picture: start_picture below; "
-            "of data, random or zeros: the channels that are not the samples' own",
-            one_of(STARTS),
-        ),
     )
-    loss_channels: int = field(default=1, metadata=spec("The first so many channels should show the target", WIDTH))
+    loss_channels: int = field("The first so many channels should show the target", WIDTH, default=1)
     picture: tuple[str, ...] = field(
+        "The target picture, H rows of W characters: . is 0 in all channels, 1 red (channel 0), 2 green "
+        "(channel 1), 4 blue (channel 2), and so on as sums: 3 yellow, 5 magenta, 6 cyan, 7 white",
         default=(),
-        metadata=spec(
-            "The target picture, H rows of W characters: . is 0 in all channels, 1 red (channel 0), 2 green "
-            "(channel 1), 4 blue (channel 2), and so on as sums: 3 yellow, 5 magenta, 6 cyan, 7 white"
-        ),
     )
     """Rows of text, one character a cell, as in `difflogic.core.text_picture`."""
     start_picture: tuple[str, ...] = field(
-        default=(), metadata=spec("The picture to start from, in the first channels, written in the same way")
+        "The picture to start from, in the first channels, written in the same way", default=()
     )
     rule: str = field(
+        "B3/S23 (born with 3 neighbours, survives with 2 or 3), B2/S34H on hexagons, B13/S01V with four "
+        "neighbours, 110 (Wolfram's number) on a line, or a table of 512 entries in 128 hexadecimal digits",
         default="",
-        metadata=spec(
-            "B3/S23 (born with 3 neighbours, survives with 2 or 3), B2/S34H on hexagons, B13/S01V with four "
-            "neighbours, 110 (Wolfram's number) on a line, or a table of 512 entries in 128 hexadecimal digits"
-        ),
     )
     """The rule, as `difflogic.core.rules.table` reads it."""
     loss_steps: tuple[int, ...] = field(
+        "CA steps after which the loss is taken, ascending, the last one T; their sum counts; empty: T alone",
         default=(),
-        metadata=spec(
-            "CA steps after which the loss is taken, ascending, the last one T; their sum counts; empty: T alone"
-        ),
     )
     damage_side: int = field(
+        "Damage: a square of so many cells a side is zeroed in all channels, at a corner drawn uniformly from the "
+        "grid's cells for each sample and clipped at the border; 0: none",
+        between(0, MAX_SIDE),
         default=0,
-        metadata=spec(
-            "Damage: a square of so many cells a side is zeroed in all channels, at a corner drawn uniformly from the "
-            "grid's cells for each sample and clipped at the border; 0: none",
-            between(0, MAX_SIDE),
-        ),
     )
     damage_steps: tuple[int, ...] = field(
-        default=(),
-        metadata=spec("CA steps before which the damage is done, ascending: 0 is the start itself, at most T-1"),
+        "CA steps before which the damage is done, ascending: 0 is the start itself, at most T-1", default=()
     )
     flip: float = field(
+        "Bit flips: the probability that a bit of a cell flips before a CA step, drawn for each sample and step",
+        UP_TO_ONE,
         default=0.0,
-        metadata=spec(
-            "Bit flips: the probability that a bit of a cell flips before a CA step, drawn for each sample and step",
-            UP_TO_ONE,
-        ),
     )
     stuck_cells: float = field(
+        "Stuck-at faults of cells: the share of cells, drawn for each sample, that are stuck in all channels "
+        "before every CA step",
+        UP_TO_ONE,
         default=0.0,
-        metadata=spec(
-            "Stuck-at faults of cells: the share of cells, drawn for each sample, that are stuck in all channels "
-            "before every CA step",
-            UP_TO_ONE,
-        ),
     )
     stuck_gates: float = field(
+        "Stuck-at faults of gates: the share of gates, drawn for each epoch, that are stuck in training; "
+        "evaluations on the probes use all gates",
+        UP_TO_ONE,
         default=0.0,
-        metadata=spec(
-            "Stuck-at faults of gates: the share of gates, drawn for each epoch, that are stuck in training; "
-            "evaluations on the probes use all gates",
-            UP_TO_ONE,
-        ),
     )
     stuck_at: str = field(
-        default="either",
-        metadata=spec("The value at which what is drawn is stuck: 0, 1, or either, drawn as well", one_of(STUCK_AT)),
+        "The value at which what is drawn is stuck: 0, 1, or either, drawn as well", one_of(STUCK_AT), default="either"
     )
     stuck_list: tuple[str, ...] = field(
-        default=(),
-        metadata=spec('Cells that are stuck in every sample, each as "ROW,COLUMN=VALUE", counted from 0'),
+        'Cells that are stuck in every sample, each as "ROW,COLUMN=VALUE", counted from 0', default=()
     )
 
     def __post_init__(self) -> None:
@@ -246,25 +225,18 @@ class TaskConfig(Section):
         )
 
 
-@dataclass(frozen=True, repr=False)
+@section
 class DataConfig(Section):
     """`[data]`: the samples of the target `data`, which a run keeps in its data.npz."""
 
     path = "data."
 
-    sha256: str = field(
-        default="", metadata=spec("The SHA-256 of the samples: --data sets it, and the sizes; empty: none")
-    )
-    samples: int = field(default=0, metadata=spec("Samples, N", WHOLE))
-    channels: int = field(default=0, metadata=spec("The first so many channels begin with a sample's own", WHOLE))
-    targets: int = field(
-        default=1, metadata=spec("Targets of a sample: 1 for all of task.loss_steps, or one for each", COUNT)
-    )
+    sha256: str = field("The SHA-256 of the samples: --data sets it, and the sizes; empty: none", default="")
+    samples: int = field("Samples, N", WHOLE, default=0)
+    channels: int = field("The first so many channels begin with a sample's own", WHOLE, default=0)
+    targets: int = field("Targets of a sample: 1 for all of task.loss_steps, or one for each", COUNT, default=1)
     held_out: float = field(
-        default=0.2,
-        metadata=spec(
-            "Share of the samples that are not learned from, but tested on; 0: both are all of them", BELOW_ONE
-        ),
+        "Share of the samples that are not learned from, but tested on; 0: both are all of them", BELOW_ONE, default=0.2
     )
 
 

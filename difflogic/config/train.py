@@ -11,8 +11,6 @@ everywhere: `begin` and `end` are epochs, `share` is what is reached at the `end
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from difflogic.config.choices import CLIPS, PRECISIONS
 from difflogic.config.fields import (
     BELOW_ONE,
@@ -23,43 +21,39 @@ from difflogic.config.fields import (
     UP_TO_ONE,
     WHOLE,
     Section,
+    field,
     one_of,
     require,
     require_ascending,
-    spec,
+    section,
 )
 
 HARDENING_EPOCHS = 1 << 16
 """The share of hardened gates grows in fewer epochs than this."""
 
 
-@dataclass(frozen=True, repr=False)
+@section
 class TrainConfig(Section):
     """`[train]`: the budget, what an epoch sees, and when it is evaluated. One epoch is one optimiser step."""
 
-    epochs: int = field(metadata=spec("Optimiser steps in all", COUNT))
-    batch: int = field(metadata=spec("Samples per epoch, B", COUNT))
+    epochs: int = field("Optimiser steps in all", COUNT)
+    batch: int = field("Samples per epoch, B", COUNT)
     fire_rate: float = field(
-        default=1.0,
-        metadata=spec("Below 1, a cell takes its new state with this probability in each step: asynchronous", SHARE),
+        "Below 1, a cell takes its new state with this probability in each step: asynchronous", SHARE, default=1.0
     )
-    eval_interval: int = field(default=50, metadata=spec("Epochs between evaluations, each saved", COUNT))
+    eval_interval: int = field("Epochs between evaluations, each saved", COUNT, default=50)
     probes: int = field(
+        "Fixed fresh grids on which hard accuracy is measured, which training never sees; the start boards is "
+        "tested on all boards, and a start that is always the same, without damage, on itself, whatever this says",
+        COUNT,
         default=32,
-        metadata=spec(
-            "Fixed fresh grids on which hard accuracy is measured, which training never sees; the start boards is "
-            "tested on all boards, and a start that is always the same, without damage, on itself, whatever this says",
-            COUNT,
-        ),
     )
     precision: str = field(
+        "How the backward pass reads the values of gates: float32, or f16-storage, rounded to 16 bits within the "
+        "least and the largest of 16 cells, which takes 9/16 of the memory where they are kept; gradients change "
+        "by less than 1/2000 of the largest, those of a single layer by more of its own only late in training",
+        one_of(PRECISIONS),
         default="float32",
-        metadata=spec(
-            "How the backward pass reads the values of gates: float32, or f16-storage, rounded to 16 bits within the "
-            "least and the largest of 16 cells, which takes 9/16 of the memory where they are kept; gradients change "
-            "by less than 1/2000 of the largest, those of a single layer by more of its own only late in training",
-            one_of(PRECISIONS),
-        ),
     )
 
     @property
@@ -71,25 +65,23 @@ class TrainConfig(Section):
         return self.fire_rate < 1
 
 
-@dataclass(frozen=True, repr=False)
+@section
 class OptimizerConfig(Section):
     """`[optimizer]`: AdamW, and the clipping before it."""
 
     # The learning rate stands here, as in every framework's AdamW; `[schedule]` says what becomes of it over time,
     # and may be left out, as a learning rate may not.
-    lr: float = field(default=0.05, metadata=spec("Learning rate of AdamW", NOT_NEGATIVE))
-    weight_decay: float = field(default=0.01, metadata=spec("Decoupled weight decay of all logits", NOT_NEGATIVE))
-    beta1: float = field(default=0.9, metadata=spec("Decay of AdamW's first moment", BELOW_ONE))
-    beta2: float = field(default=0.99, metadata=spec("Decay of AdamW's second moment", BELOW_ONE))
-    epsilon: float = field(default=1e-8, metadata=spec("Added to the root of the second moment", NOT_NEGATIVE))
-    clip: float = field(default=100.0, metadata=spec("Bound of the gradients, see clip_by", NOT_NEGATIVE))
+    lr: float = field("Learning rate of AdamW", NOT_NEGATIVE, default=0.05)
+    weight_decay: float = field("Decoupled weight decay of all logits", NOT_NEGATIVE, default=0.01)
+    beta1: float = field("Decay of AdamW's first moment", BELOW_ONE, default=0.9)
+    beta2: float = field("Decay of AdamW's second moment", BELOW_ONE, default=0.99)
+    epsilon: float = field("Added to the root of the second moment", NOT_NEGATIVE, default=1e-8)
+    clip: float = field("Bound of the gradients, see clip_by", NOT_NEGATIVE, default=100.0)
     clip_by: str = field(
+        "element: each gradient entry is clipped to [-clip, clip], as the paper does; norm: all gradients of a "
+        "model are scaled down together where their norm, the root of the sum of squares, is beyond clip",
+        one_of(CLIPS),
         default="element",
-        metadata=spec(
-            "element: each gradient entry is clipped to [-clip, clip], as the paper does; norm: all gradients of a "
-            "model are scaled down together where their norm, the root of the sum of squares, is beyond clip",
-            one_of(CLIPS),
-        ),
     )
 
     def __post_init__(self) -> None:
@@ -98,20 +90,19 @@ class OptimizerConfig(Section):
         require(self.clip > 0 or self.clip_by == "element", 'clip must be more than 0 where clip_by is "norm", got 0.')
 
 
-@dataclass(frozen=True, repr=False)
+@section
 class ScheduleConfig(Section):
     """`[schedule]`: how the learning rate falls."""
 
     path = "schedule."
 
     share: float = field(
+        "Share of the learning rate that is left at the end, to which it falls evenly; 1: it stays",
+        UP_TO_ONE,
         default=1.0,
-        metadata=spec(
-            "Share of the learning rate that is left at the end, to which it falls evenly; 1: it stays", UP_TO_ONE
-        ),
     )
-    begin: int = field(default=0, metadata=spec("Epochs until it begins to fall", WHOLE))
-    end: int = field(default=0, metadata=spec("Epochs until it has fallen to that share", WHOLE))
+    begin: int = field("Epochs until it begins to fall", WHOLE, default=0)
+    end: int = field("Epochs until it has fallen to that share", WHOLE, default=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -123,44 +114,38 @@ class ScheduleConfig(Section):
         )
 
 
-@dataclass(frozen=True, repr=False)
+@section
 class InitialConfig(Section):
     """`[initial]`: the logits before the first epoch. They are no part of the circuit's shape, which `[model]` says."""
 
     path = "initial."
 
     logit: float = field(
-        default=10.0,
-        metadata=spec("Start logit of gate A, which passes its input on; every other starts at 0", NOT_NEGATIVE),
+        "Start logit of gate A, which passes its input on; every other starts at 0", NOT_NEGATIVE, default=10.0
     )
     narrow_drop: float = field(
+        "The start logit is lower by so much in layers of the update network that are narrower than its first",
+        NOT_NEGATIVE,
         default=0.0,
-        metadata=spec(
-            "The start logit is lower by so much in layers of the update network that are narrower than its first",
-            NOT_NEGATIVE,
-        ),
     )
     noise: float = field(
-        default=0.0,
-        metadata=spec("Standard deviation of the normal noise that moves every start logit", NOT_NEGATIVE),
+        "Standard deviation of the normal noise that moves every start logit", NOT_NEGATIVE, default=0.0
     )
 
 
-@dataclass(frozen=True, repr=False)
+@section
 class HardeningConfig(Section):
     """`[hardening]`: stochastic hardening, see `difflogic.engine.events`."""
 
     path = "hardening."
 
     share: float = field(
+        "Share of gates, drawn each epoch, that are evaluated as their most probable gate; gradients stay soft",
+        UP_TO_ONE,
         default=0.0,
-        metadata=spec(
-            "Share of gates, drawn each epoch, that are evaluated as their most probable gate; gradients stay soft",
-            UP_TO_ONE,
-        ),
     )
-    begin: int = field(default=0, metadata=spec("Epochs until that share grows from 0", WHOLE))
-    end: int = field(default=0, metadata=spec("Epochs until it is reached", WHOLE))
+    begin: int = field("Epochs until that share grows from 0", WHOLE, default=0)
+    end: int = field("Epochs until it is reached", WHOLE, default=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -172,7 +157,7 @@ class HardeningConfig(Section):
         )
 
 
-@dataclass(frozen=True, repr=False)
+@section
 class GrowthConfig(Section):
     """`[growth]`: smaller grids that are trained on first, one column for each.
 
@@ -184,13 +169,11 @@ class GrowthConfig(Section):
     path = "growth."
 
     until: tuple[int, ...] = field(
+        "Epochs until which the grid is smaller than the task's, ascending, one for each size; empty: it never is",
         default=(),
-        metadata=spec(
-            "Epochs until which the grid is smaller than the task's, ascending, one for each size; empty: it never is"
-        ),
     )
-    sides: tuple[int, ...] = field(default=(), metadata=spec("Rows and columns of each smaller grid"))
-    steps: tuple[int, ...] = field(default=(), metadata=spec("CA steps on each smaller grid"))
+    sides: tuple[int, ...] = field("Rows and columns of each smaller grid", default=())
+    steps: tuple[int, ...] = field("CA steps on each smaller grid", default=())
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -202,45 +185,38 @@ class GrowthConfig(Section):
         )
 
 
-@dataclass(frozen=True, repr=False)
+@section
 class SearchConfig(Section):
     """`[search]`: what follows the training of logits; what an epoch of it does: `difflogic.engine.search`."""
 
     path = "search."
 
     begin: int = field(
+        "Epochs until the hard circuit is searched, gate by gate, in place of gradient steps; 0: it never is",
+        WHOLE,
         default=0,
-        metadata=spec(
-            "Epochs until the hard circuit is searched, gate by gate, in place of gradient steps; 0: it never is", WHOLE
-        ),
     )
 
 
-@dataclass(frozen=True, repr=False)
+@section
 class PoolConfig(Section):
     """`[pool]`: the sample pool, from which epochs begin and into which their last states return."""
 
     path = "pool."
 
     size: int = field(
+        "Grids in the sample pool, 0: every epoch starts afresh; sample b of a batch is drawn from the pool's b-th "
+        "part of size / batch grids, a power of two, and its last state is written back there",
+        WHOLE,
         default=0,
-        metadata=spec(
-            "Grids in the sample pool, 0: every epoch starts afresh; sample b of a batch is drawn from the pool's b-th "
-            "part of size / batch grids, a power of two, and its last state is written back there",
-            WHOLE,
-        ),
     )
     reset: int = field(
+        "So many samples of each batch, those with the largest loss, go back into the pool as fresh starts",
+        WHOLE,
         default=1,
-        metadata=spec(
-            "So many samples of each batch, those with the largest loss, go back into the pool as fresh starts",
-            WHOLE,
-        ),
     )
     starts: str = field(
+        "The SHA-256 of start grids that are every second one of the pool, which then stays as it is: --starts "
+        "sets it; empty: the pool keeps last states",
         default="",
-        metadata=spec(
-            "The SHA-256 of start grids that are every second one of the pool, which then stays as it is: --starts "
-            "sets it; empty: the pool keeps last states"
-        ),
     )

@@ -17,7 +17,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -27,7 +26,20 @@ from difflogic.config import policy as policies
 from difflogic.config.choices import METHODS, METRICS
 from difflogic.config.customise import configure
 from difflogic.config.document import Document
-from difflogic.config.fields import COUNT, Table, build, convert, hint, merged, nested, one_of, plain, shown, spec
+from difflogic.config.fields import (
+    COUNT,
+    Table,
+    build,
+    convert,
+    field,
+    hint,
+    merged,
+    nested,
+    one_of,
+    plain,
+    section,
+    shown,
+)
 from difflogic.config.policy import PolicyConfig
 from difflogic.config.request import TrainRequest, Within
 from difflogic.config.schema import Config
@@ -41,29 +53,23 @@ RUNGS, REDUCTION = 3, 3
 OF_AUTOMATA, OF_AGENTS = ("tts", "hard_loss", "gates"), ("return", "tts")
 
 
-@dataclass(frozen=True, repr=False)
+@section
 class Spec(Document):
     """A sweep, whole: everything that its table depends on. Make one with `of`, which fills in what is usual."""
 
-    config: Table = field(metadata=spec("The configuration that trials begin with, whole: what a preset is may change"))
-    over: Table = field(metadata=spec("The values of each axis, by the path of its field"))
-    metric: str = field(metadata=spec("The metric that compares trials", one_of(METRICS)))
-    method: str = field(metadata=spec("How trials are chosen", one_of(METHODS)))
-    trials: int | None = field(
-        default=None, metadata=spec("The number of trials; of a grid the first ones, without it all", COUNT)
-    )
-    set: Table = field(
-        default=Table(), metadata=spec("Fields that are changed in all trials, and that override the recipe")
-    )
+    config: Table = field("The configuration that trials begin with, whole: what a preset is may change")
+    over: Table = field("The values of each axis, by the path of its field")
+    metric: str = field("The metric that compares trials", one_of(METRICS))
+    method: str = field("How trials are chosen", one_of(METHODS))
+    trials: int | None = field("The number of trials; of a grid the first ones, without it all", COUNT, default=None)
+    set: Table = field("Fields that are changed in all trials, and that override the recipe", default=Table())
     recipe: str | None = None
-    population: int = field(default=1, metadata=spec("Models of each trial", COUNT))
+    population: int = field("Models of each trial", COUNT, default=1)
     restarts: int | None = None
     until_solved: bool = False
     within: str | None = None
     sampler_seed: int = 0
-    ahead: int = field(
-        default=8, metadata=spec("Trials that optuna and halving start before the first result is known", COUNT)
-    )
+    ahead: int = field("Trials that optuna and halving start before the first result is known", COUNT, default=8)
 
     @classmethod
     def of(cls, **given: Any) -> Self:
