@@ -18,7 +18,7 @@ from difflogic.bench.timed import Timed, WrongResultError
 from difflogic.devices import open as placement
 from difflogic.devices.check_gradients import Subject
 from difflogic.engine import population
-from difflogic.engine.api import Engine, Evaluation, Model
+from difflogic.engine.api import Engine, Model
 from difflogic.engine.job import Job, TrainState, make_job
 from difflogic.model.circuit import Circuit
 from difflogic.reference.engine import ReferenceEngine
@@ -87,7 +87,7 @@ def _verified(case: Case, name: str, model: Model, job: Job, state: TrainState, 
     """Trained once or twice; `before`: bytes that were resident at the start."""
     # A verdict is exact, so one that is off by a single value is an error and no rounding.
     if case.kind in ("hard", "judged"):
-        got, right = model.evaluate()[0], expected_evaluation(job, state)
+        got, right = model.evaluate()[0], ReferenceModel(job, state).evaluate()[0]
         if (got.hard_loss, got.wrong_probes) != (right.hard_loss, right.wrong_probes):
             raise WrongResultError(f"the first hard loss is {got.hard_loss} where it should be {right.hard_loss}")
     begin = time.perf_counter()
@@ -151,15 +151,11 @@ def expected_losses(case: Case, job: Job, state: TrainState) -> list[float]:
         # Even a forward pass of the reference would not fit into memory here.
         return [_first_loss_of_a_rollout(job, state, placement.open_engine("cpu"))]
     if work.nodes // case.config.task.steps > LARGE:
-        return [_first_loss(job, state)]
+        subject = Subject.of(job, state)
+        return [ReferenceEngine().loss(subject.circuit, subject.batch)]
     model = ReferenceModel(job, state)
     model.train(2)
     return [metrics.soft_loss for metrics in model.drain()[0]]
-
-
-def _first_loss(job: Job, state: TrainState) -> float:
-    subject = Subject.of(job, state)
-    return ReferenceEngine().loss(subject.circuit, subject.batch)
 
 
 def _first_loss_of_a_rollout(job: Job, state: TrainState, engine: Engine) -> float:
@@ -169,11 +165,6 @@ def _first_loss_of_a_rollout(job: Job, state: TrainState, engine: Engine) -> flo
     subject, task = Subject.of(job, state), job.config.task
     last = engine.rollout(subject.circuit, subject.x, task.steps, masks=subject.masks)[-1]
     return float(np.sum((last - subject.y)[..., : task.loss_channels] ** 2, dtype=np.float64))
-
-
-def expected_evaluation(job: Job, state: TrainState) -> Evaluation:
-    """The verdict about the circuit as it starts; exact."""
-    return ReferenceModel(job, state).evaluate()[0]
 
 
 def complaint(case: Case, losses: list[float], expected: list[float]) -> str | None:

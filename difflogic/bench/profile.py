@@ -13,35 +13,17 @@ from typing import Any
 
 from difflogic.engine.api import Model
 
-PHASES = {
-    "prepare": "start",
-    "seed_grid": "start",
-    "seed_boards": "start",
-    "same_start": "start",
-    "draw_pool": "start",
-    "draw_samples": "start",
-    "rule_target": "start",
-    "draw_corners": "start",
-    "draw_faults": "start",
-    "fire_mask": "start",
-    "harden": "start",
-    "coefficients": "forward",
-    "gate_forward": "forward",
-    "damage": "forward",
-    "faults": "forward",
-    "step_loss": "loss",
-    "loss": "loss",
-    "gate_backward": "backward",
-    "d_damage": "backward",
-    "d_faults": "backward",
-    "step_loss_backward": "backward",
+_KERNELS = {
+    "start": "prepare seed_grid seed_boards same_start draw_pool draw_samples rule_target draw_corners draw_faults "
+    "fire_mask harden",
+    "forward": "coefficients gate_forward damage faults",
+    "loss": "step_loss loss",
+    "backward": "gate_backward d_damage d_faults step_loss_backward",
     "gradients": "gradients",
-    "clip_norm": "update",
-    "commit": "update",
-    "adamw": "update",
-    "sample_losses": "pool",
-    "write_back": "pool",
+    "update": "clip_norm commit adamw",
+    "pool": "sample_losses write_back",
 }
+PHASES = {kernel: phase for phase, kernels in _KERNELS.items() for kernel in kernels.split()}
 """The phase of a train step that each kernel belongs to."""
 
 HOST, GAPS, TRANSFER = "host", "gaps", "transfer"

@@ -156,7 +156,7 @@ def _aim_at_rule(changed: Changes, config: Config, rule: str, fixed: tuple[int, 
         return
     changed["model"]["neighbourhood"] = neighbourhood
     smallest = (1 if neighbourhood == "line" else MIN_SIDE), MIN_SIDE
-    height, width = fixed or (smallest if config.model.channels == 1 else _grid(config))
+    height, width = fixed or (smallest if config.model.channels == 1 else (config.task.height, config.task.width))
     boards = config.model.channels == 1 and height * width <= MAX_BOARD_CELLS
     changed["task"] |= {
         "target": "rule",
@@ -239,10 +239,6 @@ def _centred(path: Path, bits: Bits, grid: tuple[int, int]) -> Bits:
         )
     above, left = (rows - height) // 2, (columns - width) // 2
     return np.pad(bits, ((above, rows - height - above), (left, columns - width - left), (0, 0)))
-
-
-def _grid(config: Config) -> tuple[int, int]:
-    return config.task.height, config.task.width
 
 
 def _asked(fields: Mapping[str, Any], section: str, field: str) -> int | None:

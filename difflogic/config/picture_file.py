@@ -44,7 +44,9 @@ def load(path: Path, colors: int, size: tuple[int, int] | None = None, threshold
         raise DataError(f"{colors} colours are told apart by four levels each of red, green and blue: no threshold.")
     picture = upright(path)
     if size is not None:
-        picture.thumbnail(size, _lanczos())
+        from PIL.Image import Resampling
+
+        picture.thumbnail(size, Resampling.LANCZOS)
     if max(picture.size) > MAX_SIDE:
         raise DataError(
             f"{path} is {_sides(picture.size)} pixels, at most {MAX_SIDE}x{MAX_SIDE} become cells: scale it down "
@@ -112,12 +114,6 @@ def _rgba(picture: Image.Image) -> Image.Image:
     if picture.mode.startswith("I"):
         picture = Image.fromarray((np.asarray(picture, dtype=np.int64).clip(0, 65535) // 257).astype(np.uint8))
     return picture.convert("RGBA")
-
-
-def _lanczos() -> Image.Resampling:
-    from PIL import Image
-
-    return Image.Resampling.LANCZOS
 
 
 def _sides(size: tuple[int, int]) -> str:

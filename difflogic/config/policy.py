@@ -357,6 +357,10 @@ POLE = [
     [-0.8, -0.3, -0.1, 0.0, 0.1, 0.3, 0.8],
 ]
 
+_PPO = {"batch_size": 256, "learning_rate": 1e-3, "linear_schedule": True}
+"""Of every preset that learns by PPO."""
+_POLE_PPO = _PPO | {"n_steps": 32, "gamma": 0.98, "gae_lambda": 0.8}
+
 # The numbers of the dense networks and of PPO and SAC are those of the RL Baselines3 Zoo for these environments.
 PRESETS = {
     "cartpole": of_environment(
@@ -366,15 +370,7 @@ PRESETS = {
         # Episodes begin twice as far out as the environment's: late in training too few of its own fail to learn from.
         environment={"reset": {"low": -0.1, "high": 0.1}},
         logic={"thresholds": POLE},
-        ppo={
-            "n_steps": 32,
-            "batch_size": 256,
-            "n_epochs": 20,
-            "gamma": 0.98,
-            "gae_lambda": 0.8,
-            "learning_rate": 1e-3,
-            "linear_schedule": True,
-        },
+        ppo=_POLE_PPO | {"n_epochs": 20},
     ),
     "cartpole-automaton": of_environment(
         "CartPole-v1",
@@ -382,16 +378,7 @@ PRESETS = {
         name="cartpole-automaton",
         policy="automaton",
         steps=100_000,
-        ppo={
-            "n_steps": 32,
-            "batch_size": 256,
-            "n_epochs": 10,
-            "gamma": 0.98,
-            "gae_lambda": 0.8,
-            "ent_coef": 0.01,
-            "learning_rate": 1e-3,
-            "linear_schedule": True,
-        },
+        ppo=_POLE_PPO | {"n_epochs": 10, "ent_coef": 0.01},
     ),
     "acrobot": of_environment(
         "Acrobot-v1",
@@ -399,14 +386,7 @@ PRESETS = {
         steps=300_000,
         n_envs=16,
         logic={"bits": 8, "widths": [96, 96, 96], "temperature": 1.0, "final_temperature": 1.0},
-        ppo={
-            "n_steps": 128,
-            "batch_size": 256,
-            "n_epochs": 8,
-            "gae_lambda": 0.94,
-            "learning_rate": 1e-3,
-            "linear_schedule": True,
-        },
+        ppo=_PPO | {"n_steps": 128, "n_epochs": 8, "gae_lambda": 0.94},
         evaluation={"interval": 50_000},
     ),
     "pendulum": of_environment(
@@ -424,16 +404,7 @@ PRESETS = {
         steps=1_000_000,
         n_envs=16,
         logic={"bits": 10, "widths": [160, 160], "temperature": 1.0, "final_temperature": 0.3},
-        ppo={
-            "n_steps": 1024,
-            "batch_size": 256,
-            "n_epochs": 4,
-            "gamma": 0.999,
-            "gae_lambda": 0.98,
-            "ent_coef": 0.01,
-            "learning_rate": 1e-3,
-            "linear_schedule": True,
-        },
+        ppo=_PPO | {"n_steps": 1024, "n_epochs": 4, "gamma": 0.999, "gae_lambda": 0.98, "ent_coef": 0.01},
     ),
 }
 """The environments that the documentation tells of, by the name that the command line takes."""

@@ -21,7 +21,7 @@ from difflogic.core import prng
 from difflogic.devices.open import place
 from difflogic.engine import events
 from difflogic.engine import job as tasks
-from difflogic.engine.api import describe_engine
+from difflogic.engine.api import Engine, describe_engine
 from difflogic.engine.batch import Batch
 from difflogic.engine.events import Damage, draw_corners
 from difflogic.engine.job import Floats, Job, TrainState
@@ -249,7 +249,7 @@ def _use(pair: Pair) -> float:
     return pair.error / pair.allowed
 
 
-def _gradients(engine: ReferenceEngine) -> Oracle:
+def _gradients(engine: Engine) -> Oracle:
     return lambda subject: engine.loss_and_gradients(subject.circuit, subject.batch)[1]
 
 
@@ -299,7 +299,7 @@ def _open(selector: str, subject: Subject) -> tuple[Oracle, str]:
     if selector in AUTODIFF:
         return _autodiff(selector, subject), f"{selector} {version(selector)}, by automatic differentiation"
     engine = place(selector).engine
-    return lambda asked: engine.loss_and_gradients(asked.circuit, asked.batch)[1], describe_engine(engine.info)
+    return _gradients(engine), describe_engine(engine.info)
 
 
 def _autodiff(name: str, subject: Subject) -> Oracle:

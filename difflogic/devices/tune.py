@@ -140,7 +140,7 @@ class Tuner:
             winners.append((winner, sum(here[kernel] for kernel in TRAINED)))
             # More lanes than these would only be worse: what is left of the family is not measured.
             if best and is_hopeless(here, best, TRAINED):
-                self._rule_out([each for later in family[number + 1 :] for each in later])
+                self._pending.difference_update(each for later in family[number + 1 :] for each in later)
                 break
             best = best_of([here, *([best] if best else [])])
         return winners
@@ -164,7 +164,7 @@ class Tuner:
                 times[launch] = seconds
                 self._fastest = best_of([seconds, *([self._fastest] if self._fastest else [])])
                 if is_hopeless(seconds, best_of(times.values()), FUSED):
-                    self._rule_out(sweep[len(times) :])
+                    self._pending.difference_update(sweep[len(times) :])
                     break
         return times
 
@@ -186,9 +186,6 @@ class Tuner:
         here = ", ".join(f"{kernel} {1e3 * each:.2f} ms" for kernel, each in seconds.items())
         text = f"lanes {launch.chunks_per_workgroup:2}, workgroups of {launch.workgroup_size:3}: {here}"
         self.screen.measured(text, self._progress())
-
-    def _rule_out(self, launches: Sweep) -> None:
-        self._pending.difference_update(launches)
 
     def _progress(self) -> SweepProgress:
         each = statistics.fmean(self._seconds_per_variant) if self._seconds_per_variant else 0.0

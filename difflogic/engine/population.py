@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from typing import TypeVar
 
 from difflogic.config.schema import Config
 from difflogic.engine import memory
 from difflogic.engine.api import EngineInfo, EpochMetrics, Evaluation, Model
 from difflogic.engine.job import TrainState
 from difflogic.errors import ConfigError
+
+T = TypeVar("T")
 
 
 def configs(config: Config, population: int) -> list[Config]:
@@ -52,16 +55,18 @@ class SequentialModels:
         self.info = models[0].info
         self.models = models
 
+    def _each(self, ask: Callable[[Model], T]) -> list[T]:
+        # Not interleaved: a model that has the whole machine keeps its data in the caches.
+        return [ask(model) for model in self.models]
+
     def train(self, epochs: int) -> None:
-        for model in self.models:
-            # Not interleaved: a model that has the whole machine keeps its data in the caches.
-            model.train(epochs)
+        self._each(lambda model: model.train(epochs))
 
     def drain(self) -> list[list[EpochMetrics]]:
-        return [metrics for model in self.models for metrics in model.drain()]
+        return [metrics for drained in self._each(lambda model: model.drain()) for metrics in drained]
 
     def evaluate(self) -> list[Evaluation]:
-        return [evaluation for model in self.models for evaluation in model.evaluate()]
+        return [judged for evaluated in self._each(lambda model: model.evaluate()) for judged in evaluated]
 
     def states(self) -> list[TrainState]:
         return [state for model in self.models for state in model.states()]
@@ -83,14 +88,8 @@ class ParallelModels(SequentialModels):
         self.info = info
         self._threads = ThreadPoolExecutor(len(models), thread_name_prefix="device")
 
-    def train(self, epochs: int) -> None:
-        list(self._threads.map(lambda model: model.train(epochs), self.models))
-
-    def drain(self) -> list[list[EpochMetrics]]:
-        return [metrics for each in self._threads.map(lambda model: model.drain(), self.models) for metrics in each]
-
-    def evaluate(self) -> list[Evaluation]:
-        return [judged for each in self._threads.map(lambda model: model.evaluate(), self.models) for judged in each]
+    def _each(self, ask: Callable[[Model], T]) -> list[T]:
+        return list(self._threads.map(ask, self.models))
 
     def epochs_per_call(self) -> int:
         return min(model.epochs_per_call() for model in self.models)

@@ -40,7 +40,7 @@ from difflogic.config.schema import Config
 from difflogic.core import rules, text_picture, wiring
 from difflogic.core.bits import Bits
 from difflogic.engine import job
-from difflogic.errors import CircuitError, DataError, RunFolderError, UsageError
+from difflogic.errors import CircuitError, RunFolderError, UsageError
 from difflogic.evaluation import rehearsal
 from difflogic.evaluation.trained_circuit import TrainedCircuit
 from difflogic.model import netlist_json
@@ -340,11 +340,7 @@ def rule_netlist(rule: str, periodic: bool) -> CellNetlist:
 
 def read(path: Path) -> Proof:
     """A proof.json, not yet checked. Raises CircuitError, which names the file and says what is wrong with it."""
-    text = netlist_json.read_text(path)
-    try:
-        return _from_data(netlist_json.parse(text))
-    except (CircuitError, DataError) as error:
-        raise netlist_json.refusal(path, error) from error
+    return netlist_json.load_as(_from_data, path)
 
 
 def _from_data(data: dict[str, Any]) -> Proof:

@@ -23,7 +23,7 @@ import difflogic
 from difflogic.errors import CircuitError
 from difflogic.model.controller import Controller
 from difflogic.model.netlist import gate_arrays
-from difflogic.model.netlist_json import check_format, parse, read_gates, read_text, refusal, shown, typed, with_gates
+from difflogic.model.netlist_json import check_format, load_as, parse, read_gates, shown, typed, with_gates
 from difflogic.model.thermometer import Thermometer
 
 NAME = "controller.json"
@@ -56,11 +56,7 @@ def from_json(text: str) -> Controller:
 
 def load(path: Path) -> Controller:
     """Read a controller.json. Raises CircuitError, which names the file."""
-    text = read_text(path)
-    try:
-        return from_json(text)
-    except CircuitError as error:
-        raise refusal(path, error) from error
+    return load_as(from_data, path)
 
 
 def from_data(data: Mapping[str, Any]) -> Controller:

@@ -20,19 +20,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import difflogic
 from difflogic.core import gates, wiring
 from difflogic.core.topology import Wire, topological_sort
-from difflogic.errors import CircuitError
+from difflogic.errors import CircuitError, DataError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.deployment import Scenario
 from difflogic.model.netlist import Netlist
 
+T = TypeVar("T")
 FORMAT = "difflogic-circuit"
 VERSION = 1
 
@@ -77,10 +78,15 @@ def from_json(text: str) -> CellNetlist:
 
 def load(path: Path) -> CellNetlist:
     """Read a circuit.json. Raises CircuitError, which names the file."""
+    return load_as(from_data, path)
+
+
+def load_as(made: Callable[[dict[str, Any]], T], path: Path) -> T:
+    """Return what is made of the JSON object in a file. Raises CircuitError, which names the file."""
     text = read_text(path)
     try:
-        return from_json(text)
-    except CircuitError as error:
+        return made(parse(text))
+    except (CircuitError, DataError) as error:
         raise refusal(path, error) from error
 
 

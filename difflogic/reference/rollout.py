@@ -128,16 +128,12 @@ class SoftPass:
     """Of their sum, in logits `[G, 16]`."""
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def soft_gradients(course: Course, logits: Array, start: Array, targets: Array, control: Array) -> SoftPass:
     """Back-propagation through time.
 
     Losses and gradients may be infinite or NaN: `commit` decides about that, so NumPy need not warn.
     """
-    with np.errstate(over="ignore", invalid="ignore"):
-        return _soft_gradients(course, logits, start, targets, control)
-
-
-def _soft_gradients(course: Course, logits: Array, start: Array, targets: Array, control: Array) -> SoftPass:
     shape, layout, dtype = course.shape, course.layout, start.dtype
     coefficients = coefficients_of(logits)[0] if course.hardened is None else course.hardened
     nodes = np.empty((shape.steps, layout.nodes, shape.cells), dtype=dtype)

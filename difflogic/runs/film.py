@@ -66,15 +66,14 @@ def animation(
     images = _indexed(frames, pixels_of((frames.shape[1], frames.shape[2]), scale or scale_for(frames), neighbourhood))
     # The end is what a viewer wants to see: an animation that begins again at once would hide it.
     durations = [frame_ms] * (len(images) - 1) + [max(frame_ms, LAST_FRAME_MS)]
+    form = {"gif": "GIF", "apng": "PNG"}[kind]
+    return file_of(images[0], form, save_all=True, append_images=images[1:], duration=durations, loop=0)
+
+
+def file_of(image: Image.Image, form: str = "PNG", **options: Any) -> bytes:
+    """A picture as Pillow writes it in that format."""
     buffer = io.BytesIO()
-    images[0].save(
-        buffer,
-        {"gif": "GIF", "apng": "PNG"}[kind],
-        save_all=True,
-        append_images=images[1:],
-        duration=durations,
-        loop=0,
-    )
+    image.save(buffer, form, **options)
     return buffer.getvalue()
 
 
@@ -114,9 +113,7 @@ def strip(frames: Pixels, labels: Sequence[str], scale: int | None = None, neigh
         top = MARGIN + index // columns * (height + MARGIN)
         canvas.paste(Image.fromarray(frame), (left, top))
         draw.text((left, top + pixels.shape[1] + 2), label, INK, font)
-    buffer = io.BytesIO()
-    canvas.save(buffer, "PNG")
-    return buffer.getvalue()
+    return file_of(canvas)
 
 
 def pixels_of(grid: tuple[int, int], scale: int, neighbourhood: str = "moore") -> npt.NDArray[np.int64]:

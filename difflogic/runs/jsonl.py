@@ -24,6 +24,7 @@ of which `after(path, 1, limit=10, members=2)` gives the lines 3 and 4, one epoc
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
 import os
@@ -76,34 +77,25 @@ def _object(line: bytes) -> dict[str, Any] | None:
 
 def objects(path: Path) -> Iterator[dict[str, Any]]:
     """All lines, up to the first that is damaged; none where there is no file. Raises OSError."""
-    try:
-        with path.open("rb") as file:
-            while (values := parse(file.readline())) is not None:
-                yield values
-    except FileNotFoundError:
-        return
+    with _opened(path) as file:
+        while (values := parse(file.readline())) is not None:
+            yield values
 
 
 def until(path: Path, epoch: int) -> bytes:
     """The lines up to an epoch and with it; empty where there is no file. Raises OSError."""
-    try:
-        with path.open("rb") as file:
-            _seek(file, epoch)
-            end = file.tell()
-            file.seek(0)
-            return file.read(end)
-    except FileNotFoundError:
-        return b""
+    with _opened(path) as file:
+        _seek(file, epoch)
+        end = file.tell()
+        file.seek(0)
+        return file.read(end)
 
 
 def after(path: Path, epoch: int, limit: int, members: int = 1) -> Excerpt:
     """The lines of at most `limit` epochs after `epoch`; none where there is no file. Raises OSError."""
-    try:
-        with path.open("rb") as file:
-            _seek(file, epoch)
-            lines = list(itertools.islice(_whole_lines(file), limit * members))
-    except FileNotFoundError:
-        lines = []
+    with _opened(path) as file:
+        _seek(file, epoch)
+        lines = list(itertools.islice(_whole_lines(file), limit * members))
     epochs = len(lines) // members
     del lines[epochs * members :]
     until = _epoch(lines[-1]) if lines else None
@@ -114,30 +106,28 @@ def after(path: Path, epoch: int, limit: int, members: int = 1) -> Excerpt:
 
 def last_epoch(path: Path) -> int:
     """The epoch of the last whole line; 0 where there is none. Raises OSError."""
-    try:
-        with path.open("rb") as file:
-            return _last_epoch(file)
-    except FileNotFoundError:
-        return 0
-
-
-def _last_epoch(file: BinaryIO) -> int:
-    """The epoch of the last whole line; 0 where there is none."""
-    # A process that was killed may leave half a line at the end: the last whole one counts.
-    size = os.fstat(file.fileno()).st_size
-    start = size
-    while start > 0:
-        start = _line_start(file, start - 1, 0)
-        file.seek(start)
-        line = file.readline()
-        if (found := _epoch(line)) is not None:
-            return found
+    with _opened(path) as file:
+        # A process that was killed may leave half a line at the end: the last whole one counts.
+        start = file.seek(0, os.SEEK_END)
+        while start > 0:
+            start = _line_start(file, start - 1, 0)
+            file.seek(start)
+            if (found := _epoch(file.readline())) is not None:
+                return found
     return 0
+
+
+def _opened(path: Path) -> BinaryIO:
+    """The file; an empty one where there is none yet. Raises OSError."""
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        return io.BytesIO()
 
 
 def _seek(file: BinaryIO, epoch: int) -> None:
     """Go to the first line of a later epoch. Epochs ascend, so this is a binary search."""
-    low, high = 0, os.fstat(file.fileno()).st_size
+    low, high = 0, file.seek(0, os.SEEK_END)
     # `low` always begins a line, and what begins at `high` or later is of a later epoch. A file of 100,000 lines is
     # searched by looking at some 17 of them.
     while low < high:

@@ -16,6 +16,7 @@ from difflogic.config.schema import Config
 from difflogic.core import gates
 from difflogic.engine.job import Job
 from difflogic.model.statistics import Layer
+from difflogic.runs import film
 from difflogic.runs.journal import Row
 
 if TYPE_CHECKING:
@@ -71,9 +72,7 @@ def population_png(members: Sequence[Sequence[Row]], leader: int, config: Config
 
 def returns_png(rows: Mapping[int, Sequence[Mapping[str, Any]]], best: int, threshold: float, title: str) -> bytes:
     """Mean returns of agents, by their seeds, over environment steps; the best one's evaluations are points."""
-    figure = _figure(8, 4.5, 110)
-    axes = figure.subplots()
-    axes.set_title(title, parse_math=False)
+    figure, axes = _diagram(8, 4.5, "environment steps", "mean return of an episode", title)
     for seed, each in rows.items():
         first = seed == best
         style: dict[str, Any] = {"color": "C0" if first else "0.75", "zorder": 3 if first else 1}
@@ -85,9 +84,6 @@ def returns_png(rows: Mapping[int, Sequence[Mapping[str, Any]]], best: int, thre
             axes.plot(*zip(*points, strict=True), "o-", color="C1", markersize=4, label="evaluated", zorder=4)
     if math.isfinite(threshold):
         axes.axhline(threshold, color="0.5", linestyle=":", linewidth=1, label="solved from here on")
-    axes.set_xlabel("environment steps")
-    axes.set_ylabel("mean return of an episode")
-    axes.grid(True, alpha=0.3)
     axes.legend()
     return _png(figure)
 
@@ -95,18 +91,13 @@ def returns_png(rows: Mapping[int, Sequence[Mapping[str, Any]]], best: int, thre
 def axis_png(points: Sequence[tuple[Any, float | None]], field: str, metric: str, is_log: bool) -> bytes:
     """A metric over the values of a field, a point for each run; how many have no metric stands in the title."""
     known = [(value, result) for value, result in points if result is not None]
-    figure = _figure(7, 4, 110)
-    axes = figure.subplots()
     without = len(points) - len(known)
     title = f"{len(points)} runs" + (f", {without} of them without {metric}" if without else "")
-    axes.set_title(title, parse_math=False)
+    figure, axes = _diagram(7, 4, field, metric, title)
     numbers = all(type(value) in (int, float) for value, _ in known)
     axes.plot([value if numbers else str(value) for value, _ in known], [result for _, result in known], "o", alpha=0.6)
     if is_log:
         axes.set_xscale("log")
-    axes.set_xlabel(field, parse_math=False)
-    axes.set_ylabel(metric, parse_math=False)
-    axes.grid(True, alpha=0.3)
     return _png(figure)
 
 
@@ -125,6 +116,17 @@ def _figure(width: float, height: float, dpi: int) -> Figure:
     figure = Figure(figsize=(width, height), dpi=dpi, layout="constrained")
     FigureCanvasAgg(figure)
     return figure
+
+
+def _diagram(width: float, height: float, x: str, y: str, title: str = "", dpi: int = 110) -> tuple[Figure, Axes]:
+    """One diagram, with words at its axes that are shown as they are."""
+    figure = _figure(width, height, dpi)
+    axes = figure.subplots()
+    axes.set_title(title, parse_math=False)
+    axes.set_xlabel(x, parse_math=False)
+    axes.set_ylabel(y, parse_math=False)
+    axes.grid(True, alpha=0.3)
+    return figure, axes
 
 
 def _two_panels(title: str) -> tuple[Figure, Any, Any]:
@@ -212,9 +214,7 @@ def picture_png(picture: npt.NDArray[np.uint8]) -> bytes:
     from PIL import Image
 
     large = picture.repeat(CELL_PIXELS, axis=0).repeat(CELL_PIXELS, axis=1)
-    buffer = io.BytesIO()
-    Image.fromarray(large).save(buffer, "PNG")
-    return buffer.getvalue()
+    return film.file_of(Image.fromarray(large))
 
 
 def gates_png(layers: Sequence[Layer], title: str) -> bytes:
@@ -254,11 +254,7 @@ def accuracy_png(curves: Sequence[tuple[str, Sequence[float], Sequence[float]]])
 
 def curve_png(curve: Sequence[float], steps: Sequence[int], text: str) -> bytes:
     """Wrong values over CA steps, small."""
-    figure = _figure(3.8, 1.9, 140)
-    axes = figure.subplots()
+    figure, axes = _diagram(3.8, 1.9, "CA step", text, dpi=140)
     axes.plot(steps, curve, linewidth=1)
     axes.set_ylim(bottom=0)
-    axes.set_xlabel("CA step")
-    axes.set_ylabel(text)
-    axes.grid(True, alpha=0.3)
     return _png(figure)

@@ -164,22 +164,28 @@ def _entry(path: Path, record: dict[str, Any], rows: list[list[Row]]) -> Entry:
     kept = [row.hard_loss for each in rows for row in each if best and row.hard_loss is not None]
     soft = [each[-1].soft_loss for each in rows if each and each[-1].soft_loss == each[-1].soft_loss]
     hard = [row.hard_loss for row in judged if row is not None and row.hard_loss is not None]
-    last = [record, *record["resumes"]][-1]
     return Entry(
-        path=path,
-        name=str(record["name"]),
-        status=_status(path, record),
-        engine=str(last["engine"]["engine"]),
-        seed=int(record["seed"]),
-        members=len(record.get("seeds", [0])),
+        **_of_every_run(path, record),
         epoch=min(len(each) for each in rows),
         epochs=int(record["config"]["train"]["epochs"]),
         soft_loss=min(soft, default=None),
         hard_loss=min(kept or hard, default=None),
         solved=max(hard.count(0), int(0 in kept)),
-        size=size_of(path),
-        started=datetime.fromisoformat(record["started"]).isoformat(timespec="seconds"),
     )
+
+
+def _of_every_run(path: Path, record: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of an entry that the manifest tells, whatever was trained."""
+    return {
+        "path": path,
+        "name": str(record["name"]),
+        "status": _status(path, record),
+        "engine": str([record, *record["resumes"]][-1]["engine"]["engine"]),
+        "seed": int(record["seed"]),
+        "members": len(record.get("seeds", [0])),
+        "size": size_of(path),
+        "started": datetime.fromisoformat(record["started"]).isoformat(timespec="seconds"),
+    }
 
 
 def _entry_of_agents(path: Path, record: dict[str, Any]) -> Entry:
@@ -189,19 +195,12 @@ def _entry_of_agents(path: Path, record: dict[str, Any]) -> Entry:
     last = [each[-1] for each in scores if each]
     least = float(record["config"]["evaluation"].get("threshold", -math.inf))
     return Entry(
-        path=path,
-        name=str(record["name"]),
-        status=_status(path, record),
-        engine=str([record, *record["resumes"]][-1]["engine"]["engine"]),
-        seed=int(record["seed"]),
-        members=len(seeds),
+        **_of_every_run(path, record),
         epoch=int(rows[-1]["steps"]) if rows else 0,
         epochs=int(record["config"]["steps"]),
         soft_loss=None,
         hard_loss=None,
         solved=sum(each >= least > -math.inf for each in last),
-        size=size_of(path),
-        started=datetime.fromisoformat(record["started"]).isoformat(timespec="seconds"),
         score=max(last, default=None),
     )
 

@@ -19,6 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -197,7 +198,7 @@ class Tracking(Observer):
         folder, self._begun = self._begun.path, None
         for file in [folder / name for name in FILES] if folder is not None else []:
             if file.is_file():
-                self._all(partial(_keep, file))
+                self._all(methodcaller("keep", file))
         self._all(lambda tracker: tracker.close())
 
     def _log(self, epoch: int, values: Mapping[str, float | None]) -> None:
@@ -211,10 +212,6 @@ class Tracking(Observer):
             except tracker.errors as error:
                 del self._trackers[place]
                 self._tell(f"{place} is not tracked any more, the training goes on: {first_line(error)}")
-
-
-def _keep(file: Path, tracker: Tracker) -> None:
-    tracker.keep(file)
 
 
 @contextmanager
