@@ -41,6 +41,8 @@ OPERATIONS: dict[What, Callable[..., Any]] = {
 TOLERANCE = 1e-4
 """Of the largest entry: float32 sums of thousands of terms."""
 VERIFIED_ROWS = 16
+BATCH = 256
+"""Rows that a network learns from at once."""
 Opened = tuple[Callable[[], Any], Callable[[], None], Callable[[Any], Floats]]
 """A repetition, what waits for it, and what reads its result."""
 SOFTWARE_FLOP = 2e10
@@ -77,7 +79,7 @@ class ArrayCase:
         """Additions and multiplications, one each."""
         if self.what == "network":
             # Forward, and backward by the weights and by what they were multiplied with: three products a layer.
-            return 6 * self.rows * sum(a * b for a, b in zip(self.widths, self.widths[1:], strict=False))
+            return 6 * BATCH * sum(a * b for a, b in zip(self.widths, self.widths[1:], strict=False))
         return 2 * self.size**3 if self.what == "matmul" else self.size
 
     @property
@@ -90,15 +92,11 @@ class ArrayCase:
     def widths(self) -> list[int]:
         return [4, self.size, self.size, 1]
 
-    @property
-    def rows(self) -> int:
-        return 256
-
     def operands(self) -> tuple[Floats, Floats]:
         """Return the same operands every time; for a network, its inputs and targets."""
         rng = np.random.default_rng(0)
         if self.what == "network":
-            return _normal(rng, self.rows, 4), _normal(rng, self.rows, 1)
+            return _normal(rng, BATCH, 4), _normal(rng, BATCH, 1)
         shape = (self.size, self.size) if self.what == "matmul" else (self.size,)
         return _normal(rng, *shape), _normal(rng, *shape)
 

@@ -34,10 +34,6 @@ class Effort:
     memory: bool = True
     """Whether to measure peak memory too, each in a process of its own."""
 
-    def rounds_for(self, slowest: float) -> int:
-        """Rounds where one takes a contender at most so many seconds."""
-        return min(self.rounds, max(3, int(self.case_seconds / slowest)))
-
 
 QUICK = Effort(rounds=3, round_seconds=0.1, memory=False)
 
@@ -78,7 +74,7 @@ def measure(
 
 def _take_turns(contenders: Sequence[AnyContender], effort: Effort) -> None:
     slowest = max((each.warm_up(effort.round_seconds) for each in contenders), default=1.0)
-    for _ in range(effort.rounds_for(slowest)):
+    for _ in range(min(effort.rounds, max(3, int(effort.case_seconds / slowest)))):
         for each in contenders:
             # In turns, so that a machine that slows down slows all of them.
             each.seconds.append(each.repeat(each.per_round))

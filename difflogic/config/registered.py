@@ -21,9 +21,8 @@ from typing import Any
 
 from difflogic.config.fields import hint, shown
 from difflogic.config.own_task import OwnTask, Task, one_line
-from difflogic.config.plugin import PluginConfig
 from difflogic.config.schema import Config
-from difflogic.config.task import TaskConfig
+from difflogic.config.task import PluginConfig, TaskConfig
 from difflogic.errors import ConfigError, FaultyTaskError
 
 GROUP = "difflogic.tasks"

@@ -13,8 +13,7 @@ from difflogic.config import old_form
 from difflogic.config.document import Document
 from difflogic.config.fields import FILE_NAME, between, build, field, plain, require, section
 from difflogic.config.model import ModelConfig
-from difflogic.config.plugin import PluginConfig
-from difflogic.config.task import MIN_SIDE, DataConfig, TaskConfig
+from difflogic.config.task import MIN_SIDE, DataConfig, PluginConfig, TaskConfig
 from difflogic.config.train import (
     GrowthConfig,
     HardeningConfig,

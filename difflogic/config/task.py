@@ -1,4 +1,4 @@
-"""`[task]`: what the automaton should do, on which grid, from which start."""
+"""`[task]`, `[data]` and `[plugin]`: what the automaton should do, on which grid, from which start or samples."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from difflogic.config.fields import (
     WIDTH,
     Limits,
     Section,
+    Table,
     between,
     field,
     one_of,
@@ -237,6 +238,22 @@ class DataConfig(Section):
     targets: int = field("Targets of a sample: 1 for all of task.loss_steps, or one for each", COUNT, default=1)
     held_out: float = field(
         "Share of the samples that are not learned from, but tested on; 0: both are all of them", BELOW_ONE, default=0.2
+    )
+
+
+@section
+class PluginConfig(Section):
+    """`[plugin]`: whose samples are learned; everything else of a run follows from them and the other sections."""
+
+    path = "plugin."
+
+    name: str = field(
+        "The task in Python that draws the samples, DISTRIBUTION:NAME by its entry point; empty: --data gives them",
+        default="",
+    )
+    version: str = field("The task's own version", default="")
+    settings: Table = field(
+        "The task's own settings, of which those that are left out are its defaults", default=Table()
     )
 
 

@@ -195,6 +195,22 @@ class Damage:
         return ~inside
 
 
+def draw_masks(
+    key: prng.Key, steps: int, shape: tuple[int, ...], fire_rate: float
+) -> tuple[prng.Key, npt.NDArray[np.float32]]:
+    """Which cells fire in each step, `[steps, *shape]` of 0 and 1, after the key with which the next steps go on.
+
+    Each step `key, sub = split(key)`; a cell fires where its number is at most the rate, float32 on both sides.
+    """
+    # The notebook's own order: the chain goes on by the first key of each split, a step's mask is drawn by the second.
+    # With a key for each step, masks do not depend on how the steps are cut into stretches.
+    masks = np.empty((steps, *shape), dtype=np.float32)
+    for mask in masks:
+        key, sub = prng.split(key)
+        mask[:] = prng.uniform(sub, shape) <= np.float32(fire_rate)
+    return key, masks
+
+
 def draw_corners(key: prng.Key, steps: int, batch: int, height: int, width: int) -> npt.NDArray[np.int64]:
     """`[steps, batch, 2]` of row and column: the high words of 32-bit words times the grid's sides."""
     words = prng.random_bits(prng.fold_in(key, DAMAGE_STREAM), 2 * steps * batch).reshape(steps, batch, 2)

@@ -356,12 +356,8 @@ def probe_masks(config: Config) -> Floats | None:
     task, train = config.task, config.train
     if not train.asynchronous:
         return None
-    key, masks = prng.fold_in(prng.key_from_seed(config.seed), PROBE_MASK_STREAM), []
-    for _ in range(task.steps):
-        key, sub = prng.split(key)
-        # A cell fires where its number is at most the rate, as in the authors' code: float32 on both sides.
-        masks.append(prng.uniform(sub, (task.height, task.width, 1)) <= np.float32(train.fire_rate))
-    return np.stack(masks).astype(np.float32)
+    key = prng.fold_in(prng.key_from_seed(config.seed), PROBE_MASK_STREAM)
+    return events.draw_masks(key, task.steps, (task.height, task.width, 1), train.fire_rate)[1]
 
 
 def probe_damage(config: Config, count: int) -> npt.NDArray[np.int64] | None:

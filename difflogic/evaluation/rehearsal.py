@@ -140,11 +140,6 @@ class EvaluationContext:
         return resized(self.config, factor * task.height if task.height > 1 else 1, factor * task.width)
 
     @property
-    def fixed_target(self) -> bool:
-        """True where every start should become the same."""
-        return self.config.task.is_fixed
-
-    @property
     def draws_starts(self) -> bool:
         """True where one start differs from another."""
         return self.own.task.start in ("random", "boards")

@@ -65,13 +65,7 @@ def states(engine: Engine, trained: TrainedCircuit, spec: RenderSpec) -> tuple[I
     if spec.periodic is not None:
         circuit = replace(circuit, periodic=spec.periodic)
     played = play(engine, circuit, start[None], steps, play_key, fire_rate, spec.damage)
-    return _first(played), steps
-
-
-def _first(batches: Iterator[Bits]) -> Iterator[Bits]:
-    for batch in batches:
-        sample: Bits = batch[0]
-        yield sample
+    return (batch[0] for batch in played), steps
 
 
 def _start(trained: TrainedCircuit, config: Config, start: str | None, key: prng.Key) -> Bits:
@@ -197,7 +191,9 @@ def render(
     if what == "gates":
         data = plots.gates_png(census(trained.circuit), f"{trained.title}: gates by layer")
     elif what == "loss":
-        data = _loss_picture(trained)
+        if not trained.rows:
+            raise UsageError(f"There are no metrics beside {trained.path}: name a run folder with metrics.jsonl.")
+        data = plots.loss_png(trained.rows, trained.config, trained.title)
     else:
         data = rollout_picture(engine or engine_of(trained), trained, spec or RenderSpec(), look or Look(), kind)
     output.write(data)
@@ -232,12 +228,6 @@ def _shown(asked: Sequence[int] | None, steps: int, most: int) -> list[int]:
     if beyond:
         raise UsageError(f"The rollout has steps 0 to {steps}, but step {beyond[0]} should be shown.")
     return sorted(set(asked))
-
-
-def _loss_picture(trained: TrainedCircuit) -> bytes:
-    if not trained.rows:
-        raise UsageError(f"There are no metrics beside {trained.path}: name a run folder with metrics.jsonl.")
-    return plots.loss_png(trained.rows, trained.config, trained.title)
 
 
 def kind_of(path: Path, what: str) -> str:

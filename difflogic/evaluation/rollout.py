@@ -19,7 +19,7 @@ from difflogic.core import prng
 from difflogic.core.bits import Bits
 from difflogic.engine.api import Engine
 from difflogic.engine.batch import check_grids
-from difflogic.engine.events import Damage, draw_corners
+from difflogic.engine.events import Damage, draw_corners, draw_masks
 from difflogic.engine.job import Floats
 from difflogic.model.circuit import Circuit
 
@@ -90,7 +90,9 @@ def play(
         upcoming = bisect_right(hits, done)
         until = hits[upcoming] if upcoming < len(hits) else steps
         count = min(longest, until - done, steps - done)
-        fire_key, masks = _masks(fire_key, count, grid.shape, fire_rate)
+        masks: Floats | None = None
+        if fire_rate < 1:
+            fire_key, masks = draw_masks(fire_key, count, (*grid.shape[1:3], 1), fire_rate)
         states = engine.rollout(circuit, state, count, "hard", masks)[1:].astype(np.uint8)
         done += count
         state = _hit(damage, damage_key, states[-1], done)
@@ -102,19 +104,6 @@ def _hit(damage: DamagePlan | None, key: prng.Key, state: Bits, step: int) -> Bi
     if damage is None or step not in damage.steps:
         return state
     return damage.hit(prng.fold_in(key, step), state)
-
-
-def _masks(key: prng.Key, steps: int, grid: tuple[int, ...], fire_rate: float) -> tuple[prng.Key, Floats | None]:
-    """The next key, and float32 masks `[steps, H, W, 1]`; None where every cell fires."""
-    if fire_rate >= 1:
-        return key, None
-    height, width = grid[1:3]
-    masks = np.empty((steps, height, width, 1), dtype=np.float32)
-    # A key for each step, so that the masks do not depend on how the steps are cut into stretches.
-    for mask in masks:
-        key, sub = prng.split(key)
-        mask[:] = prng.uniform(sub, mask.shape) <= np.float32(fire_rate)
-    return key, masks
 
 
 def evenly(steps: int, most: int) -> list[int]:

@@ -51,7 +51,7 @@ def _epoch(number: int | None) -> str:
 
 def accuracy(context: EvaluationContext) -> Measure | None:
     """Measure the accuracy on fresh starts after T steps, without damage: hard, soft, and the gap between them."""
-    if not context.fixed_target:
+    if not context.config.task.is_fixed:
         return None
     steps = context.own.task.steps
     title = f"{_starts(context)}, after T = {steps} steps"
@@ -80,7 +80,7 @@ def every_start(context: EvaluationContext) -> Measure | None:
 def damaged_as_trained(context: EvaluationContext) -> Measure | None:
     """After T steps with the damage of the training."""
     task = context.config.task
-    if not task.damage_side or not context.fixed_target:
+    if not task.damage_side or not context.config.task.is_fixed:
         return None
     damage = DamagePlan(task.damage_side, task.damage_steps, "random")
     record = context.watch(context.own, task.steps, test=200, damage=damage, samples=context.starts)
@@ -135,7 +135,7 @@ def _generations(table: Bits, board: Bits, periodic: bool, steps: int) -> Iterat
 
 def persistence(factor: int, context: EvaluationContext) -> Measure | None:
     """The target is there after T steps; is it still there later?"""
-    if not context.fixed_target:
+    if not context.config.task.is_fixed:
         return None
     steps = factor * context.own.task.steps
     title = f"still there after {factor}T = {steps} steps"
@@ -156,7 +156,7 @@ def larger_grid(factor: int, context: EvaluationContext) -> Measure | None:
 
 def other_timing(context: EvaluationContext) -> Measure | None:
     """A synchronous rule with cells that fire at random, an asynchronous one with all cells in step."""
-    if not context.fixed_target:
+    if not context.config.task.is_fixed:
         return None
     steps = 4 * context.own.task.steps
     if context.config.train.asynchronous:
@@ -186,7 +186,7 @@ def fault_tolerance(context: EvaluationContext) -> Measure | None:
 def self_healing(context: EvaluationContext) -> Measure | None:
     """A board is damaged in the first half of the time, a picture when it is there: are they whole in the end?"""
     task = context.config.task
-    if not context.fixed_target:
+    if not context.config.task.is_fixed:
         return None
     # A board is known on a larger grid, and is damaged while it grows; a picture must be whole before it can heal.
     board, steps = task.target == "checkerboard", 4 * task.steps

@@ -66,7 +66,9 @@ class Workspace:
         }
         self.submit_queue = SubmitQueue(device, self.buffers["coefficients"], plan.most_work)
         self._uniforms(fire_rate, hardening)
-        self._upload_wiring()
+        device.upload(self.buffers["wires"], np.stack([each.wires for each in plan.wirings]), "circuit")
+        if plan.training:
+            device.upload(self.buffers["edges"], np.stack(list(map(self._edges, plan.wirings))), "circuit")
 
     def _uniforms(self, fire_rate: float, hardening: Hardening) -> None:
         plan = self.plan
@@ -89,11 +91,6 @@ class Workspace:
         self.buffers[name] = self.device.buffer(name, len(data), uniform=True)
         self.device.upload(self.buffers[name], data, "shape")
         return [(self.buffers[name], struct.stride * row, struct.fields.itemsize) for row in range(len(rows))]
-
-    def _upload_wiring(self) -> None:
-        self.device.upload(self.buffers["wires"], np.stack([each.wires for each in self.plan.wirings]), "circuit")
-        if self.plan.training:
-            self.device.upload(self.buffers["edges"], np.stack(list(map(self._edges, self.plan.wirings))), "circuit")
 
     def _edges(self, wiring: Wiring) -> Array:
         """The `Edge` of every instance, in the order of `wiring.order`, then of every patch node.

@@ -95,7 +95,7 @@ def after(path: Path, epoch: int, limit: int, members: int = 1) -> Excerpt:
     """The lines of at most `limit` epochs after `epoch`; none where there is no file. Raises OSError."""
     with _opened(path) as file:
         _seek(file, epoch)
-        lines = list(itertools.islice(_whole_lines(file), limit * members))
+        lines = list(itertools.islice(itertools.takewhile(is_whole, file), limit * members))
     epochs = len(lines) // members
     del lines[epochs * members :]
     until = _epoch(lines[-1]) if lines else None
@@ -164,11 +164,6 @@ def _epoch(line: bytes) -> int | None:
 def is_whole(line: bytes) -> bool:
     """Return whether a line is an object to its end; a machine that lost its power may have left zeros."""
     return line.startswith(b"{") and line.endswith(b"}\n") and line.isascii() and b"\0" not in line
-
-
-def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
-    while is_whole(line := file.readline()):
-        yield line
 
 
 class Every:

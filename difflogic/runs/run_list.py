@@ -114,7 +114,8 @@ def _entry_of_attempts(path: Path) -> Entry | Broken:
     last, has_budget = record.attempts[-1], record.restarts is not None
     status = "complete" if record.is_over else "killed" if last.status == "running" else "interrupted"
     # restarts.json is written when an attempt begins and ends; in between its own metrics know how far it is.
-    done = record.with_attempt(replace(last, epoch=_epochs_of(path / last.folder) or last.epoch))
+    own = read(path / last.folder)
+    done = record.with_attempt(replace(last, epoch=own.epoch or last.epoch) if isinstance(own, Entry) else last)
     return replace(
         taken,
         path=path,
@@ -125,12 +126,6 @@ def _entry_of_attempts(path: Path) -> Entry | Broken:
         size=size_of(path),
         attempts=len(record.attempts),
     )
-
-
-def _epochs_of(folder: Path) -> int | None:
-    """Return how far an attempt is by its metrics; None where it has not begun."""
-    entry = read(folder)
-    return entry.epoch if isinstance(entry, Entry) else None
 
 
 def _status(path: Path, record: dict[str, Any]) -> str:

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from difflogic.core import prng
 from difflogic.engine import control as c
+from difflogic.engine import events
 from difflogic.engine.shape import Array, Shape
 
 
@@ -16,10 +17,5 @@ def fire_mask(shape: Shape, fire_rate: float, control: Array, masks: Array) -> N
 
 
 def draw_masks(shape: Shape, fire_rate: float, key: prng.Key) -> npt.NDArray[np.float32]:
-    """`[T, H*W]` of 0 and 1: each step `key, sub = split(key)`, `uniform(sub) <= fire_rate`."""
-    masks = np.empty((shape.steps, shape.cells_per_grid), dtype=np.float32)
-    # The notebook's own order: the chain goes on by the first key of each split, a step's mask is drawn by the second.
-    for row in masks:
-        key, sub = prng.split(key)
-        row[:] = prng.uniform(sub, row.shape) <= np.float32(fire_rate)
-    return masks
+    """`[T, H*W]` of 0 and 1: see `events.draw_masks`."""
+    return events.draw_masks(key, shape.steps, (shape.cells_per_grid,), fire_rate)[1]
