@@ -13,53 +13,17 @@ import itertools
 import reprlib
 import types
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from difflogic.config.limits import Limits
 from difflogic.errors import ConfigError
 from difflogic.system.brief import brief
 
 T = typing.TypeVar("T")
 KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 """Types in a reader's words."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """The values that a field takes, in words and as a test."""
-
-    words: str
-    holds: Callable[[Any], bool]
-    names: Sequence[str] = ()
-    """The words, where a field takes one of several."""
-
-
-def between(least: int, most: int) -> Limits:
-    """Whole numbers from `least` to `most`, both included."""
-    words = f"a whole number between {least} and {most}"
-    return Limits(words, lambda value: type(value) is int and least <= value <= most)
-
-
-def one_of(names: Sequence[str]) -> Limits:
-    """One of these words."""
-    return Limits(f"one of {', '.join(names)}", lambda value: value in names, names)
-
-
-MOST = 2**31
-"""The largest whole number of a field, since engines count in 32 bits."""
-WHOLE = between(0, MOST)
-COUNT = between(1, MOST)
-WIDTH = between(1, 2**20)
-NOT_NEGATIVE = Limits("a number between 0 and 1e+30", lambda value: 0 <= value <= 1e30)
-"""What is computed from it fits into 32 bits."""
-BELOW_ONE = Limits("a number in [0, 1)", lambda value: 0 <= value < 1)
-SHARE = Limits("a number in (0, 1]", lambda value: 0 < value <= 1)
-UP_TO_ONE = Limits("a number in [0, 1]", lambda value: 0 <= value <= 1)
-FILE_NAME = Limits(
-    "text of 1 to 100 characters, without slashes and control characters",
-    lambda value: 0 < len(value) <= 100 and value.isprintable() and not set(value) & set("/\\"),
-)
 
 
 # Files come from anybody: a refusal that quotes what came must not be as long as that.

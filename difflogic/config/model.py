@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from difflogic.config.fields import WIDTH, Section, field, one_of, require, section, shown
+from difflogic.config.fields import Section, field, require, section, shown
+from difflogic.config.limits import WIDTH, one_of
 from difflogic.core import wiring
 
 

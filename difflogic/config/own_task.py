@@ -30,20 +30,8 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.config.dataset import Dataset
-from difflogic.config.fields import (
-    COUNT,
-    FILE_NAME,
-    Section,
-    Table,
-    between,
-    build,
-    field,
-    merged,
-    one_of,
-    plain,
-    section,
-    shown,
-)
+from difflogic.config.fields import Section, Table, build, field, merged, plain, section, shown
+from difflogic.config.limits import COUNT, FILE_NAME, between, one_of
 from difflogic.config.model import ModelConfig, NetworkConfig
 from difflogic.config.schema import Config
 from difflogic.config.task import TaskConfig

@@ -18,7 +18,8 @@ from typing import Any
 
 from difflogic.config.choices import ACTORS, ALGORITHMS
 from difflogic.config.document import POLICY, Document
-from difflogic.config.fields import (
+from difflogic.config.fields import Section, Table, build, field, merged, plain, require, section, shown
+from difflogic.config.limits import (
     BELOW_ONE,
     COUNT,
     FILE_NAME,
@@ -28,17 +29,8 @@ from difflogic.config.fields import (
     WHOLE,
     WIDTH,
     Limits,
-    Section,
-    Table,
     between,
-    build,
-    field,
-    merged,
     one_of,
-    plain,
-    require,
-    section,
-    shown,
 )
 from difflogic.core.wiring import PATCH
 from difflogic.errors import ConfigError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from itertools import pairwise
 
-from difflogic.config.fields import MOST
+from difflogic.config.limits import MOST
 from difflogic.config.schema import Config
 from difflogic.config.train import GrowthConfig
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from difflogic.config import old_form
 from difflogic.config.document import Document
-from difflogic.config.fields import FILE_NAME, between, build, field, plain, require, section
+from difflogic.config.fields import build, field, plain, require, section
+from difflogic.config.limits import FILE_NAME, between
 from difflogic.config.model import ModelConfig
 from difflogic.config.task import MIN_SIDE, DataConfig, PluginConfig, TaskConfig
 from difflogic.config.train import (

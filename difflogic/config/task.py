@@ -4,22 +4,8 @@ from __future__ import annotations
 
 import re
 
-from difflogic.config.fields import (
-    BELOW_ONE,
-    COUNT,
-    UP_TO_ONE,
-    WHOLE,
-    WIDTH,
-    Limits,
-    Section,
-    Table,
-    between,
-    field,
-    one_of,
-    require,
-    require_ascending,
-    section,
-)
+from difflogic.config.fields import Section, Table, field, require, require_ascending, section
+from difflogic.config.limits import BELOW_ONE, COUNT, UP_TO_ONE, WHOLE, WIDTH, Limits, between, one_of
 from difflogic.core import rules, text_picture
 from difflogic.errors import ConfigError, DataError
 

@@ -12,21 +12,8 @@ everywhere: `begin` and `end` are epochs, `share` is what is reached at the `end
 from __future__ import annotations
 
 from difflogic.config.choices import CLIPS, PRECISIONS
-from difflogic.config.fields import (
-    BELOW_ONE,
-    COUNT,
-    MOST,
-    NOT_NEGATIVE,
-    SHARE,
-    UP_TO_ONE,
-    WHOLE,
-    Section,
-    field,
-    one_of,
-    require,
-    require_ascending,
-    section,
-)
+from difflogic.config.fields import Section, field, require, require_ascending, section
+from difflogic.config.limits import BELOW_ONE, COUNT, MOST, NOT_NEGATIVE, SHARE, UP_TO_ONE, WHOLE, one_of
 
 HARDENING_EPOCHS = 1 << 16
 """The share of hardened gates grows in fewer epochs than this."""

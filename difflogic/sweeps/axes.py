@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from difflogic.config.document import Document, parsed
-from difflogic.config.fields import Limits, convert, hint, leaves, plain, shown
+from difflogic.config.fields import convert, hint, leaves, plain, shown
+from difflogic.config.limits import Limits
 from difflogic.errors import ConfigError, UsageError
 
 SEED = "seed"

@@ -26,20 +26,8 @@ from difflogic.config import policy as policies
 from difflogic.config.choices import METHODS, METRICS
 from difflogic.config.customise import configure
 from difflogic.config.document import Document
-from difflogic.config.fields import (
-    COUNT,
-    Table,
-    build,
-    convert,
-    field,
-    hint,
-    merged,
-    nested,
-    one_of,
-    plain,
-    section,
-    shown,
-)
+from difflogic.config.fields import Table, build, convert, field, hint, merged, nested, plain, section, shown
+from difflogic.config.limits import COUNT, one_of
 from difflogic.config.policy import PolicyConfig
 from difflogic.config.request import TrainRequest, Within
 from difflogic.config.schema import Config

@@ -25,7 +25,7 @@ from pathlib import Path
 from difflogic.circuits.synthesis.prune import pruned
 from difflogic.config import dataset
 from difflogic.config.dataset import Dataset
-from difflogic.config.fields import MOST
+from difflogic.config.limits import MOST
 from difflogic.config.request import Within
 from difflogic.config.schema import Config
 from difflogic.core import prng

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.config.fields import MOST
+from difflogic.config.limits import MOST
 from difflogic.config.schedule import at_stage
 from difflogic.core.bits import WORD
 from difflogic.devices.open import Placement

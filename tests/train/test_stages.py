@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from difflogic.config import schedule
-from difflogic.config.fields import MOST
+from difflogic.config.limits import MOST
 from difflogic.config.schema import Config
 from difflogic.devices.open import open_engine
 from difflogic.engine import job as tasks

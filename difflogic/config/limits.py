@@ -1,0 +1,44 @@
+"""The values that fields of a configuration take, in words and as a test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The values that one field takes."""
+
+    words: str
+    holds: Callable[[Any], bool]
+    names: Sequence[str] = ()
+    """The words, where a field takes one of several."""
+
+
+def between(least: int, most: int) -> Limits:
+    """Whole numbers from `least` to `most`, both included."""
+    words = f"a whole number between {least} and {most}"
+    return Limits(words, lambda value: type(value) is int and least <= value <= most)
+
+
+def one_of(names: Sequence[str]) -> Limits:
+    """One of these words."""
+    return Limits(f"one of {', '.join(names)}", lambda value: value in names, names)
+
+
+MOST = 2**31
+"""The largest whole number of a field, since engines count in 32 bits."""
+WHOLE = between(0, MOST)
+COUNT = between(1, MOST)
+WIDTH = between(1, 2**20)
+NOT_NEGATIVE = Limits("a number between 0 and 1e+30", lambda value: 0 <= value <= 1e30)
+"""What is computed from it fits into 32 bits."""
+BELOW_ONE = Limits("a number in [0, 1)", lambda value: 0 <= value < 1)
+SHARE = Limits("a number in (0, 1]", lambda value: 0 < value <= 1)
+UP_TO_ONE = Limits("a number in [0, 1]", lambda value: 0 <= value <= 1)
+FILE_NAME = Limits(
+    "text of 1 to 100 characters, without slashes and control characters",
+    lambda value: 0 < len(value) <= 100 and value.isprintable() and not set(value) & set("/\\"),
+)
