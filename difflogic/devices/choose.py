@@ -55,7 +55,8 @@ def place_run(config: Config, population: int, policy: Policy = "auto", require_
 def keep_measured(gpu: EngineInfo, config: Config, population: int, decision: Decision) -> None:
     """Keep for later runs of this shape what a race against this GPU found, where both engines were timed."""
     if decision.compared:
-        _write(_measured_key(gpu, config, population), _Place.of(decision.engine, decision.reason))
+        place = _Place.of(decision.engine, decision.reason)
+        PLACES.write(_measured_key(gpu, config, population), asdict(place))
 
 
 def keep_last(config: Config, population: int, engine: EngineInfo) -> None:
@@ -63,7 +64,7 @@ def keep_last(config: Config, population: int, engine: EngineInfo) -> None:
     key, place = _last_key(config, population), _Place.of(engine)
     # Most runs are where the last one was: the file is left alone then.
     if _read(key) != place:
-        _write(key, place)
+        PLACES.write(key, asdict(place))
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,3 @@ def _read(key: str) -> _Place | None:
     if engine not in ("gpu", "cpu", "reference") or not isinstance(adapter, str) or not isinstance(why, str):
         return None
     return None if engine == "gpu" and not adapter else _Place(engine, adapter, why)
-
-
-def _write(key: str, place: _Place) -> None:
-    PLACES.write(key, asdict(place))

@@ -142,7 +142,7 @@ class Tuner:
             if best and is_hopeless(here, best, TRAINED):
                 self._pending.difference_update(each for later in family[number + 1 :] for each in later)
                 break
-            best = best_of([here, *([best] if best else [])])
+            best = best_of([best, here])
         return winners
 
     def _sweep(self, sweep: Sweep) -> dict[LaunchConfig, Seconds]:
@@ -162,7 +162,7 @@ class Tuner:
                     self._seconds_per_variant.append(time.perf_counter() - began)
                     self._add(launch, seconds)
                 times[launch] = seconds
-                self._fastest = best_of([seconds, *([self._fastest] if self._fastest else [])])
+                self._fastest = best_of([self._fastest, seconds])
                 if is_hopeless(seconds, best_of(times.values()), FUSED):
                     self._pending.difference_update(sweep[len(times) :])
                     break

@@ -177,7 +177,7 @@ _SPECS = (
     KernelSpec(
         "gate_forward",
         bindings("shape at", "wires coefficients masks state", "next_state values kept"),
-        Tiled(lambda plan: plan.forward_tiles, lambda plan: plan.forward_groups, lambda plan: plan.tile_work),
+        Tiled(lambda plan: plan.tiles(plan.chunks), lambda plan: plan.forward_groups, lambda plan: plan.tile_work),
         _ALL_OVERRIDES,
     ),
     KernelSpec("step_loss", bindings("shape mark", "state targets", "d_judged loss_partials"), Linear(_chunks)),
@@ -190,7 +190,7 @@ _SPECS = (
         "gate_backward",
         bindings("shape at", "edges coefficients masks kept d_next", "values d_rows partials"),
         Tiled(
-            lambda plan: plan.backward_tiles,
+            lambda plan: plan.tiles(plan.blocks),
             lambda plan: plan.backward_groups,
             lambda plan: plan.backward_work,
             lambda plan: plan.chunks_per_block,
@@ -244,7 +244,7 @@ _SPECS = (
     KernelSpec(
         "hard_forward",
         bindings("shape at", "wires gate_ids masks words", "next_words hard_nodes"),
-        Tiled(lambda plan: plan.hard_tiles, lambda plan: plan.hard_groups, lambda plan: plan.tile_work),
+        Tiled(lambda plan: plan.tiles(plan.hard_chunks), lambda plan: plan.hard_groups, lambda plan: plan.tile_work),
         _ALL_OVERRIDES[:3],
     ),
     KernelSpec(

@@ -207,8 +207,8 @@ class Plan:
     @property
     def forward_groups(self) -> int:
         if self.keeps_as_is:
-            return min(self.forward_tiles, MAX_WORKGROUPS)
-        return self._scratch_groups(self.forward_tiles, self.nodes)
+            return min(self.tiles(self.chunks), MAX_WORKGROUPS)
+        return self._scratch_groups(self.chunks, self.nodes)
 
     @property
     def keeps_as_is(self) -> bool:
@@ -217,39 +217,28 @@ class Plan:
 
     @property
     def backward_groups(self) -> int:
-        return self._scratch_groups(self.backward_tiles, self._backward_width)
+        return self._scratch_groups(self.blocks, self._backward_width)
 
     @property
     def hard_groups(self) -> int:
-        return self._scratch_groups(self.hard_tiles, self.nodes)
+        return self._scratch_groups(self.hard_chunks, self.nodes)
 
     @property
     def _backward_width(self) -> int:
         """Chunks that a lane needs as scratch in the backward pass."""
         return self.slots + (0 if self.launch.store_activations else self.nodes)
 
-    @property
-    def forward_tiles(self) -> int:
-        """The tiles of the chunks of all models."""
-        return self.models * self.chunks // self.launch.chunks_per_workgroup
+    def tiles(self, chunks: int) -> int:
+        """The tiles of all models, of so many chunks or blocks each."""
+        return self.models * chunks // self.launch.chunks_per_workgroup
 
-    @property
-    def backward_tiles(self) -> int:
-        """The tiles of the blocks of all models."""
-        return self.models * self.blocks // self.launch.chunks_per_workgroup
-
-    @property
-    def hard_tiles(self) -> int:
-        """The tiles of the hard chunks of all models."""
-        return self.models * self.hard_chunks // self.launch.chunks_per_workgroup
-
-    def _scratch_groups(self, tiles: int, width: int) -> int:
-        """Workgroups for so many tiles where each has scratch memory of `width` chunks for every lane."""
+    def _scratch_groups(self, chunks: int, width: int) -> int:
+        """Workgroups for so many chunks of each model where every lane has scratch memory of `width` chunks."""
         # Workgroups that run at the same time must not share scratch memory, but one that has finished a tile may use
         # its own again. So memory grows with the workgroups that are dispatched, not with the grid, and these loop over
         # the tiles.
         affordable = SCRATCH_BYTES // (self.launch.chunks_per_workgroup * width * CHUNK * 4)
-        return max(1, min(tiles, MAX_SCRATCH_GROUPS, affordable))
+        return max(1, min(self.tiles(chunks), MAX_SCRATCH_GROUPS, affordable))
 
     @property
     def tile_work(self) -> int:

@@ -231,10 +231,13 @@ def gates_png(layers: Sequence[Layer], title: str) -> bytes:
         dark = math.log(counts[row, column]) > 0.6 * math.log(max(2, counts.max()))
         axes.text(column, row, str(counts[row, column]), ha="center", va="center", size=8, color="w" if dark else "k")
     axes.set_xticks(range(len(gates.NAMES)), gates.NAMES, rotation=35, ha="right", size=9)
-    names = [f"{each.name}: {each.gates} gates" + f", {each.undecided} undecided" * bool(each.undecided)
-             for each in layers]  # fmt: skip
-    axes.set_yticks(range(len(layers)), names, size=9)
+    axes.set_yticks(range(len(layers)), [_layer_label(layer) for layer in layers], size=9)
     return _png(figure)
+
+
+def _layer_label(layer: Layer) -> str:
+    undecided = f", {layer.undecided} undecided" if layer.undecided else ""
+    return f"{layer.name}: {layer.gates} gates{undecided}"
 
 
 def accuracy_png(curves: Sequence[tuple[str, Sequence[float], Sequence[float]]]) -> bytes:
