@@ -33,7 +33,7 @@ class TransferLedger:
 
 
 class Device:
-    """Wraps a wgpu device. Everything made through it carries the label of its source."""
+    """Wraps an opened wgpu device. Everything made through it carries the label of its source."""
 
     def __init__(self, adapter: Adapter, limits: dict[str, int] | None = None) -> None:
         self.adapter = adapter

@@ -198,16 +198,24 @@ def test_a_graph_that_cannot_be_smaller_stays() -> None:
     assert resynthesis.resynthesised(Builder(9).finish([1])).outputs == (1,)
 
 
-def test_two_gates_are_not_walked_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_gates_are_not_walked_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     """However much work is allowed: all that may stand in their place has then been tried many times."""
     moves = []
     walk = resubstitution._State.walk
     monkeypatch.setattr(resubstitution._State, "walk", lambda state, most: (moves.append(most), walk(state, most)))
     builder = Builder(3)
-    graph = builder.finish([builder.and_(builder.and_(2, 4), 6)])
-    assert len(improved(graph, work=10**12).gates) == 2
+    carry = builder.xor(builder.and_(builder.xor(2, 4), builder.xor(2, 6)), 2)
+    assert len(improved(builder.finish([carry]), work=10**12).gates) == 4
     assert moves
-    assert max(moves) <= 2 * resubstitution.MOST_MOVES
+    assert max(moves) <= 4 * resubstitution.MOST_MOVES
+
+
+def test_what_cannot_be_smaller_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a small rule does not wait until the search is compiled."""
+    monkeypatch.delattr(resubstitution, "_State")
+    builder = Builder(4)
+    outputs = [builder.and_(builder.and_(2, 4), 7), builder.xor(2, 4), builder.and_(2, 4) ^ 1, 8]
+    assert len(resynthesis.resynthesised(builder.finish(outputs)).gates) == 3
 
 
 def test_unseen_channels_are_dropped() -> None:

@@ -59,7 +59,9 @@ def test_a_report_and_its_words(tools: Path, tmp_path: Path, said: Said) -> None
     advice = "nextpnr-ice40 is not installed: on Debian and Ubuntu it is the package nextpnr-ice40."
     assert said(*ask).out.splitlines()[-1].split(maxsplit=1) == ["Fmax", advice]
     tool(tools, "nextpnr-ice40", "routed.json", routed(120.5, 100))
-    assert [" ".join(line.split()) for line in said(*ask, "--device", "hx1k").out.splitlines()] == [
+    found = said(*ask, "--device", "hx1k")
+    assert found.err.splitlines()[-2:] == ["... yosys maps 3x2 cells", "... nextpnr-ice40 places and routes them"]
+    assert [" ".join(line.split()) for line in found.out.splitlines()] == [
         "3x2 cells ice40 hx1k",
         "lookup tables 60 of 1280, 10.0 a cell",
         "flip-flops 25 of 1280",

@@ -111,7 +111,7 @@ def test_files_stay_small() -> None:
 
 
 def test_the_table() -> None:
-    """Of shaders/README.md, row by row."""
+    """The first of shaders/README.md, row by row."""
     rows = ["| kernel | twin | reads | writes | dispatch |", "|--|--|--|--|--|"]
     for name, spec in KERNELS.items():
         header = Header.of(name)
@@ -119,5 +119,6 @@ def test_the_table() -> None:
         writes = ", ".join(binding.name for binding in spec.bindings if binding.access == "read_write")
         dispatch = header.dispatch.partition(".")[0]
         rows.append(f"| `{name}` | `{header.twin}` | {reads} | {writes} | {dispatch} |")
-    table = [line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("|")]
-    assert table == rows
+    table = re.search(r"^\|.*?(?=\n\n)", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert table is not None
+    assert table[0].splitlines() == rows

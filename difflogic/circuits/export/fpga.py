@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +24,7 @@ from difflogic.errors import CircuitError, ToolError, UsageError
 from difflogic.model.grid import Grid
 
 _NAME = "top"
+Tell = Callable[[str], object]
 
 
 @dataclass(frozen=True)
@@ -104,8 +107,10 @@ def device_of(family: str, device: str | None) -> str:
     return device or next(iter(known))
 
 
-def report(grid: Grid, family: str, device: str | None = None, seconds: float = tools.PATIENCE) -> Report:
-    """Return what the grid takes; each tool is stopped after so many `seconds`.
+def report(
+    grid: Grid, family: str, device: str | None = None, seconds: float = tools.PATIENCE, tell: Tell = lambda _: None
+) -> Report:
+    """Return what the grid takes; each tool is stopped after so many `seconds`, and `tell` hears when it begins.
 
     Raises UsageError for an unknown device, CircuitError for a grid that does not fit it, and ToolError where yosys is
     missing, takes too long, or gives what cannot be.
@@ -113,6 +118,7 @@ def report(grid: Grid, family: str, device: str | None = None, seconds: float = 
     device = device_of(family, device)
     row = FAMILIES[family]
     with folder_of(export(grid, _NAME)) as folder:
+        tell(f"{tools.YOSYS} maps {grid.width}x{grid.height} cells")
         luts, flip_flops = _mapped(row, grid, folder, seconds)
         found = Report(grid, family, device, luts, flip_flops, None, "")
         most_luts, most_flip_flops = row.devices[device]
@@ -122,7 +128,7 @@ def report(grid: Grid, family: str, device: str | None = None, seconds: float = 
                 f"of {family} has {most_luts} and {most_flip_flops}: at most some {found.cells_per_device} cells fit, "
                 "give a smaller --grid."
             )
-        fmax, reason = _routed(row, device, folder, seconds)
+        fmax, reason = _routed(row, device, folder, seconds, tell)
     return Report(grid, family, device, luts, flip_flops, fmax, reason)
 
 
@@ -147,13 +153,14 @@ def _mapped(row: Family, grid: Grid, folder: Path, seconds: float) -> tuple[int,
     return luts, flip_flops
 
 
-def _routed(row: Family, device: str, folder: Path, seconds: float) -> tuple[float | None, str]:
+def _routed(row: Family, device: str, folder: Path, seconds: float, tell: Tell) -> tuple[float | None, str]:
     """Fmax, or why there is none."""
     if not row.router:
         return None, "no router for this family is packaged"
     program, *options = row.router
     if advice := tools.missing(program):
         return None, advice
+    tell(f"{program} places and routes them")
     options = [option.format(device) for option in options]
     files = ["--json", f"{_NAME}.json", "--report", "routed.json"]
     tools.run_in(
@@ -170,10 +177,7 @@ def _routed(row: Family, device: str, folder: Path, seconds: float) -> tuple[flo
 
 
 def _json(path: Path, tool: str) -> dict[str, Any]:
-    try:
-        data = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise ToolError(f"{tool} gave no result that can be read.") from error
-    if not isinstance(data, dict):
-        raise ToolError(f"{tool} gave no result that can be read.")
-    return data
+    with suppress(OSError, ValueError):
+        if isinstance(data := json.loads(path.read_text()), dict):
+            return data
+    raise ToolError(f"{tool} gave no result that can be read.")

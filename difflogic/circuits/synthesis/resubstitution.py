@@ -15,8 +15,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from difflogic.circuits.synthesis import truth_tables
 from difflogic.circuits.synthesis.sat import Clause, Solver
+from difflogic.circuits.synthesis.truth_tables import Tables, all_patterns, depends, input_tables
 from difflogic.circuits.synthesis.xag import XAG, Builder, Interrupted, mapped, rebuilt
 from difflogic.core.bits import Words
 
@@ -84,17 +84,18 @@ class _State:
 
 
 def improved(graph: XAG, words: Words | None = None, work: int | None = None, twin: XAG | None = None) -> XAG:
-    """Return the same functions with as many gates or fewer, for a graph of at most `truth_tables.MOST_INPUTS` inputs.
+    """Return the same functions with as many gates or fewer, for a graph of at most `MOST_INPUTS` inputs.
 
     With `words`, uint64 `[inputs, N]`, the functions stay the same on these samples alone, and there may be any number
     of inputs. `work` is what is done in vain, WORK if it is not told. Every other walk begins at `twin`, another
     graph of the same functions. The same graphs always give the same result. Raises Interrupted.
     """
     graph = rebuilt(graph)
+    bound = fewest(graph) if words is None else 0
     if words is None:
-        words = truth_tables.all_patterns(graph.inputs)
+        words = all_patterns(graph.inputs)
     starts, seed = [graph, twin or graph], 0
-    while graph.gates and seed < WALKS:
+    while len(graph.gates) > bound and seed < WALKS:
         gates = len(graph.gates)
         least = LEAST_MOVES * gates
         moves = max(least, min(MOST_MOVES * gates, (WORK if work is None else work) // (gates * words.shape[1])))
@@ -106,6 +107,16 @@ def improved(graph: XAG, words: Words | None = None, work: int | None = None, tw
         else:
             seed += 1
     return graph
+
+
+def fewest(graph: XAG) -> int:
+    """So many gates any graph of these functions has, so that nothing is searched, or compiled, for less."""
+    # A gate joins two things, so a function of n inputs takes n - 1 gates; and a gate is one function, or its inverse.
+    tables, ones = Tables(graph), (1 << (1 << graph.inputs)) - 1
+    made = {min(table, table ^ ones) for table in map(tables.literal, graph.outputs)}
+    made -= {min(table, table ^ ones) for table in (0, *input_tables(graph.inputs))}
+    needed = (sum(depends(table, index, graph.inputs) for index in range(graph.inputs)) - 1 for table in made)
+    return max([len(made), *needed])
 
 
 def _walked(graph: XAG, words: Words, seed: int, moves: int) -> XAG:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from difflogic.circuits.synthesis.resubstitution import improved, resubstituted
+from difflogic.circuits.synthesis.resubstitution import fewest, improved, resubstituted
 from difflogic.circuits.synthesis.sat import Clause
 from difflogic.circuits.synthesis.sweep import random_words
 from difflogic.circuits.synthesis.symmetric import rebuilt_symmetric
-from difflogic.circuits.synthesis.truth_tables import MOST_INPUTS, Tables, cofactor
+from difflogic.circuits.synthesis.truth_tables import MOST_INPUTS
 from difflogic.circuits.synthesis.xag import FALSE, XAG, Builder, input_literal, rebuilt
 from difflogic.core.bits import Words
 
@@ -27,7 +27,7 @@ def resynthesised(graph: XAG) -> XAG:
     # Up to 12 inputs all their combinations are samples, so that what agrees on them needs no proof.
     if len(used) <= MOST_INPUTS and (best := _whole(_on_inputs(graph, used))):
         builder = Builder(graph.inputs)
-        return builder.finish(builder.embed(_walked(*best), [input_literal(place) for place in used]))
+        return builder.finish(builder.embed(improved(best[0], twin=best[-1]), [input_literal(place) for place in used]))
     return resynthesised_where(graph, random_words(graph.inputs))
 
 
@@ -69,33 +69,14 @@ def _with_whole(graph: XAG, index: int) -> XAG:
 def _whole(graph: XAG) -> list[XAG]:
     """Return what descends from the graph and from its truth tables, the best first; none where both are large.
 
-    A second one is left out where it is larger by more than a gate.
+    A second one is left out where it is larger by more than a gate, or where nothing is smaller than the first.
     """
+    if len(graph.gates) <= fewest(graph):
+        return [graph]
     # Two starts for one descent: local moves do not lead from a sum of products to a chain of adders, or back.
     starts = (each for each in (graph, rebuilt_symmetric(graph)) if len(each.gates) <= WHOLE_GATES)
     found = sorted((improved(start, work=0) for start in starts), key=lambda each: len(each.gates))
     return [each for each in found if len(each.gates) <= len(found[0].gates) + 1]
-
-
-def _walked(graph: XAG, twin: XAG | None = None) -> XAG:
-    """Return what random walks lead to, unless there cannot be less."""
-    # A gate joins two things, so an output that depends on n inputs needs n - 1 gates: fewer cannot be found.
-    if len(graph.gates) < max(1, _widest(graph)):
-        return graph
-    return improved(graph, twin=twin)
-
-
-def _widest(graph: XAG) -> int:
-    """The most inputs that an output truly depends on: it needs as many gates but one."""
-    tables = Tables(graph)
-    outputs = {tables.literal(output) for output in graph.outputs}
-    return max(
-        sum(
-            cofactor(table, index, 0, graph.inputs) != cofactor(table, index, 1, graph.inputs)
-            for index in range(graph.inputs)
-        )
-        for table in outputs
-    )
 
 
 def _on_inputs(graph: XAG, used: list[int]) -> XAG:

@@ -9,6 +9,7 @@ import click
 
 from difflogic.cli.options import PATH, circuit_options, grid_size, json_document_option, tell_choice
 from difflogic.cli.screen import table
+from difflogic.cli.screen.sinks import working
 from difflogic.errors import UsageError
 
 _SIDE = 8
@@ -59,7 +60,7 @@ def command(
     tell_choice(given.told)
     height, width = grid or (_SIDE, _SIDE)
     placed = formats.written(Grid(given.netlist, height, width), "verilog")
-    found = fpga.report(placed, family, device, seconds)
+    found = fpga.report(placed, family, device, seconds, working)
     luts, flip_flops = fpga.FAMILIES[family].devices[device]
     if as_json:
         facts = {"family": family, "device": device, "width": width, "height": height, "luts": found.luts}

@@ -82,6 +82,8 @@ def result_lines(result: Mapping[str, Any], indent: str = "") -> list[str]:
 class _Follower:
     """Shows what happens to one job."""
 
+    _title = ""  # above the summary
+
     def __init__(self, client: Client, sink: sinks.Lines, log_interval: int) -> None:
         self._client, self._sink, self._log_interval = client, sink, log_interval
         self._reporter = _Remote(sink)
@@ -206,7 +208,7 @@ class _Follower:
             return 1
         # A training leaves a summary; what a follow-up found is in its result.
         summary = self._client.text(job["id"], "summary.txt")
-        self._sink.write("\n".join(["", summary.rstrip()] if summary else result_lines(job["result"] or {})))
+        self._sink.write("\n".join([self._title, summary.rstrip()] if summary else result_lines(job["result"] or {})))
         for each in _attempts_of(job):
             self._reporter.attempted(each)
         if (sentence := _outcome(job)) is not None:
@@ -267,6 +269,7 @@ class _SweepFollower(_Follower):
             best, metric = job["result"]["best"], job["result"]["metric"]
             values = "" if best is None else ", ".join(f"{path}={value}" for path, value in best["values"].items())
             found = values and f", the best is {best['trial']}: {metric} {best['value']:g} with {values}"
+            self._title = "" if best is None else f"\nThis is of the best, trial {best['trial']}:"
             self._sink.write(f"{self._trials} of {job['epochs']} trials are over{found}")
 
     def _rows(self, job: JobJson, rows: Sequence[dict[str, Any]]) -> None:
