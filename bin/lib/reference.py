@@ -1,4 +1,4 @@
-"""The pages of docs/reference that are made from the code: nothing on them is typed a second time.
+"""What pages of docs/reference have below their first words is made from the code: nothing is typed a second time.
 
 `bin/docs` puts them into the site. `tests/house/test_reference.py` holds them to the code, without mkdocs.
 """
@@ -11,6 +11,7 @@ import json
 import tempfile
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +56,6 @@ def _paragraphs(text: str) -> list[str]:
     return lines
 
 
-# --- the command line
-
-
 def commands() -> dict[str, click.Command]:
     """Every command by its full name, those of groups too: `bench compare`."""
     context = click.Context(cli.group, info_name="difflogic")
@@ -69,42 +67,24 @@ def commands() -> dict[str, click.Command]:
 
 
 def commands_page() -> str:
-    text = "`difflogic COMMAND --help` prints the same text. Every command ends with an [exit code](errors.md)."
-    lines = ["# Command line", "", text]
+    lines = []
     for name, command in commands().items():
-        context = click.Context(command, info_name=f"difflogic {name}")
-        usage = " ".join([context.info_name or "", *command.collect_usage_pieces(context)])
+        context = click.Context(command, info_name=f"difflogic {name}", show_default=True, terminal_width=90)
         lines += ["", f"## difflogic {name}", *_paragraphs(inspect.cleandoc(command.help or ""))]
-        lines += ["", "```text", usage, "```", ""]
-        options = [each for each in command.params if isinstance(each, click.Option) and not each.hidden]
-        lines += table("option | what it does", (_option(each, context) for each in options))
+        lines += ["", "```text", command.get_usage(context), "```", ""]
+        found = filter(None, (each.get_help_record(context) for each in command.params))
+        rows = ((f"`{names.replace(', ', '`, `')}`", _escaped(about)) for names, about in found)
+        lines += table("option | what it does", rows)
     return "\n".join(lines) + "\n"
 
 
-def _option(option: click.Option, context: click.Context) -> tuple[str, str]:
-    """Names with the value that they take; what it does, with its choices and default."""
-    choices = [str(each) for each in option.type.choices] if isinstance(option.type, click.Choice) else []
-    value = "" if option.is_flag or option.count or choices else f" {option.make_metavar(context)}"
-    names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts)).removesuffix("`") + f"{value}`"
-    notes = [f"One of {', '.join(choices)}."] if choices else []
-    notes += ["Required."] if option.required else []
-    notes += ["May be repeated."] if option.multiple and "may be repeated" not in (option.help or "").lower() else []
-    default = option.to_info_dict()["default"]
-    notes += [f"Default: `{default}`."] if type(default) in (int, float, str) and default not in ("", False) else []
-    return names, " ".join([_escaped(sentence(option.help or "")), *notes])
-
-
-# --- configurations
-
-
-def sections(kind: type, path: str = "") -> Iterator[tuple[str, type, str]]:
+def sections(kind: type, path: str = "", about: str = "") -> Iterator[tuple[str, type, str]]:
     """Every table of a configuration, depth first: its path, its class, and what it is for."""
-    hints = typing.get_type_hints(kind)
-    for field in dataclasses.fields(kind):
-        inner = hints[field.name]
+    yield path, kind, about
+    for name, inner in typing.get_type_hints(kind).items():
         if dataclasses.is_dataclass(inner):
-            yield f"{path}{field.name}", inner, str(field.metadata.get("about", ""))
-            yield from sections(inner, f"{path}{field.name}.")
+            about = next(str(field.metadata["about"]) for field in dataclasses.fields(kind) if field.name == name)
+            yield from sections(inner, f"{path}.{name}".lstrip("."), about)
 
 
 def fields(kind: type) -> Iterator[tuple[str, str, str, str]]:
@@ -124,29 +104,16 @@ def _words(kind: Any) -> str:
     return KINDS[kind] if kind in KINDS else "a list, each " + _words(kind.__args__[0])
 
 
-CONFIGURATION = """# Configuration
-
-A configuration is a TOML file. `difflogic init PRESET -o mine.toml` writes one in which every field is
-explained, `difflogic train --config mine.toml` reads it, and `--set SECTION.FIELD=VALUE` changes a field.
-A field that is not required may be left out."""
-
-
 def configuration_page() -> str:
-    lines = [CONFIGURATION]
+    lines = []
     for title, kind, command in (("Automata", Config, "train"), ("Agents", PolicyConfig, "train-policy")):
-        lines += ["", f"## {title}", "", f"The configuration of `difflogic {command}`.", "", *_fields_table(kind)]
+        lines += [f"## {title}", "", f"The configuration of `difflogic {command}`.", ""]
         for path, section, words in sections(kind):
-            lines += ["", f"### `[{path}]` {{#{title.lower()}-{path.replace('.', '-')}}}", "", sentence(words), ""]
-            lines += _fields_table(section)
-    return "\n".join(lines) + "\n"
-
-
-def _fields_table(kind: type) -> list[str]:
-    rows = ((f"`{name}`", _escaped(about), _escaped(values), default) for name, about, values, default in fields(kind))
-    return table("field | what it is | values | default", rows)
-
-
-# --- errors
+            if path:
+                lines += [f"### `[{path}]` {{#{title.lower()}-{path.replace('.', '-')}}}", "", sentence(words), ""]
+            rows = ((f"`{each}`", *map(_escaped, about), default) for each, *about, default in fields(section))
+            lines += [*table("field | what it is | values | default", rows), ""]
+    return "\n".join(lines)
 
 
 def error_classes(kind: type[errors.DifflogicError] = errors.DifflogicError) -> list[type[errors.DifflogicError]]:
@@ -155,35 +122,12 @@ def error_classes(kind: type[errors.DifflogicError] = errors.DifflogicError) -> 
     return [kind, *(inner for each in below for inner in error_classes(each))]
 
 
-EXIT_CODES = {
-    "0": "The command did what was asked.",
-    "1": "It failed. One sentence on standard error says why and what to do.",
-    "2": "The request is wrong: an unknown option, a value beyond its limits, a file that cannot be read as one.",
-    "130": "Ctrl-C ended it. A training saves a checkpoint first.",
-    "143": "SIGTERM ended it. A training saves a checkpoint first.",
-}
-
-
-ERRORS = """In Python every deliberate error is a `difflogic.errors.DifflogicError`. Its message says
-what was expected, what came, and what to do.
-"""
-
-
 def errors_page() -> str:
-    codes = ((f"`{code}`", words) for code, words in EXIT_CODES.items())
-    rows = (
-        (f"`{each.__name__}`", f"`{each.__bases__[0].__name__}`", str(each.exit_code), sentence(_first(each)))
-        for each in error_classes()
-    )
-    lines = ["# Errors and exit codes", "", *table("exit code | meaning", codes), "", ERRORS]
-    return "\n".join([*lines, *table("error | is a | exit code | when", rows)]) + "\n"
-
-
-def _first(thing: Any) -> str:
-    return (thing.__doc__ or "").strip().split("\n\n")[0]
-
-
-# --- the service's interface
+    rows = []
+    for kind in error_classes():
+        said = sentence((kind.__doc__ or "").split("\n\n")[0])
+        rows.append((f"`{kind.__name__}`", f"`{kind.__bases__[0].__name__}`", str(kind.exit_code), said))
+    return "\n".join(table("error | is a | exit code | when", rows))
 
 
 def openapi() -> dict[str, Any]:
@@ -193,18 +137,18 @@ def openapi() -> dict[str, Any]:
     from difflogic.serve.api.tokens import Tokens
     from difflogic.serve.store.store import Store
 
-    with tempfile.TemporaryDirectory() as folder:
-        store = Store.open(Path(folder) / "store", durable=False)
-        try:
-            return create_app(store, Tokens({"docs": "0" * 32}), ServeSettings()).openapi()
-        finally:
-            store.close()
+    with tempfile.TemporaryDirectory() as folder, closing(Store.open(Path(folder) / "store", durable=False)) as store:
+        return create_app(store, Tokens({"docs": "0" * 32}), ServeSettings()).openapi()
 
 
-METHODS = ("get", "post", "put", "patch", "delete")
 TYPES = {"binary": "file", "string": "text", "array": "list", "boolean": "true or false"}
-LEAST, MOST = ("minimum", "minItems", "minLength"), ("maximum", "exclusiveMaximum", "maxItems", "maxLength")
-"""What JSON schema calls the limits of numbers, lists and texts."""
+LIMITS = {
+    f"{start}{what}": words
+    for start, words in (("min", "at least"), ("max", "at most"))
+    for what in ("imum", "Items", "Length")
+}
+LIMITS |= {"exclusiveMinimum": "above", "exclusiveMaximum": "below", "pattern": "like"}
+"""What JSON Schema calls the limits of numbers, lists and texts, in words."""
 
 
 def in_words(schema: Mapping[str, Any]) -> str:
@@ -217,26 +161,25 @@ def in_words(schema: Mapping[str, Any]) -> str:
         return " or ".join(map(in_words, each))
     if "const" in schema:
         return str(schema["const"])
-    kind = schema.get("type", "any JSON")
+    kinds = schema.get("type", "any JSON")
+    kind, *others = [kinds] if isinstance(kinds, str) else kinds
     words = TYPES.get(schema.get("format", ""), TYPES.get(kind, kind))
     if isinstance(inside := schema.get("items", schema.get("additionalProperties")), dict):
         words += f" of {in_words(inside)}"
-    least, most = (next((schema[name] for name in names if name in schema), None) for names in (LEAST, MOST))
-    if least is not None or most is not None:
-        words += (
-            f", at least {least}" if most is None else f", at most {most}" if least is None else f", {least} to {most}"
-        )
-        words += " characters" if kind == "string" else ""
-    return words + (f" like {schema['pattern']}" if "pattern" in schema else "")
+    words += "".join(f", {said} {schema[name]}" for name, said in LIMITS.items() if name in schema)
+    return " or ".join([words, *others])
 
 
-HTTP = """# HTTP interface
+def _row(name: str, is_wanted: bool, schema: Mapping[str, Any], about: Mapping[str, Any]) -> tuple[str, str, str]:
+    return f"`{name}`" + "*" * is_wanted, in_words(schema), _escaped(about.get("description", ""))
 
-A server describes itself at `/docs`, and as an OpenAPI document at `/openapi.json`. Send
-`Authorization: Bearer TOKEN`. Fields with * are required.
 
-An answer with a status of 400 or more is `{"error": {"code", "message"}}`:
-"""
+def _properties(schema: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str, str]]:
+    for name, inner in schema.get("properties", {}).items():
+        yield _row(f"{path}{name}", name in schema.get("required", ()), inner, inner)
+        yield from _properties(inner, f"{path}{name}.")
+        if isinstance(inner.get("items"), dict):
+            yield from _properties(inner["items"], f"{path}{name}[].")
 
 
 def http_page() -> str:
@@ -245,52 +188,40 @@ def http_page() -> str:
     groups: dict[str, list[str]] = {}
     refusals: dict[str, str] = {}
     for path, operations in document["paths"].items():
-        for method in METHODS:
-            if (operation := operations.get(method)) is not None:
-                part = groups.setdefault(operation["tags"][0], [])
-                part += ["", f"### `{method.upper()} {path}`", *_operation(operation)]
-                refusals |= {s: each["description"] for s, each in operation["responses"].items() if s >= "400"}
-    lines = [HTTP, *table("status | meaning", ((status, _escaped(refusals[status])) for status in sorted(refusals)))]
+        for method, operation in operations.items():
+            part = groups.setdefault(operation["tags"][0], [])
+            part += ["", f"### `{method.upper()} {path}`", *_operation(operation)]
+            refusals |= {s: each["description"] for s, each in operation["responses"].items() if s >= "400"}
+    lines = table("status | meaning", ((status, _escaped(refusals[status])) for status in sorted(refusals)))
     for tag, part in groups.items():
         lines += ["", f"## {tag.capitalize()}", *part]
     lines += ["", "## Objects"]
     for name, schema in document["components"]["schemas"].items():
-        wanted = schema.get("required", ())
-        rows = (_row(key, key in wanted, in_words(each), each) for key, each in schema.get("properties", {}).items())
         lines += ["", f"### {name}", "", _escaped(schema.get("description", "")), ""]
-        lines += table("field | values | what it is", rows)
+        lines += table("field | values | what it is", _properties(schema))
     return "\n".join(lines) + "\n"
 
 
-def _row(name: str, is_wanted: bool, values: str, about: Mapping[str, Any]) -> tuple[str, str, str]:
-    return f"`{name}`" + "*" * is_wanted, values, _escaped(about.get("description", ""))
-
-
-def _operation(operation: Mapping[str, Any]) -> list[str]:
+def _operation(operation: Mapping[str, Any]) -> Iterator[str]:
     """What an address does, takes and answers."""
-    rows = (
-        (name, each["in"], values, about)
-        for each in operation.get("parameters", [])
-        for name, values, about in [_row(each["name"], each.get("required", False), in_words(each["schema"]), each)]
-    )
-    lines = [*_paragraphs(operation.get("description") or operation["summary"]), ""]
-    lines += [*shown, ""] if (shown := table("parameter | in | values | what it is", rows)) else []
+    yield from _paragraphs(operation.get("description") or operation["summary"])
+    for place in ("path", "query", "header"):
+        given = (each for each in operation.get("parameters", ()) if each["in"] == place)
+        rows = (_row(each["name"], each.get("required", False), each["schema"], each) for each in given)
+        yield from ("", *table(f"in the {place} | values | what it is", rows))
+    yield ""
     for kind, content in operation.get("requestBody", {}).get("content", {}).items():
-        lines.append(f"- Takes `{kind}`: {in_words(content['schema'])}.")
+        yield f"- Takes `{kind}`: {in_words(content['schema'])}."
     for status, answer in operation["responses"].items():
         forms = [in_words(each["schema"]) for each in answer.get("content", {}).values() if each.get("schema")]
         if status < "400":
-            lines.append(f"- Answers {status}" + (f": {'; '.join(forms)}." if forms else "."))
-    refused = [status for status in operation["responses"] if status >= "400"]
-    return [*lines, f"- May be refused with {', '.join(refused)}."] if refused else lines
-
-
-# --- Python, and the formats of files
+            yield f"- Answers {status}" + (f": {'; '.join(forms)}." if forms else ".")
+    yield f"- May be refused with {', '.join(status for status in operation['responses'] if status >= '400')}."
 
 
 def python_page() -> str:
     """Directives for mkdocstrings: it reads the docstrings."""
-    lines = ["# Python", "", "The names of `import difflogic`. Each is loaded when it is first used.", ""]
+    lines = []
     for name in public_names():
         thing = getattr(difflogic, name)
         where = thing.__name__ if name == "presets" else f"{thing.__module__}.{thing.__qualname__}"
@@ -304,36 +235,20 @@ def public_names() -> list[str]:
     return [name for name in difflogic.__all__ if name != "__version__"]
 
 
-FILES = """# JSON files, field by field
-
-Each table is made from a JSON Schema, by which programs can check a file. What the files are for is said
-on the page of [the run folder](run-folder.md). Fields with * are always there."""
-
-
 def schemas_page() -> str:
-    lines = [FILES]
+    lines = []
     for path in sorted(SCHEMAS.glob("*.schema.json")):
         name, schema = path.name.removesuffix(".schema.json"), json.loads(path.read_text(encoding="utf-8"))
         lines += ["", f"## {name}", "", f"{schema['description']} [Schema](schemas/{path.name}).", ""]
-        lines += table("field | values | what it is", _properties(schema, ""))
+        lines += table("field | values | what it is", _properties(schema))
     return "\n".join(lines) + "\n"
 
 
-def _properties(schema: Mapping[str, Any], path: str) -> Iterator[tuple[str, str, str]]:
-    for name, inner in schema.get("properties", {}).items():
-        values = inner.get("const", inner.get("enum", inner.get("type", "any")))
-        words = " or ".join(map(str, values)) if isinstance(values, list) else str(values)
-        yield _row(f"{path}{name}", name in schema.get("required", ()), words, inner)
-        yield from _properties(inner, f"{path}{name}.")
-        if isinstance(inner.get("items"), dict):
-            yield from _properties(inner["items"], f"{path}{name}[].")
-
-
 PAGES: dict[str, Callable[[], str]] = {
-    "commands.md": commands_page,
-    "configuration.md": configuration_page,
-    "errors.md": errors_page,
-    "http.md": http_page,
-    "python.md": python_page,
-    "schemas.md": schemas_page,
+    "reference/commands.md": commands_page,
+    "reference/configuration.md": configuration_page,
+    "reference/errors.md": errors_page,
+    "reference/http.md": http_page,
+    "reference/python.md": python_page,
+    "reference/schemas.md": schemas_page,
 }

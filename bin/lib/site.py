@@ -1,4 +1,4 @@
-"""Hooks of mkdocs: pages that are made from the code or stand elsewhere, the links between them, and diagrams."""
+"""Hooks of mkdocs: what is made from the code or stands elsewhere, the links between pages, and diagrams."""
 
 from __future__ import annotations
 
@@ -41,8 +41,6 @@ def on_files(files: Any, config: Any) -> Any:
     """Add what does not stand in docs/."""
     for origin, site in ELSEWHERE.items():
         files.append(File.generated(config, site, content=(CHECKOUT / origin).read_text(encoding="utf-8")))
-    for name, page in reference.PAGES.items():
-        files.append(File.generated(config, f"reference/{name}", content=page()))
     return files
 
 
@@ -50,6 +48,8 @@ def on_page_markdown(markdown: str, page: Any, files: Any, **_: Any) -> str:
     """Point links at pages of the site; a file that the site does not have loses its link and keeps its name."""
     known = {file.src_uri for file in files}
     uri = page.file.src_uri
+    if uri in reference.PAGES:
+        markdown += "\n" + reference.PAGES[uri]()
     origin = ORIGINS.get(uri, f"docs/{uri}")
 
     def link(found: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""`bin/lib/reference.py`, which makes the pages of the reference that no file holds."""
+"""`bin/lib/reference.py`, which makes the reference from the code."""
 
 from __future__ import annotations
 

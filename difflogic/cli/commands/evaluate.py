@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     "assignments",
     multiple=True,
     metavar="task.NAME=VALUE",
-    help="For a task in Python: change a setting for the fresh samples.",
+    help="For a task in Python: change a setting for the fresh samples. May be repeated.",
 )
 @click.option("--member", type=int, metavar="N", help="For a population: use the N-th model [the best].")
 @click.option("--quick", is_flag=True, help="Use fewer starts, and make long tests a tenth as long.")

@@ -35,7 +35,7 @@ webhook_options = together(
         multiple=True,
         type=webhook_host,
         metavar="HOST",
-        help="A host that jobs may use for webhooks. Write HOST:PORT for an unusual port.",
+        help="A host that jobs may use for webhooks. Write HOST:PORT for an unusual port. May be repeated.",
     ),
 )
 
@@ -58,7 +58,7 @@ environment_option = click.option(
     multiple=True,
     type=environment,
     metavar="NAME",
-    help="An environment of Gymnasium in which jobs may train agents, in addition to those of the presets.",
+    help="An environment of Gymnasium in which jobs may train agents, beside those of the presets. May be repeated.",
 )
 
 
@@ -148,7 +148,7 @@ door_options = together(
         "names",
         multiple=True,
         metavar="NAME",
-        help="A host name that a proxy's clients use, for example lab.org.",
+        help="A host name that a proxy's clients use, for example lab.org. May be repeated.",
     ),
     click.option(
         "--trusted-proxy",
@@ -156,7 +156,7 @@ door_options = together(
         multiple=True,
         type=network,
         metavar="ADDRESS",
-        help="A proxy whose X-Forwarded-For is trusted: an address, 127.0.0.1, or a network, 10.0.0.0/8.",
+        help="A proxy whose X-Forwarded-For is trusted: an address or a network, 10.0.0.0/8. May be repeated.",
     ),
     click.option("--root-path", type=root_path, default="", metavar="/PATH", help="The path prefix that a proxy adds."),
     click.option("--tls-cert", type=PATH, metavar="FILE", help="The certificate for HTTPS, in PEM."),
