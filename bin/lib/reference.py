@@ -126,8 +126,8 @@ def errors_page() -> str:
     rows = []
     for kind in error_classes():
         said = sentence((kind.__doc__ or "").split("\n\n")[0])
-        rows.append((f"`{kind.__name__}`", f"`{kind.__bases__[0].__name__}`", str(kind.exit_code), said))
-    return "\n".join(table("error | is a | exit code | when", rows))
+        rows.append((f"`{kind.__name__}`", said, str(kind.exit_code), f"`{kind.__bases__[0].__name__}`"))
+    return "\n".join(table("error | when | exit code | is a", rows))
 
 
 def openapi() -> dict[str, Any]:
