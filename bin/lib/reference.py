@@ -72,7 +72,8 @@ def commands_page() -> str:
         context = click.Context(command, info_name=f"difflogic {name}", show_default=True, terminal_width=90)
         lines += ["", f"## difflogic {name}", *_paragraphs(inspect.cleandoc(command.help or ""))]
         lines += ["", "```text", command.get_usage(context), "```", ""]
-        found = filter(None, (each.get_help_record(context) for each in command.params))
+        options = (each for each in command.params if isinstance(each, click.Option))
+        found = filter(None, (each.get_help_record(context) for each in options))
         rows = ((f"`{names.replace(', ', '`, `')}`", _escaped(about)) for names, about in found)
         lines += table("option | what it does", rows)
     return "\n".join(lines) + "\n"
@@ -216,7 +217,7 @@ def _operation(operation: Mapping[str, Any]) -> Iterator[str]:
         forms = [in_words(each["schema"]) for each in answer.get("content", {}).values() if each.get("schema")]
         if status < "400":
             yield f"- Answers {status}" + (f": {'; '.join(forms)}." if forms else ".")
-    yield f"- May be refused with {', '.join(status for status in operation['responses'] if status >= '400')}."
+    yield f"- May be refused with {', '.join(sorted(status for status in operation['responses'] if status >= '400'))}."
 
 
 def python_page() -> str:
