@@ -30,10 +30,12 @@ PROBE_MASK_STREAM = 0x6D61736B
 
 @dataclass(frozen=True, eq=False)
 class OptimizerState:
-    """AdamW's moments, flat `[G, 16]` float32 for G gates, and the number of steps taken.
+    """AdamW's moments, and the number of steps taken.
 
-    >>> difflogic.OptimizerState.fresh(circuit).step
-    0
+    The moments are flat `[G, 16]` float32 for G gates.
+
+        >>> difflogic.OptimizerState.fresh(circuit).step
+        0
     """
 
     mu: Floats

@@ -126,10 +126,12 @@ class Run:
 
 
 class Trainer:
-    """Trains one configuration, or a task in Python with the one that suits it, on one engine.
+    """Trains one configuration on one engine.
 
-    >>> len(difflogic.Trainer(config, engine).run(epochs=2).metrics)
-    2
+    A task in Python is trained with the configuration that suits it.
+
+        >>> len(difflogic.Trainer(config, engine).run(epochs=2).metrics)
+        2
     """
 
     def __init__(

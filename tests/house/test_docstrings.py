@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import inspect
+import re
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,8 @@ def test_its_examples_run(name: str, names: dict[str, Any], monkeypatch: pytest.
     monkeypatch.setattr(evaluate, "TESTS", (*suite.TESTS[:5],))
     thing = NAMED[name]
     of_module = vars(importlib.import_module(thing.__module__))
+    # Without four spaces before it the site shows an example as a quotation.
+    assert not re.search(r"^>>>", inspect.getdoc(thing) or "", re.MULTILINE)
     tests = [each for each in doctest.DocTestFinder().find(thing, name, globs=of_module | names) if each.examples]
     assert tests or name in OF_PROCESSES
     for test in tests:
