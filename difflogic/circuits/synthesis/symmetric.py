@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import accumulate, product
 from typing import NamedTuple
 
-from difflogic.circuits.synthesis.truth_tables import Tables, cofactor, depends
+from difflogic.circuits.synthesis.truth_tables import Tables, cofactor
 from difflogic.circuits.synthesis.xag import FALSE, XAG, Builder, input_literal, rebuilt
 
 LEAST = 3
@@ -59,7 +59,7 @@ def _exchangeable(table: int, inputs: int) -> list[list[int]]:
     groups: list[list[int]] = []
     for index in range(inputs):
         # An input that changes nothing is left out. Two may be exchanged where 01 and 10 on them lead to the same rest.
-        if not depends(table, index, inputs):
+        if cofactor(table, index, 0, inputs) == cofactor(table, index, 1, inputs):
             continue
         for group in groups:
             low = cofactor(cofactor(table, index, 0, inputs), group[0], 1, inputs)

@@ -52,11 +52,6 @@ def cofactor(table: int, index: int, value: int, inputs: int) -> int:
     return half | half << shift
 
 
-def depends(table: int, index: int, inputs: int) -> bool:
-    """Return whether input `index` ever changes the table's value."""
-    return cofactor(table, index, 0, inputs) != cofactor(table, index, 1, inputs)
-
-
 class SampleTables(NamedTuple):
     """Truth tables over samples have each input's values on so many of them."""
 

@@ -12,15 +12,13 @@ from difflogic.cli.screen import table
 from difflogic.cli.screen.sinks import working
 from difflogic.errors import UsageError
 
-_SIDE = 8
-
 
 @click.command("report")
 @click.argument("circuit", type=PATH)
 @circuit_options
 @click.option("--fpga", "family", metavar="ice40|ecp5|xilinx", required=True, help="The family of FPGAs.")
 @click.option("--device", metavar="NAME", help="A device of the family, for example up5k [hx8k, 25k or xc7a35t].")
-@click.option("--grid", type=grid_size, metavar="WIDTHxHEIGHT", help=f"The cells that are placed [{_SIDE}x{_SIDE}].")
+@click.option("--grid", type=grid_size, default="8x8", metavar="WIDTHxHEIGHT", help="The cells that are placed [8x8].")
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0, min_open=True),
@@ -35,7 +33,7 @@ def command(
     visible: int | None,
     family: str,
     device: str | None,
-    grid: tuple[int, int] | None,
+    grid: tuple[int, int],
     seconds: float,
     as_json: bool,
 ) -> int:
@@ -58,12 +56,11 @@ def command(
         raise UsageError("report is about the cells of an automaton: a controller has none.")
     given = source.load(circuit, periodic, visible)
     tell_choice(given.told)
-    height, width = grid or (_SIDE, _SIDE)
-    placed = formats.written(Grid(given.netlist, height, width), "verilog")
+    placed = formats.written(Grid(given.netlist, *grid), "verilog")
     found = fpga.report(placed, family, device, seconds, working)
     luts, flip_flops = fpga.FAMILIES[family].devices[device]
     if as_json:
-        facts = {"family": family, "device": device, "width": width, "height": height, "luts": found.luts}
+        facts = {"family": family, "device": device, "width": placed.width, "height": placed.height, "luts": found.luts}
         facts |= {"flip_flops": found.flip_flops, "fmax_mhz": found.fmax, "cells_per_device": found.cells_per_device}
         click.echo(json.dumps(facts | {"cell_updates_per_second": found.updates, "no_fmax": found.no_fmax}, indent=2))
         return 0
@@ -75,5 +72,5 @@ def command(
     ]
     if found.updates is not None:
         rows.append(("cell updates a second", f"{found.updates:.3g} of these {found.cells} cells"))
-    table.show((f"{width}x{height} cells", f"{family} {device}"), rows, texts=True)
+    table.show((f"{placed.width}x{placed.height} cells", f"{family} {device}"), rows, texts=True)
     return 0
