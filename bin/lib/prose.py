@@ -13,7 +13,7 @@ from pathlib import Path
 from spellchecker import SpellChecker
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-DOCUMENTS = ("*.md", "docs/**/*.md", "examples/*.md", "shaders/*.md", "benchmarks/*.md")
+DOCUMENTS = ("*.md", "docs/**/*.md", "examples/*.md", "shaders/**/*.md", "benchmarks/*.md")
 CODE = re.compile(r"^```.*?^```|^ {4}.*?$|`[^`]*`|<!--.*?-->", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|https?://\S+")
 

@@ -35,7 +35,7 @@ class NetworkConfig(Section):
 
 @section
 class ModelConfig(Section):
-    """The circuit's shape: C channels, K perception kernels, perception and update networks."""
+    """`[model]` is the circuit's shape: C channels, K perception kernels, perception and update networks."""
 
     channels: int = field("Bits of a cell, C", WIDTH)
     kernels: int = field("Perception kernels, K: each reads the 3x3 patch of every channel", WIDTH)

@@ -214,7 +214,7 @@ class TaskConfig(Section):
 
 @section
 class DataConfig(Section):
-    """`[data]`: the samples of the target `data`, which a run keeps in its data.npz."""
+    """`[data]` names the samples of the target `data`, which a run keeps in its data.npz."""
 
     path = "data."
 
@@ -229,7 +229,7 @@ class DataConfig(Section):
 
 @section
 class PluginConfig(Section):
-    """`[plugin]`: whose samples are learned; everything else of a run follows from them and the other sections."""
+    """`[plugin]` says whose samples are learned; everything else of a run follows from them and the other sections."""
 
     path = "plugin."
 

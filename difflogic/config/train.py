@@ -21,7 +21,7 @@ HARDENING_EPOCHS = 1 << 16
 
 @section
 class TrainConfig(Section):
-    """`[train]`: the budget, what an epoch sees, and when it is evaluated. One epoch is one optimiser step."""
+    """`[train]` is the budget, what an epoch sees, and when it is evaluated. One epoch is one optimiser step."""
 
     epochs: int = field("Optimiser steps in all", COUNT)
     batch: int = field("Samples per epoch, B", COUNT)
@@ -54,7 +54,7 @@ class TrainConfig(Section):
 
 @section
 class OptimizerConfig(Section):
-    """`[optimizer]`: AdamW, and the clipping before it."""
+    """`[optimizer]` sets AdamW, and the clipping before it."""
 
     # The learning rate stands here, as in every framework's AdamW; `[schedule]` says what becomes of it over time,
     # and may be left out, as a learning rate may not.
@@ -79,7 +79,7 @@ class OptimizerConfig(Section):
 
 @section
 class ScheduleConfig(Section):
-    """`[schedule]`: how the learning rate falls."""
+    """`[schedule]` says how the learning rate falls."""
 
     path = "schedule."
 
@@ -103,7 +103,7 @@ class ScheduleConfig(Section):
 
 @section
 class InitialConfig(Section):
-    """`[initial]`: the logits before the first epoch. They are no part of the circuit's shape, which `[model]` says."""
+    """`[initial]` sets the logits before the first epoch. They are no part of the shape, which `[model]` says."""
 
     path = "initial."
 
@@ -122,7 +122,7 @@ class InitialConfig(Section):
 
 @section
 class HardeningConfig(Section):
-    """`[hardening]`: stochastic hardening, see `difflogic.engine.events`."""
+    """`[hardening]` sets stochastic hardening, see `difflogic.engine.events`."""
 
     path = "hardening."
 
@@ -146,7 +146,7 @@ class HardeningConfig(Section):
 
 @section
 class GrowthConfig(Section):
-    """`[growth]`: smaller grids that are trained on first, one column for each.
+    """`[growth]` lists smaller grids that are trained on first, one column for each.
 
     until = [60, 100]    sides = [8, 12]    steps = [9, 14]
 
@@ -174,7 +174,7 @@ class GrowthConfig(Section):
 
 @section
 class SearchConfig(Section):
-    """`[search]`: what follows the training of logits; what an epoch of it does: `difflogic.engine.search`."""
+    """`[search]` sets what follows the training of logits; what an epoch of it does: `difflogic.engine.search`."""
 
     path = "search."
 
@@ -187,7 +187,7 @@ class SearchConfig(Section):
 
 @section
 class PoolConfig(Section):
-    """`[pool]`: the sample pool, from which epochs begin and into which their last states return."""
+    """`[pool]` sets the sample pool, from which epochs begin and into which their last states return."""
 
     path = "pool."
 

@@ -72,29 +72,29 @@ class Observer:
     """
 
     def began(self, beginning: Beginning) -> None:
-        """Before the first epoch."""
+        """The first epoch is about to begin."""
 
     def advanced(self, epoch: int) -> None:
         """Epochs up to this one were given to the engine."""
 
     def wants_states(self) -> bool:
-        """Asked after each `advanced`: True to be `shown` the states of this moment, which costs bringing them home."""
+        """Return whether to be `shown` the states of this moment, which are then downloaded. Asked after `advanced`."""
         return False
 
     def shown(self, members: Sequence[Replica]) -> None:
-        """The models with their states of this moment, to read."""
+        """Here are the models, with their states of this moment to read."""
 
     def judging(self, epoch: int) -> None:
         """The models of this epoch are about to be evaluated, then saved."""
 
     def judged(self, members: Sequence[Replica]) -> None:
-        """The models that were evaluated, with their states of that epoch, to read."""
+        """The models were evaluated; here they are, with their states of that epoch to read."""
 
     def attempted(self, attempt: Attempt) -> None:
         """An attempt of a run with restarts begins or continues (its status is `running`), or has ended."""
 
     def logged(self, row: Row, judged: Row | None) -> None:
-        """A row at the log interval, at an evaluation or at the end; `judged` is the last one that was evaluated."""
+        """A row is due: at the log interval, an evaluation or the end. `judged` is the last that was evaluated."""
 
     def compared(self, standing: Standing) -> None:
         """A population reports here what a single run reports to `logged`."""
@@ -103,14 +103,14 @@ class Observer:
         """The rest of the run is on this engine, by what the first epochs took."""
 
     def noticed(self, text: str) -> None:
-        """Something that a person should know, one sentence."""
+        """There is something that a person should know, in one sentence."""
 
     def saved(self, epoch: int) -> None:
         """A checkpoint of this epoch is on the disk."""
 
     def wants_pictures(self) -> bool:
-        """Asked at the end: False leaves out film and curves, which take longer than a short run does."""
+        """Return whether to draw film and curves, which takes longer than a short run does. Asked at the end."""
         return True
 
     def ending(self) -> None:
-        """No more epochs; the results are about to be written."""
+        """There are no more epochs; the results are about to be written."""
