@@ -13,8 +13,6 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-import graphviz
-
 from difflogic.circuits.readers import source
 from difflogic.core.wiring import PATCH
 from difflogic.model.cell_netlist import CellNetlist
@@ -53,6 +51,8 @@ def arrows(netlist: CellNetlist) -> Iterator[tuple[int, int, int, list[int]]]:
 
 def drawing(netlist: CellNetlist) -> str:
     """The picture as SVG."""
+    import graphviz
+
     font = {"fontname": "sans", "fontsize": "12"}
     graph = graphviz.Digraph(
         graph_attr={"rankdir": "LR", "bgcolor": "#fcfcf7", "ranksep": "1.2", "nodesep": "0.12"},
