@@ -4,7 +4,7 @@
     python -m benchmarks.fpga --report --write               # the table, into docs/results/hardware.md
 
 A circuit is simplified by its structure alone: give what `difflogic simplify` left. Each line is appended to
-results/fpga.jsonl; the newest of a circuit and a device is shown.
+results/fpga.jsonl. Of a circuit and a device the newest that fits is shown, and the newest that does not.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ HEADS = (
 )  # fmt: skip
 
 
-def measured(name: str, path: Path, size: tuple[int, int], family: str, device: str | None) -> Line:
+def measured(name: str, path: Path, size: tuple[int, int], family: str, device: str | None, seconds: float) -> Line:
     """One report as a line. Raises DifflogicError."""
     grid = formats.written(Grid(source.load(path).netlist, *size), "verilog")
-    found = fpga.report(grid, family, device)
+    found = fpga.report(grid, family, device, seconds)
     return {
         "circuit": name,
         "gates": gate_count(grid.cell),
@@ -43,25 +43,38 @@ def measured(name: str, path: Path, size: tuple[int, int], family: str, device: 
         "device": found.device,
         "luts": found.luts,
         "flip_flops": found.flip_flops,
+        "fits": found.fits,
         "fmax_mhz": found.fmax,
+        "no_fmax": found.no_fmax,
         "cells_per_device": found.cells_per_device,
         **stamp(),
     }
 
 
 def table() -> str:
-    """The newest line of each circuit, grid and device."""
-    newest = {tuple(line[key] for key in ("circuit", "family", "device")): line for line in load(NAME)}
+    """The newest lines, by circuit and family."""
+    newest = {
+        (*(line[key] for key in ("circuit", "family", "device")), line.get("fits", True)): line for line in load(NAME)
+    }
     rows = ["", f"| {' | '.join(HEADS)} |", f"|---|---|---|---|{'---:|' * 5}"]
-    for line in newest.values():
+    for _, line in sorted(newest.items(), key=lambda item: item[0][:3]):
         cells, fmax = line["width"] * line["height"], line["fmax_mhz"]
         rows.append(
             f"| {line['circuit']} | {line['gates']}, {line['channels']} | {line['width']}x{line['height']} | "
             f"{line['family']} {line['device']} | {line['luts'] / cells:.1f} | {line['flip_flops']} | "
-            + ("not routed | |" if fmax is None else f"{fmax:.0f} MHz | {cells * fmax * 1e6:.2g} |")
+            + (f"{_not_routed(line)} | |" if fmax is None else f"{fmax:.0f} MHz | {cells * fmax * 1e6:.2g} |")
             + f" {line['cells_per_device']} |"
         )
     return "\n".join(rows)
+
+
+def _not_routed(line: Line) -> str:
+    if line.get("fits", True):
+        return "not routed"
+    needed = zip(
+        fpga.FAMILIES[line["family"]].devices[line["device"]], ("luts", "flip_flops"), ("tables", "flip-flops")
+    )
+    return "does not fit: " + ", ".join(f"{line[key]} of {has} {name}" for has, key, name in needed if line[key] > has)
 
 
 def main() -> None:
@@ -69,6 +82,7 @@ def main() -> None:
     parser.add_argument("circuits", nargs="*", metavar="NAME=FILE")
     parser.add_argument("--grid", type=grid_size, default=(16, 16))
     parser.add_argument("--families", nargs="+", default=list(fpga.FAMILIES), metavar="FAMILY[:DEVICE]")
+    parser.add_argument("--seconds", type=float, default=600.0, help="stop each tool after so many [600]")
     parser.add_argument("--report", action="store_true")
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
@@ -76,7 +90,7 @@ def main() -> None:
         name, _, path = circuit.partition("=")
         for family in options.families:
             try:
-                line = measured(name, Path(path), options.grid, *(*family.split(":"), None)[:2])
+                line = measured(name, Path(path), options.grid, *(*family.split(":"), None)[:2], options.seconds)
             except DifflogicError as error:
                 print(f"{name} on {family}: {error}")
                 continue

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from typing import Any
 from difflogic.circuits.export.automaton import export
 from difflogic.circuits.export.proving import folder_of
 from difflogic.circuits.synthesis import tools
-from difflogic.errors import CircuitError, ToolError, UsageError
+from difflogic.errors import ToolError, UsageError
 from difflogic.model.grid import Grid
 
 _NAME = "top"
@@ -77,8 +77,8 @@ class Report:
     flip_flops: int
     fmax: float | None
     """In MHz, after routing; None where that was not possible."""
-    no_fmax: str
-    """Why not."""
+    no_fmax: str = ""
+    """Why not: a sentence where the grid does not fit, or the router failed."""
 
     @property
     def cells(self) -> int:
@@ -90,6 +90,11 @@ class Report:
         """Return how many cells fit, if all lookup tables and flip-flops could be used."""
         luts, flip_flops = FAMILIES[self.family].devices[self.device]
         return min(luts * self.cells // self.luts, flip_flops * self.cells // self.flip_flops)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the device has as many of both as the grid takes."""
+        return self.cells_per_device >= self.cells
 
     @property
     def updates(self) -> float | None:
@@ -112,24 +117,23 @@ def report(
 ) -> Report:
     """Return what the grid takes; each tool is stopped after so many `seconds`, and `tell` hears when it begins.
 
-    Raises UsageError for an unknown device, CircuitError for a grid that does not fit it, and ToolError where yosys is
-    missing, takes too long, or gives what cannot be.
+    Raises UsageError for an unknown device, and ToolError where yosys is missing or slow, or gives what cannot be.
     """
     device = device_of(family, device)
     row = FAMILIES[family]
     with folder_of(export(grid, _NAME)) as folder:
         tell(f"{tools.YOSYS} maps {grid.width}x{grid.height} cells")
-        luts, flip_flops = _mapped(row, grid, folder, seconds)
-        found = Report(grid, family, device, luts, flip_flops, None, "")
-        most_luts, most_flip_flops = row.devices[device]
-        if luts > most_luts or flip_flops > most_flip_flops:
-            raise CircuitError(
-                f"{grid.width}x{grid.height} cells take {luts} lookup tables and {flip_flops} flip-flops, but {device} "
-                f"of {family} has {most_luts} and {most_flip_flops}: at most some {found.cells_per_device} cells fit, "
-                "give a smaller --grid."
-            )
-        fmax, reason = _routed(row, device, folder, seconds, tell)
-    return Report(grid, family, device, luts, flip_flops, fmax, reason)
+        found = Report(grid, family, device, *_mapped(row, grid, folder, seconds), None)
+        if found.fits:
+            fmax, reason = _routed(row, device, folder, seconds, tell)
+            return replace(found, fmax=fmax, no_fmax=reason)
+    luts, flip_flops = row.devices[device]
+    return replace(
+        found,
+        no_fmax=f"{grid.width}x{grid.height} cells take {found.luts} lookup tables and {found.flip_flops} flip-flops, "
+        f"but {device} of {family} has {luts} and {flip_flops}: at most some {found.cells_per_device} cells fit, "
+        "give a smaller --grid.",
+    )
 
 
 def _mapped(row: Family, grid: Grid, folder: Path, seconds: float) -> tuple[int, int]:
@@ -163,9 +167,11 @@ def _routed(row: Family, device: str, folder: Path, seconds: float, tell: Tell) 
     tell(f"{program} places and routes them")
     options = [option.format(device) for option in options]
     files = ["--json", f"{_NAME}.json", "--report", "routed.json"]
-    tools.run_in(
-        folder, program, "-q", *options, *files, "--seed", "1", "--freq", "100", "--timing-allow-fail", seconds=seconds
-    )
+    fixed = ("-q", "--seed", "1", "--freq", "100", "--timing-allow-fail")
+    try:
+        tools.run_in(folder, program, *fixed, *options, *files, seconds=seconds)
+    except ToolError as error:  # what the grid takes is known all the same
+        return None, str(error)
     clocks = _json(folder / "routed.json", program).get("fmax", {})
     try:
         found = min(float(clock["achieved"]) for clock in clocks.values())

@@ -10,7 +10,7 @@ import click
 from difflogic.cli.options import PATH, circuit_options, grid_size, json_document_option, tell_choice
 from difflogic.cli.screen import table
 from difflogic.cli.screen.sinks import working
-from difflogic.errors import UsageError
+from difflogic.errors import CircuitError, UsageError
 
 
 @click.command("report")
@@ -58,6 +58,8 @@ def command(
     tell_choice(given.told)
     placed = formats.written(Grid(given.netlist, *grid), "verilog")
     found = fpga.report(placed, family, device, seconds, working)
+    if not found.fits:
+        raise CircuitError(found.no_fmax)
     luts, flip_flops = fpga.FAMILIES[family].devices[device]
     if as_json:
         facts = {"family": family, "device": device, "width": placed.width, "height": placed.height, "luts": found.luts}
