@@ -181,16 +181,15 @@ def test_a_template_is_filled_with_its_own_marks(
         text.fill("a.c", life(), "life", **values)
 
 
-@pytest.mark.parametrize(("lanes", "periodic"), [(1, True), (8, True), (8, False)])
-def test_the_c_header_takes_any_number_of_words_at_a_time(lanes: int, periodic: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("lanes", "netlist"), [(1, life()), (8, life()), (8, life(False)), (4, published_small())])
+def test_the_c_header_takes_any_number_of_words_at_a_time(lanes: int, netlist: CellNetlist, tmp_path: Path) -> None:
     """Rows of fewer words, of whole vectors, and of some beyond them; more rows than a strip has."""
     needs("gcc")
-    netlist = life(periodic)
     formats.export(netlist, "life", "c", tmp_path)
     (tmp_path / "proof.c").write_text(text.fill("proof.c", netlist, "life"))
     tools.run_in(tmp_path, "gcc", *c.FLAGS, "-O1", f"-DLIFE_LANES={lanes}", "-o", "proof", "proof.c")
-    for height, width in ((1, 1), (3, 70), (66, 512), (70, 579)):
+    for height, width in ((1, 1), (3, 70), (9, 63), (17, 64), (600, 14), (5, 200), (66, 512), (70, 579)):
         grid = proving.random_grid(netlist, height, width)
         planes = tools.run_in(tmp_path, "./proof", str(height), str(width), "3", stdin=bits.pack_planes(grid).tobytes())
-        found = bits.unpack_planes(np.frombuffer(planes, np.uint64).reshape(height, 1, -1), width)
+        found = bits.unpack_planes(np.frombuffer(planes, np.uint64).reshape(height, netlist.channels, -1), width)
         np.testing.assert_array_equal(found, proving.after(netlist, grid, 3))

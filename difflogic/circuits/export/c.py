@@ -24,13 +24,15 @@ from difflogic.model.straight_line import lines
 def export(netlist: CellNetlist, name: str) -> Files:
     """`NAME.h` and `NAME_demo.c`."""
     body = statements(netlist, "const uint64_t {name} = {value};", "result[{name}] = {value};", "0", "~UINT64_C(0)")
-    rows = max(_LEAST_ROWS, min(_MOST_ROWS, _STRIP_ROWS // netlist.channels))
+    rows = max(1, min(_MOST_ROWS, max(_FEW_ROWS, _STRIP_ROWS // netlist.channels), _STACK_ROWS // netlist.channels - 2))
     header = fill("cell.h", netlist, name, body=body, strip_rows=rows, **_column(netlist, name))
     return {f"{name}.h": header, f"{name}_demo.c": fill("demo.c", netlist, name)}
 
 
-_LEAST_ROWS, _MOST_ROWS, _STRIP_ROWS = 4, 64, 256
+_FEW_ROWS, _MOST_ROWS, _STRIP_ROWS = 4, 64, 256
 """Rows of a strip, at least, at most, and times channels: it should stay in a first-level cache."""
+_STACK_ROWS = 1638
+"""Rows times channels that may lie on the stack, with the two beside them: of eight lanes and two words, 128 KB."""
 _GATES = {AND: "{} & {}", A_AND_NOT_B: "{} & ~{}", XOR: "{} ^ {}", OR: "{} | {}"}
 
 
@@ -56,7 +58,7 @@ def _column(netlist: CellNetlist, name: str) -> dict[str, str]:
     for channel, output in enumerate(program.outputs):
         value = f"{'~' * output.inverted}v{output.node}_{output.delay}"
         row.append(f"const {name}_lanes r{channel} = {value};")
-        row.append(f"{name}_write(&r{channel}, to + (y * {netlist.channels} + {channel}) * words, count);")
+        row.append(f"memcpy(to + (y * {netlist.channels} + {channel}) * words, &r{channel}, sizeof r{channel});")
     # From the most delay on, so that each is read before it is overwritten.
     row += [f"v{number}_{delay} = v{number}_{delay - 1};" for number, delay in reversed(loop.carried)]
     return {"before": "\n    ".join(before), "row": "\n        ".join(row)}
