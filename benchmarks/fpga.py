@@ -71,10 +71,9 @@ def table() -> str:
 def _not_routed(line: Line) -> str:
     if line.get("fits", True):
         return "not routed"
-    needed = zip(
-        fpga.FAMILIES[line["family"]].devices[line["device"]], ("luts", "flip_flops"), ("tables", "flip-flops")
-    )
-    return "does not fit: " + ", ".join(f"{line[key]} of {has} {name}" for has, key, name in needed if line[key] > has)
+    tables, flip_flops = fpga.FAMILIES[line["family"]].devices[line["device"]]
+    needed = (line["luts"], tables, "tables"), (line["flip_flops"], flip_flops, "flip-flops")
+    return "does not fit: " + ", ".join(f"{takes} of {has} {name}" for takes, has, name in needed if takes > has)
 
 
 def main() -> None:
