@@ -134,17 +134,12 @@ static inline void @NAME@_narrow_step(const uint64_t *from, uint64_t *to, size_t
     }
 }
 
-/* One step: every cell of `to` from its neighbourhood in `from`. The two may not overlap; no side may be 0. Threads may do
- * steps of different grids at a time. */
-static inline void @NAME@_step(const uint64_t *from, uint64_t *to, size_t height, size_t width)
+/* A step where a row fills the lanes at least once. */
+static inline void @NAME@_wide_step(const uint64_t *from, uint64_t *to, size_t height, size_t width)
 {
     const size_t words = @NAME@_words(width), pitch = @UPPER@_CHANNELS * words;
     const uint64_t last = ~UINT64_C(0) >> (64 * words - width);
     uint64_t strip[(@UPPER@_STRIP_ROWS + 2) * @UPPER@_CHANNELS * (@UPPER@_LANES + 2)];
-    if (words < @UPPER@_LANES) {
-        @NAME@_narrow_step(from, to, height, width);
-        return;
-    }
     for (size_t top = 0; top < height; top += @UPPER@_STRIP_ROWS) {
         const size_t rows = height - top < @UPPER@_STRIP_ROWS ? height - top : @UPPER@_STRIP_ROWS;
         for (size_t next = 0; next < words; next += @UPPER@_LANES) {
@@ -162,6 +157,16 @@ static inline void @NAME@_step(const uint64_t *from, uint64_t *to, size_t height
         for (size_t row = 0; row < rows * @UPPER@_CHANNELS; row++)
             to[top * pitch + row * words + words - 1] &= last;
     }
+}
+
+/* One step: every cell of `to` from its neighbourhood in `from`. The two may not overlap; no side may be 0. Threads may do
+ * steps of different grids at a time. */
+static inline void @NAME@_step(const uint64_t *from, uint64_t *to, size_t height, size_t width)
+{
+    if (@NAME@_words(width) < @UPPER@_LANES)
+        @NAME@_narrow_step(from, to, height, width);
+    else
+        @NAME@_wide_step(from, to, height, width);
 }
 
 /* A bit of a cell. */
