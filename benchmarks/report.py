@@ -218,9 +218,13 @@ gates. Medians of rounds in turns, and the load of the machine when they began:
 
 
 def _gates() -> str:
-    """How many gates the newest measurement of the simulator on the processor had."""
-    counts = [str(line["gates"]) for line in load("simulate") if line["contender"] == "numba"]
-    return counts[-1] if counts else "some"
+    """How many gates the newest measurement of the simulator had; no number where nothing was measured."""
+    return str(_numba()["gates"]) if load("simulate") else "some"
+
+
+def _numba() -> Line:
+    """The newest measurement of the simulator on the processor."""
+    return [line for line in load("simulate") if line["contender"] == "numba"][-1]
 
 
 def headline() -> str:
