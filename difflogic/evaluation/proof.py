@@ -286,7 +286,9 @@ def _one_start(claim: Claim, seconds: float | None) -> Proof:
             "they are too many for a proof. `difflogic evaluate` measures some of them."
         )
     if (start := scenario.grid(netlist.origin)) is None:
-        raise CircuitError("A proof from one start needs that start in the circuit's habitat.")
+        raise CircuitError(
+            "A proof from one start needs a circuit whose start is always the same, but this one starts at random."
+        )
     every_start.check_fits(netlist, scenario.height, scenario.width, memory.free_memory())
     right_from, seen, power = 0, start, 1
     ending = f"is still there at step {MOST_STEPS}"
@@ -297,9 +299,13 @@ def _one_start(claim: Claim, seconds: float | None) -> Proof:
         if wrong and step > scenario.steps:
             ending = f"is lost at step {step}"
             break
+        # The step from which on every state so far is right; 0 where this one is wrong.
         right_from = 0 if wrong else right_from or step
-        # Brent's way to find a cycle: keep the state of step 1, 2, 4, 8, ... and wait for it to come again.
-        if step > scenario.steps and np.array_equal(state, seen):
+        # Brent's way to find a cycle: keep the state of step 1, 2, 4, 8, ... and wait for it to come again. The kept
+        # state is that of step power // 2, and all states since then come again: if one of them was wrong, it will be
+        # wrong again. Take steps = 6 and states that are right, wrong, right by turns from step 4 on. Step 7 is the
+        # state of step 4, but the wrong state of step 5 lies between the two and comes again as step 8.
+        if step > scenario.steps and right_from <= power // 2 and np.array_equal(state, seen):
             ending = "stays for ever, since the states repeat"
             break
         if step == power:
@@ -344,23 +350,23 @@ def read(path: Path) -> Proof:
 
 
 def _from_data(data: dict[str, Any]) -> Proof:
-    if data.get("format") != FORMAT or data.get("version") != VERSION:
-        raise CircuitError(
-            f"Expected {FORMAT} version {VERSION}, got {data.get('format')} version {data.get('version')}."
-        )
+    netlist_json.check_format(data, FORMAT, VERSION)
     kinds = {"claim": str, "proved": bool, "method": str, "text": str, "rule": str, "target": list, "circuit": dict}
     kinds |= {"circuit_sha256": str}
     for name, kind in kinds.items():
         if not isinstance(data.get(name), kind):
-            raise CircuitError(f"{name} of a proof must be a {kind.__name__}, got {str(data.get(name))[:80]!r}.")
+            raise CircuitError(
+                f"{name} of a proof must be {netlist_json.KINDS[kind]}, got {netlist_json.shown(data.get(name))}."
+            )
     first = data.get("from_step")
     if data["claim"] not in CLAIMS or not (first is None or type(first) is int):
         raise CircuitError(
-            f"A proof claims one of {', '.join(CLAIMS)} from a step on, got {str(data['claim'])[:80]!r}."
+            f"claim of a proof must be one of {', '.join(CLAIMS)}, and from_step a whole number or null, got "
+            f"{str(data['claim'])[:80]!r} and {netlist_json.shown(first)}."
         )
     netlist = netlist_json.from_data(data["circuit"])
     if netlist.scenario is None:
-        raise CircuitError("The circuit of a proof has a habitat: its grid, start and steps.")
+        raise CircuitError("The circuit of the proof does not say its grid, start and steps: habitat is missing.")
     if fingerprint(netlist) != data["circuit_sha256"]:
         raise CircuitError("The circuit is not the one that was proved: its hash differs from circuit_sha256.")
     scenario, target = netlist.scenario, np.zeros((0, 0, 0), dtype=np.uint8)

@@ -19,7 +19,9 @@ from difflogic.engine.job import TrainState
 from difflogic.errors import CircuitError, LimitError, UsageError
 from difflogic.evaluation import proof, trained_circuit
 from difflogic.evaluation.proof import Proof
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
+from difflogic.model.deployment import Scenario
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.runs import checkpoint
 from difflogic.runs.checkpoint import Checkpoint, ModelState
@@ -130,6 +132,19 @@ def test_a_picture_that_is_lost(tmp_path: Path) -> None:
     assert odd.text == "Wrong: 4 of 25 values differ at step 3."
 
 
+def test_a_picture_that_was_wrong_within_its_cycle() -> None:
+    """Hidden channels count to three; the picture is right at steps 4, 6 and 7, and step 7 is the state of step 4."""
+    scenario = Scenario("zeros", 3, 3, steps=6)
+    counted = CellNetlist.build(
+        3, False, [12, 8, 3], [(13, 13), (13, 22), (13, 13)], [27, 28, 29], visible=1, scenario=scenario
+    )
+    states = counted.steps(np.zeros((1, 3, 3, 3), np.uint8), 8)
+    assert [int(state[0, 1, 1, 0]) for state in states] == [1, 0, 1, 1, 0, 1, 1, 0]
+    found = proof.decide(proof.Claim("one-start", counted, scenario, np.ones((3, 3, 1), np.uint8)))
+    assert (found.proved, found.from_step) == (True, 6)
+    assert found.text.endswith("right at step 6, and is lost at step 8.")
+
+
 def test_a_rule_on_all_neighbourhoods(tmp_path: Path) -> None:
     life = presets.get("game-of-life")
     found = proved(kept_run(tmp_path / "run", life, learned(life)), every=True)
@@ -192,10 +207,10 @@ def change(data: dict, *path: str, to: object) -> dict:
 @pytest.mark.parametrize(
     ("path", "to", "message"),
     [
-        (("version",), 2, "Expected difflogic-proof version 1, got difflogic-proof version 2"),
-        (("claim",), "all", "A proof claims one of every-start, one-start, rule"),
-        (("proved",), 1, "proved of a proof must be a bool, got '1'"),
-        (("from_step",), "3", "from a step on"),
+        (("version",), 2, "Expected format difflogic-proof version 1, got format difflogic-proof version 2"),
+        (("claim",), "all", "claim of a proof must be one of every-start, one-start, rule"),
+        (("proved",), 1, "proved of a proof must be true or false, got 1"),
+        (("from_step",), "3", "and from_step a whole number or null"),
         (("circuit", "gates", 0, "gate"), 9, "its hash differs from circuit_sha256"),
         (("circuit", "habitat", "height"), 8, "The target must have the grid's 8x16 cells"),
         (("target",), ["1"], "The target must have the grid's 16x16 cells"),
@@ -210,5 +225,5 @@ def test_a_proof_that_is_none(tmp_path: Path, board: Path, path: tuple, to: obje
         with pytest.raises(CircuitError, match=f"{file}: .*{message}"):
             proof.read(file)
     else:
-        with pytest.raises(CircuitError, match="needs that start in the circuit's habitat"):
+        with pytest.raises(CircuitError, match="needs a circuit whose start is always the same"):
             proof.decide(proof.read(file).claim)
