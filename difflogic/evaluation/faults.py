@@ -67,6 +67,8 @@ def _of_states(context: EvaluationContext, name: str, most: float, what: str) ->
     """Accuracy against the probability of one kind of fault."""
     if context.config.task.target not in DRAWN:
         return None
+    # One key for all probabilities. A fault is a random word below p * 2^32, so that the faults at p are among those at
+    # 2 p: along the curve faults are only added, and chance moves it less than if each point had draws of its own.
     key, shares = prng.fold_in(context.keys(900)[1], FAULT_STREAM), [most / 2**n for n in reversed(range(POINTS))]
     found = {p: _accuracy(context, context.trained.circuit, key, **{name: p}) for p in (0.0, *shares)}
     return _measure(name.replace("_", "-"), f"{what}, by probability", found)
@@ -117,6 +119,8 @@ def _accuracy(context: EvaluationContext, circuit: Circuit, key: prng.Key | None
     count = min(len(made.probes), context.starts)
     for first in range(0, count, PART):
         starts = made.probes[first : min(count, first + PART)]
+        # Random words are numbered within a rollout: with one key for all parts, each would have the faults of the
+        # first.
         damage = None if key is None else made.damage(None, prng.fold_in(key, first), len(starts))
         states = context.engine.rollout(circuit, starts, spec.steps, "hard", made.probe_masks, damage)
         shown = states[list(spec.judged_steps)][..., : spec.loss_channels]

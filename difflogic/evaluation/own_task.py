@@ -45,7 +45,7 @@ def _task(context: EvaluationContext) -> OwnTask | str | None:
     plugin, asked = context.config.plugin, context.settings
     if not plugin.name:
         if asked:
-            raise UsageError("--set sets what a task in Python draws, and this run is not of one: drop it.")
+            raise UsageError("--set changes settings of a task in Python, and this run has no such task: drop it.")
         return None
     try:
         own = registered.task_of(plugin, asked)

@@ -157,6 +157,8 @@ class EvaluationContext:
     def keys(self, test: int) -> tuple[prng.Key, prng.Key]:
         """The key of a test's starts, and that of its masks and damage."""
         # Each test has a number of its own, so that a test that is added or left out changes the starts of no other.
+        # Several draws of a test take the numbers that follow, 100 to 115, so that tests are hundreds apart.
+        # Persistence has the number of accuracy: it watches the same rollouts for longer.
         start, play_ = prng.split(prng.fold_in(evaluation_key(self.config), test))
         return start, play_
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from difflogic.config import picture_file
 from difflogic.config.choices import DRAWINGS
-from difflogic.config.dataset import Dataset
+from difflogic.config.dataset import Dataset, why_unreadable
 from difflogic.config.schema import Config
 from difflogic.config.task import STARTS
 from difflogic.core import prng
@@ -61,6 +61,8 @@ def states(engine: Engine, trained: TrainedCircuit, spec: RenderSpec) -> tuple[I
     start = _start(trained, config, spec.start, start_key)
     fire_rate = config.train.fire_rate if spec.fire_rate is None else spec.fire_rate
     circuit = trained.circuit
+    if spec.damage is not None:
+        spec.damage.check_fits(config.task.height, config.task.width)
     # The same gates on a grid with another boundary, which nobody trained them for.
     if spec.periodic is not None:
         circuit = replace(circuit, periodic=spec.periodic)
@@ -118,7 +120,7 @@ def _from_file(path: Path, config: Config) -> Bits:
     try:
         array = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"Cannot read the start {path}: {error}.") from error
+        raise DataError(f"Cannot read the start {path}: {why_unreadable(error)}.") from error
     if not isinstance(array, np.ndarray) or array.ndim not in (2, 3) or array.dtype.kind not in "biuf":
         raise DataError(f"The start {path} must be an array of 0 and 1, [H, W] or [H, W, C].")
     if not np.isin(array, (0, 1)).all():

@@ -21,6 +21,7 @@ from difflogic.engine.api import Engine
 from difflogic.engine.batch import check_grids
 from difflogic.engine.events import Damage, draw_corners, draw_masks
 from difflogic.engine.job import Floats
+from difflogic.errors import UsageError
 from difflogic.model.circuit import Circuit
 
 STRETCH_BYTES = 1 << 24
@@ -39,6 +40,15 @@ class DamagePlan:
     place: Literal["centre", "random"] | tuple[int, int] = "centre"
     """Where its first row and column are: so that it lies in the middle, at a cell drawn uniformly for each sample
     and step, or at this cell."""
+
+    def check_fits(self, height: int, width: int) -> None:
+        """Raises UsageError where the place is outside a grid."""
+        if isinstance(self.place, tuple) and not (0 <= self.place[0] < height and 0 <= self.place[1] < width):
+            row, column = self.place
+            raise UsageError(
+                f"The place of the damage must be on the grid, rows 0 to {height - 1} and columns 0 to {width - 1}, "
+                f"got row {row}, column {column}."
+            )
 
     def hit(self, key: prng.Key, state: Bits) -> Bits:
         """`state [B, H, W, C]` with its squares zeroed."""

@@ -40,6 +40,7 @@ def judged_samples(context: EvaluationContext) -> Measure | None:
     for first in range(0, len(samples), AT_ONCE):
         part = slice(first, first + AT_ONCE)
         for place, state in enumerate(judged_states(context, samples.only(np.arange(len(samples))[part]), first)):
+            # One target for all judged steps, so that the place is always 0, or one for each.
             wanted = targets[place % len(targets), part]
             differs = (state[..., : wanted.shape[-1]] != wanted) & (wanted != IGNORED)
             wrong[place, part] = np.count_nonzero(differs, axis=(1, 2, 3))
@@ -96,6 +97,7 @@ def seen_neighbourhoods(context: EvaluationContext) -> Measure | None:
     seen = np.unique(kinds[counted])
     # A neighbourhood is learned where no cell that has it is wrong.
     wrong = np.unique(kinds[counted & (after != wanted).any(axis=1)])
+    # Of nine cells with one channel there are 2^9 = 512 neighbourhoods, with two channels 2^18.
     total, right = 1 << len(NEIGHBOURHOODS[config.model.neighbourhood]) * channels, len(seen) - len(wrong)
     text = f"{right} of {len(seen)} right; there are {total}"
     if right == total and wanted.shape[1] == channels:

@@ -199,8 +199,10 @@ def self_healing(context: EvaluationContext) -> Measure | None:
     found = Measure.of("self-healing", title, [record], board and context.paper.exact)
     if record.wrong[-1].any():
         return found
-    # The step after the last one with a wrong value.
-    healed = int(np.flatnonzero(record.wrong[:, 0])[-1]) + 1
+    # The step after the last one with a wrong value; 0 where there never was one, since the picture began whole and the
+    # square had no ones in it.
+    wrong_at = np.flatnonzero(record.wrong[:, 0])
+    healed = int(wrong_at[-1]) + 1 if wrong_at.size else 0
     return replace(found, text=f"{found.text} from step {healed} on", values=found.values | {"exact_from": healed})
 
 

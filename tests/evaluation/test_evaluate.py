@@ -78,6 +78,14 @@ def test_a_hole_that_never_heals(tmp_path):
     assert "exact_from" not in healing.values
 
 
+def test_a_hole_where_nothing_was(tmp_path):
+    """The middle of the picture is empty, so that the damage never shows."""
+    ring = ("1..1", "....", "....", "1..1")
+    healing = judge(tmp_path, STILL | {"picture": ring, "start_picture": ring})["self-healing"]
+    assert (healing.values["wrong"], healing.values["exact_from"]) == (0, 0)
+    assert healing.text == "exact from step 0 on"
+
+
 def test_a_rule_by_its_table(tmp_path):
     found = judge(tmp_path, LIFE, channels=1)
     centre = rules.patches()[:, 4]

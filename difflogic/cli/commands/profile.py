@@ -74,5 +74,7 @@ def _show(found: Profile) -> None:
     table.show(("phase", "ms", "share"), [(name, *timed(seconds)) for name, seconds in found.phases.items()])
     click.echo(f"\nOne train step takes {1e3 * found.wall:.3f} ms; the parts account for {found.share:.0%} of it.")
     if found.share < ATTRIBUTED:
-        click.echo("That is little: the machine was busy with something else, or the driver keeps its work to itself.")
+        click.echo(
+            "That is little: the machine was busy with something else, or the driver does work that cannot be measured."
+        )
     click.echo(f"Limited by: {bottleneck(found)}")

@@ -40,7 +40,7 @@ class SimulationReporter:
 
     def began(self, source: LoadedCircuit, start: str, opened: Opened) -> None:
         spec = opened.simulation.spec
-        outside = "wrapped at the border" if spec.netlist.periodic else "nothing outside"
+        outside = "wrapped at the border" if spec.netlist.periodic else "0 outside the grid"
         fires = (
             f"{spec.fire_units / 65536:.4g} of the cells in each step"
             if spec.asynchronous
@@ -62,7 +62,7 @@ class SimulationReporter:
             "notes": notes,
         }
         text = [
-            f"Circuit ({source.kind}): {len(source.netlist.gates)} gates, {len(spec.netlist.gates)} of them at work, "
+            f"Circuit ({source.kind}): {len(source.netlist.gates)} gates, {len(spec.netlist.gates)} of them needed, "
             f"{spec.channels} channel{'' if spec.channels == 1 else 's'}",
             f"{spec.width}x{spec.height} cells, {outside}, {fires}; start: {start}",
             f"Engine {opened.name} {opened.reason}",
