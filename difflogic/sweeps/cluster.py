@@ -12,9 +12,9 @@ from __future__ import annotations
 import io
 import os
 import shutil
-import tarfile
 import tempfile
 import time
+import zipfile
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -117,15 +117,21 @@ class Home:
 def pack(folder: Path) -> bytes:
     """The files of a folder as one piece."""
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as file:
-        file.add(folder, ".", filter=lambda each: None if each.name.endswith((LOCK, TEMPORARY)) else each)
+    with zipfile.ZipFile(buffer, "w") as file:
+        for place, folders, files in os.walk(folder):
+            # Those of moments, of which nothing inside is looked at either: they may be gone by then.
+            folders[:] = [name for name in folders if not name.endswith(TEMPORARY)]
+            for name in [*folders, *files]:
+                if not name.endswith((LOCK, TEMPORARY)):
+                    file.write(each := Path(place, name), each.relative_to(folder))
     return buffer.getvalue()
 
 
 def unpack(packed: bytes, folder: Path) -> None:
     """The inverse of `pack`, into a new folder; nothing lands outside it."""
-    with tarfile.open(fileobj=io.BytesIO(packed)) as file:
-        file.extractall(folder, filter="data")
+    # Not a tar file: the early releases of Python 3.11 cannot keep those from writing elsewhere, zipfile always does.
+    with zipfile.ZipFile(io.BytesIO(packed)) as file:
+        file.extractall(folder)
 
 
 def work(task: Task, device: str, home: Any, saved_s: float) -> Outcome:

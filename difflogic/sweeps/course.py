@@ -148,7 +148,9 @@ class Course:
         self._sampler = sampling.sampler(described, out)
         self._rungs = described.rungs()
         is_blind = described.method in ("grid", "random")
-        # Blindly chosen trials need not wait for results; a few more than there are workers keep these busy.
+        # Trials that are chosen blindly need not wait for results: a few more than there are workers keep these busy.
+        # The others are chosen by results. With `optuna` and `ahead` = 8, trial 8 is chosen when the result of trial 0
+        # is known and no other is, on however many workers: so this number must not follow from theirs.
         self._ahead = 4 * workers.size if is_blind else described.ahead
         self._over: list[Trial] = []
         observer.began(described, out, len(self._ledger.values), workers.size)

@@ -95,17 +95,17 @@ def _columns(found: Sweep, drawn: Sequence[Values]) -> list[Column]:
 def _column(name: str, x: float, values: Sequence[Any], is_log: bool) -> Column:
     """Numbers where they lie between the least and the most, at the top; all else at equal distances."""
     known = [value for value in values if value is not None]
-    low, high = MARGIN, HEIGHT - MARGIN / 2
+    top, bottom = MARGIN, HEIGHT - MARGIN / 2  # in SVG heights grow downwards
     if known and all(type(value) in (int, float) for value in known):
         scale = math.log if is_log else float
         least, most = scale(min(known)), scale(max(known))
         span = most - least or 1.0
-        places = {str(value): high - (high - low) * 0.9 * (scale(value) - least) / span for value in known}
+        places = {str(value): bottom - (bottom - top) * 0.9 * (scale(value) - least) / span for value in known}
         marks = dict.fromkeys((min(known), max(known)))
         ticks = [(places[str(value)], shown(value)) for value in marks]
     else:
         words = list(dict.fromkeys(str(value) for value in sorted(known, key=str)))
-        places = {word: low + (high - low) * 0.9 * (place + 0.5) / len(words) for place, word in enumerate(words)}
+        places = {word: top + (bottom - top) * 0.9 * (place + 0.5) / len(words) for place, word in enumerate(words)}
         ticks = [(places[word], word[:24]) for word in words[:MOST_TICKS]]
     if len(known) < len(values):  # what has no value lies below all that have one
         places[str(None)] = HEIGHT - 10.0

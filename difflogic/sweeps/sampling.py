@@ -75,7 +75,9 @@ class Drawn(Grid):
     def ask(self, number: int, known: Values | None) -> Values:
         if known is not None:
             self._study.enqueue_trial({path: _word(known[path]) for path in self._space})
-        # A sampler for each trial: the state of one that was used before would be lost with the process.
+        # A sampler for each trial: the state of one that was used before would be lost with the process. Its key has
+        # the trial in the lower 20 bits and the sweep's seed above it, cut to the 32 bits that NumPy's RandomState
+        # takes as a seed: trial 7 of seed 5 has 5 * 2^20 + 7 = 5242887.
         samplers, key = self._optuna.samplers, (self._spec.sampler_seed << 20) + number & 0xFFFFFFFF
         is_random = self._spec.method != "optuna"
         self._study.sampler = samplers.RandomSampler(key) if is_random else samplers.TPESampler(seed=key)

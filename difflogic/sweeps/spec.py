@@ -135,7 +135,7 @@ class Spec(Document):
         # Everything that is wrong with all trials is refused here, and not found in as many failures.
         try:
             self.configured({})
-        except ConfigError:  # as they are the fields may go only together with those of the axes
+        except ConfigError:  # the fields of --set may fit only beside values of the axes: the first of each is tried
             self.configured({each.path: each.values[0] if each.values else each.low for each in self.axes})
         self.asked().check_attempts()
 
@@ -173,6 +173,7 @@ class Spec(Document):
         """Epochs, of agents steps, after which a trial is looked at; the last one, None, is its end."""
         if self.method != "halving":
             return [None]
+        # Three rungs of 1000 epochs, each three times as far as the one before: [112, 334, None].
         config = self.configured({})
         whole = config.train.epochs if isinstance(config, Config) else config.steps
         return [*(math.ceil(whole / REDUCTION**rest) for rest in range(RUNGS - 1, 0, -1)), None]

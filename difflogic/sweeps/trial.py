@@ -171,6 +171,7 @@ def _measured(status: Status, run: Run, record: Record | None, config: Config) -
                   for each in run.members]  # fmt: skip
     kept = [run.circuit.flat_logits()] if solved else []
     right = kept if models == 1 else [each.state.logits for each in run.members if each.solved]
+    # `spent` counts epochs of the whole task, of which one on a smaller grid, while it grows, is a fraction.
     return Outcome(
         status,
         models,

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import threading
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from difflogic.cli import main as cli
+from difflogic.runs.folder import LOCK
 from difflogic.sweeps import table
-from difflogic.sweeps.cluster import RayWorkers
+from difflogic.sweeps.cluster import RayWorkers, pack, unpack
 from difflogic.sweeps.course import LEDGER, Course, SweepObserver, opened
+from difflogic.system.files import TEMPORARY
 from difflogic.train.signals import Stop
 from tests.sweeps.here import described, swept, untimed
 from tests.train.tiny import assert_same_run
@@ -26,6 +30,22 @@ def test_without_ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert cli.main([*WORDS, "ray", "-o", str(tmp_path / "sweep")]) == 1
     assert "A sweep on a Ray cluster needs ray, which comes with the extra `ray`" in capsys.readouterr().err
     assert not (tmp_path / "sweep").exists()
+
+
+def test_a_folder_in_one_piece(tmp_path: Path) -> None:
+    folder, there = tmp_path / "folder", tmp_path / "there"
+    for name in ("a", "deep/b", f"{LOCK}", f"c{TEMPORARY}", f"d{TEMPORARY}/e", f"deep/f{TEMPORARY}/g"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(name)
+    (folder / "empty").mkdir()
+    unpack(pack(folder), there)
+    assert {str(each.relative_to(there)) for each in there.rglob("*")} == {"a", "deep", "deep/b", "empty"}
+    assert (there / "deep" / "b").read_text() == "deep/b"
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
+        file.writestr("../outside", "x")
+    unpack(buffer.getvalue(), there)
+    assert not (tmp_path / "outside").exists()
 
 
 def test_a_machine_that_is_lost(
