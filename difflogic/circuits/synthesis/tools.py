@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -21,12 +22,13 @@ PACKAGES = {
     "gcc": "gcc",
     "ghdl": "ghdl-mcode",
     "iverilog": "iverilog",
-    "nextpnr-ecp5": "nextpnr-ecp5",
     "nextpnr-ice40": "nextpnr-ice40",
     "verilator": "verilator",
     "vvp": "iverilog",
 }
 """The package of Debian and Ubuntu that has each program."""
+YOWASP = (YOSYS, "nextpnr-ecp5", "nextpnr-ice40")
+"""What `pip install yowasp-...` brings to any system: there the program has that name too."""
 
 SECONDS = 120.0
 """A program that takes longer is stopped."""
@@ -38,9 +40,16 @@ _SHOWN = 300
 
 def missing(tool: str) -> str | None:
     """Return what to do about a tool that is not here; None where it is."""
-    if shutil.which(tool):
+    if _program(tool):
         return None
-    return f"{tool} is not installed: on Debian and Ubuntu it is the package {PACKAGES[tool]}."
+    ways = [f"on Debian and Ubuntu it is the package {PACKAGES[tool]}"] if tool in PACKAGES else []
+    ways += [f"on any system `pip install yowasp-{tool}` brings it"] if tool in YOWASP else []
+    return f"{tool} is not installed: {'; '.join(ways)}."
+
+
+def _program(tool: str) -> str | None:
+    """The path of a program, or of its build by YoWASP; None where there is neither."""
+    return shutil.which(tool) or (shutil.which(f"yowasp-{tool}") if tool in YOWASP else None)
 
 
 def run(tool: str, arguments: Sequence[str], files: dict[str, str], seconds: float | None = None) -> str:
@@ -61,18 +70,29 @@ def run_in(folder: Path, tool: str, *arguments: str, stdin: bytes = b"", seconds
     done = _done(tool, arguments, folder, stdin, seconds)
     if done.returncode:
         said = (done.stderr or done.stdout).decode(errors="replace").strip()
-        raise ToolError(f"{tool} failed with exit code {done.returncode}: {said[:_SHOWN]}")
+        raise ToolError(f"{tool} failed with exit code {done.returncode}: {_cause(said)}")
     return done.stdout + done.stderr
+
+
+def _cause(said: str) -> str:
+    """From the first line that speaks of an error or a failure on, since warnings come before; without one, the end."""
+    found = re.search(r"^[^\n]*(error|fail).*", said, re.IGNORECASE | re.MULTILINE | re.DOTALL)
+    return found[0][:_SHOWN] if found else said[-_SHOWN:]
 
 
 def _done(
     tool: str, arguments: Sequence[str], folder: Path, stdin: bytes, seconds: float
 ) -> subprocess.CompletedProcess[bytes]:
-    if tool in PACKAGES and (advice := missing(tool)):
+    if (tool in PACKAGES or tool in YOWASP) and (advice := missing(tool)):
         raise ToolError(advice)
     try:
         return subprocess.run(
-            [tool, *arguments], cwd=folder, input=stdin, capture_output=True, timeout=seconds, check=False
+            [_program(tool) or tool, *arguments],
+            cwd=folder,
+            input=stdin,
+            capture_output=True,
+            timeout=seconds,
+            check=False,
         )
     except subprocess.TimeoutExpired as error:
         raise ToolError(f"{tool} gave no answer within {seconds:.0f} s.") from error
