@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import shutil
 import ssl
@@ -87,7 +88,7 @@ class Client:
         token = os.environ.get(TOKEN, "")
         if not token:
             raise UsageError(
-                f"Set {TOKEN} to your token, and {SERVER} to the server's address where it is not {DEFAULT}: a server "
+                f"Set {TOKEN} to your token, and {SERVER} to the server's address if it is not {DEFAULT}. A server "
                 "that made a token keeps it in the file `token` of its folder."
             )
         if not token.isascii() or not token.isprintable():
@@ -276,7 +277,7 @@ def _check(answer: httpx.Response) -> None:
 
 
 def _reason(error: Exception) -> str:
-    return str(error).strip().rstrip(".") or type(error).__name__
+    return re.sub(r"^\[Errno -?\d+\] ", "", str(error).strip()).rstrip(".") or type(error).__name__
 
 
 def _id(job: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
 from typing import Any
 
 from benchmarks.service.jobs import EPOCHS, PATIENCE_S, by_hand, ended, spec_of, wait
@@ -32,3 +34,9 @@ def held(store: Store, config: Config, epoch: int, **fields: Any) -> str:
     job = store.submit("ann", spec_of(config, name=f"hold {epoch}", **fields))[0].id
     reached(store, job, epoch)
     return job
+
+
+def untar(archive: Path, folder: Path) -> None:
+    """As a person does: the early releases of Python 3.11 have no safe way."""
+    folder.mkdir(exist_ok=True)
+    subprocess.run(["tar", "-xf", archive, "-C", folder], check=True)

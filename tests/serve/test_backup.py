@@ -16,15 +16,14 @@ from difflogic.serve.store.store import Store
 from difflogic.serve.worker.supervisor import Supervisor
 from difflogic.system.files import Output
 from tests.serve.acting import acting
-from tests.serve.service import by_hand, ended, held, short_config, spec_of
+from tests.serve.service import by_hand, ended, held, short_config, spec_of, untar
 from tests.train.tiny import assert_same_run
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
 
 def unpacked(file, folder):
-    with tarfile.open(file) as archive:
-        archive.extractall(folder, filter="data")
+    untar(file, folder)
     return Store.existing(folder)
 
 

@@ -86,7 +86,7 @@ def test_what_is_done_with_jobs(here: Path, capsys, monkeypatch) -> None:
     assert f"/#/shared/{job}/share_" in link
     share = call(capsys, "jobs", "links", job).splitlines()[1].split()
     assert share[1] == "ben"
-    assert f"{share[0]} opens nothing any more." in call(capsys, "jobs", "revoke", job, share[0])
+    assert f"{share[0]} is revoked." in call(capsys, "jobs", "revoke", job, share[0])
     assert "There are no links" in call(capsys, "jobs", "links", job)
     assert "has the tag the paper." in call(capsys, "jobs", "tag", "the paper", job)
     assert job in call(capsys, "jobs", "--tag", "the paper")
@@ -99,6 +99,7 @@ def test_what_is_done_with_jobs(here: Path, capsys, monkeypatch) -> None:
     assert "a_board.json" in text
     assert "'cat' is not a format: expected one of" in call(capsys, "jobs", "export", job, "--format", "cat", code=2)
     assert "equal: true" in call(capsys, "jobs", "simplify", job, "--task", "--watch")
+    assert "size needs from_start" in call(capsys, "jobs", "simplify", job, "--size", "8x9", "--watch", code=1)
     assert "measures:" in call(capsys, "jobs", "evaluate", job, "--quick", "--watch")
     text = call(capsys, "jobs", "harden", job, "--epochs", 3, "--watch")
     assert "of 3 epochs" in text or "Epoch    3:" in text
@@ -117,8 +118,8 @@ def test_what_is_done_with_jobs(here: Path, capsys, monkeypatch) -> None:
     call(capsys, "cancel", other)
     assert "There is no job" in call(capsys, "jobs", "delete", copy, "a" * 16, "--yes", code=1)
     monkeypatch.setattr("click.confirm", lambda *_, **__: False)
-    assert "Nothing was removed" in call(capsys, "jobs", "delete", copy, code=2)
-    assert f"{other} is removed." in call(capsys, "jobs", "delete", copy, other, "--yes")
+    assert "Nothing was deleted" in call(capsys, "jobs", "delete", copy, code=2)
+    assert f"{other} is deleted." in call(capsys, "jobs", "delete", copy, other, "--yes")
     assert copy not in call(capsys, "jobs")
 
 

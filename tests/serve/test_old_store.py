@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tarfile
 import tempfile
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from difflogic.serve.client import Client, unpack
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker.supervisor import Supervisor
 from tests.serve.live import serving
-from tests.serve.service import by_hand, ended, short_config
+from tests.serve.service import by_hand, ended, short_config, untar
 from tests.train.tiny import assert_same_run, tiny_config
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -24,8 +23,7 @@ OLD = Path(__file__).parents[1] / "data" / "service_store.tar.gz"
 
 
 def test_an_old_store_goes_on(tmp_path):
-    with tarfile.open(OLD) as archive:
-        archive.extractall(tmp_path, filter="data")
+    untar(OLD, tmp_path)
     folder = tmp_path / "store"
     configs = {"done": tiny_config(), "paused": short_config(600), "queued": tiny_config().with_(seed=24)}
     token, is_new = tokens.generated_token(folder)

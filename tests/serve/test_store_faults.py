@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tarfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from difflogic.serve.store import files, job_file, machine, mount, records
 from difflogic.serve.store.jobs import DiskFullError, JobSpec, StoreLostError
 from difflogic.serve.store.store import Store
 from tests.serve.live import serving
+from tests.serve.service import untar
 from tests.serve.test_old_store import OLD
 from tests.serve.test_store import ENGINES, submit
 
@@ -100,8 +100,7 @@ def test_a_record_that_cannot_be_written_refuses_the_change(store, spec, monkeyp
 
 
 def test_an_old_store_gets_its_records(tmp_path):
-    with tarfile.open(OLD) as archive:
-        archive.extractall(tmp_path, filter="data")
+    untar(OLD, tmp_path)
     made = Store.open(tmp_path / "store")
     before = {job.id: store_faults.standing(job) for job in made.jobs()}
     made.close()

@@ -52,7 +52,7 @@ def test_a_second_machine_is_refused_until_the_first_has_gone(tmp_path, spec, on
         os.utime(tmp_path / machine.NAME, (long_ago, long_ago))
         other = Store.open(tmp_path)
         assert job in other.jobs()
-    with pytest.raises(StoreLostError, match="was taken by the machine two while this one stood still"):
+    with pytest.raises(StoreLostError, match="The machine two took over the store while this one was suspended"):
         submit(store, spec)
 
 

@@ -193,6 +193,19 @@ def test_follow_ups(store, trained):
         assert str(store.folder) not in (files / name).read_text(), "where the store is concerns nobody"
 
 
+def test_a_simplification_for_its_own_grid(store):
+    job, _ = store.submit("ann", spec_of(short_config(50).with_(task={"start": "seed"})))
+    assert ended(store, job.id).status == "done"
+    height, width = (job.config["task"][side] for side in ("height", "width"))
+    found, files = made(store, "simplify", job.id, from_start=True, size=f"{width}x{height + 1}")
+    assert found["from_start"]["equal"] is True
+    assert f"on {width}x{height + 1} cells by following both" in found["from_start"]["how"]
+    scenario = netlist_json.load(files / "circuit.json").scenario
+    assert (scenario.height, scenario.width) == (height + 1, width)
+    with pytest.raises(UsageError, match="--size needs --from-start"):
+        made(store, "simplify", job.id, size="8x8")
+
+
 def test_follow_ups_that_cannot_be(store, trained):
     with pytest.raises(UsageError, match="'pdf' is not a format"):
         made(store, "export", trained, formats=["c", "pdf"])

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from difflogic.cli.options import client, together
+from difflogic.cli.options import client, grid_size, together
 from difflogic.cli.screen import table
 from difflogic.errors import UsageError
 from difflogic.serve.store.jobs import PRIORITIES
@@ -57,7 +57,7 @@ def _editing(action: str, value: Callable[[Any], Any], words: str, about: str, e
 def _making(action: str, about: str, example: str, *options: Callable[[Any], Any]) -> click.Command:
     """The command that queues a job made of another one; `options` are the fields of what the server is sent."""
 
-    @_command(action, f"{about}; prints its id.", f"abcdefghijklmnop{example}")
+    @_command(action, f"{about}, and print its id.", f"abcdefghijklmnop{example}")
     @job_argument
     @together(*options, watch_option)
     def command(job: str, watch: bool, **body: Any) -> int:
@@ -86,7 +86,7 @@ def _known_formats(ctx: click.Context, param: click.Parameter, formats: tuple[st
 @tag_argument
 @jobs_argument
 def tag(tag: str, jobs: tuple[str, ...]) -> None:
-    """Give JOB a tag, beside those that it has; `difflogic jobs --tag TAG` lists all that have it.
+    """Add TAG to each JOB. `difflogic jobs --tag TAG` lists the jobs that have it.
 
     Example: difflogic jobs tag "for the paper" abcdefghijklmnop
     """
@@ -97,7 +97,7 @@ def tag(tag: str, jobs: tuple[str, ...]) -> None:
 @tag_argument
 @jobs_argument
 def untag(tag: str, jobs: tuple[str, ...]) -> None:
-    """Take a tag from JOB.
+    """Remove TAG from each JOB.
 
     Example: difflogic jobs untag "for the paper" abcdefghijklmnop
     """
@@ -113,10 +113,16 @@ def _tag(jobs: tuple[str, ...], changed: Callable[[list[str]], list[str]], words
 
 @click.command("share")
 @job_argument
-@click.option("--for", "label", metavar="NAME", help="For whom the link is.")
-@click.option("--days", type=click.FloatRange(0, 3650, min_open=True), default=30, show_default=True, help="It lasts.")
+@click.option("--for", "label", metavar="NAME", help="A note on who the link is for.")
+@click.option(
+    "--days",
+    type=click.FloatRange(0, 3650, min_open=True),
+    default=30,
+    show_default=True,
+    help="The days until the link expires.",
+)
 def share(job: str, label: str | None, days: float) -> None:
-    """Print a link that opens JOB to whoever has it, to be read; it is shown only now.
+    """Print a link by which anyone who has it can view JOB. The link is shown only once.
 
     Example: difflogic jobs share abcdefghijklmnop --for "the reviewers"
     """
@@ -127,7 +133,7 @@ def share(job: str, label: str | None, days: float) -> None:
 @click.command("links")
 @job_argument
 def links(job: str) -> None:
-    """List the links that open JOB, which `difflogic jobs revoke` ends.
+    """List the links by which others can view JOB. `difflogic jobs revoke` ends one.
 
     Example: difflogic jobs links abcdefghijklmnop
     """
@@ -144,49 +150,49 @@ def links(job: str) -> None:
 @job_argument
 @click.argument("link")
 def revoke(job: str, link: str) -> None:
-    """End a LINK to JOB, as `difflogic jobs links` lists it: it opens nothing any more.
+    """Revoke a LINK to JOB, which `difflogic jobs links` lists. Nobody can view JOB by it any more.
 
     Example: difflogic jobs revoke abcdefghijklmnop ponmlkjihgfedcba
     """
     with client("jobs") as server:
         server.unshare(job, link)
-        click.echo(f"{link} opens nothing any more.")
+        click.echo(f"{link} is revoked.")
 
 
 @click.command("delete")
 @jobs_argument
 @click.option("--yes", is_flag=True, help="Do not ask first.")
 def delete(jobs: tuple[str, ...], yes: bool) -> None:
-    """Remove JOB and all its files from the server, which cannot be undone; one that runs must be cancelled.
+    """Delete JOB and all its files from the server. This cannot be undone. Cancel a running job first.
 
     Example: difflogic jobs delete abcdefghijklmnop
     """
     with client("jobs") as server:
         # All are looked up before the first is gone: a misspelled one removes nothing.
         names = [server.job(job)["name"] for job in jobs]
-        if not yes and not click.confirm(f"Remove {', '.join(names)} and all files of it?", err=True):
-            raise UsageError("Nothing was removed: confirm it, or give --yes.")
+        if not yes and not click.confirm(f"Delete {', '.join(names)} and all files?", err=True):
+            raise UsageError("Nothing was deleted: confirm it, or give --yes.")
         for job in jobs:
             server.delete(job)
-            click.echo(f"{job} is removed.")
+            click.echo(f"{job} is deleted.")
 
 
 ACTIONS = (
-    _steering("pause", "is paused", "Stop JOB with a checkpoint, from which `difflogic jobs resume` goes on."),
-    _steering("resume", "goes on", "Queue a paused JOB again; it goes on from its checkpoint, bit for bit."),
-    _steering("retry", "is queued again", "Queue a failed or cancelled JOB again; it goes on from its checkpoint."),
+    _steering("pause", "is paused", "Stop JOB and save a checkpoint. `difflogic jobs resume` continues it."),
+    _steering("resume", "goes on", "Queue a paused JOB again. It continues from its checkpoint, bit for bit."),
+    _steering("retry", "is queued again", "Queue a failed or cancelled JOB again. It continues from its checkpoint."),
     _editing(
         "rename",
         click.argument("name"),
         "is called {name}.",
-        "Call JOB by another NAME.",
+        "Rename JOB to NAME.",
         'abcdefghijklmnop "the large board"',
     ),
     _editing(
         "note",
         click.argument("note", metavar="TEXT"),
         "has this note.",
-        "Write TEXT to JOB, instead of what was written to it; `difflogic jobs --search` finds it by that too.",
+        "Replace the note of JOB by TEXT. `difflogic jobs --search` searches notes too.",
         'abcdefghijklmnop "for the paper"',
     ),
     tag,
@@ -195,14 +201,14 @@ ACTIONS = (
         "priority",
         click.argument("priority", metavar="NUMBER", type=click.IntRange(PRIORITIES[0], PRIORITIES[-1])),
         "has the priority {priority}.",
-        "Give JOB another priority; higher ones are taken first. A negative NUMBER comes after two dashes.",
+        "Set the priority of JOB. Jobs with a higher priority start first. Write two dashes before a negative NUMBER.",
         "abcdefghijklmnop -- -5",
     ),
     share,
     links,
     revoke,
     delete,
-    _making("clone", "Queue a new job that does the same as JOB", ""),
+    _making("clone", "Queue a new job with the settings of JOB", ""),
     _making(
         "harden",
         "Queue a training that settles the undecided gates of JOB, as `difflogic harden` does",
@@ -215,21 +221,32 @@ ACTIONS = (
         "Queue a job that makes the circuit of JOB smaller, proved to be the same",
         " --watch",
         click.option(
-            "--from-start", is_flag=True, help="Keep what comes of its own start, on any grid, for ever; proved too."
+            "--from-start",
+            is_flag=True,
+            help="Only keep the behaviour from the task's start, on any grid and for ever. This is proved.",
         ),
-        click.option("--task", is_flag=True, help="Keep the trained behaviour alone, and nothing else."),
+        click.option(
+            "--size",
+            type=grid_size,
+            metavar="WIDTHxHEIGHT",
+            callback=lambda ctx, param, size: size and f"{size[1]}x{size[0]}",
+            help="With --from-start: only on a grid of this size, with all cells updated in each step. This is proved.",
+        ),
+        click.option("--task", is_flag=True, help="Only keep the trained behaviour. This is tested, not proved."),
     ),
     _making(
         "prove",
-        "Queue a job that proves what the circuit of JOB does, of a simplification that it is the same",
+        "Queue a job that proves what the circuit of JOB does, or that a simplified circuit is equal to its original",
         " --watch",
         click.option(
-            "--every-start", is_flag=True, help="Of a training: prove that every start ends in the task's target."
+            "--every-start",
+            is_flag=True,
+            help="If JOB is a training: prove that every start ends in the task's target.",
         ),
     ),
     _making(
         "export",
-        "Queue a job that writes the circuit of JOB in other formats, those of `difflogic export`",
+        "Queue a job that writes the circuit of JOB in the formats of `difflogic export`",
         " --format c --format svg --watch",
         click.option(
             "--format",
@@ -238,7 +255,7 @@ ACTIONS = (
             multiple=True,
             required=True,
             callback=_known_formats,
-            help="A format of `difflogic export`; may be repeated.",
+            help="A format of `difflogic export`. May be repeated.",
         ),
     ),
     _making(

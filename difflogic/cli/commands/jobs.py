@@ -142,6 +142,7 @@ def list_jobs(ctx: click.Context, /, sort: Sort, limit: int, as_json: bool, **fi
     """List your jobs on the server of DIFFLOGIC_SERVER, the newest first, or do something with one of them.
 
     Example: difflogic jobs --status running
+
     Example: difflogic jobs rename abcdefghijklmnop "the large board"
     """
     if ctx.invoked_subcommand is not None:

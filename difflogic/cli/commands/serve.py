@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     show_default=True,
     metavar="auto|none|cpu,gpu:0|ray",
     help="The devices that train. auto: each hardware GPU and the CPU. ray or ray:HOST:PORT: those of all "
-    "machines of a Ray cluster. follow-ups: none here, for a server whose jobs other machines train.",
+    "machines of a Ray cluster. follow-ups: other machines train, and this one only simplifies, proves, exports and "
+    "evaluates. none: other processes and machines do all jobs.",
 )
 @click.option(
     "--token-file",
@@ -180,7 +181,7 @@ def _webhooks(folder: Path, url: str | None, hosts: tuple[str, ...]) -> WebhookS
         return WebhookSettings()
     secret, _ = generated_token(folder, SECRET)
     if url is not None:
-        click.echo(f"The secret that signs what {parsed_url(url).host} is told is in {folder / SECRET}")
+        click.echo(f"The secret that signs messages to {parsed_url(url).host} is in {folder / SECRET}")
     return WebhookSettings(url, frozenset(hosts), secret)
 
 
@@ -204,6 +205,7 @@ def worker(store: str, workers: str, max_memory: int | None) -> None:
     be in a line `name worker:token` of the server's --token-file.
 
     Example: difflogic worker difflogic-jobs --workers gpu:1
+
     Example: difflogic worker https://lab.example:8765
     """
     with service("worker"):
@@ -264,7 +266,7 @@ def gc(folder: Path, keep_days: float | None, quota: int | None, dry_run: bool, 
     from difflogic.serve.store.store import Store
 
     if keep_days is None and quota is None:
-        raise UsageError("Say what may go: --keep-days DAYS, --quota MB, or both.")
+        raise UsageError("Say what to delete: --keep-days DAYS, --quota MB, or both.")
     found = collect(Store.existing(folder), keep_days, quota, dry_run)
     if as_json:
         click.echo(json.dumps({**asdict(found), "dry_run": dry_run}))

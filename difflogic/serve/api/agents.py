@@ -155,8 +155,9 @@ def check_alike(lender: Mapping[str, Any], config: Mapping[str, Any]) -> None:
 
 def check_controller(run: Path, options: Mapping[str, Any]) -> None:
     """Raises ApiError where there is no controller to make something of, or what is asked is for automata."""
-    if options.get("from_start"):
-        raise ApiError(422, "invalid_request", "from_start is for automata: a controller has no start.")
+    for name in ("from_start", "size"):
+        if options.get(name):
+            raise ApiError(422, "invalid_request", f"{name} is for automata: a controller has no start and no grid.")
     if not (run / controller_json.NAME).is_file():
         words = "There is no controller: agents of gates that choose between discrete actions leave one at their end."
         raise ApiError(409, "no_circuit", words)

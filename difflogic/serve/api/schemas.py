@@ -281,6 +281,13 @@ class SimplifyRequest(Strict):
     from_start: Annotated[
         bool, Field(description="Only keep the behaviour from the task's start, on any grid and for ever.")
     ] = False
+    size: Annotated[
+        str | None,
+        Field(
+            pattern="^[0-9]{1,5}x[0-9]{1,5}$",
+            description="With from_start: only on a grid of WIDTHxHEIGHT cells that are all updated in each step.",
+        ),
+    ] = None
     task: Annotated[bool, Field(description="Only keep the trained behaviour.")] = False
 
 

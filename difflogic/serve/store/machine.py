@@ -76,7 +76,7 @@ class Occupancy:
             if (status.st_ino, status.st_mtime_ns) != self._checked:
                 if (other := self._other()) is not None:
                     raise StoreLostError(
-                        f"The store was taken by the machine {other.name} while this one stood still: stop one of them."
+                        f"The machine {other.name} took over the store while this one was suspended: stop one of them."
                     )
                 self._checked = status.st_ino, status.st_mtime_ns
             if time.monotonic() - self._beaten >= BEAT_S:

@@ -78,12 +78,12 @@ async function renamed(job) {
 }
 
 async function noted(job) {
-    const note = await asked("A note to the job", "Note", job.note, "Keep", false);
+    const note = await asked("A note on the job", "Note", job.note, "Save", false);
     return note === undefined ? job : patch(`/jobs/${job.id}`, { note });
 }
 
 async function tagged(job) {
-    const text = await asked("Tags of the job", "Tags, separated by commas", job.tags.join(", "), "Keep", false);
+    const text = await asked("Tags of the job", "Tags, separated by commas", job.tags.join(", "), "Save", false);
     return text === undefined ? job : patch(`/jobs/${job.id}`, { tags: tagsOf(text) });
 }
 

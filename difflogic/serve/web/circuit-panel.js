@@ -17,10 +17,17 @@ export function circuitPanel(job, signal) {
         trouble = errorPlace();
     const formats = h("fieldset", { class: "formats", onchange: choosing }, h("legend", {}, "Formats"));
     const fromStart = h("input", { type: "checkbox" }),
+        ownGrid = h("input", { type: "checkbox", onchange: () => (toTask.disabled = ownGrid.checked) }),
         toTask = h("input", { type: "checkbox" }),
         thorough = h("input", { type: "checkbox" });
-    const simplify = button("Simplify", "simplify", () => ({ from_start: fromStart.checked, task: toTask.checked }));
-    const isFixed = job.config?.task && !VARIED.includes(job.config.task.start);
+    const { task, train } = job.config ?? {};
+    const isFixed = task && !VARIED.includes(task.start),
+        inStep = isFixed && (train.fire_rate ?? 1) === 1; // else its own grid has more than one rollout
+    const simplify = button("Simplify", "simplify", () => ({
+        from_start: fromStart.checked || ownGrid.checked,
+        size: ownGrid.checked ? `${task.width}x${task.height}` : null,
+        task: toTask.checked && !ownGrid.checked,
+    }));
     const exporting = button("Export", "export", () => ({ formats: chosen() }));
     const evaluate = button("Evaluate", "evaluate", () => ({ quick: !thorough.checked }));
     const prove = button("Prove", "prove", () => ({}));
@@ -36,8 +43,9 @@ export function circuitPanel(job, signal) {
                 "div",
                 { class: "buttons" },
                 simplify,
-                isFixed && h("label", { class: "inline" }, fromStart, "only from its own start"),
-                h("label", { class: "inline" }, toTask, "only on its task"),
+                isFixed && h("label", { class: "inline" }, fromStart, "same from its own start only"),
+                inStep && h("label", { class: "inline" }, ownGrid, "same from its own start and on its own grid only"),
+                h("label", { class: "inline" }, toTask, "same on its task only"),
                 prove,
                 evaluate,
                 h("label", { class: "inline" }, thorough, "thoroughly"),

@@ -167,7 +167,7 @@ function differing(settings, runs) {
     const paths = [...new Set(settings.flatMap((each) => [...each.keys()]))].sort();
     const rows = paths.filter((path) => new Set(settings.map((each) => each.get(path))).size > 1);
     if (!rows.length)
-        return h("p", { class: "quiet" }, runs.length > 1 ? "None: they were asked for the same." : "Add another run.");
+        return h("p", { class: "quiet" }, runs.length > 1 ? "None: all runs have the same settings." : "Add another run.");
     const brief = (text = "none") => (text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text);
     return h(
         "table",

@@ -15,7 +15,7 @@ export const SORTS = {
     newest: "Newest first",
     name: "By name",
     priority: "By priority",
-    wrong: "Fewest wrong first",
+    wrong: "Fewest wrong values first",
     gates: "Fewest gates first",
 };
 const LABELS = { status: "State", kind: "Kind", tag: "Tag", sort: "Order" };

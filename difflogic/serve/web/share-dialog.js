@@ -28,7 +28,7 @@ export function shared(job) {
         "form",
         { class: "grid-fields", onsubmit: create },
         h("label", { class: "field" }, "For whom", label),
-        h("label", { class: "field" }, "It opens the job for", days),
+        h("label", { class: "field" }, "The link is valid for", days),
         h("div", { class: "buttons" }, make),
     );
     const dialog = h(

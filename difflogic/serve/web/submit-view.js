@@ -44,7 +44,7 @@ function copyOf(source, presets) {
     const sweep = source.kind === "sweep" ? source.config : null;
     const values = { ...source, ...sweep, init_from: source.source };
     const config = sweep?.config ?? source.config;
-    return { name: source.name, about: "as the job that this is a copy of", config, recipes, values, sweep };
+    return { name: source.name, about: "the settings of the copied job", config, recipes, values, sweep };
 }
 
 // `copy`: the offer that is not a preset, if there is one; `abouts`: what the server says of the fields of automata and of

@@ -29,7 +29,9 @@ def parse(text: str) -> list[str]:
     # Two workers on one device would share its memory, and slow each other down.
     wrong = [each for each in devices if not DEVICE.fullmatch(each)]
     if wrong or len(set(devices)) < len(devices):
-        raise UsageError(f"Workers are auto, or a list such as cpu,gpu:0, each device once; got {text!r}.")
+        raise UsageError(
+            f"--workers must be auto, none, or a list such as cpu,gpu:0 with each device once, got {text!r}."
+        )
     return devices
 
 

@@ -2,7 +2,7 @@
 
 The files go to the job's own folder `files/`, and a few numbers into its `result`:
 
-    simplify  options {"from_start": false, "task": false}
+    simplify  options {"from_start": false, "size": null, "task": false}
                                           circuit.json, circuit.svg, simplify.json  {"gates": {}, "equal": true, ...}
     prove     options {"every_start": false}
                                           proof.json; of a simplification verdicts.json   {"proved": true, "text": ""}
@@ -74,12 +74,15 @@ def _simplify(job: JobRecord, given: Path) -> Made:
     from difflogic.model import netlist_json
 
     to_start, to_task = bool(job.options.get("from_start")), bool(job.options.get("task"))
+    size = job.options.get("size")
     if (controller := source.controller(given)) is not None:
         from difflogic.serve.worker import agent_follow_ups
 
         return agent_follow_ups.simplify(job.name, controller, to_task)
     circuit = source.load(given)
-    found = simplify(circuit.netlist, to_start, circuit.task if to_task else None)
+    width, height = map(int, size.split("x")) if size else (0, 0)
+    task = circuit.task if to_task else None
+    found = simplify(circuit.netlist, to_start, task, size=(height, width) if size else None)
     report = found.report(circuit.kind, circuit.paper_gates)
     made: dict[str, str | bytes] = {
         CIRCUIT: netlist_json.to_json(found.netlist),

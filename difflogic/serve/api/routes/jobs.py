@@ -328,6 +328,7 @@ def _follow(context: Context, caller: Caller, source: JobRecord, kind: Kind, opt
             raise ApiError(409, "no_circuit", "A controller is proved equal to another: simplify it, and prove that.")
         check_controller(context.store.job_folder(source).run, options)
     if options.get("every_start") and source.kind == "simplify":
-        raise ApiError(422, "invalid_request", "every_start is of a training: a simplification is compared with it.")
+        words = "every_start is only for trainings: a simplified circuit is proved equal to its original."
+        raise ApiError(422, "invalid_request", words)
     spec = JobSpec(kind, source.name, source=source.id, options=options, priority=source.priority, tags=source.tags)
     return _made(context, *_submit(context, caller, spec))

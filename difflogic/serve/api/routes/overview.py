@@ -36,7 +36,7 @@ def tags(context: ServiceContext, caller: CurrentCaller) -> Any:
 
 @router.get("/webhooks", response_model=WebhookReply, responses=errors(*ALWAYS))
 def webhooks(context: ServiceContext, caller: CurrentCaller) -> Any:
-    """Where the ends of your jobs may be told, and the secret that signs what is told."""
+    """Where webhooks may be sent, and the secret that signs their messages."""
     found = context.settings.webhooks
     return reply({"hosts": sorted(found.hosts), "secret": found.secret_of(caller.owner) if found.hosts else None})
 
