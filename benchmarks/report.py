@@ -167,6 +167,7 @@ CONTENDERS = {
     "numba": "`--engine numba`",
     "numba, gates interpreted": "the same, gates interpreted",
     "numba, asynchronous": "`--engine numba --fire-rate 0.6`",
+    "header": "the header of `export --format c`, which has no threads",
     "gpu": "`--engine gpu`",
     "QuickLife, soup": "Golly's QuickLife, the same soup in an empty plane",
     "HashLife, soup": "Golly's HashLife, the same",
@@ -199,7 +200,7 @@ A `train` step is start grids, all CA steps forward and backward, and AdamW; `ju
 batch and of 32 probe grids after every step; `hard` is that evaluation alone. Medians of rounds in turns:
 
 {_steps()}
-As the work grows; one step of the largest, with a batch of 1 and every second state kept, no more:
+How the step grows with its work. The largest grid took one step only, with a batch of 1 and every second state kept:
 
 {_growth()}
 Where every epoch is logged instead of none:
@@ -219,12 +220,12 @@ gates. Medians of rounds in turns, and the load of the machine when they began:
 
 def _gates() -> str:
     """How many gates the newest measurement of the simulator had; no number where nothing was measured."""
-    return str(_numba()["gates"]) if load("simulate") else "some"
+    return ", ".join(str(line["gates"]) for line in _simulator()) or "some"
 
 
-def _numba() -> Line:
-    """The newest measurement of the simulator on the processor."""
-    return [line for line in load("simulate") if line["contender"] == "numba"][-1]
+def _simulator() -> list[Line]:
+    """The newest measurement of the simulator on the processor, if there is one."""
+    return [line for line in newest(load("simulate"), "contender") if line["contender"] == "numba"]
 
 
 def headline() -> str:
@@ -236,7 +237,7 @@ def headline() -> str:
     tried = [line for line in load("success") if line["recipe"] == "robust" and line["preset"] in PAPER]
     boards = [line["seconds"] for line in tried if line["preset"] == "checkerboard"]
     (life,) = [line for line in newest(load("presets"), "preset") if line["preset"] == "game-of-life"]
-    simulated = _numba()
+    (simulated,) = _simulator()
     rows = [
         ["Train the checkerboard for 500 epochs, with all files of the run", f"{job['command_s']:.0f} s"],
         [

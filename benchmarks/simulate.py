@@ -33,6 +33,7 @@ import numpy as np
 from benchmarks.rivals import life_programs
 from benchmarks.store import CHECKOUT, Line, append
 from difflogic.bench.machine import stamp
+from difflogic.circuits.export import c
 from difflogic.circuits.simulation.starts import planes_of
 from difflogic.core import bernoulli
 from difflogic.core.bits import Planes
@@ -43,6 +44,7 @@ from difflogic.gpu.adapter import list_adapters
 from difflogic.gpu.device import Device
 from difflogic.gpu.simulation import GpuProgram, GpuSimulation
 from difflogic.model import netlist_json
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.reference.simulation import ReferenceSimulation
 from difflogic.system.processor import cores
 
@@ -64,14 +66,14 @@ def _version() -> str:
     return said.splitlines()[0]
 
 
-class HandWritten:
-    """`life.c` as a simulation of `spec`, whose circuit must be Life."""
+class InC:
+    """A C file with a function `life` as a simulation of `spec`: by hand, of Life alone, or exported."""
 
-    def __init__(self, spec: SimulationSpec, folder: Path) -> None:
+    def __init__(self, spec: SimulationSpec, source: Path, folder: Path) -> None:
         self.spec, self.step = spec, 0
-        library = folder / "life.so"
+        library = folder / f"{source.stem}.so"
         flags = ["-O3", "-march=native", "-shared", "-fPIC", "-pthread"]
-        subprocess.run([*compiler(), *flags, "-o", library, CHECKOUT / "benchmarks" / "life.c"], check=True)
+        subprocess.run([*compiler(), *flags, "-o", library, source], check=True)
         self._life = ctypes.CDLL(str(library)).life
         self._states = np.zeros((2, spec.height, spec.words), dtype=np.uint64)
 
@@ -94,14 +96,32 @@ class HandWritten:
         pass
 
 
+_HEADER_STEPS = """\
+#include "rule.h"
+void life(uint64_t *even, uint64_t *odd, long height, long words, long steps, long threads)
+{
+    for (long step = 0; step < steps; step++)
+        rule_step(step % 2 ? odd : even, step % 2 ? even : odd, height, 64 * words);
+}
+"""
+
+
+def header(netlist: CellNetlist, folder: Path) -> Path:
+    """What `difflogic export --format c` gives, in a C file with `life`: it has no threads."""
+    for name, text in {**c.export(netlist, "rule"), "header.c": _HEADER_STEPS}.items():
+        (folder / name).write_text(text)
+    return folder / "header.c"
+
+
 def contenders(spec: SimulationSpec, folder: Path, gpu: bool) -> dict[str, Callable[[], Simulation]]:
     """By name; `by hand` is what the others are compared with."""
     later = replace(spec, fire_units=bernoulli.probability("the rate", ASYNC_RATE))
     found: dict[str, Callable[[], Simulation]] = {
-        "by hand": lambda: HandWritten(spec, folder),
+        "by hand": lambda: InC(spec, CHECKOUT / "benchmarks" / "life.c", folder),
         "numba": lambda: CpuSimulation(spec, compile_row(spec.netlist), cores()),
         "numba, gates interpreted": lambda: CpuSimulation(spec, None, cores()),
         "numba, asynchronous": lambda: CpuSimulation(later, compile_row(spec.netlist), cores()),
+        "header": lambda: InC(spec, header(spec.netlist, folder), folder),
     }
     if gpu:
         found["gpu"] = lambda: GpuSimulation(spec, GpuProgram(spec.netlist, Device(list_adapters()[0])))

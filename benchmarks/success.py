@@ -252,7 +252,7 @@ def _row(preset: str, recipe: str, lines: Sequence[dict[str, Any]]) -> str:
     board = preset.startswith("checkerboard")
     cells = [preset, recipe, f"{len(solved)} of {len(lines)}", f"{in_time} of {len(lines)}", _spread(solved, "seconds")]
     timed, proved = "seconds" in lines[0], board and "from_step" in lines[0]
-    cells += [f"{tts99(lines, 'seconds'):.3g} s" if timed else "-", f"{tts99(lines, 'papers'):.2g}"]
+    cells += [f"{_digits(tts99(lines, 'seconds'))} s" if timed else "-", _digits(tts99(lines, "papers"), 2)]
     cells += [_spread(solved, "active_gates"), _spread(solved, "gates")]
     steps = [line["from_step"] for line in solved if line["from_step"] is not None] if proved else []
     # A step is not a round, so that of asynchronous circuits nothing is late.
@@ -276,7 +276,12 @@ def tts99(lines: Sequence[dict[str, Any]], name: str) -> float:
 def _spread(lines: Sequence[dict[str, Any]], name: str) -> str:
     """Median, and from the least to the most."""
     values = [line[name] for line in lines if name in line]
-    return f"{np.median(values):.3g} ({min(values):.3g} to {max(values):.3g})" if values else "-"
+    return f"{_digits(np.median(values))} ({_digits(min(values))} to {_digits(max(values))})" if values else "-"
+
+
+def _digits(value: float, digits: int = 3) -> str:
+    """So many digits, but a thousand or more to the unit; a dash where there is no number."""
+    return "-" if math.isinf(value) else f"{value:.0f}" if value >= 1000 else f"{value:.{digits}g}"
 
 
 if __name__ == "__main__":
