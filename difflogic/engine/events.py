@@ -133,7 +133,7 @@ class FaultRates(NamedTuple):
 
 
 def _words(key: prng.Key, count: int, step: int = 0) -> tuple[prng.Words, prng.Words]:
-    """Two words for each of `count` things."""
+    """Two words for each of `count` things: by the first it fails or not, by the second it is stuck at 0 or 1."""
     return prng.threefry2x32(key, np.arange(count, dtype=np.uint32), np.full(count, step, dtype=np.uint32))
 
 
@@ -189,6 +189,7 @@ class Damage:
         if self.faults is not None and self.steps[index] < self.faults.first:
             return np.ones((self.corners.shape[1], height, width), dtype=np.bool_)
         rows, columns = np.indices((height, width))
+        # Each `[B, 1, 1]`, beside `[H, W]`. A square of 2x2 at (0, 2) on 3x3 cells is clipped to (0, 2) and (1, 2).
         row, column = self.corners[index, :, :, None, None].swapaxes(0, 1)
         below, beyond = rows - row, columns - column
         inside: npt.NDArray[np.bool_] = (below >= 0) & (below < self.side) & (beyond >= 0) & (beyond < self.side)

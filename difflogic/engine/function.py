@@ -117,6 +117,8 @@ class CircuitFunction(ABC):
 
     def forward_arrays(self, arrays: ArrayStore, x: Any, logits: Any) -> Any:
         """`y` by these logits, all of them arrays of one device; where it is the function's own, nothing crosses."""
+        # Arrays are compared by identity alone, which asks nothing of the device. They are held here, so that no other
+        # array can get the identity of one that is gone.
         self._last = x, logits
         self.update(arrays.get(logits))
         return arrays.put(self.forward(arrays.get(x)))

@@ -233,6 +233,9 @@ class Job:
     @cached_property  # all probes are looked through for it, and each evaluation asks
     def values(self) -> int:
         """Values that one hard evaluation compares: of each probe those that count, after each judged step."""
+        # There is one entry for all judged steps, or one for each. 100 values that count in a single entry are compared
+        # after each of 3 steps, 100 * 3 // 1 = 300. In three entries they are those of all steps together, 100 * 3 // 3
+        # = 100.
         targets = self.probe_targets
         return int(np.count_nonzero(targets != IGNORED)) * len(self.config.task.judged_steps) // len(targets)
 

@@ -23,7 +23,8 @@ from difflogic.config.schema import Config
 from difflogic.core import prng
 
 STREAM = 0x73657474
-"""`fold_in` data of the search ("sett"), in whose key the epoch is folded."""
+"""`fold_in` data of the search, into whose key the epoch is folded. It spells "sett", of the search's former name,
+settling: another number would make other searches."""
 LANES = 64
 """So many circuits are tested at once, a bit of a word each. The first is the present one."""
 CANDIDATES = LANES - 1
@@ -32,11 +33,13 @@ ROUNDS = 16
 DRAWN = 4
 """Words drawn for each lane and round."""
 WHERE, HOW_FAR, FUNCTION, SIDES = range(DRAWN)
-"""Which gate or output a candidate begins at, how many gates it goes up, the new function, and by which inputs.
+"""The words of a candidate: where it begins, how many gates it goes back, the new function, and by which inputs.
 
-Odd lanes change any gate that a judged value depends on, through all steps. Even ones go up from an output that is
-judged, as far as any number of layers of the update network but all of them. The present circuit's WHERE chooses among
-the best.
+An odd lane takes gate number `WHERE % n` of the n gates that a judged value depends on, through all steps. An even lane
+begins at the gate of output `WHERE % loss_channels` and goes back through `HOW_FAR % layers` wires, which is at most to
+the first layer of the update network; bit k of SIDES says whether wire k is that of input A (0) or B (1). The gate
+found there has its function g changed to `(g + 1 + FUNCTION % 15) % 16`, which is never g. Lane 0 is the present
+circuit, without a change: its WHERE chooses among candidates that are equally good.
 """
 
 Array = npt.NDArray[np.int64]

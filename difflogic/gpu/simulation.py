@@ -64,7 +64,7 @@ class GpuSimulation:
     def __init__(self, spec: SimulationSpec, program: GpuProgram) -> None:
         """Raises LimitError where the device cannot hold or run the grid, DataError for another circuit's program."""
         if spec.netlist is not program.netlist:
-            raise DataError("The program was made for another circuit than the scene's.")
+            raise DataError("The program was made for another circuit than the simulation's.")
         self.spec = spec
         self.step = 0
         self._program, self._device = program, program.device

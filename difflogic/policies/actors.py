@@ -21,7 +21,7 @@ from difflogic.policies.environments import RANDOM, Environments, Floats, Spaces
 from difflogic.tensor import Tensor, nn
 
 TINY = 1e-20
-"""Added to a probability before its logarithm: one that underflows costs no NaN."""
+"""Added to a probability before its logarithm: one that underflows to 0 would make the entropy 0 * -inf, a NaN."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,15 +153,17 @@ class LogicActor:
         self._actions, self._continuous = spaces.actions, spaces.continuous
         circuit, steps, self._votes = self._begun(config, spaces, InitialConfig(logit=gates.start_logit), device)
         self.layer = nn.Logic(circuit, steps, hard=gates.forward == "hard", device=device)
-        # Late in training a gate whose two best logits are nearly equal flips to and fro. Their mean over many updates
-        # decides by majority.
+        # Late in training a gate whose two best logits are nearly equal flips between two functions at every update.
+        # The agent that is evaluated takes the function whose logit has the largest mean over many updates.
         self._averaging = gates.averaging
         self._mean = nn.Logic(circuit, steps, hard=True, device=device)
         self._updates = Tensor([0.0], device)
         self._temperatures = gates.temperature, gates.final_temperature
         self._temperature = gates.temperature
-        # Of equal counts the evaluated agent takes the first. Drawn at random as often as the others it would learn to
-        # live by chance, and fall without it.
+        # Where counts are equal, the evaluated agent always takes the first action. An agent that drew among equals
+        # while it learned came to depend on that chance, and did worse when it was evaluated. So earlier actions lead
+        # here too. They lead by less than one bit, so that the order changes in ties alone: counts of 3 and 3 become 3
+        # and 2.5, counts of 3 and 4 become 3 and 3.5.
         self._leaning = Tensor(-np.arange(spaces.actions) / spaces.actions, device)
 
     def _begun(
@@ -190,7 +192,9 @@ class LogicActor:
 
     def updated(self) -> None:
         """Follow the logits after an update."""
-        # A moving mean whose window grows with the training: early logits are soon forgotten, late ones weigh little.
+        # A moving mean over a constant share of the updates so far. With averaging = 1 it is the mean of all logits,
+        # with 0 the last logits alone. With the usual 0.06 the window after 1000 updates is 60, and the last 59 updates
+        # have 63 % of the weight. So early logits are soon forgotten, and a late one alone changes little.
         window = self._averaging * float(self._updates.numpy()[0])
         kept = window / (window + 1)
         self._updates.assign(self._updates.numpy() + 1)
@@ -211,8 +215,9 @@ class LogicActor:
 
     def _voted(self, bits: Tensor) -> Tensor:
         counts = self._head(bits)
-        # Means lie between -1 and 1: no vote and all of them. Preferences grow with the square root of their number, as
-        # the sum of so many coins does, so that wider layers begin as undecided as narrow ones.
+        # A mean is -1 where no bit votes for the action, 1 where all do. A sum of k fair bits spreads by sqrt(k) / 2:
+        # divided by sqrt(k), preferences spread alike whatever the width, so that wide layers begin as undecided as
+        # narrow ones.
         if self._continuous:
             return counts / (self._votes / 2) - 1.0
         return (counts + self._leaning) / (self._temperature * math.sqrt(self._votes))
@@ -271,7 +276,8 @@ class Categorical:
         """Actions int64 `[N]` and the logarithm of their probabilities float32 `[N]`."""
         shifted = np.exp(preferences - preferences.max(axis=1, keepdims=True))
         probabilities = shifted / shifted.sum(axis=1, keepdims=True)
-        # The first action whose cumulative probability passes a uniform number.
+        # The first action whose cumulative probability passes a uniform number. The sum of float32 probabilities often
+        # ends at 0.9999999, and a number above it passes none: then argmax would say 0, whose probability may be 0.
         passed = probabilities.cumsum(axis=1) > generator.random((len(preferences), 1))
         actions = np.where(passed.any(axis=1), passed.argmax(axis=1), preferences.argmax(axis=1))
         return actions, np.log(probabilities[np.arange(len(actions)), actions] + np.float32(TINY))
@@ -282,6 +288,7 @@ class Categorical:
 
     def coded(self, actions: npt.NDArray[Any]) -> Floats:
         """Return what `log_probs` takes of actions, float32 `[N, A]`."""
+        # One-hot rows, since picking an entry by its number has no gradient here, and a product has one.
         return np.asarray(self._choices[actions])
 
     def log_probs(self, preferences: Tensor, taken: Tensor) -> Tensor:
@@ -310,6 +317,8 @@ class Gaussian:
 
     def sample(self, preferences: Floats, generator: np.random.Generator) -> tuple[npt.NDArray[Any], Floats]:
         """Actions float32 `[N, A]`, not clipped, and the logarithm of their densities `[N]`."""
+        # Only the environment sees actions clipped, in `given`. Learning gets them as drawn, for the densities are of
+        # these values: with others the ratio of PPO would not begin at 1.
         logarithm = self._log_spread.numpy()
         noise = generator.standard_normal(preferences.shape, dtype=np.float32)
         density = -(0.5 * noise**2 + logarithm + 0.5 * math.log(2 * math.pi)).sum(axis=1)

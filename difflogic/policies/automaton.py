@@ -48,7 +48,7 @@ class Damage:
                 "Damage sets cells of a grid to zero, and this agent is not an automaton: leave out --damage."
             )
         if not 1 <= self.cells <= actor.side**2:
-            raise UsageError(f"This automaton has {actor.side**2} cells: expected --damage of 1 to as many.")
+            raise UsageError(f"This automaton has {actor.side**2} cells: --damage must be 1 to {actor.side**2}.")
         actor.damage = self
 
     def __str__(self) -> str:
@@ -77,6 +77,8 @@ class AutomatonActor(LogicActor):
         self.damage: Damage | None = None
         self._chance = np.random.default_rng(config.seed)
         inner = given.side - 2
+        # All votes are counted by one product of matrices, `[cells * channels, actions]`. A border cell has rows of 0;
+        # the four channels of an inner one, with two actions, have the rows 1 0, 1 0, 0 1 and 0 1.
         within = np.pad(np.ones((inner, inner)), 1)
         votes = np.multiply.outer(within, np.eye(spaces.actions).repeat(group, axis=0))
         matrix = Tensor(votes.reshape(-1, spaces.actions), device)
@@ -101,12 +103,15 @@ class AutomatonActor(LogicActor):
 
     def start(self, code: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
         """The grids `[N, side, side, C]` to begin with, of codes `[bits, N]`, which may be anything but numbers."""
-        # The border clockwise from a corner: rows and columns of 4 * (side - 1) cells.
+        # The border clockwise from a corner, 4 * (side - 1) cells, each side without its last corner. With a side of 4:
+        # (0, 0) (0, 1) (0, 2), then (0, 3) (1, 3) (2, 3), then (3, 3) (3, 2) (3, 1), then (3, 0) (2, 0) (1, 0).
         way, last = np.arange(self.side - 1), self.side - 1
         end, far = np.zeros_like(way), np.full_like(way, last)
         rows, columns = np.concatenate([end, way, far, last - way]), np.concatenate([way, far, last - way, end])
         grids = np.zeros((code.shape[1], self.side, self.side, self.channels), dtype=code.dtype)
-        # Neighbours in a cell are bits of different numbers: what belongs together is near.
+        # Bits come dimension by dimension, a0 a1 a2 b0 b1 b2, and are laid out as a0 b0 a1 b1 a2 b2: a cell then holds
+        # bits of several numbers of the observation. With 4 channels the cells have a0 b0 a1 b1, a2 b2 a0 b0, a1 b1 a2
+        # b2, and so on.
         bits = code.reshape(self.thermometer.dimensions, -1, code.shape[1]).swapaxes(0, 1).reshape(code.shape)
         places = (np.arange(len(rows))[:, None] * self.channels + np.arange(self.channels)) % len(bits)
         grids[:, rows, columns] = bits[places].transpose(2, 0, 1)
@@ -123,6 +128,8 @@ class AutomatonActor(LogicActor):
         states, when = [state], self._chance.integers(0, self.steps, len(state))
         for step in range(self.steps):
             if self.damage is not None:
+                # argsort of random numbers is a random order of 0, 1, 2 and so on: exactly `cells` entries are below
+                # `cells`.
                 hit = self._chance.random((len(state), self.side**2)).argsort(axis=1) < self.damage.cells
                 hit &= self.damage.every_step | (when == step)[:, None]
                 state = np.where(hit.reshape(*state.shape[:3], 1), np.uint8(0), state)
@@ -131,16 +138,19 @@ class AutomatonActor(LogicActor):
         return np.stack(states)
 
     def decision(self) -> Gates:
-        # All cells and steps as one circuit. What is constant, equal or not needed is left out: few cells know anything
-        # in the first steps.
+        # All cells and steps as one circuit. The builder leaves out gates that are constant or there already: in the
+        # first steps, cells far from the border see nothing but constants, and cost nothing.
         bits, cell = self.thermometer.bits, to_xag(self.cell)
         builder = Builder(bits)
-        # Literals in place of bits: the zeros of the grid are FALSE already.
+        # The same layout as in training, with literals in the place of bits: the literal FALSE is the number 0, as the
+        # empty cells are.
         grid = self.start(np.array([[input_literal(bit)] for bit in range(bits)]))[0]
         for _ in range(self.steps):
             padded = np.pad(grid, ((1, 1), (1, 1), (0, 0)), constant_values=FALSE)
+            # `[H, W, C, 3, 3]`, so that a flat patch is in the order of the cell's inputs, 9 * channel + place.
             patches = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(0, 1))
             grid = np.array([[builder.embed(cell, patch.reshape(-1).tolist()) for patch in row] for row in patches])
+        # Channel by channel: the votes for an action are some whole channels, and `decision` takes them in a row.
         voters = grid[1:-1, 1:-1].reshape(-1, self.channels).T.reshape(-1).tolist()
         counted = _named(len(voters), *decision(len(voters), [], self._actions))
         outputs = builder.embed(to_xag(counted), voters)

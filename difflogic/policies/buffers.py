@@ -69,6 +69,11 @@ class RolloutBuffer:
         scaled = scale(np.concatenate([observations, after]))
         values = critic(scaled).reshape(self._steps + 1, -1)
         # delta_t = r_t + gamma V_{t+1} - V_t and A_t = delta_t + gamma lambda A_{t+1}; both stop where an episode ends.
+        # With gamma = lambda = 0.5, all rewards 1, all values 2, and an episode that ends at t = 1 of 0, 1, 2, from the
+        # last:
+        #     t = 2: delta = 1 + 0.5 * 2 - 2 = 0     A = 0
+        #     t = 1: delta = 1 - 2 = -1              A = -1       nothing follows the end
+        #     t = 0: delta = 1 + 0.5 * 2 - 2 = 0     A = 0 + 0.25 * -1 = -0.25
         advantages = np.zeros_like(values[:-1])
         following = np.zeros_like(values[0])
         for t in reversed(range(self._steps)):
@@ -112,6 +117,9 @@ class ReplayBuffer:
     def add(self, **columns: npt.NDArray[Any]) -> None:
         """One transition of every copy, each array `[count, ...]`."""
         count = len(columns["rewards"])
+        # A ring of 5 rows after three steps of two copies, whose transitions are numbered 0 to 5: [5 1 2 3 4], and the
+        # next one goes to place 1. Rows are filled from 0 on, so that the first `filled` ones are always those that are
+        # held, and the ring only grows before it has come round.
         self._reserve(min(self.size, self._next + count))
         before = min(count, self.size - self._next)  # the others go to the ring's beginning
         for name, kept in self._columns.items():

@@ -50,6 +50,7 @@ def _size(config: PolicyConfig) -> int:
 
 def _networks(config: PolicyConfig, spaces: Spaces) -> int:
     """Numbers that all networks of an agent learn."""
+    # Of SAC: two critics, their two targets, and the network of the spread.
     critics = 5 if config.algorithm == "sac" else 1
     return _actor(config, spaces) + critics * _dense(spaces.observations, config.critic.widths)
 

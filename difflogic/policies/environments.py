@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.config.fields import hint
+from difflogic.config.presets import PRESETS
 from difflogic.errors import CheckpointError, ConfigError, FaultyEnvironmentError, MissingPackagesError
 
 Floats = npt.NDArray[np.float32]
@@ -92,6 +93,8 @@ class Environments:
         self._seed, self._stream, self._options = seed, stream, reset
         self._made = [make(identifier) for _ in range(count)]
         self.spaces = spaces(self._made[0], identifier)
+        # By default gymnasium resets a copy in the *next* step, which ignores the action and has the reward 0: a false
+        # transition. Here `begin_anew` resets at once. Nothing is copied there, since `_checked` copies it.
         with self._guarded("cannot be stepped side by side"):
             self._vector = vector.SyncVectorEnv(
                 [_giving(each) for each in self._made], autoreset_mode=vector.AutoresetMode.DISABLED, copy=False
@@ -249,6 +252,8 @@ def _registered(identifier: str) -> str:
 
 
 def _unknown(identifier: str, names: Iterable[str]) -> ConfigError:
+    if identifier in PRESETS:
+        return ConfigError(f"The preset {identifier} trains cellular automata: use `difflogic train {identifier}`.")
     meant = hint(identifier.rpartition(":")[2], names)
     return ConfigError(
         f"There is no environment {identifier!r}{meant}: expected the name of one that gymnasium has "

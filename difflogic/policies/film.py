@@ -49,7 +49,9 @@ def episode(decide: Decide, identifier: str, seed: int, steps: int, below: Below
             f"ones: {error}"
         ) from error
     except Exception as error:
-        raise UsageError(f"{identifier} draws no pictures of itself: {type(error).__name__}: {error}") from error
+        raise UsageError(
+            f"{identifier} cannot draw pictures of its episodes: {type(error).__name__}: {error}"
+        ) from error
     what = spaces(environment, identifier)
     over = False
     while not over and len(frames) <= steps:

@@ -39,7 +39,9 @@ class PPO:
         self.critic = nn.MLP(seen.mean.size, [*config.critic.widths, 1], seed=config.seed + 1, device=device)
         ppo = config.ppo
         dense = [*self.critic.parameters(), *self.distribution.parameters()]
-        # Logits of gates and weights live on different scales: each kind has a rate of its own, and its own clipping.
+        # Logits of gates and weights live on different scales: each kind has a learning rate of its own, and gradients
+        # that are clipped by their own norm. Where there are gates, their optimiser is the first: `_learn` relies on
+        # it.
         self._optimizers = []
         self._largest_spread = Tensor([0.0], device)
         if isinstance(self.actor, LogicActor):
@@ -68,6 +70,8 @@ class PPO:
 
         `stepped` hears of every step, before new episodes begin, and which copies' episodes have ended.
         """
+        # A generator for each iteration, from its number: a resumed run draws the same, and a checkpoint need not hold
+        # the state of a generator.
         generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([self.config.seed, 1, iteration])))
         self.actor.began(progress)
         samples = self._collect(environments, generator, stepped)
@@ -83,7 +87,9 @@ class PPO:
             actions, log_probs = self.distribution.sample(preferences, generator)
             step = environments.step(self.distribution.given(actions))
             rewards = step.rewards.astype(np.float32)
-            # What a time limit cuts off would have gone on: the critic says what it was worth.
+            # What a time limit cuts off would have gone on: the critic estimates what it was worth. That is added to
+            # the reward here, since the buffer stops at every end of an episode, and the next observation is of a new
+            # one.
             cut = step.truncated & ~step.terminated
             if cut.any():
                 after = self._values(self.seen.scaled(step.observations))
@@ -133,10 +139,12 @@ class PPO:
         if ppo.normalize_advantage and advantages.size > 1:
             advantages = (advantages - advantages.mean()) / (advantages.std() + EPSILON)
         preferences = self.actor(batch["features"])
-        difference = self.distribution.log_probs(preferences, batch["taken"]) - batch["log_probs"]
-        ratio = difference.exp()
-        # A ratio gains the advantage A up to a bound, 1 + clip where A > 0 and 1 - clip where A < 0:
+        log_ratio = self.distribution.log_probs(preferences, batch["taken"]) - batch["log_probs"]
+        ratio = log_ratio.exp()
+        # A ratio gains the advantage A up to a bound, 1 + clip where A > 0 and 1 - clip where A < 0. Tensors have
+        # neither a minimum nor a clip, and need none:
         # -min(A ratio, A clipped ratio) = relu(A (bound - ratio)) - A bound
+        #     A = 2, clip = 0.2, ratio 1.5:  relu(2.4 - 3) - 2.4 = -2.4      ratio 0.5:  relu(2.4 - 1) - 2.4 = -1
         most = advantages * (1 + clip * np.sign(advantages)).astype(np.float32)
         policy_loss = (self._tensor(most) - ratio * self._tensor(advantages)).relu().mean() - float(most.mean())
         value_loss = self._value_loss(batch)
@@ -149,13 +157,14 @@ class PPO:
         self.actor.updated()
 
         def tell() -> dict[str, float]:
-            gone, moved = difference.numpy(), ratio.numpy()
+            log_ratios, ratios = log_ratio.numpy(), ratio.numpy()
             return {
                 "policy_loss": policy_loss.item(),
                 "value_loss": value_loss.item(),
                 "entropy": self.distribution.entropy(preferences).item(),
-                "approx_kl": float((moved - 1 - gone).mean()),
-                "clip_fraction": float((np.abs(moved - 1) > clip).mean()),
+                # E[r - 1 - log r]: as E[-log r] it estimates the divergence, but no sample of it is below 0.
+                "approx_kl": float((ratios - 1 - log_ratios).mean()),
+                "clip_fraction": float((np.abs(ratios - 1) > clip).mean()),
             }
 
         return tell
@@ -163,6 +172,7 @@ class PPO:
     def _value_loss(self, batch: dict[str, Tensor]) -> Tensor:
         values = self.critic(batch["scaled"]).reshape(-1)
         if reach := self.config.ppo.clip_range_vf:
+            # The change is clipped to -reach..reach by two relus: of 0.5 and a reach of 0.2, -0.2 + 0.7 - 0.3 = 0.2.
             moved = values - batch["values"]
             values = batch["values"] - reach + (moved + reach).relu() - (moved - reach).relu()
         return ((values - batch["returns"]) ** 2.0).mean()

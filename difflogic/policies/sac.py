@@ -27,13 +27,15 @@ SAVED = ("observations", "actions", "rewards", "following", "terminated")
 REACH = 3.0
 """Means lie within this before they are squashed: tanh(3) is 0.995 of an action's bound."""
 LEAST_LOG_SPREAD, LOG_SPREAD_RANGE = -5.0, 7.0
+"""Logarithms of spreads lie between -5 and 2, so that spreads are 0.007 to 7.4."""
 
 
 class QNetwork:
     """The value of an observation and an action in it."""
 
     def __init__(self, observations: int, actions: int, widths: tuple[int, ...], seed: int, device: Device) -> None:
-        # Two matrices for the first layer, as if observation and action were one row.
+        # Two matrices for the first layer, whose results are added: the same function as one matrix on observation and
+        # action in a row, which tensors would need a concatenation for.
         self._seen = nn.Dense(observations, widths[0], seed=seed, device=device)
         self._done = nn.Dense(actions, widths[0], seed=seed + 1, device=device)
         self._rest = nn.MLP(widths[0], [*widths[1:], 1], "relu", seed=seed + 2, device=device)
@@ -59,6 +61,8 @@ class SAC:
         self.actor = make_actor(config, spaces, seen, device, wiring)
         # How far actions scatter matters only while learning: a dense network says it for an actor of gates too.
         self._spread = nn.MLP(spaces.observations, [*widths, spaces.actions], "relu", seed=seed + 10, device=device)
+        # Two critics of the seeds +20 and +30, then two targets of the same seeds: each target begins equal to its
+        # critic.
         pairs = [
             QNetwork(spaces.observations, spaces.actions, widths, seed + 20 + k % 2 * 10, device) for k in range(4)
         ]
@@ -135,8 +139,8 @@ class SAC:
     def _update(self, batch: dict[str, Tensor], generator: np.random.Generator) -> dict[str, float]:
         """One gradient step of critics, actor and temperature, and a small one of the targets."""
         sac, temperature = self.config.sac, self._log_temperature.stop_gradient().exp()
-        following, gone = self._sample(batch["after_features"], batch["after"], generator)
-        worth = self._least(self._targets, batch["after"], following.stop_gradient()) - temperature * gone
+        following, log_probs_after = self._sample(batch["after_features"], batch["after"], generator)
+        worth = self._least(self._targets, batch["after"], following.stop_gradient()) - temperature * log_probs_after
         goes_on = (1.0 - batch["terminated"].reshape(-1)) * sac.gamma
         target = (batch["rewards"].reshape(-1) + goes_on * worth).stop_gradient()
 
@@ -152,11 +156,13 @@ class SAC:
         self._actor_optimizer.step()
         self.actor.updated()
         self._spread_optimizer.step()
-        # Gradients went back through the critics, who learn from their own loss alone.
+        # The actor's loss left gradients in the critics too. They learn from their own loss alone, so these are thrown
+        # away.
         self._critic_optimizer.zero_grad()
 
         entropy = -float(log_probs.numpy().mean())
         if self._temperature_optimizer is not None:
+            # Of more entropy than the target the gradient is positive: the temperature falls, and so will the entropy.
             (self._log_temperature * (entropy - self._target_entropy)).sum().backward()
             self._temperature_optimizer.step()
         self._updates += 1
@@ -178,6 +184,7 @@ class SAC:
 
     @staticmethod
     def _least(critics: list[QNetwork], seen: Tensor, done: Tensor) -> Tensor:
+        # The smaller of two estimates: the actor seeks out actions that a critic overrates, seldom rated so by both.
         one, other = (critic(seen, done) for critic in critics)
         return one - (one - other).relu()
 
@@ -191,7 +198,8 @@ class SAC:
         log_spread = (self._spread(scaled).tanh() + 1.0) * (LOG_SPREAD_RANGE / 2) + LEAST_LOG_SPREAD
         noise = self._tensor(generator.standard_normal(mean.shape, dtype=np.float32))
         actions = (mean + noise * log_spread.exp()).tanh()
-        # The density of a squashed normal: that of the normal, over the slope of tanh.
+        # The density of a squashed normal is that of the normal over the slope of tanh, 1 - tanh^2. In float32 tanh(10)
+        # is 1 and the slope 0: the 1e-6 keeps its logarithm finite.
         normal = -0.5 * noise**2.0 - log_spread - 0.5 * math.log(2 * math.pi)
         return actions, (normal - (1.0 + 1e-6 - actions**2.0).log()).sum(1)
 

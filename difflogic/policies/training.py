@@ -273,6 +273,7 @@ class PolicyTrainer:
 
     def _is_due(self, run: PolicyRun) -> bool:
         """Return whether this iteration passed a multiple of the interval, or was the last."""
+        # Every 1000 steps, with 256 in an iteration: after iterations 4, 8 and 12, which are 1024, 2048 and 3072 steps.
         steps, interval = run.members[0].agent.iteration_steps, self.config.evaluation.interval
         done = run.iteration * steps
         return run.iteration >= run.iterations or done // interval > (done - steps) // interval
@@ -297,6 +298,8 @@ def _closing(run: PolicyRun, folder: RunFolder | None) -> Iterator[None]:
 
 def _rows(path: Path, saved: PolicyCheckpoint) -> list[list[PolicyRow]]:
     """Each member's rows up to the checkpoint. Raises CheckpointError where some are missing."""
+    # Each iteration wrote a line for every member in turn: of three members, line 7 is iteration 2 of member 1, all
+    # counted from 0. Lines after the checkpoint are of iterations that will be done again.
     found: list[list[PolicyRow]] = [[] for _ in saved.members]
     for index, values in enumerate(jsonl.objects(path / JSONL)):
         if index >= saved.iteration * len(found):

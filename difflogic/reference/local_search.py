@@ -64,6 +64,8 @@ def candidates(job: Job, layout: Layout, gates: Array, drawn: Words) -> tuple[Ar
 
 def live(job: Job, layout: Layout, gates: Array) -> Array:
     """The gates that a judged value depends on, if no input is known, ascending."""
+    # A gate is c0 + ca a + cb b + cab a b. Modulo 2 that is its polynomial over 0 and 1, which has a term with `a`
+    # exactly where the gate depends on a: XOR, 0 1 1 -2, becomes 0 1 1 0, and B, 0 0 1 0, has none.
     depends = TABLE[gates] % 2
     reads = np.stack([depends[:, 1] | depends[:, 3], depends[:, 2] | depends[:, 3]], axis=1).astype(np.bool_)
     nodes = np.zeros(layout.nodes, dtype=np.bool_)

@@ -108,6 +108,9 @@ class HostArrays:
     def record(run: Callable[[], T]) -> tuple[T, Callable[[], T]]:
         return run(), run
 
+    # Both are views and copy nothing: the gradient of a sum is one number, seen many times. So no kernel may write into
+    # what it is given, but for `adam` and `assign` into the arrays that parameters own.
+
     @staticmethod
     def reshape(shape: Shape, x: Array) -> Array:
         return x.reshape(shape)

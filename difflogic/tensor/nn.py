@@ -74,6 +74,7 @@ class MLP:
         device: Device | str = "cpu",
         dtype: npt.DTypeLike = np.float32,
     ) -> None:
+        # One generator for all layers, which `default_rng` hands on as it is: each layer draws what comes next.
         rng = np.random.default_rng(seed)
         sizes, last = [nin, *nouts], len(nouts) - 1
         self.layers = [
@@ -126,6 +127,8 @@ class Logic:
         y = self._function(grid).forward_arrays(arrays, given, logits)
 
         def pull(d_y: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
+            # Looked up again, not kept: after batches of many other sizes it may be a new one. Such a one repeats the
+            # forward pass, and so does one that has been called since.
             return self._function(grid).backward_arrays(arrays, given, logits, d_y)
 
         return x._result(y, (self.logits, x), pull)

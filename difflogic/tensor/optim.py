@@ -77,7 +77,9 @@ class Adam:
         moved = [(k, each, each.grad.data) for k, each in enumerate(self.parameters) if each.grad is not None]
         if not moved:
             return
+        # A tensor and no number of Python's, so that a recorded step counts on when it is replayed.
         self._count.assign(self._count + 1)
+        # The kernel takes an array here even where nothing bounds the norm: then any does, for it is not looked at.
         square = self._count.data
         if self._hyper.max_norm < math.inf:
             squares = [arrays.reduce("squares", tuple(range(g.ndim)), g) for _, _, g in moved]

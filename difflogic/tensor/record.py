@@ -27,8 +27,9 @@ class Recorded(Generic[T]):
     later call fills in the new inputs and has that done again, which takes the host a tenth of the time. On the
     processor each call runs the function. Results are tensors of the recording: the next call overwrites them.
 
-    What the function does on the host, it does when it is recorded alone: numbers that change have to be inputs, and
-    gradients be used up by a step of the optimiser. Parameters are those that it found: change them by `assign`.
+    On a GPU the Python code of the function runs only once, while it is recorded. So numbers that change have to be
+    inputs, and the gradients that it makes be used up by a step of an optimiser within it. Parameters are the tensors
+    that it found then: change them by `assign`.
 
     Args:
         function: takes tensors, without `requires_grad`, and returns a tensor or several, or nothing.

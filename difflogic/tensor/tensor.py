@@ -170,7 +170,13 @@ class Tensor:
         self._pull_back(d_self)
 
     def _pull_back(self, d_self: DeviceArray) -> None:
-        # Whatever is computed from a tensor is made after it. So the newest that has an adjoint has all of it.
+        # Whatever is computed from a tensor is made after it, and has the larger number. So of the tensors that wait,
+        # the newest has all of its adjoint, and each is gone through once. With y = x * x and z = y * x, at x = 3:
+        #     z: adjoint 1    gives y the adjoint x = 3, and x the adjoint y = 9
+        #     y: adjoint 3    gives x twice 3 * 3, so that x has 27, which is 3 x^2
+        #     x: adjoint 27   is what it was asked for
+        # A walk from input to input would go on from x with the 9 alone, and once more for every other way to it: of
+        # thirty sums y + y in a row, a billion ways. The heap gives the smallest number first, hence the minus.
         found, adjoints, order = {self._made: self}, {self._made: d_self}, [-self._made]
         while order:
             made = -heapq.heappop(order)
@@ -368,6 +374,8 @@ def _d_operand(arrays: Arrays, op: str, side: str, d_y: DeviceArray, a: DeviceAr
 
 def _summed(arrays: Arrays, shape: Shape, d: DeviceArray) -> DeviceArray:
     """An adjoint summed over the axes along which an operand of that shape was repeated."""
+    # Shapes are matched from the last axis. An operand (3, 1) in a result (4, 3, 5) was repeated along a new axis 0,
+    # and along axis 2, where its 1 became 5: the sum is over the axes 0 and 2, and its shape (3,) becomes (3, 1) again.
     if d.shape == shape:
         return d
     new = len(d.shape) - len(shape)

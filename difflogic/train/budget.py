@@ -57,6 +57,6 @@ def notice(config: Config, population: int, within: Within | None) -> str | None
     if seconds <= within.seconds:
         return None
     return (
-        f"An attempt shows after about {math.ceil(seconds)} s on two cores whether it is of promise, later than the "
-        "limit of --within: it may end before anything is solved."
+        f"It takes about {math.ceil(seconds)} s on two cores to see whether an attempt makes progress, longer than the "
+        "limit of --within: training may end before anything is solved."
     )

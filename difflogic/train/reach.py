@@ -131,6 +131,6 @@ def _refusal(config: Config) -> str:
     start = {"zeros": "an empty grid", "seed": "one cell"}.get(config.task.start, "this start picture")
     where = "on a torus " if config.model.periodic else ""
     return (
-        f"Nothing like this target can grow from {start} {where}in any number of steps, for cells that look alike stay "
-        "alike: set model.periodic to false, so that there is a border, or task.start to another, say seed."
+        f"This target cannot grow from {start} {where}in any number of steps, because cells with equal neighbourhoods "
+        "stay equal: set model.periodic to false, so that there is a border, or task.start to another, say seed."
     )

@@ -97,6 +97,7 @@ class Run:
 
     @property
     def best(self) -> Replica:
+        """The member at `leader`, as it stood after its last epoch; `kept` may be of an earlier one."""
         return self.members[self.leader]
 
     @property

@@ -78,7 +78,7 @@ def test_it_stands_in_the_gallery(trained, tmp_path):
     assert linked == there - {"index.html"}
     assert {"live.html", "circuit.svg", "files/signs.v"} <= there
     assert "Proved equal: " in page
-    assert "film: test/Signs-v0 draws no pictures of itself" in page
+    assert "film: test/Signs-v0 cannot draw pictures of its episodes" in page
     assert all(f"seed {seed}<" in page for seed in checkpoint.read(trained).seeds), "every agent's score"
 
 

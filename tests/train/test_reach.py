@@ -73,7 +73,9 @@ def test_the_first_loss_counts() -> None:
 def test_nothing_grows_where_all_cells_look_alike(start: str) -> None:
     picture = {"start_picture": ("1" * 7,) * 7} if start == "picture" else {}
     config = drawn(CORNERS, start, periodic=True, **picture)
-    with pytest.raises(ConfigError, match=r"^Nothing like this target can grow from .* on a torus in any number of st"):
+    with pytest.raises(
+        ConfigError, match=r"^This target cannot grow from .* on a torus in any number of steps, because"
+    ):
         reach.notice(config)
     assert reach.notice(config.with_(model={"periodic": False}, task={"steps": 9})) is None
     for colour in "1.":  # the same everywhere: a constant will do
@@ -101,5 +103,5 @@ def test_it_is_said_before_training(engine: Engine) -> None:
     config = drawn(CORNERS, periodic=True).with_(train={"epochs": 1})
     Trainer(config, engine).run(observer=listener)
     assert listener.notices == [reach.notice(config)]
-    with pytest.raises(ConfigError, match="Nothing like this target can grow"):
+    with pytest.raises(ConfigError, match="This target cannot grow"):
         Trainer(config.with_(task={"start": "zeros"}), engine).run()

@@ -214,9 +214,7 @@ def test_a_limit_of_time_that_is_short_is_told() -> None:
     lizard, board = (recipes.applied("robust", presets.get(name)) for name in ("lizard", "checkerboard"))
     told = budget.notice(lizard, 1, Within(seconds=10))
     assert told is not None
-    assert re.fullmatch(
-        r"An attempt shows after about \d+ s on two cores .* later than the limit of --within: .*", told
-    )
+    assert re.fullmatch(r"It takes about \d+ s on two cores to see .*, longer than the limit of --within: .*", told)
     assert budget.notice(lizard, 1, Within(seconds=1000)) is None
     assert budget.notice(board, 1, Within(seconds=10)) is None
     assert budget.notice(board, 64, Within(seconds=10)) is not None

@@ -36,7 +36,7 @@ def adam(
     """The step number `count` on parameter, mu and nu, in place; `square`: the sum of all gradients' squares."""
     beta1, beta2, epsilon, max_norm = hyper
     norm, step = math.sqrt(square), int(count)
-    if norm > max_norm:
+    if norm > max_norm:  # not in place: a gradient may be a view of one number
         gradient = gradient * (max_norm / norm)
     mu *= beta1
     mu += (1 - beta1) * gradient
@@ -44,7 +44,9 @@ def adam(
     change = gradient * gradient
     change *= 1 - beta2
     nu += change
-    # rate * (mu/(1-b1^t)) / (sqrt(nu/(1-b2^t)) + eps), with the corrections drawn to the numbers before the arrays.
+    # With c1 = 1 - beta1^t and c2 = 1 - beta2^t, Adam's change is rate * (mu / c1) / (sqrt(nu / c2) + epsilon).
+    # Numerator and denominator times sqrt(c2), it is (rate * sqrt(c2) / c1) * mu / (sqrt(nu) + epsilon * sqrt(c2)).
+    # There no array is divided by a correction: two passes over memory fewer.
     root = math.sqrt(1 - beta2**step)
     np.sqrt(nu, out=change)
     change += epsilon * root
