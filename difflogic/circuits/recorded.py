@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.circuits import rle
-from difflogic.config.dataset import UNREADABLE, Dataset
+from difflogic.config.dataset import UNREADABLE, Dataset, why_unreadable
 from difflogic.core import rules
 from difflogic.core.bits import Bits
 from difflogic.errors import DataError, LimitError, UsageError
@@ -56,7 +56,7 @@ def samples(
     else:
         raise UsageError(f"A film is .gif or .npy, a pattern .rle or .cells, got {str(path)!r}.")
     if len(film) < 2:
-        raise DataError(f"{path} has one frame: a rule is seen in at least 2.")
+        raise DataError(f"{path} has one frame: a film needs at least 2.")
     bits = bits_of(film) if film.ndim == 3 else film.astype(np.uint8)
     made = Dataset.of(bits[:-1], bits[1:])
     found = [made.contradiction(periodic) for periodic in (True, False)]
@@ -76,7 +76,7 @@ def _npy(path: Path) -> npt.NDArray[Any]:
     try:
         film = np.load(path, mmap_mode="r", allow_pickle=False)  # whose values are not read yet
     except UNREADABLE as error:
-        raise DataError(f"Cannot read the film {path}: {error}.") from error
+        raise DataError(f"Cannot read the film {path}: {why_unreadable(error)}.") from error
     most = 1 if getattr(film, "ndim", 0) == 4 else (1 << MOST_CHANNELS) - 1
     if getattr(film, "ndim", 0) not in (3, 4) or not film.size or film.dtype.kind not in "biu":
         raise DataError(f"{path} must be [T, H, W] of states or [T, H, W, C] of bits, in whole numbers.")
@@ -94,7 +94,7 @@ def _gif(path: Path) -> States:
             _check_size(path, getattr(picture, "n_frames", 1) * math.prod(picture.size))
             pixels = np.stack([np.asarray(each.convert("RGB")) for each in ImageSequence.Iterator(picture)])
     except (*UNREADABLE, SyntaxError, Image.DecompressionBombError) as error:
-        raise DataError(f"Cannot read the film {path}: {error}.") from error
+        raise DataError(f"Cannot read the film {path}: {why_unreadable(error)}.") from error
     found, states = np.unique(pixels.reshape(-1, 3), axis=0, return_inverse=True)
     if len(found) > 1 << MOST_CHANNELS:
         raise DataError(f"{path} has {len(found)} colours: expected one for each state of a cell, as of a drawing.")

@@ -38,6 +38,17 @@ MEMORY_SHARE = 4
 
 UNREADABLE = (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError)
 """What a file raises that is damaged, encrypted, or compressed in another way."""
+
+
+def why_unreadable(error: Exception) -> str:
+    """Return why NumPy could not read a file, in words that continue a sentence and end without a full stop."""
+    # Of each file without the header of .npy, NumPy says that it is pickled, and how to load that unsafely; of one that
+    # holds objects of Python, that they cannot be mapped.
+    if "pickle" in str(error) or "Python objects" in str(error):
+        return "it is not a .npy file of numbers"
+    return (getattr(error, "strerror", None) or str(error)).rstrip(".")
+
+
 MOST_STEPS = 1 << 16
 """Of a range, which is a few bytes in a file whatever its length."""
 MOST_CELLS = 1 << 21
@@ -263,6 +274,8 @@ def contradiction(x: Bits, y: npt.NDArray[Any], periodic: bool, neighbourhood: s
 
     Cells of which a value in `y` is below 0 do not count.
     """
+    # `kinds` is the neighbourhood of each cell, at first of all cells, then of those that count. By `counted` these are
+    # found again in the grids.
     cells, kinds = y.reshape(-1, y.shape[-1]), neighbourhoods(x, periodic, neighbourhood)
     counted = np.flatnonzero((cells >= 0).all(axis=1))
     _, first, kinds = np.unique(kinds[counted], return_index=True, return_inverse=True)
@@ -290,6 +303,7 @@ def neighbourhoods(x: Bits, periodic: bool, neighbourhood: str) -> npt.NDArray[n
     read = NEIGHBOURHOODS[neighbourhood]
     cells = [wide[:, f // 3 : f // 3 + height, f % 3 : f % 3 + width] for f in read]
     packed = np.packbits(np.concatenate(cells, axis=-1).reshape(-1, len(read) * x.shape[-1]), axis=1)
+    # A row of bytes for each cell is seen as one item: `unique` numbers items.
     rows = np.ascontiguousarray(packed).view(f"V{packed.shape[1]}").reshape(-1)
     kinds: npt.NDArray[np.int64] = np.unique(rows, return_inverse=True)[1]
     return kinds
@@ -319,12 +333,13 @@ def _arrays(path: Path, opened: contextlib.ExitStack) -> dict[str, npt.NDArray[A
         unknown = sorted(set(files) - set(ARRAYS))
         if unknown or ("frames" in files) == bool({"x", "y"} & set(files)):
             raise DataError(
-                f"{path} must hold x and y, or frames, and may hold mask and steps; it has {sorted(files)}."
+                f"{path} must hold the arrays x and y, or frames, and may hold mask and steps; it has "
+                f"{', '.join(sorted(files)) or 'no arrays'}."
             )
         _check_memory(path, files)
         return {name: _read(each) for name, each in files.items()}
     except UNREADABLE as error:
-        raise DataError(f"Cannot read the samples {path}: {error}.") from error
+        raise DataError(f"Cannot read the samples {path}: {why_unreadable(error)}.") from error
 
 
 def _steps(arrays: Mapping[str, npt.NDArray[Any]]) -> list[int]:
@@ -334,6 +349,7 @@ def _steps(arrays: Mapping[str, npt.NDArray[Any]]) -> list[int]:
         raise DataError(f"steps must be a whole number, or several, got {given.dtype} of shape {list(given.shape)}.")
     numbers: list[int] = given.reshape(-1).tolist()
     targets = arrays["y"].shape[1] if arrays["y"].ndim == arrays["x"].ndim + 1 else 1
+    # Two numbers may be both: 5 and 20 are two steps where there are two targets, else the sixteen from 5 to 20.
     if len(numbers) == 2 and targets != 2 and numbers[0] < numbers[1]:
         if numbers[1] - numbers[0] >= MOST_STEPS:
             raise DataError(f"steps may be a range of {MOST_STEPS} at most, got {numbers[0]} to {numbers[1]}.")

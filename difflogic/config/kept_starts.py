@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from difflogic.config.dataset import why_unreadable
 from difflogic.config.schema import Config
 from difflogic.config.train import GrowthConfig
 from difflogic.errors import ConfigError, DataError
@@ -36,7 +37,7 @@ def load(path: Path, config: Config) -> Grids:
     try:
         array = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"Cannot read the starts {path}: {error}.") from error
+        raise DataError(f"Cannot read the starts {path}: {why_unreadable(error)}.") from error
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf" or not np.isin(array, (0, 1)).all():
         raise DataError(f"{path} must be one array of 0 and 1: start grids, in all channels.")
     grids = array[None] if array.ndim == len(grid) else array

@@ -65,6 +65,7 @@ def _bits(picture: Image.Image, colors: int, threshold: float | None) -> Bits:
     if colors in THRESHOLDS:
         above: npt.NDArray[np.bool_] = light > (THRESHOLDS[colors] if threshold is None else threshold)
         return np.asarray(above.any(axis=-1, keepdims=True) if colors == 2 else above, dtype=np.uint8)
+    # Levels 0 to 3 of red, green and blue in two bits each, the three higher bits first: level 2 is 1 there, 0 behind.
     levels = (light[..., None] > LEVELS).sum(axis=-1)
     return np.concatenate([levels >> 1, levels & 1], axis=-1).astype(np.uint8)
 

@@ -67,10 +67,9 @@ class EnvironmentConfig(Section):
     path = "environment."
 
     id: str = field("The registered name, as gymnasium.make takes it", _NAME)
-    n_envs: int = field("Copies that are stepped side by side", between(1, 4096), default=8)
+    n_envs: int = field("Copies of the environment that run side by side", between(1, 4096), default=8)
     reset: Table = field(
-        "What the environment's reset takes as options when an episode of the training begins; evaluations begin "
-        "as the environment does by itself",
+        "Options of the environment's reset for training episodes; evaluations use the environment's defaults",
         default=Table(),
     )
 
@@ -89,13 +88,14 @@ class LogicConfig(Section):
         "Steps of a random policy from which the thresholds are found", between(2, 10**6), default=500
     )
     thresholds: tuple[tuple[float, ...], ...] = field(
-        "Thresholds of one's own: a rising row of `bits` for each number of an observation; empty: found", default=()
+        "Your own thresholds: a rising row of `bits` for each number of an observation; empty: found by random steps",
+        default=(),
     )
     widths: tuple[int, ...] = field("Gates of each layer; the last is shared out among the actions", default=(32, 32))
-    learning_rate: float = field("Of the gates' logits", POSITIVE, default=0.02)
+    learning_rate: float = field("Learning rate of the gates' logits", POSITIVE, default=0.02)
     averaging: float = field(
-        "The evaluated agent has the mean of its logits over the last updates, this share of those so far; 0: "
-        "the last logits count alone",
+        "The evaluated agent has the mean of its logits over the last updates, which are this share of all updates "
+        "so far; 0: only the last logits",
         BELOW_ONE,
         default=0.06,
     )
@@ -115,7 +115,7 @@ class LogicConfig(Section):
         default=0.5,
     )
     final_temperature: float = field(
-        "What the temperature falls to over the training, by equal factors", POSITIVE, default=0.1
+        "The temperature at the end of training, to which it falls by equal factors", POSITIVE, default=0.1
     )
     forward: str = field(
         "hard: actions come from the discrete gates and gradients from the soft ones (straight-through); soft: "
@@ -152,7 +152,7 @@ class AutomatonConfig(LogicConfig):
     kernels: int = field("Perception kernels", between(1, 64), default=1)
     # The discrete agent, which is evaluated, may still be wrong where the soft one has nothing left to learn from.
     calm: float = field(
-        "As of [logic], where the spread of advantages falls the learning rate does; 0: never", UP_TO_ONE, default=0.0
+        "As in [logic]: the learning rate falls with the spread of the advantages; 0: never", UP_TO_ONE, default=0.0
     )
     widths: tuple[int, ...] = field(
         "Gates of each layer of the update network, but for the last: that has channels", default=(32, 16)
@@ -186,15 +186,15 @@ class PPOConfig(Section):
 
     path = "ppo."
 
-    learning_rate: float = field("Of the dense networks", POSITIVE, default=3e-4)
+    learning_rate: float = field("Learning rate of the dense networks", POSITIVE, default=3e-4)
     n_steps: int = field("Steps of each environment in a rollout", between(1, 10**6), default=2048)
-    batch_size: int = field("Samples of a gradient step", COUNT, default=64)
-    n_epochs: int = field("How often each rollout is gone through", between(1, 1000), default=10)
+    batch_size: int = field("Samples in each gradient step", COUNT, default=64)
+    n_epochs: int = field("Passes over each rollout", between(1, 1000), default=10)
     gamma: float = field("Discount of a reward per step", UP_TO_ONE, default=0.99)
     gae_lambda: float = field("Weight of longer returns in generalised advantage estimation", UP_TO_ONE, default=0.95)
-    clip_range: float = field("How far the ratio of probabilities counts from 1", POSITIVE, default=0.2)
+    clip_range: float = field("The ratio of probabilities is clipped to 1 plus or minus this", POSITIVE, default=0.2)
     clip_range_vf: float = field(
-        "How far a value counts from the one before the update, 0: any", NOT_NEGATIVE, default=0.0
+        "A value is clipped to this distance from the one before the update; 0: no clipping", NOT_NEGATIVE, default=0.0
     )
     ent_coef: float = field("Weight of the entropy in the loss", NOT_NEGATIVE, default=0.0)
     vf_coef: float = field("Weight of the squared error of values", NOT_NEGATIVE, default=0.5)
@@ -212,17 +212,19 @@ class SACConfig(Section):
 
     path = "sac."
 
-    learning_rate: float = field("Of the dense networks and the temperature", POSITIVE, default=3e-4)
-    buffer_size: int = field("Transitions that are kept", COUNT, default=1_000_000)
+    learning_rate: float = field("Learning rate of the dense networks and the entropy weight", POSITIVE, default=3e-4)
+    buffer_size: int = field("Transitions in the replay buffer", COUNT, default=1_000_000)
     learning_starts: int = field("Random steps before the first update", WHOLE, default=100)
-    batch_size: int = field("Transitions of an update", COUNT, default=256)
-    tau: float = field("How far a target moves towards its critic", SHARE, default=0.005)
+    batch_size: int = field("Transitions in each update", COUNT, default=256)
+    tau: float = field("Share by which a target network moves towards its critic at each update", SHARE, default=0.005)
     gamma: float = field("Discount of a reward per step", UP_TO_ONE, default=0.99)
     train_freq: int = field("Steps of each environment between updates", COUNT, default=1)
     gradient_steps: int = field("Updates each time", COUNT, default=1)
-    target_update_interval: int = field("Updates between two moves of the targets", COUNT, default=1)
-    ent_coef: str = field("Weight of the entropy, auto: learned", _COEFFICIENT, default="auto")
-    target_entropy: float = field("What auto aims at, 0: minus the number of action dimensions", default=0.0)
+    target_update_interval: int = field("Updates between two moves of the target networks", COUNT, default=1)
+    ent_coef: str = field("Weight of the entropy; auto: it is learned", _COEFFICIENT, default="auto")
+    target_entropy: float = field(
+        "The entropy that auto aims at; 0: minus the number of action dimensions", default=0.0
+    )
 
 
 @section
@@ -235,7 +237,7 @@ class EvaluationConfig(Section):
     episodes: int = field("Episodes of an evaluation while training", between(1, 10_000), default=20)
     final_episodes: int = field("Episodes of the evaluation at the end", between(1, 10_000), default=100)
     threshold: float = field(
-        "The mean return from which on the environment counts as solved, -inf: none", default=-math.inf
+        "The mean return at which the environment counts as solved; -inf: it never does", default=-math.inf
     )
 
 
@@ -251,11 +253,11 @@ class PolicyConfig(Document):
     logic: LogicConfig = field("An actor of logic gates", default=LogicConfig())
     automaton: AutomatonConfig = field("An automaton of gates as actor", default=AutomatonConfig())
     mlp: DenseConfig = field("A dense actor, the baseline", default=DenseConfig())
-    critic: DenseConfig = field("The dense network that values states", default=DenseConfig())
+    critic: DenseConfig = field("The dense network that estimates the value of a state", default=DenseConfig())
     ppo: PPOConfig = field("Proximal policy optimisation", default=PPOConfig())
     sac: SACConfig = field("Soft actor-critic", default=SACConfig())
     evaluation: EvaluationConfig = field("When and how it is evaluated", default=EvaluationConfig())
-    seed: int = field("Wiring, weights, episodes and actions come from it", between(0, 2**32 - 1), default=23)
+    seed: int = field("The seed of wiring, weights, episodes and actions", between(0, 2**32 - 1), default=23)
 
     @property
     def gates(self) -> LogicConfig:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from difflogic.config import registered
+from difflogic.config import policy, registered
 from difflogic.config.dataset import Dataset
 from difflogic.config.fields import hint
 from difflogic.config.model import ModelConfig, NetworkConfig
@@ -285,6 +285,8 @@ def get(name: str) -> Config:
     """The preset of this name, or what a task in Python begins with. Raises ConfigError, and what `find` raises."""
     if registered.is_task(name):
         return registered.find(name).config()
+    if name in policy.PRESETS:
+        raise ConfigError(f"The preset {name} trains agents: use `difflogic train-policy {name}`.")
     if name not in PRESETS:
         raise ConfigError(f"There is no preset {name!r}{hint(name, PRESETS)}: expected one of {', '.join(PRESETS)}.")
     return PRESETS[name].make()

@@ -17,6 +17,7 @@ def is_evaluated(epoch: int, interval: int) -> bool:
 
 def next_stop(epoch: int, total: int, eval_interval: int) -> int:
     """The first epoch after `epoch` that is evaluated: training goes no further at once."""
+    # At an interval of 50: from 0 to 1, from 1 to 50, from 50 to 100.
     return 1 if epoch == 0 else min(total, (epoch // eval_interval + 1) * eval_interval)
 
 

@@ -54,16 +54,16 @@ class Config(Document):
     schedule: ScheduleConfig = field("How the learning rate falls", default=ScheduleConfig())
     initial: InitialConfig = field("The logits before the first epoch", default=InitialConfig())
     hardening: HardeningConfig = field(
-        "Gates that are evaluated hard in training, ever more of them", default=HardeningConfig()
+        "A growing share of gates that are evaluated hard in training", default=HardeningConfig()
     )
     growth: GrowthConfig = field(
-        "Smaller grids that are trained on first, a number in each list for one", default=GrowthConfig()
+        "Smaller grids that are trained on first; each list has one number for each grid", default=GrowthConfig()
     )
     search: SearchConfig = field("A search over hard circuits at the end", default=SearchConfig())
-    pool: PoolConfig = field("The sample pool: epochs begin with what earlier ones ended with", default=PoolConfig())
+    pool: PoolConfig = field("The sample pool: epochs start from the last states of earlier ones", default=PoolConfig())
     data: DataConfig = field('The samples of the target "data"', default=DataConfig())
     plugin: PluginConfig = field("The task in Python that draws the samples, where one does", default=PluginConfig())
-    seed: int = field("Wiring, starts, fire masks and probes come from it", between(0, 2**32 - 1), default=23)
+    seed: int = field("The seed of wiring, starts, fire masks and probes", between(0, 2**32 - 1), default=23)
 
     def __post_init__(self) -> None:
         super().__post_init__()

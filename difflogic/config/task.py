@@ -136,14 +136,15 @@ class TaskConfig(Section):
 
         require(
             self.target != "data" or self.start in ("random", "zeros"),
-            f"Samples begin as they are, and their other channels with random or zeros, got start {self.start!r}.",
+            f"start only fills the channels that samples leave free: it must be random or zeros, got {self.start!r}.",
         )
 
     def _check_rule(self) -> None:
         if self.target == "rule":
             rules.table(self.rule)
             require(
-                self.loss_channels == 1, f"A rule speaks of channel 0 alone, but loss_channels is {self.loss_channels}."
+                self.loss_channels == 1,
+                f"A rule only sets channel 0: loss_channels must be 1, got {self.loss_channels}.",
             )
         if self.start == "boards":
             # A board's number has a bit for each cell, and is drawn below a power of two: 16 cells are 65536 boards.

@@ -102,9 +102,11 @@ class CellNetlist(Netlist):
 
     def validate(self) -> None:
         if not 1 <= self.visible <= self.channels:
-            raise CircuitError(f"A circuit shows 1 to {self.channels} of its channels, not {self.visible}.")
+            raise CircuitError(f"visible must be 1 to {self.channels}, the circuit's channels, got {self.visible}.")
         if len(set(self.origin)) != self.channels or min(self.origin) < 0:
-            raise CircuitError(f"{self.channels} channels need as many different names, got {list(self.origin)}.")
+            raise CircuitError(
+                f"origin must give the {self.channels} channels different numbers from 0 on, got {list(self.origin)}."
+            )
         super().validate()
         if len(self.outputs) != self.channels:
             raise CircuitError(f"{self.channels} outputs expected, one per channel, {len(self.outputs)} given.")

@@ -200,6 +200,7 @@ class Circuit:
 
     @property
     def kernels(self) -> int:
+        """Perception kernels of each channel; 0 without perception."""
         return int(self.perceive[0].shape[0]) if self.perceive else 0
 
     @property
@@ -236,6 +237,7 @@ class Circuit:
 
     @property
     def gates(self) -> int:
+        """Soft gates with logits of their own: those of a kernel count once, though every channel uses them."""
         return sum(layer.size for layer in (*self.perceive, *self.update)) // gates.GATE_COUNT
 
     @property

@@ -41,18 +41,19 @@ class Scenario:
 
     def __post_init__(self) -> None:
         if self.start not in STARTS:
-            raise CircuitError(f"The start of a habitat is one of {', '.join(STARTS)}, not {self.start!r}.")
-        if not (1 <= self.height <= MAX_SIDE and 1 <= self.width <= MAX_SIDE and self.steps >= 1):
+            raise CircuitError(f"The circuit's start must be one of {', '.join(STARTS)}, got {self.start!r}.")
+        if not (1 <= self.height <= MAX_SIDE and 1 <= self.width <= MAX_SIDE):
             raise CircuitError(
-                f"A habitat has 1 to {MAX_SIDE} cells a side and at least 1 step, got {self.width}x{self.height} cells "
-                f"and {self.steps} steps."
+                f"The circuit's grid must have 1 to {MAX_SIDE} cells on each side, got {self.width}x{self.height}."
             )
+        if self.steps < 1:
+            raise CircuitError(f"The circuit's task must have at least 1 step, got {self.steps}.")
         if not 0 < self.fire_rate <= 1:
-            raise CircuitError(f"The fire rate of a habitat is above 0 and at most 1, got {self.fire_rate}.")
+            raise CircuitError(f"The circuit's fire rate must be above 0 and at most 1, got {self.fire_rate}.")
         if (self.start == "picture") != bool(self.picture):
-            raise CircuitError('A habitat has a picture where its start is "picture", and only there.')
+            raise CircuitError('A circuit has a start picture if its start is "picture", and otherwise none.')
         if self.picture and self._bits().shape[:2] != (self.height, self.width):
-            raise CircuitError(f"The picture of a habitat must have its {self.width}x{self.height} cells.")
+            raise CircuitError(f"The circuit's start picture must fill its grid of {self.width}x{self.height} cells.")
 
     @classmethod
     def of(cls, config: Config) -> Scenario:
@@ -84,4 +85,4 @@ class Scenario:
         try:
             return text_picture.decode(self.picture, text_picture.MAX_BITS)
         except DataError as error:
-            raise CircuitError(f"The picture of a habitat cannot be read: {error}") from error
+            raise CircuitError(f"The circuit's start picture cannot be read: {error}") from error

@@ -47,8 +47,8 @@ class Grid:
     def __post_init__(self) -> None:
         if not 1 <= self.values <= MOST_VALUES:
             raise CircuitError(
-                f"A grid of hardware has 1 to {MOST_VALUES} values, but {self.width}x{self.height} cells with "
-                f"{self.cell.channels} channels have {self.values}: choose a smaller one."
+                f"A hardware grid must have 1 to {MOST_VALUES} values, but {self.width}x{self.height} cells with "
+                f"{self.cell.channels} channels have {self.values}: choose another grid."
             )
 
     @property

@@ -43,6 +43,9 @@ MOST_SAID = 400
 MAX_BYTES = 1 << 29
 """A larger file is refused before it is parsed: some five million gates, and Python would take ten times its size."""
 
+KINDS = {bool: "true or false", str: "text", list: "a list", dict: "a JSON object"}
+"""Types of JSON in a reader's words."""
+
 _INPUT = re.compile(r"in\[(\d{1,9})\]\[([0-8])\]")
 
 
@@ -103,8 +106,10 @@ def read_text(path: Path) -> str:
         if path.stat().st_size > MAX_BYTES:
             raise CircuitError(f"The circuit {path} has {path.stat().st_size} bytes; at most {MAX_BYTES} are read.")
         return path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CircuitError(f"Cannot read the circuit {path}: {error}.") from error
+    except OSError as error:
+        raise CircuitError(f"Cannot read the circuit {path}: {error.strerror or error}.") from error
+    except UnicodeDecodeError as error:
+        raise CircuitError(f"Cannot read the circuit {path}: it is not text in UTF-8.") from error
 
 
 def parse(text: str) -> dict[str, Any]:
@@ -112,7 +117,7 @@ def parse(text: str) -> dict[str, Any]:
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise CircuitError(f"The circuit is not whole JSON: {error}.") from error
+        raise CircuitError(f"The file is not valid JSON: {error}.") from error
     if not isinstance(data, dict):
         raise CircuitError(f"A circuit is a JSON object, got {shown(data)}.")
     return data
@@ -141,9 +146,10 @@ def from_data(data: Mapping[str, Any]) -> CellNetlist:
 def check_format(data: Mapping[str, Any], form: str, version: int) -> None:
     """Raises CircuitError where a file is of another format or version."""
     if data.get("format") != form or data.get("version") != version or data["version"] is True:
+        writer = f", written by difflogic {data['difflogic']}" if "difflogic" in data else ""
         raise CircuitError(
-            f"Expected {form} version {version}, got {data.get('format')} version {data.get('version')}, "
-            f"written by difflogic {data.get('difflogic', 'of unknown version')}."
+            f"Expected format {form} version {version}, got format {data.get('format')} version {data.get('version')}"
+            f"{writer}."
         )
 
 
@@ -159,14 +165,15 @@ def read_gates(data: Mapping[str, Any], inputs: Sequence[str]) -> tuple[list[int
 
 
 def _scenario(data: Mapping[str, Any]) -> Scenario:
-    if unknown := sorted(data.keys() - {field.name for field in fields(Scenario)}):
-        raise CircuitError(f"A habitat has no {shown(unknown[0])}.")
+    known = [field.name for field in fields(Scenario)]
+    if unknown := sorted(data.keys() - set(known)):
+        raise CircuitError(f"Unknown field {shown(unknown[0])} in habitat: expected {', '.join(known)}.")
     rate = data.get("fire_rate", 1.0)
     if type(rate) not in (int, float):
         raise CircuitError(f"fire_rate must be a number, got {shown(rate)}.")
     rows = typed(data, "picture", list) if "picture" in data else []
     if not all(isinstance(row, str) for row in rows):
-        raise CircuitError(f"The picture of a habitat is rows of text, got {shown(rows)}.")
+        raise CircuitError(f"picture in habitat must be a list of rows of text, got {shown(rows)}.")
     sizes = {name: _whole(data, name, least=1) for name in ("height", "width", "steps")}
     return Scenario(start=typed(data, "start", str), fire_rate=float(rate), picture=tuple(rows), **sizes)
 
@@ -214,7 +221,7 @@ def typed(data: Mapping[str, Any], key: str, kind: type) -> Any:
     """The value of a key, which must be there and of that kind. Raises CircuitError."""
     value = data.get(key)
     if not isinstance(value, kind):
-        raise CircuitError(f"{key} must be a {kind.__name__}, got {shown(value)}.")
+        raise CircuitError(f"{key} must be {KINDS[kind]}, got {shown(value)}.")
     return value
 
 

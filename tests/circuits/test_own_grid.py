@@ -85,11 +85,13 @@ def test_a_late_difference_is_found() -> None:
 def test_what_cannot_be_followed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="this one starts at random"):
         simplify(spreading(Scenario("random", 6, 7, 5)), to_start=True, size=(6, 7))
-    with pytest.raises(UsageError, match="those of this one fire at random"):
+    with pytest.raises(UsageError, match="this one updates cells at random"):
         simplify(spreading(replace(SEED, fire_rate=0.5)), to_start=True, size=(6, 7))
     with pytest.raises(UsageError, match="--size needs --from-start"):
         simplify(spreading(), size=(6, 7))
+    with pytest.raises(LimitError, match="at most 1000000 cells, got 65536x65536"):
+        simplify(spreading(), to_start=True, size=(1 << 16, 1 << 16))
     monkeypatch.setattr(own_grid, "MOST_UPDATES", 36)
-    with pytest.raises(LimitError, match="No state comes again within 3 steps on 6x2 cells"):
+    with pytest.raises(LimitError, match="No state repeats within 3 steps on 6x2 cells"):
         simplify(spreading(), to_start=True, size=(2, 6))
     assert own_grid.proved(spreading(), spreading()).equal is None

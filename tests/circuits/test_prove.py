@@ -107,7 +107,7 @@ def test_the_network_and_its_gates(channels: int) -> None:
     netlist = CellNetlist.from_circuit(circuit)
     good = network(circuit, netlist)
     assert (good.equal, good.proves) == (True, False)
-    assert ("all 512" if channels == 1 else "random 4096") in good.how
+    assert ("all 512" if channels == 1 else "4096 random") in good.how
     used = structural(netlist)
     wrong = replace(used, outputs=np.zeros_like(used.outputs))
     assert network(circuit, wrong).equal is False
@@ -119,7 +119,7 @@ def test_a_missing_tool_is_named_with_its_package(name: str, monkeypatch: pytest
     netlist = random_netlist(np.random.default_rng(1), 5)
     (verdict,) = prove(netlist, netlist, [name])
     assert verdict.equal is None
-    assert verdict.how == f"{name} is not installed: on Debian and Ubuntu it is the package {name}."
+    assert verdict.how.startswith(f"{name} is not installed: on Debian and Ubuntu it is the package {name}")
 
 
 def test_a_tool_that_hangs_is_stopped(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:

@@ -52,7 +52,7 @@ def test_the_boundary_may_be_said(tmp_path: Path) -> None:
     assert source.load(write_npz(tmp_path / "b.npz", circuit, periodic=np.int32(1))).netlist.periodic
     assert source.load(tmp_path / "a.npz", periodic=True).netlist.periodic
     assert source.load(tmp_path / "a.npz", visible=1).netlist.visible == 1
-    with pytest.raises(CircuitError, match="shows 1 to 2 of its channels, not 3"):
+    with pytest.raises(CircuitError, match="visible must be 1 to 2, the circuit's channels, got 3"):
         source.load(tmp_path / "a.npz", visible=3)
 
 

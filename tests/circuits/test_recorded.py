@@ -89,7 +89,7 @@ def test_a_film_that_contradicts_itself_is_told_where_and_how_often(tmp_path: Pa
 @pytest.mark.parametrize(
     ("name", "content", "options", "message"),
     [
-        ("one.npy", np.zeros((1, 5, 5), dtype=int), {}, "has one frame: a rule is seen in at least 2."),
+        ("one.npy", np.zeros((1, 5, 5), dtype=int), {}, "has one frame: a film needs at least 2."),
         ("flat.npy", np.zeros((5, 5), dtype=int), {}, "must be [T, H, W] of states or [T, H, W, C] of bits"),
         ("many.npy", np.full((2, 5, 5), 256), {}, "must be 0 to 255, got 256 to 256."),
         ("pickled.npy", np.array([{}]), {}, "Cannot read the film"),

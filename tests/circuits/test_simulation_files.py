@@ -207,7 +207,7 @@ def test_files_that_are_something_else(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="must be an array of numbers or truth values, got an archive"):
         starts.planes_of(spec(), str(tmp_path / "a.npy"), 0)
     np.save(tmp_path / "a.npy", np.array([{}]), allow_pickle=True)
-    with pytest.raises(DataError, match=r"cannot be read as \.npy"):
+    with pytest.raises(DataError, match=r"Cannot read the start .*: it is not a \.npy file of numbers"):
         starts.planes_of(spec(), str(tmp_path / "a.npy"), 0)
 
 

@@ -42,7 +42,7 @@ def test_formats_are_written_and_proved(circuit: Path, capsys: pytest.CaptureFix
     }
     said = capsys.readouterr().out
     assert said.startswith(
-        "circuit.json: 3 two-input gates per cell; without what changes nothing 3, channels 0, 2, 3\n"
+        "circuit.json: 3 two-input gates per cell; after removing what has no effect: 3, channels 0, 2, 3\n"
     )
     assert "golly: verified: bgolly agrees after 100 generations" in said
     assert "; that is the whole circuit (outputs: 3 by structure)." in said
@@ -81,7 +81,7 @@ def test_what_the_picture_does_not_need_does_not_count_for_golly(
     circuit.write_text(netlist_json.to_json(published()))
     assert export(circuit, "--format", "golly") == 0
     assert "num_states=9\n" in (circuit.parent / "out" / "board_ca.rule").read_text()
-    assert "4 two-input gates per cell; without what changes nothing 3" in capsys.readouterr().out
+    assert "4 two-input gates per cell; after removing what has no effect: 3" in capsys.readouterr().out
 
 
 def test_a_run_folder_gives_its_name(circuit: Path) -> None:
@@ -102,6 +102,8 @@ def test_what_is_there_is_not_overwritten(circuit: Path, capsys: pytest.CaptureF
     assert "board.json exists already: choose another name, or replace it with --force." in capsys.readouterr().err
     assert export(circuit, "--format", "json", "--force") == 0
     assert main(["export", str(circuit), "--format", "json", "--out", folder]) == 0, "the same content may stay"
+    assert main(["export", str(circuit), "--format", "c", "--out", str(circuit)]) == 2
+    assert "is a file, and exports are files in a folder: name a folder." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def test_two_that_differ(file: Path, tmp_path: Path, said: Said) -> None:
 def test_nobody_can_say(file: Path, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     out = said("prove", file, file, "--judge", "yosys", code=1).out
-    assert "yosys is not installed: on Debian and Ubuntu it is the package yosys." in out
+    assert "yosys is not installed: on Debian and Ubuntu it is the package yosys; on any system" in out
     assert out.endswith("Undecided: no judge could prove it.\n")
 
 
@@ -111,7 +111,7 @@ def test_bad_files_are_one_sentence(command: list[str], tmp_path: Path, said: Sa
     path = tmp_path / "bad.json"
     path.write_text('{"format": "difflogic-circuit"')
     errors = said(*command[:1], path, *command[1:], code=2).err
-    assert errors.startswith(f"Error: {path}: The circuit is not whole JSON: ")
+    assert errors.startswith(f"Error: {path}: The file is not valid JSON: ")
     assert errors.count("\n") == 1
 
 

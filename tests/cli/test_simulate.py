@@ -53,7 +53,7 @@ def test_every_engine_writes_the_same(simulate: Simulate, tmp_path: Path, engine
     assert a.shape == (9, 70, 1)
     assert a.any()
     np.testing.assert_array_equal(a, b)
-    assert "70x9 cells, nothing outside, 0.7 of the cells in each step; start: random" in done.out
+    assert "70x9 cells, 0 outside the grid, 0.7 of the cells in each step; start: random" in done.out
     assert re.search(r"^7 steps in \S+ s: \S+ cell updates/s$", done.out, re.MULTILINE)
     assert f"Cells that are 1, by channel: {a.sum()}\nWrote b.npy\n" in done.out
 
@@ -185,7 +185,7 @@ def test_half_blocks() -> None:
         (["--every", "5"], "--every says how often a frame is kept: give -o FILE.gif, -o FILE.npy or --live with it."),
         (["--live", "--json"], "--live draws on the screen, where --json writes lines: give one of them."),
         (["--live"], "--live needs a terminal: leave it out, and give -o FILE.gif."),
-        (["--visible", "2"], "A circuit shows 1 to 1 of its channels, not 2."),
+        (["--visible", "2"], "visible must be 1 to 1, the circuit's channels, got 2."),
         (["--until", "period"], "--until must be still, period:N (of at most N steps) or steps, got 'period'."),
         (["--until", "still", "--fire-rate", "0.5"], "--until still needs all cells updated in each step"),
         (["--steps", "-1"], "'--steps': -1 is not in the range x>=0."),
@@ -213,7 +213,7 @@ def test_idle_gates_are_left_out(simulate: Simulate, tmp_path: Path) -> None:
     netlist = CellNetlist.from_circuit(Circuit.initial(config.model, 23), visible=1)
     (tmp_path / "raw.json").write_text(netlist_json.to_json(netlist))
     done = simulate("--size", "20x10", "--steps", 3, "-o", "a.npy", circuit="raw.json")
-    assert re.search(rf"{len(netlist.gates)} gates, 0 of them at work, 8 channels", done.out)
+    assert re.search(rf"{len(netlist.gates)} gates, 0 of them needed, 8 channels", done.out)
     grid = np.load(tmp_path / "a.npy")
     assert (
         simulate("--size", "20x10", "--steps", 3, "--engine", "reference", "-o", "b.npy", circuit="raw.json").code == 0

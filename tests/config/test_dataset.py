@@ -62,7 +62,7 @@ def test_what_is_held_out_is_never_learned_and_the_same_for_every_seed() -> None
     ("arrays", "message"),
     [
         ({"x": X}, "given.npz has no y: expected x and y, or frames."),
-        ({"x": X, "y": Y, "z": Y}, "and may hold mask and steps; it has ['x', 'y', 'z']."),
+        ({"x": X, "y": Y, "z": Y}, "and may hold mask and steps; it has x, y, z."),
         ({"x": X[:0], "y": Y[:0]}, "x must be samples [N, H, W, C], got [0, 5, 6, 2]."),
         ({"x": X[0, 0], "y": Y}, "x must be samples [N, H, W, C], got [6, 2]."),
         ({"x": X + 1, "y": Y}, "x must be 0 or 1 everywhere, got 2 at ["),
@@ -113,7 +113,7 @@ def test_no_file_and_too_large_a_file(tmp_path: Path, monkeypatch: pytest.Monkey
         (TrainRequest(data=Dataset.of(X[:1], Y[:1])), "Of 1 sample nothing can be held out: give more, or set data"),
         (
             TrainRequest(data=Dataset.of(X, Y), start="seed"),
-            "their other channels with random or zeros, got start 'seed'",
+            "start only fills the channels that samples leave free: it must be random or zeros, got 'seed'",
         ),
         (TrainRequest(data=Dataset.of(X, Y), fields={"pool": {"size": 64}}), "set pool.size and search.begin to 0"),
         (TrainRequest("checkerboard", fields={"task": {"target": "data", "start": "zeros"}}), "go together: give them"),

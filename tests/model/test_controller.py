@@ -141,7 +141,7 @@ HAND = controller_json.to_json(linear_rule())
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"version": 1', '"version": 2', "Expected difflogic-controller version 1, got difflogic-controller version 2"),
+        ('"version": 1', '"version": 2', "version 1, got format difflogic-controller version 2"),
         ('"name": "angle", ', "", "an object with a name and thresholds"),
         ('"thresholds": [-2.0', '"thresholds": ["x"', "Thresholds are numbers"),
         ('"thresholds": [-2.0', f'"thresholds": [-1{"0" * 400}', "Thresholds are numbers"),
@@ -151,7 +151,7 @@ HAND = controller_json.to_json(linear_rule())
         ('"a": "position>=-2.0"', '"a": "position>=-3.0"', "leads nowhere: 'position>=-3.0'"),
         ('"id": "g0"', '"id": "position>=-2.0"', "is given twice"),
         ('"outputs": [', '"outputs": ["g0", ', "2 actions need 1 outputs, 2 given"),
-        ('"environment": "CartPole-v1"', '"environment": 3', "environment must be a str"),
+        ('"environment": "CartPole-v1"', '"environment": 3', "environment must be text"),
     ],
 )
 def test_a_damaged_controller_is_one_sentence(old: str, new: str, message: str, tmp_path: Path) -> None:

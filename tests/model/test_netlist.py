@@ -103,8 +103,8 @@ def test_an_input_may_be_an_output() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"version": 1', '"version": 2', "Expected difflogic-circuit version 1, got difflogic-circuit version 2"),
-        ("difflogic-circuit", "other", "got other version 1"),
+        ('"version": 1', '"version": 2', "version 1, got format difflogic-circuit version 2"),
+        ("difflogic-circuit", "other", "got format other version 1"),
         ('"id": "g0"', '"id": "g1"', "'g1' is given twice"),
         ('"id": "g0"', '"id": "in[0][3]"', r"'in\[0\]\[3\]' is given twice"),
         ('"id": "g0"', '"id": 0', "gate 0 is {"),
@@ -116,12 +116,12 @@ def test_an_input_may_be_an_output() -> None:
         ('"gate": 1,', '"gate": true,', "unknown type True"),
         ('"channels": 2', '"channels": "two"', "channels must be a whole number of at least 1, got 'two'"),
         ('"channels": 2', '"channels": 0', "channels must be a whole number"),
-        ('"visible": 1', '"visible": 3', "shows 1 to 2 of its channels, not 3"),
+        ('"visible": 1', '"visible": 3', "visible must be 1 to 2, the circuit's channels, got 3"),
         ('"periodic": false', '"periodic": false, "origin": [4]', "origin names each"),
-        ('"periodic": false', '"periodic": false, "origin": [0, 0]', "as many different names"),
+        ('"periodic": false', '"periodic": false, "origin": [0, 0]', "must give the 2 channels different numbers"),
         ('"outputs": [', '"outputs": ["g0", ', "2 outputs expected, one per channel, 3 given"),
         ('"outputs"', '"results"', "outputs must be a list, got None"),
-        ("]}", "", "not whole JSON"),
+        ("]}", "", "not valid JSON"),
     ],
 )
 def test_a_damaged_circuit_is_one_sentence(old: str, new: str, message: str, tmp_path: Path) -> None:
@@ -149,18 +149,18 @@ HOME = '"habitat": {"start": "seed", "height": 4, "width": 5, "steps": 6, "fire_
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"seed"', '"moon"', "one of random, seed, zeros, picture, not 'moon'"),
-        ('"seed"', "3", "start must be a str, got 3"),
-        ('"seed"', '"picture"', "has a picture where its start is"),
-        ('"width": 5', '"width": 70000', "1 to 65536 cells a side"),
+        ('"seed"', '"moon"', "one of random, seed, zeros, picture, got 'moon'"),
+        ('"seed"', "3", "start must be text, got 3"),
+        ('"seed"', '"picture"', "has a start picture if its start is"),
+        ('"width": 5', '"width": 70000', "1 to 65536 cells on each side, got 70000x4"),
         ('"width": 5, ', "", "width must be a whole number of at least 1, got None"),
         ("0.6", "0", "above 0 and at most 1, got 0.0"),
         ("0.6", "true", "fire_rate must be a number, got True"),
-        ("0.6", '0.6, "colour": 1', "A habitat has no 'colour'"),
-        ("0.6", '0.6, "picture": [1]', "is rows of text"),
+        ("0.6", '0.6, "colour": 1', "Unknown field 'colour' in habitat"),
+        ("0.6", '0.6, "picture": [1]', "must be a list of rows of text"),
         ('"seed"', '"picture", "picture": ["1.", "1"]', "cannot be read: a picture is rows of equal length"),
-        ('"seed"', '"picture", "picture": ["1."]', "must have its 5x4 cells"),
-        (HOME, '"habitat": []', "habitat must be a dict"),
+        ('"seed"', '"picture", "picture": ["1."]', "must fill its grid of 5x4 cells"),
+        (HOME, '"habitat": []', "habitat must be a JSON object"),
     ],
 )
 def test_a_damaged_habitat_is_one_sentence(old: str, new: str, message: str) -> None:

@@ -34,6 +34,8 @@ class Forest:
 
     def branches(self, functions: Sequence[int], level: int, count: int) -> list[tuple[int, ...]]:
         """The functions for every value of the `count` variables from `level` on; variable `level + i` is bit `i`."""
+        # `product` changes its last value first, but here the first variable is the lowest bit of an entry's number. So
+        # each is turned round: of two variables 00, 10, 01, 11.
         found = []
         for values in product((0, 1), repeat=count):
             found.append(tuple(self._restricted(function, level, values[::-1]) for function in functions))

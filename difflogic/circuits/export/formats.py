@@ -64,7 +64,7 @@ FORMATS = {
     "digitaljs": Format("digitaljs", "for the DigitalJS simulator in the browser", cells_only=_READ_AS_CELL),
     "golly": Format("golly", "a rule and a pattern for Golly", ("bgolly",), cells_only=_NO_GRID),
     "wgsl": Format("wgsl", "a WebGPU compute shader, 32 cells per word", cells_only=_NO_GRID),
-    "html": Format("html", "one page on which it lives, without a network", ("chromium",), framed=True),
+    "html": Format("html", "one web page that runs it, without a network", ("chromium",), framed=True),
     "numpy": Format("python", "a Python module that needs NumPy only", framed=True),
     "json": Format("circuit_json", "circuit.json, as in a run folder: every gate", every_gate=True),
 }

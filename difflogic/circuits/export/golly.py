@@ -75,8 +75,9 @@ def first_state(netlist: CellNetlist) -> int:
     first = int(empty.any())
     if first + (1 << netlist.channels) > _MAX_STATES:
         raise CircuitError(
-            f"Golly has {_MAX_STATES} states, and a circuit of {netlist.channels} channels that makes something of an "
-            "empty neighbourhood needs one more: drop a channel that the picture does not need (difflogic simplify)."
+            f"Golly has {_MAX_STATES} states, but a circuit of {netlist.channels} channels needs one more if cells in "
+            "an empty neighbourhood do not stay empty: drop a channel that the picture does not need (difflogic "
+            "simplify)."
         )
     return first
 
@@ -97,6 +98,7 @@ def _tree(netlist: CellNetlist, first: int) -> list[str]:
             # states. Nodes whose functions are the same are one line: 32 for Life, where a full tree has 511.
             if depth == 1:
                 children = [first + forest.number(branch) for branch in branches]
+                # The centre is asked for last. Where state 0 is outside, a cell that has it keeps it.
                 children = [0] * first + children
             else:
                 children = [node(depth - 1, branch) for branch in branches]

@@ -7,7 +7,7 @@ from importlib import resources
 from pathlib import Path
 
 import difflogic
-from difflogic.errors import ExportError
+from difflogic.errors import ExportError, UsageError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.controller import Controller
 from difflogic.model.netlist import Netlist
@@ -42,6 +42,8 @@ def write(files: Files, out: Path, force: bool = False) -> None:
 
     Raises UsageError, DifflogicError and OSError.
     """
+    if out.is_file():
+        raise UsageError(f"{out} is a file, and exports are files in a folder: name a folder.")
     out.mkdir(parents=True, exist_ok=True)
     contents = {out / file: text if isinstance(text, bytes) else text.encode() for file, text in files.items()}
     # A file with the same content may stay, so that the same export can be made twice without `force`. Every file is

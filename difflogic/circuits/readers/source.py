@@ -74,7 +74,7 @@ def load(path: Path | str, periodic: bool | None = None, visible: int | None = N
     source = _load(Path(path))
     netlist = source.netlist
     if visible is not None and not 1 <= visible <= netlist.channels:
-        raise CircuitError(f"A circuit shows 1 to {netlist.channels} of its channels, not {visible}.")
+        raise CircuitError(f"visible must be 1 to {netlist.channels}, the circuit's channels, got {visible}.")
     wrapped = netlist.periodic if periodic is None else periodic
     return replace(source, netlist=replace(netlist, visible=visible or netlist.visible, periodic=wrapped))
 
@@ -90,7 +90,7 @@ def controller(path: Path) -> Controller | None:
         path /= controller_json.NAME
         if not path.is_file():
             raise UsageError(
-                f"There is no {path}: a run leaves it at its end, where its agent is made of gates and chooses between "
+                f"There is no {path}: training writes it at its end, and only for agents of gates that choose between "
                 "discrete actions."
             )
     if not path.is_file() or path.suffix != ".json":

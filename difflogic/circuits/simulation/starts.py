@@ -8,6 +8,7 @@ import numpy as np
 
 from difflogic.circuits import rle
 from difflogic.circuits.simulation import pictures
+from difflogic.config.dataset import why_unreadable
 from difflogic.core import bernoulli
 from difflogic.core.bits import Bits, Planes, pack_planes
 from difflogic.engine.simulation import SimulationSpec
@@ -112,7 +113,7 @@ def _array(path: Path) -> np.ndarray:
     try:
         array = np.load(path, allow_pickle=False, mmap_mode="r")
     except (ValueError, EOFError, SyntaxError, OSError) as error:
-        raise DataError(f"{path} cannot be read as .npy: {error}.") from error
+        raise DataError(f"Cannot read the start {path}: {why_unreadable(error)}.") from error
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "buif":
         kind = array.dtype if isinstance(array, np.ndarray) else "an archive"
         raise DataError(f"{path} must be an array of numbers or truth values, got {kind}.")

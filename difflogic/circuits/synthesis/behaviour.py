@@ -154,6 +154,8 @@ def _kept_on(rollouts: Rollouts, cell: Cell) -> XAG:
     )
     packed = np.unique(np.concatenate([np.unique(each, axis=1) for each in columns], axis=1), axis=1)
     samples = np.unpackbits(packed, axis=0, count=cell.graph.inputs, bitorder="little")
+    # The last word is filled up with samples once more, 0 1 2 3 4 0 1 2 ... of five. Zeros would be a neighbourhood
+    # that may never occur, and would keep gates that only it needs.
     words = pack_bits(samples[:, np.arange(-(-samples.shape[1] // 64) * 64) % samples.shape[1]])
     return improved(swept_on(cell.graph, words), words)
 

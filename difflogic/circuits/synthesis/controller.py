@@ -124,6 +124,7 @@ def _smaller(
 
 def _passes(codes: Bits, clauses: Sequence[Clause] | None) -> dict[str, Callable[[XAG], XAG]]:
     """Return the passes by name, in order."""
+    # The last word is filled up with its last code: zeros would be one more code, which pruning was not given.
     words = pack_bits(np.concatenate([codes, np.repeat(codes[:, -1:], -codes.shape[1] % 64, axis=1)], axis=1))
 
     def merged(graph: XAG) -> XAG:
@@ -231,7 +232,10 @@ def with_comparators(controller: Controller, form: FixedPoint) -> NamedNetlist:
         bits[-1] ^= 1  # with its sign inverted, two's complement is in the order of whole numbers
         for value in values:
             reached, number = TRUE, value + (1 << (width - 1))
-            # From the lowest bit: x >= T holds where x is larger in this bit, or equal in it and so below.
+            # From the lowest bit: x >= T holds where x is larger in this bit, or equal in it and so below. For T = -2
+            # in 3 bits, `number` is -2 + 4 = 2, 010 in binary. The 0 gives x0 OR TRUE, which is TRUE; the 1 gives x1
+            # AND TRUE, which is x1; the 0 of the sign gives NOT x2 OR x1. One gate is left, and it is 0 for -4 and -3
+            # alone.
             for place, bit in enumerate(bits):
                 reached = builder.and_(bit, reached) if number >> place & 1 else builder.or_(bit, reached)
             code.append(reached)

@@ -141,6 +141,7 @@ def _known(netlist: CellNetlist, height: int, width: int) -> Iterator[tuple[Bits
 
     It ends where a step adds no knowledge, for then none does.
     """
+    # A value is two bits, whether it can be 1 and whether it is unknown: 0 is (0, 0), 1 is (1, 0), unknown is (1, 1).
     one = np.ones((1, height, width, netlist.channels), dtype=np.uint8)
     unknown = one
     while True:

@@ -77,7 +77,9 @@ def find(netlist: CellNetlist) -> Invariant:
     """
     start = start_of(netlist)
     if netlist.channels > MOST_CHANNELS:
-        raise UsageError(f"--from-start looks at pairs of at most {MOST_CHANNELS} channels, not of {netlist.channels}.")
+        raise UsageError(
+            f"--from-start takes circuits of at most {MOST_CHANNELS} channels, got {netlist.channels}: leave it out."
+        )
     cells, samples = _seen(netlist, start)
     return Invariant(tuple(_inductive(netlist, _suggested(cells))), samples)
 

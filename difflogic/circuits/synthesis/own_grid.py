@@ -2,7 +2,8 @@
 
 All cells fire, so the start has one rollout, and as a grid has a finite number of states they come again some day. What
 happens until then is all that ever happens, and the circuit only has to be right there. A letter of 64 channels, on
-16x16 cells with nothing around it, is still from step 33 on. Until then 8,448 neighbourhoods occur, of 2^576.
+16x16 cells with nothing around it, is still from step 33 on. Until then at most 8,704 neighbourhoods occur (34 states
+of 256 cells), of 2^576.
 
 The proof needs nothing but both circuits: they are followed side by side until *both* states come again at the same
 time. From there on all repeats, so what was shown until then was shown for ever.
@@ -33,17 +34,22 @@ MOST_UPDATES = 1_000_000
 def of_size(netlist: CellNetlist, size: tuple[int, int]) -> CellNetlist:
     """The netlist with its start on `(height, width)` cells.
 
-    Raises UsageError without a start that is always the same, or where cells fire at random, and LimitError where no
-    state comes again in time.
+    Raises UsageError without a start that is always the same, or where cells fire at random, and LimitError where the
+    grid is too large, or no state comes again in time.
     """
+    height, width = size
+    if not height or not width:
+        raise UsageError(f"--size must be at least 1 cell wide and 1 high, got {width}x{height}.")
+    if height * width > MOST_UPDATES:
+        raise LimitError(f"--size must have at most {MOST_UPDATES} cells, got {width}x{height}: give a smaller one.")
     scenario = netlist.scenario
     if scenario is not None and scenario.fire_rate < 1:
         raise UsageError(
-            "--size follows the one rollout of a circuit whose cells all fire in each step, but those of this one fire "
-            "at random: leave --size out, since --from-start alone is for any order of updates."
+            "--size needs a circuit that updates all cells in each step, but this one updates cells at random: leave "
+            "--size out, since --from-start alone holds for any order of updates."
         )
     if scenario is not None:
-        netlist = replace(netlist, scenario=replace(scenario, height=size[0], width=size[1]))
+        netlist = replace(netlist, scenario=replace(scenario, height=height, width=width))
     # A channel that nobody sees may count for ever.
     _repetition(structural(netlist))
     return netlist
@@ -97,6 +103,6 @@ def _states(*netlists: CellNetlist) -> Iterator[tuple[Bits, ...]]:
         seen.add(digest)
         yield states
     raise LimitError(
-        f"No state comes again within {steps} steps on {width}x{height} cells, so what happens for ever is not known: "
+        f"No state repeats within {steps} steps on {width}x{height} cells, so the proof cannot cover all later steps: "
         "leave --size out, or use --task for the trained steps alone."
     )

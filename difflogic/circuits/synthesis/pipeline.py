@@ -101,7 +101,7 @@ def simplify(
         invariant.start_of(netlist)
     if size is not None:
         if task is not None or not to_start:
-            raise UsageError("--size needs --from-start, and goes without --task, whose rollouts have their own grid.")
+            raise UsageError("--size needs --from-start, and does not go with --task, which uses the task's grid.")
         netlist = own_grid.of_size(netlist, size)
     found = simplified(netlist, on_pass)
     on_its_states = on_reachable_states if size is None else own_grid.on_own_grid

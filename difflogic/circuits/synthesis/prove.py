@@ -100,8 +100,8 @@ def network(circuit: Circuit, netlist: CellNetlist) -> Equivalence:
     hard = ReferenceEngine().rollout(circuit, x, 1, mode="hard")[-1][:, 1, 1]
     ours = netlist.rollout(x, 1)[-1][:, 1, 1]
     equal = bool(np.array_equal(hard, ours))
-    what = "all" if exhaustive else "random"
-    how = f"trained network and its gates {'agree' if equal else 'differ'} on {what} {len(x)} neighbourhoods"
+    what = f"all {len(x)}" if exhaustive else f"{len(x)} random"
+    how = f"trained network and its gates {'agree' if equal else 'differ'} on {what} neighbourhoods"
     return Equivalence("network", equal, how, proves=False)
 
 

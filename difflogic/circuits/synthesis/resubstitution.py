@@ -169,6 +169,7 @@ def _descend(state: _State, prover: _Prover) -> None:
     """Whatever saves a gate, once from the outputs backward."""
     place, tries = state.count, 0
     while (found := state.compiled.propose(state.nodes, state.work, place, DIVISORS)) >= 0:
+        # After a refusal the search begins one place above the gate: found there again, it is the same gate's next try.
         tries = tries + 1 if found == place - 1 else 1
         answer = prover.holds()
         if answer:
@@ -218,7 +219,8 @@ class _Prover:
         answer = solver.solve([self._copy, differ])
         if answer:
             self._learn(solver.true())
-        # What was copied in vain would burden every later answer: its clauses hold from now on, whatever its gates are.
+        # Every clause of the copy has NOT `_copy` in it. To make that true satisfies all of them at once, so that a
+        # copy that was refuted costs later answers nothing; a proved one is bound by them for good.
         solver.add([-differ])
         solver.add([self._copy if answer is False else -self._copy])
         self._copied = copied
@@ -268,11 +270,15 @@ class _Prover:
         """The inputs that refuted a replacement as samples, in the place of others; near ones beside them."""
         values = self._state.nodes.values
         inputs = values[1 : self._state.nodes.inputs + 1]
+        # A row of 64 equal samples for each input: -1 is a word of ones.
         word: Words = np.array([-int(node in true) for node in range(1, len(inputs) + 1)]).astype(np.uint64)
         if self._free:
-            # An eighth of the bits is inverted, but in one sample none.
+            # Samples near the refuting one: a bit of three random words is 1 in all of them once in eight times, and is
+            # inverted there. Bit 0 stays, so that one sample is the refuting one itself. Where clauses hold, those near
+            # it may break them, so all 64 are equal.
             near = self._rng.integers(0, 2**64, (3, len(inputs)), dtype=np.uint64)
             word ^= near[0] & near[1] & near[2] & ~np.uint64(1)
+        # The later half of the words is a ring of what refuted something; the first half stays what it was.
         half = max(1, values.shape[1] // 2)
         inputs[:, -1 - self._refuted % half] = word
         self._refuted += 1

@@ -83,8 +83,11 @@ def _line(check: Check) -> str:
 
 def _verdict(healthy: bool) -> str:
     if healthy:
-        return "All well: the GPU engine can be used."
-    return "Not well: use another adapter (--engine gpu:INDEX) or --engine cpu until the lines above are mended."
+        return "All tests passed: the GPU engine can be used."
+    return (
+        "Some tests failed: use another adapter (--engine gpu:INDEX) or --engine cpu until the problems above are "
+        "fixed."
+    )
 
 
 def _report(versions: dict[str, str], results: list[tuple[Adapter, list[Check]]], healthy: bool) -> dict[str, object]:

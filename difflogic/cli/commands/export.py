@@ -85,7 +85,7 @@ def command(
     digitaljs  for the DigitalJS simulator in the browser
     golly      a rule and a pattern for Golly
     wgsl       a WebGPU compute shader, 32 cells per word
-    html       one page on which the automaton lives, without a network
+    html       one web page that runs the automaton, without a network
     numpy      a Python module that needs NumPy only
     json       circuit.json, as in a run folder: every gate
 
@@ -125,9 +125,11 @@ def command(
         netlist = given.netlist
         if grid is not None:
             netlist = claimed_grid(netlist, given.config, *grid)
-            if netlist.target is not None:
+            # Of the formats that take a grid, only model checkers can be told the claim.
+            if netlist.target is not None and (checked := [form for form in ("aiger", "btor2") if form in wanted]):
                 click.echo(
-                    f"aiger, btor2: with the claim that every start shows the picture from step {netlist.steps} on"
+                    f"{', '.join(checked)}: with the claim that every start shows the picture from step "
+                    f"{netlist.steps} on"
                 )
     elif grid is not None:
         raise UsageError("--grid is for the cells of an automaton: a controller has none.")
@@ -155,7 +157,7 @@ def _tell(given: LoadedCircuit, wanted: list[str]) -> None:
     said = f"{given.kind}: {gate_count(given.netlist)} two-input gates per cell"
     for form in wanted:
         if (held := formats.written(given.netlist, form)) is not given.netlist:
-            said += f"; without what changes nothing {gate_count(held)}, channels {channel_names(held.origin)}"
+            said += f"; after removing what has no effect: {gate_count(held)}, channels {channel_names(held.origin)}"
             break
     click.echo(said)
 

@@ -38,6 +38,7 @@ def command(run: Path, search: bool, **options: Any) -> int:
     undecided.
 
     Example: difflogic harden runs/NAME
+
     Example: difflogic harden runs/NAME --search --epochs 1000
     """
     from difflogic.config.harden import hardening

@@ -134,6 +134,9 @@ def _prove(
 
     if policy_runs.is_policy(run):
         raise UsageError(f"A controller is proved equal to another: name that too, as in `difflogic prove {run} FILE`.")
+    # A circuit's file says what a cell does, and not what it was trained for, which is what is claimed.
+    if run.is_file() and run.suffix == ".json":
+        raise UsageError(f"The proof of one circuit needs its run, got the file {run}: name a run, or two circuits.")
     trained = trained_circuit.load(run)
     tell_choice(trained.told)
     found = proofs.decide(proofs.of_run(trained, every_start, size), seconds, judge)

@@ -67,12 +67,16 @@ def command(
 
     The command counts gates that read two inputs. Constants, pass-throughs and NOT are free. The result computes
     the same visible channels in every step from every start. This is proved at the end; the exit code is 1 if the
-    proof fails. With --from-start the result is only the same from the task's own start, but on grids of any size
-    and for any order of updates. This is proved by induction. With --size too, the result is only the same on a grid
-    of that size with all cells updated in each step. This is proved by following both circuits until their states
-    repeat. With --task the result is only the same on rollouts
-    of the run's task. This is tested, not proved. Each pass is reported on standard error. Ctrl-C ends the search
-    or the proof. The circuit found so far is then printed and written, and the exit code is 130.
+    proof fails.
+
+    Three options allow smaller circuits, because the result has to be the same in fewer cases. With --from-start it
+    is the same from the task's own start, on grids of any size and for any order of updates. This is proved by
+    induction. With --from-start and --size it is the same on a grid of that size with all cells updated in each
+    step. This is proved by following both circuits until their states repeat. With --task it is the same on rollouts
+    of the run's task. This is tested, not proved.
+
+    Each pass is reported on standard error. Ctrl-C ends the search or the proof. The circuit found so far is then
+    printed and written, and the exit code is 130.
 
     For agents or a controller.json the result gives the same action for every observation, which is proved. With
     --task it gives the same actions in 100 episodes, and is tested in 100 others.
