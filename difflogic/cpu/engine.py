@@ -45,7 +45,7 @@ class CpuEngine:
     selector = "cpu"
 
     def __init__(self, threads: int | None = None) -> None:
-        """Compiles what is not in the cache folder yet, and says so: 20 to 40 seconds."""
+        """Compiles what is not in the cache folder yet, and says so: 15 to 30 seconds."""
         self.threads = threads or default_threads()
         self.info = processor_info(self.threads)
         self._kept: deque[tuple[Circuit, HardWorkspace]] = deque(maxlen=1)
@@ -170,7 +170,7 @@ class CpuEngine:
 @cache
 def compile_all() -> None:
     """Once per process, so that no epoch has to wait for the compiler."""
-    compiled.compile_now(runner.run, "the CPU engine", 50, warm_up)
+    compiled.compile_now(runner.run, "the CPU engine", 25, warm_up)
 
 
 def warm_up() -> None:

@@ -11,7 +11,7 @@ from difflogic.runs import checkpoint
 from tests.cli.conftest import Call
 
 CPU = ("--engine", "cpu")
-COMPILES = "difflogic: compiling the search for this processor, which takes some 20 seconds, once.\n"
+COMPILES = "difflogic: compiling the search for this processor, which takes some 10 seconds, once.\n"
 """What the first search on a machine says."""
 
 

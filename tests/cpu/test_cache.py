@@ -57,6 +57,21 @@ def test_a_folder_that_cannot_be_written(
     assert compiled.entry_point(double)(21) == 42
 
 
+def test_what_is_compiled_into_its_callers_is_refused_by_python() -> None:
+    @compiled.inlined
+    def double(number: int) -> int:
+        return 2 * number
+
+    @compiled.entry_point
+    def quadruple(number: int) -> int:
+        return double(double(number))
+
+    for _ in range(2):  # before it is compiled, and after
+        with pytest.raises(TypeError, match="double is compiled into its callers: Python can call entry points alone"):
+            double(21)
+        assert quadruple(21) == 84
+
+
 def test_what_was_compiled_once_is_not_announced_again(engine: CpuEngine, capsys: pytest.CaptureFixture[str]) -> None:
     """The engine, the simulator and the search are in the cache folder by the names under which they are looked up."""
     simulation.compile_kernel()

@@ -55,12 +55,12 @@ def test_calls_in_any_order(monkeypatch):
 
 
 def test_a_long_rollout_is_set_up_once(monkeypatch):
-    made = []
+    engine, made = cpu.CpuEngine(threads=1), []  # which may be compiled now, with a workspace of its own
     setup = cpu.HardWorkspace.__init__
     monkeypatch.setattr(
         cpu.HardWorkspace, "__init__", lambda self, *arguments: made.append(arguments) or setup(self, *arguments)
     )
-    rng, engine = np.random.default_rng(6), cpu.CpuEngine(threads=1)
+    rng = np.random.default_rng(6)
     circuit, x = random_circuit(rng), bits(rng, 1, 5, 6, 2)
     for _ in range(5):
         x = engine.rollout(circuit, x, 1, "hard")[-1]

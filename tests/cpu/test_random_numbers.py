@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from numba import njit
 
 from difflogic.core import prng
-from difflogic.cpu.codegen.threefry import pair_of_bits, split
+from difflogic.cpu.codegen import threefry
+from difflogic.cpu.codegen.compiled import FLAGS
 from difflogic.cpu.codegen.vectors import TILE
-from difflogic.cpu.kernels.damage import draw_corners, write_kept
-from difflogic.cpu.kernels.fire_mask import fire_mask
-from difflogic.cpu.kernels.seed_grid import RANDOM, seed_grid
+from difflogic.cpu.kernels import damage
+from difflogic.cpu.kernels import fire_mask as masks_of_steps
+from difflogic.cpu.kernels import seed_grid as start_grids
+from difflogic.cpu.kernels.seed_grid import RANDOM
 from difflogic.cpu.tables import aligned, make_grid
 from difflogic.engine import control as c
 from difflogic.engine import events
@@ -30,6 +35,16 @@ SHAPES = [
 
 
 NOTHING = np.zeros(0, dtype=np.uint8)
+
+
+def called(kernel: Any) -> Any:
+    """A function that is otherwise compiled into its callers, as one that Python can call."""
+    return njit(**FLAGS)(kernel.py_func)
+
+
+split, pair_of_bits = called(threefry.split), called(threefry.pair_of_bits)
+draw_corners, write_kept = called(damage.draw_corners), called(damage.write_kept)
+fire_mask, seed_grid = called(masks_of_steps.fire_mask), called(start_grids.seed_grid)
 
 
 @pytest.mark.parametrize("key", KEYS, ids=str)

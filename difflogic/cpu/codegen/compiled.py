@@ -13,9 +13,9 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import filelock
 import llvmlite
@@ -24,6 +24,7 @@ from llvmlite import binding
 from numba import extending, njit
 from numba.core import config
 
+from difflogic.cpu.codegen.linked import LinkedCompiler
 from difflogic.system.cache import warn
 
 FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
@@ -35,9 +36,17 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def inlined(function: Function) -> Function:
-    """A function that is compiled into its callers."""
-    compiled: Function = njit(**FLAGS)(function)
-    return compiled
+    """A function that is compiled into its callers. Python's calls are refused with a TypeError."""
+    unwrapped = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    compiled: Any = njit(pipeline_class=LinkedCompiler, **unwrapped, **FLAGS)(function)
+    # There is nothing that Python could call, so a call must not find what was compiled, nor have it compiled.
+    compiled._insert = lambda *_: None
+    compiled._compile_for_args = partial(_refuse, function.__name__)
+    return cast(Function, compiled)
+
+
+def _refuse(name: str, *_: Any, **__: Any) -> None:
+    raise TypeError(f"{name} is compiled into its callers: Python can call entry points alone.")
 
 
 def intrinsic(function: Callable[..., Any]) -> Any:

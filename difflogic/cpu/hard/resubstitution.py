@@ -73,7 +73,7 @@ def _compiled() -> None:
         propose(nodes, work, 1, 9)
         wander(nodes, work, 9)
 
-    compile_now(walk, "the search for smaller circuits", 20, warm_up)
+    compile_now(walk, "the search for smaller circuits", 10, warm_up)
 
 
 @inlined

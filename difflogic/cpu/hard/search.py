@@ -77,7 +77,7 @@ class CpuLocalSearch:
         self._present.aliases[:] = np.arange(self._hard.program.nodes)
         self._counters = aligned(16, dtype=np.int64)
         nothing = np.zeros(gates, dtype=np.int64)
-        compiled.compile_now(run_search, "the search", 20, lambda: self._judge(nothing))
+        compiled.compile_now(run_search, "the search", 10, lambda: self._judge(nothing))
 
     def search(self, gates: Array, costs: Array, words: Array, rises: bool) -> None:
         work = self._hard
