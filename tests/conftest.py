@@ -18,6 +18,10 @@ settings.register_profile("ci", parent=settings.get_profile("local"), derandomiz
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
+# Mesa's software GPU compiles a shader for 8 cells at once in three times the time that it takes for 4, and a test
+# computes little with it. It reads this when the first device is opened, and so do child processes.
+os.environ.setdefault("LP_NATIVE_VECTOR_WIDTH", "128")
+
 _PAINTED = plots._png
 _FIRST = ("serve", "bench", "train", "circuits", "house", "cli")
 
