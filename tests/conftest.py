@@ -27,9 +27,18 @@ _FIRST = ("serve", "bench", "train", "circuits", "house", "cli")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Rooms with long files first: where processes share the files out, none has one left when the others are done."""
+    """Where processes share the files out: rooms with long files first, and at first every other file the service's.
+
+    Those wait half of their time, for workers and browsers, so that another process computes. And none has a long file
+    left when the others are done.
+    """
     rooms = {f"tests/{room}/": place for place, room in enumerate(_FIRST)}
     items.sort(key=lambda item: next((rooms[each] for each in rooms if item.nodeid.startswith(each)), len(rooms)))
+    files = dict.fromkeys(item.nodeid.partition("::")[0] for item in items)
+    waiting = [file for file in files if file.startswith("tests/serve/")]
+    places = {file: 2 * place for place, file in enumerate(waiting)}
+    places |= {file: 2 * place + 1 for place, file in enumerate(each for each in files if each not in places)}
+    items.sort(key=lambda item: places[item.nodeid.partition("::")[0]])
 
 
 @pytest.fixture(autouse=True, scope="session")

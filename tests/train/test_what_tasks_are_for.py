@@ -19,7 +19,6 @@ from difflogic.train.trainer import Trainer
 
 PLUS = (".....", "..1..", ".111.", "..1..", ".....")
 SEEDS = 8
-ENGINE = open_engine("cpu")
 LATER = 60
 """Steps, many times what was trained."""
 
@@ -43,14 +42,14 @@ def config(steps: int, batch: int, pool: int = 0, **task: Any) -> Config:
 
 def solved(config: Config) -> Iterator[Replica]:
     """Those of some seeds whose hard circuit is exactly right; wiring is luck."""
-    run = Trainer(config, ENGINE).run(population=SEEDS)
+    run = Trainer(config, open_engine("cpu")).run(population=SEEDS)
     return (member for member in run.members if member.solved)
 
 
 def wrong(member: Replica, damage: Damage | None = None, samples: int = 1) -> list[int]:
     """Wrong values after each of many steps."""
     start = np.zeros((samples, 5, 5, 8), dtype=np.float32)
-    states = ENGINE.rollout(member.circuit, start, LATER, "hard", damage=damage)
+    states = open_engine("cpu").rollout(member.circuit, start, LATER, "hard", damage=damage)
     counts: list[int] = (states[..., 0] != member.job.fixed_target[..., 0]).sum(axis=(1, 2, 3)).tolist()
     return counts
 
