@@ -22,7 +22,7 @@ import difflogic
 from difflogic.config.dataset import Dataset
 from difflogic.engine.api import Engine, describe_engine
 from difflogic.errors import RunFolderError, UsageError
-from difflogic.evaluation import report, samples, trained_circuit
+from difflogic.evaluation import own_task, report, samples, trained_circuit
 from difflogic.evaluation.faults import CURVES, points
 from difflogic.evaluation.measure import Measure
 from difflogic.evaluation.paper import published
@@ -164,6 +164,7 @@ def evaluate(
     count = starts or (QUICK_STARTS if quick else STARTS)
     context, measures = EvaluationContext(engine, trained, count, quick, data, settings or {}), []
     samples.check(context)
+    own_task.check(context)
     for test in (*TESTS, *faults):
         measure = test(context)
         if measure is not None:

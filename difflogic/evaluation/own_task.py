@@ -12,6 +12,12 @@ from difflogic.evaluation.rehearsal import EvaluationContext
 from difflogic.evaluation.samples import AT_ONCE, judged_states
 
 
+def check(context: EvaluationContext) -> None:
+    """Refuse settings before the first test, which may take minutes. Raises as `judgement`."""
+    if context.settings:
+        _task(context)
+
+
 def judgement(context: EvaluationContext) -> Measure | None:
     """Return how many fresh samples are right, and the task's own numbers.
 

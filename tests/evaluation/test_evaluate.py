@@ -364,3 +364,10 @@ def test_each_gate_of_the_published_circuit_is_stuck_once(tmp_path):
     last = [found.values[f"g{len(found.values) // 2 - 1}={value}"] for value in (0, 1)]
     assert sorted(last) == pytest.approx(sorted((board == value).mean() for value in (0, 1)))
     assert min(found.values.values()) < 0.7
+
+
+def test_settings_of_no_task_are_refused_before_the_first_test(tmp_path: Path) -> None:
+    run, told = kept(tmp_path / "run", keeper_config(2, BOARD)), []
+    with pytest.raises(UsageError, match="--set changes settings of a task in Python, and this run has no such task"):
+        evaluate(run, ReferenceEngine(), starts=1, tell=told.append, settings={"bits": 3})
+    assert told == []
