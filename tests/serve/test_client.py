@@ -99,7 +99,8 @@ def test_what_is_done_with_jobs(here: Path, capsys, monkeypatch) -> None:
     assert "a_board.json" in text
     assert "'cat' is not a format: expected one of" in call(capsys, "jobs", "export", job, "--format", "cat", code=2)
     assert "equal: true" in call(capsys, "jobs", "simplify", job, "--task", "--watch")
-    assert "size needs from_start" in call(capsys, "jobs", "simplify", job, "--size", "8x9", "--watch", code=1)
+    for more in ((), ("--from-start", "--task")):
+        assert "size needs from_start" in call(capsys, "jobs", "simplify", job, "--size", "8x9", *more, code=1)
     assert "measures:" in call(capsys, "jobs", "evaluate", job, "--quick", "--watch")
     text = call(capsys, "jobs", "harden", job, "--epochs", 3, "--watch")
     assert "of 3 epochs" in text or "Epoch    3:" in text

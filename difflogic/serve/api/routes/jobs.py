@@ -327,6 +327,9 @@ def _follow(context: Context, caller: Caller, source: JobRecord, kind: Kind, opt
         if kind == "prove":
             raise ApiError(409, "no_circuit", "A controller is proved equal to another: simplify it, and prove that.")
         check_controller(context.store.job_folder(source).run, options)
+    if options.get("size") and (options["task"] or not options["from_start"]):
+        words = "size needs from_start, and does not go with task, which uses the task's own grid."
+        raise ApiError(422, "invalid_request", words)
     if options.get("every_start") and source.kind == "simplify":
         words = "every_start is only for trainings: a simplified circuit is proved equal to its original."
         raise ApiError(422, "invalid_request", words)
