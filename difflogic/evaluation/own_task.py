@@ -13,7 +13,7 @@ from difflogic.evaluation.samples import AT_ONCE, judged_states
 
 
 def check(context: EvaluationContext) -> None:
-    """Refuse settings before the first test, which may take minutes. Raises as `judgement`."""
+    """Refuse wrong settings before the first test, which may take minutes. Raises as `judgement`."""
     if context.settings:
         _task(context)
 
