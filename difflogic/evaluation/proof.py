@@ -21,11 +21,9 @@ gates, wires and outputs, whatever they are called in a file: see `fingerprint`.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import math
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,17 +38,15 @@ from difflogic.config.schema import Config
 from difflogic.core import rules, text_picture, wiring
 from difflogic.core.bits import Bits
 from difflogic.engine import job
-from difflogic.errors import CircuitError, RunFolderError, UsageError
+from difflogic.errors import CircuitError, UsageError
 from difflogic.evaluation import rehearsal
 from difflogic.evaluation.trained_circuit import TrainedCircuit
 from difflogic.model import netlist_json
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.deployment import Scenario
 from difflogic.model.grid import Grid
-from difflogic.runs import plots
-from difflogic.system import files, memory
+from difflogic.system import memory
 from difflogic.system.brief import brief
-from difflogic.system.files import Output
 
 FORMAT, VERSION = "difflogic-proof", 1
 NAME = "proof.json"
@@ -344,88 +340,6 @@ def rule_netlist(rule: str, periodic: bool) -> CellNetlist:
     return to_netlist(builder.finish(level), like)
 
 
-def read(path: Path) -> Proof:
-    """A proof.json, not yet checked. Raises CircuitError, which names the file and says what is wrong with it."""
-    return netlist_json.load_as(_from_data, path)
-
-
-def _from_data(data: dict[str, Any]) -> Proof:
-    netlist_json.check_format(data, FORMAT, VERSION)
-    kinds = {"claim": str, "proved": bool, "method": str, "text": str, "rule": str, "target": list, "circuit": dict}
-    kinds |= {"circuit_sha256": str}
-    for name, kind in kinds.items():
-        if not isinstance(data.get(name), kind):
-            raise CircuitError(
-                f"{name} of a proof must be {netlist_json.KINDS[kind]}, got {netlist_json.shown(data.get(name))}."
-            )
-    first = data.get("from_step")
-    if data["claim"] not in CLAIMS or not (first is None or type(first) is int):
-        raise CircuitError(
-            f"claim of a proof must be one of {', '.join(CLAIMS)}, and from_step a whole number or null, got "
-            f"{str(data['claim'])[:80]!r} and {netlist_json.shown(first)}."
-        )
-    netlist = netlist_json.from_data(data["circuit"])
-    if netlist.scenario is None:
-        raise CircuitError("The circuit of the proof does not say its grid, start and steps: habitat is missing.")
-    if fingerprint(netlist) != data["circuit_sha256"]:
-        raise CircuitError("The circuit is not the one that was proved: its hash differs from circuit_sha256.")
-    scenario, target = netlist.scenario, np.zeros((0, 0, 0), dtype=np.uint8)
-    if data["claim"] == "rule":
-        rules.table(data["rule"])
-    else:
-        target = text_picture.decode([str(row) for row in data["target"]], netlist.visible)
-        if target.shape[:2] != (scenario.height, scenario.width):
-            raise CircuitError(f"The target must have the grid's {scenario.height}x{scenario.width} cells.")
-    claim = Claim(data["claim"], netlist, scenario, target, data["rule"])
-    return Proof(claim, data["proved"], data["method"], data["text"], first)
-
-
 def same(proof: Proof, again: Proof) -> bool:
     """Return whether a claim that was decided once more came out as it was said."""
     return (again.proved, again.from_step) == (proof.proved, proof.from_step)
-
-
-def keep(proof: Proof, folder: Path | None, out: Output | None) -> list[Path]:
-    """Write the proof, and a counterexample as .npy and as a picture beside it; what was written.
-
-    To `out`, else into the run folder, where an older proof is replaced; nowhere where there is neither. Raises
-    RunFolderError.
-    """
-    if out is not None:
-        place, name = out.path.parent, out.path.stem
-        out.write(proof.to_json().encode())
-        written = [out.path]
-    elif folder is not None:
-        place, name = folder, Path(NAME).stem
-        written = [_write(folder / NAME, proof.to_json().encode())]
-    else:
-        return []
-    start = proof.counterexample
-    for suffix in (".npy", ".png"):
-        path = place / f"{name}-counterexample{suffix}"
-        if start is not None:
-            written.append(_write(path, _npy(start) if suffix == ".npy" else _picture(proof.claim, start)))
-        elif out is None:
-            path.unlink(missing_ok=True)  # an older proof's
-    return written
-
-
-def _write(path: Path, data: bytes) -> Path:
-    try:
-        files.write_atomically(path, data)
-    except OSError as error:
-        raise RunFolderError(f"Cannot write {path}: {error.strerror or error}.") from error
-    return path
-
-
-def _npy(start: Bits) -> bytes:
-    buffer = io.BytesIO()
-    np.save(buffer, start)
-    return buffer.getvalue()
-
-
-def _picture(claim: Claim, start: Bits) -> bytes:
-    """A picture that shows, from left to right, the start, the result, the target and their difference."""
-    became = shown(claim, start)
-    differs = (became != claim.target).any(axis=-1, keepdims=True).astype(np.uint8)
-    return plots.row_png([start[..., : claim.target.shape[-1]], became, claim.target, differs])

@@ -17,7 +17,7 @@ from difflogic.core import rules
 from difflogic.engine import job
 from difflogic.engine.job import TrainState
 from difflogic.errors import CircuitError, LimitError, UsageError
-from difflogic.evaluation import proof, trained_circuit
+from difflogic.evaluation import proof, proof_file, trained_circuit
 from difflogic.evaluation.proof import Proof
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
@@ -94,12 +94,12 @@ def test_a_wrong_one_has_a_counterexample_that_replays(tmp_path: Path) -> None:
     wrong = int((last != found.claim.target).sum())
     assert wrong
     assert found.text.endswith(f"From the counterexample {wrong} of 16 values are wrong at step 3.")
-    names = [path.name for path in proof.keep(found, run, None)]
+    names = [path.name for path in proof_file.keep(found, run, None)]
     assert names == ["proof.json", "proof-counterexample.npy", "proof-counterexample.png"]
     np.testing.assert_array_equal(np.load(run / names[1]), found.counterexample)
     picture = Image.open(io.BytesIO((run / names[2]).read_bytes()))
     assert picture.width == 4 * picture.height
-    proof.keep(replace(found, proved=True, counterexample=None), run, None)
+    proof_file.keep(replace(found, proved=True, counterexample=None), run, None)
     assert sorted(path.name for path in run.glob("proof*")) == ["proof.json"]
 
 
@@ -186,14 +186,14 @@ def test_what_is_refused(tmp_path: Path, board: Path, monkeypatch: pytest.Monkey
 def test_proof_json_is_checked_from_itself_alone(tmp_path: Path, board: Path) -> None:
     found = proved(board)
     file = tmp_path / "proof.json"
-    assert proof.keep(found, None, Output(file)) == [file]
-    claimed = proof.read(file)
+    assert proof_file.keep(found, None, Output(file)) == [file]
+    claimed = proof_file.read(file)
     assert claimed.to_dict() == found.to_dict()
     assert proof.same(claimed, proof.decide(claimed.claim))
     lie = json.loads(file.read_text()) | {"from_step": 3}
     file.write_text(json.dumps(lie))
-    assert not proof.same(proof.read(file), proof.decide(claimed.claim))
-    assert proof.keep(found, None, None) == []
+    assert not proof.same(proof_file.read(file), proof.decide(claimed.claim))
+    assert proof_file.keep(found, None, None) == []
 
 
 def change(data: dict, *path: str, to: object) -> dict:
@@ -223,7 +223,7 @@ def test_a_proof_that_is_none(tmp_path: Path, board: Path, path: tuple, to: obje
     file.write_text(json.dumps(change(proved(board).to_dict(), *path, to=to)))
     if message:
         with pytest.raises(CircuitError, match=f"{file}: .*{message}"):
-            proof.read(file)
+            proof_file.read(file)
     else:
         with pytest.raises(CircuitError, match="needs a circuit whose start is always the same"):
-            proof.decide(proof.read(file).claim)
+            proof.decide(proof_file.read(file).claim)

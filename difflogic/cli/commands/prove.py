@@ -130,7 +130,7 @@ def _prove(
     as_json: bool,
 ) -> int:
     from difflogic.evaluation import proof as proofs
-    from difflogic.evaluation import trained_circuit
+    from difflogic.evaluation import proof_file, trained_circuit
 
     if policy_runs.is_policy(run):
         raise UsageError(f"A controller is proved equal to another: name that too, as in `difflogic prove {run} FILE`.")
@@ -142,7 +142,7 @@ def _prove(
     found = proofs.decide(proofs.of_run(trained, every_start, size), seconds, judge)
     click.echo(found.to_json() if as_json else found.text, nl=not as_json)
     try:
-        written = proofs.keep(found, trained.folder, out)
+        written = proof_file.keep(found, trained.folder, out)
     except RunFolderError as error:  # it may be one that is only to be read: what was found was shown all the same
         click.echo(f"Warning: the proof is not kept in the run folder. {error}", err=True)
         written = []
@@ -155,8 +155,9 @@ def _prove(
 def _check(file: Path, run: Path | None, seconds: float, as_json: bool) -> int:
     from difflogic.circuits.readers import source
     from difflogic.evaluation import proof as proofs
+    from difflogic.evaluation import proof_file
 
-    claimed = proofs.read(file)
+    claimed = proof_file.read(file)
     if run is not None and proofs.fingerprint(source.load(run).netlist) != proofs.fingerprint(claimed.claim.netlist):
         raise UsageError(f"{file} is about another circuit than that of {run}: their hashes differ.")
     # Nothing that the file says of its proof is believed: the claim is proved anew, and the two results are compared.
