@@ -1,8 +1,8 @@
 """Compiles functions for their callers alone: to LLVM's code, which is linked into the caller, not to machine code.
 
 Numba makes of every compiled function machine code that Python can call, together with what unpacks Python's arguments.
-An inlined function is never called by itself, so that all of this is thrown away. It took two thirds of the time: the
-86 functions below `runner.run` were translated to machine code, each with all functions that it calls.
+An inlined function is never called by itself, so that all of this is thrown away. It took half of the time: the 71
+functions below `runner.run` were translated to machine code, each with all functions that it calls.
 
 Example: `run` calls `_item`, and `_item` calls `gate_backward`. Numba would make machine code of `gate_backward`, then
 of `_item` with `gate_backward` in it, then of `run` with both. Here it does so of `run` alone, from the same LLVM code.
