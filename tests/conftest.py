@@ -23,7 +23,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 os.environ.setdefault("LP_NATIVE_VECTOR_WIDTH", "128")
 
 _PAINTED = plots._png
-_FIRST = ("serve", "bench", "train", "circuits", "house", "cli")
+_FIRST = ("bench", "train", "circuits", "house", "cli")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
