@@ -145,19 +145,6 @@ class Client:
         # Sent once: where the answer is lost, a second one would be a second job.
         return dict(self._json("POST", f"/jobs/{_id(job)}/{action}", json=body or None, tries=1))
 
-    def share(self, job: str, **asked: Any) -> JobJson:
-        """A new link that opens a job: `label`, `days`."""
-        # Sent once, as what `make` sends.
-        return dict(self._json("POST", f"/jobs/{_id(job)}/shares", json=asked, tries=1))
-
-    def shares(self, job: str) -> list[JobJson]:
-        """The links that open a job."""
-        return list(self._json("GET", f"/jobs/{_id(job)}/shares")["shares"])
-
-    def unshare(self, job: str, link: str) -> None:
-        """Revoke a link."""
-        self.call("DELETE", f"/jobs/{_id(job)}/shares/{_id(link)}", tries=1)
-
     def delete(self, job: str) -> None:
         """Remove a job that does not run, and its files."""
         self.call("DELETE", f"/jobs/{_id(job)}", tries=1)

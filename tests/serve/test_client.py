@@ -82,12 +82,6 @@ def test_what_is_done_with_jobs(here: Path, capsys, monkeypatch) -> None:
     job = call(capsys, "submit", "--config", "tiny.toml", "--engine", "cpu", "--name", "acted on").strip()
     call(capsys, "watch", job)
     assert "is called a board." in call(capsys, "jobs", "rename", job, "a board")
-    link = call(capsys, "jobs", "share", job, "--for", "ben").strip()
-    assert f"/#/shared/{job}/share_" in link
-    share = call(capsys, "jobs", "links", job).splitlines()[1].split()
-    assert share[1] == "ben"
-    assert f"{share[0]} is revoked." in call(capsys, "jobs", "revoke", job, share[0])
-    assert "There are no links" in call(capsys, "jobs", "links", job)
     assert "has the tag the paper." in call(capsys, "jobs", "tag", "the paper", job)
     assert job in call(capsys, "jobs", "--tag", "the paper")
     assert "has no tag the paper." in call(capsys, "jobs", "untag", "the paper", job)

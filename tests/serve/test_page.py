@@ -480,36 +480,6 @@ def test_the_end_of_a_job_is_notified_once_it_was_asked_for(opened, live):
     live.store.delete(job)
 
 
-def test_a_job_is_shared_by_a_link_that_is_read_and_revoked(browser, opened, live, trained):
-    page = opened(f"#/jobs/{trained}")
-    page.click("[data-action=share]")
-    page.fill("dialog [name=label]", "the reviewers")
-    page.press("Enter")
-    page.see("For the reviewers", "dialog .links")
-    assert barriers(page) == []
-    link = page.js("document.querySelector('dialog [readonly]').value")
-    assert link.startswith(f"{live.address}/#/shared/{trained}/share_")
-    visitor = browser.page()
-    visitor.goto(link)
-    visitor.see("tiny", "h1")
-    visitor.see("metrics.csv", ".files")
-    visitor.see("at epoch 1,500", ".gates")
-    visitor.see("Up to date", "#connection")
-    assert barriers(visitor) == []
-    assert visitor.js("location.hash") == f"#/shared/{trained}"  # the token is out of sight
-    assert visitor.js("document.querySelectorAll('.job-head button, .job-head input, [data-action]').length") == 0
-    visitor.call("Page.reload")
-    visitor.see("at epoch 1,500", ".gates")
-    page.click("dialog .links button")
-    page.wait("!document.querySelector('dialog .links li')")
-    visitor.call("Page.reload")
-    visitor.see("no longer valid", "main")
-    visitor.js("location.hash = '#/'")
-    visitor.see("Sign in", "h1")
-    assert all("401" in problem for problem in visitor.problems())
-    visitor.close()
-
-
 def test_a_drawing_opens_alone_and_runs_nothing(browser, live, trained, cookie):
     text = "<svg xmlns='http://www.w3.org/2000/svg'><rect width='9' height='9'/><script>document.title = 'ran'</script>"
     (live.store.job_folder(trained).run / "drawn.svg").write_text(text + "</svg>")

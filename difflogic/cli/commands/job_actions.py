@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from difflogic.cli.options import client, grid_size, together
-from difflogic.cli.screen import table
 from difflogic.errors import UsageError
 from difflogic.serve.store.jobs import PRIORITIES
 
@@ -111,54 +110,6 @@ def _tag(jobs: tuple[str, ...], changed: Callable[[list[str]], list[str]], words
             click.echo(f"{job} {words}.")
 
 
-@click.command("share")
-@job_argument
-@click.option("--for", "label", metavar="NAME", help="A note on who the link is for.")
-@click.option(
-    "--days",
-    type=click.FloatRange(0, 3650, min_open=True),
-    default=30,
-    show_default=True,
-    help="The days until the link expires.",
-)
-def share(job: str, label: str | None, days: float) -> None:
-    """Print a link by which anyone who has it can view JOB. The link is shown only once.
-
-    Example: difflogic jobs share abcdefghijklmnop --for "the reviewers"
-    """
-    with client("jobs") as server:
-        click.echo(f"{server.server}/{server.share(job, label=label, days=days)['path']}")
-
-
-@click.command("links")
-@job_argument
-def links(job: str) -> None:
-    """List the links by which others can view JOB. `difflogic jobs revoke` ends one.
-
-    Example: difflogic jobs links abcdefghijklmnop
-    """
-    with client("jobs") as server:
-        found = server.shares(job)
-    if not found:
-        click.echo("There are no links to this job.")
-        return
-    rows = [(each["id"], each["label"], each["created"][:10], (each["expires"] or "never")[:10]) for each in found]
-    table.show(("link", "for", "made", "until"), rows)
-
-
-@click.command("revoke")
-@job_argument
-@click.argument("link")
-def revoke(job: str, link: str) -> None:
-    """Revoke a LINK to JOB, which `difflogic jobs links` lists. Nobody can view JOB by it any more.
-
-    Example: difflogic jobs revoke abcdefghijklmnop ponmlkjihgfedcba
-    """
-    with client("jobs") as server:
-        server.unshare(job, link)
-        click.echo(f"{link} is revoked.")
-
-
 @click.command("delete")
 @jobs_argument
 @click.option("--yes", is_flag=True, help="Do not ask first.")
@@ -204,9 +155,6 @@ ACTIONS = (
         "Set the priority of JOB. Jobs with a higher priority start first. Write two dashes before a negative NUMBER.",
         "abcdefghijklmnop -- -5",
     ),
-    share,
-    links,
-    revoke,
     delete,
     _making("clone", "Queue a new job with the settings of JOB", ""),
     _making(

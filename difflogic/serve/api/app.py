@@ -27,7 +27,7 @@ from difflogic.serve.api.auth import Authenticator
 from difflogic.serve.api.broadcast import ChangeFeed
 from difflogic.serve.api.context import Context, reply
 from difflogic.serve.api.middleware import ServiceMiddleware
-from difflogic.serve.api.routes import about, document, events, health, jobs, overview, results, session, shares
+from difflogic.serve.api.routes import about, document, events, health, jobs, overview, results, session
 from difflogic.serve.api.routes import remote as remote_routes
 from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.api.telemetry import Telemetry
@@ -35,7 +35,7 @@ from difflogic.serve.api.tokens import Tokens
 from difflogic.serve.api.usage import Throttled, Usage
 from difflogic.serve.api.webhooks import Webhooks
 from difflogic.serve.errors import ApiError
-from difflogic.serve.store.jobs import ConflictError, QueueFullError, UnknownJobError, UnknownShareError
+from difflogic.serve.store.jobs import ConflictError, QueueFullError, UnknownJobError
 from difflogic.serve.store.queue import turns_of
 from difflogic.serve.store.store import Store
 
@@ -78,7 +78,7 @@ def create_app(store: Store, tokens: Tokens, settings: ServeSettings) -> FastAPI
         servers=[{"url": settings.root_path}] if settings.root_path else None,
     )  # fmt: skip
     app.state.context = context
-    for module in (session, jobs, shares, overview, results, events, about, remote_routes):
+    for module in (session, jobs, overview, results, events, about, remote_routes):
         app.include_router(module.router, prefix="/api/v1")
     for module in (health, document):
         app.include_router(module.router)
@@ -116,8 +116,7 @@ async def _api_error(_request: Request, error: Any) -> Response:
 
 async def _store_error(_request: Request, error: Any) -> Response:
     if isinstance(error, UnknownJobError):
-        code = "no_share" if isinstance(error, UnknownShareError) else "no_job"
-        return _answer(ApiError(404, code, str(error)))
+        return _answer(ApiError(404, "no_job", str(error)))
     if isinstance(error, ConflictError):
         return _answer(ApiError(409, "queue_full" if isinstance(error, QueueFullError) else "conflict", str(error)))
     raise error

@@ -14,7 +14,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from anyio import to_thread
 from starlette.requests import Request
@@ -24,16 +24,12 @@ from difflogic.serve.api.settings import ServeSettings, network_of
 from difflogic.serve.api.telemetry import Telemetry
 from difflogic.serve.api.tokens import OPERATOR, PRIORITY, Tokens, digest
 from difflogic.serve.errors import ApiError
-from difflogic.serve.store.access import SHARE
-from difflogic.serve.store.jobs import UnknownJobError
 from difflogic.serve.store.store import Store
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 COOKIE = "difflogic_session"
-SHARED = "difflogic_share_"
-"""How the cookies of links begin; the id of the job follows, so that a browser may have several."""
 CSRF_HEADER = "X-CSRF-Token"
 SAFE = ("GET", "HEAD", "OPTIONS")
 UNKNOWN = "This token is not one of the server's."
@@ -95,8 +91,6 @@ class Caller:
     roles: frozenset[str]
     secret: str = field(repr=False)
     """The token or the cookie."""
-    only: str | None = None
-    """The one job that a link opens to whoever has it, to be read; None: no link."""
 
     @property
     def sees(self) -> str | None:
@@ -107,11 +101,6 @@ class Caller:
     def may_hurry(self) -> bool:
         """Whether the caller may give a priority above 0."""
         return bool(self.roles & {OPERATOR, PRIORITY})
-
-
-class _Opened(NamedTuple):
-    job: str
-    owner: str
 
 
 class Authenticator:
@@ -127,8 +116,6 @@ class Authenticator:
         if header is not None:
             scheme, _, token = header.partition(" ")
             token = token.strip() if scheme.lower() == "bearer" else ""
-            if SHARE.fullmatch(token):
-                raise ApiError(403, "shared", "This link only lets you view one job.")
             owner = await self._owner(request, token)
             return Caller(owner, None, self._tokens.roles(owner), token)
         cookie = request.cookies.get(COOKIE)
@@ -144,58 +131,8 @@ class Authenticator:
                 raise ApiError(403, "csrf", words)
         return caller
 
-    async def reader(self, request: Request, job: str) -> Caller:
-        """Find out who wants to read a job: an owner, or somebody with a link that opens it. Raises ApiError."""
-        scheme, _, sent = request.headers.get("authorization", "").partition(" ")
-        token = sent.strip() if scheme.lower() == "bearer" and SHARE.fullmatch(sent.strip()) else None
-        if token is None and not scheme:
-            token = request.cookies.get(SHARED + job)
-            session = self._of_cookie(request.cookies.get(COOKIE, ""))
-            # Who is signed in, and opens a link to somebody else's job, reads that one by the link.
-            if session is not None and (token is None or session.sees in (None, self._owner_of(job))):
-                return session
-        if token is None:
-            return await self.caller(request)
-        opened = await self._opened(request, token)
-        return Caller(opened.owner, None, frozenset(), token, opened.job)
-
-    def _owner_of(self, job: str) -> str | None:
-        try:
-            return self._store.job(job).owner
-        except UnknownJobError:
-            return None
-
-    async def opened_by(self, request: Request, token: str) -> str:
-        """The job that a link opens. Raises ApiError."""
-        return (await self._opened(request, token)).job
-
-    def keep_link(self, request: Request, job: str, token: str, response: Response) -> None:
-        """Let the page read the job of a link from here on."""
-        response.set_cookie(
-            SHARED + job, token, max_age=int(self._settings.session_s), path=self._path,
-            secure=_is_encrypted(request), httponly=True, samesite="strict",
-        )  # fmt: skip
-
-    async def _opened(self, request: Request, token: str) -> _Opened:
-        address = request.client.host if request.client else ""
-        if self._failures.is_guess(address, token):
-            await self._wait(self._settings.guess_s)
-        opened = self._link(token)
-        self._failures.note(address, token, opened is not None)
-        if opened is None:
-            raise _unauthorized("This link is no longer valid: ask for another one.")
-        return opened
-
-    def _link(self, token: str) -> _Opened | None:
-        """What a link opens, as long as the owner of the job is one of the server's."""
-        found = self._store.opened_by(token)
-        return None if found is None or not self._tokens.knows(found[1]) else _Opened(*found)
-
     def is_current(self, caller: Caller) -> bool:
-        """Whether the caller would be let in again: the session or link has not ended, the token was not withdrawn."""
-        if caller.only is not None:
-            opened = self._link(caller.secret)
-            return opened is not None and opened.job == caller.only
+        """Whether the caller would be let in again: the session has not ended, the token was not withdrawn."""
         if caller.csrf is None:
             return self._tokens.owner(caller.secret) == caller.owner
         return self._of_cookie(caller.secret) is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from anyio import CapacityLimiter
@@ -19,7 +19,7 @@ from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.api.telemetry import Telemetry
 from difflogic.serve.api.usage import Throttled, Usage
 from difflogic.serve.errors import ApiError
-from difflogic.serve.store.jobs import ID, JobRecord, UnknownJobError
+from difflogic.serve.store.jobs import ID, JobRecord
 from difflogic.serve.store.queue import Turn
 from difflogic.serve.store.store import Store
 
@@ -92,39 +92,6 @@ async def own_job(job: Id, context: ServiceContext, caller: CurrentCaller) -> Jo
 
 
 OwnJob = Annotated[JobRecord, Depends(own_job)]
-
-
-async def reader(
-    job: Id,
-    request: Request,
-    context: ServiceContext,
-    _token: Annotated[Any, Security(bearer)],
-    _session: Annotated[Any, Security(cookie)],
-) -> Caller:
-    """Whoever reads a job, also by a link. Raises ApiError."""
-    found = await context.authenticator.reader(request, job)
-    request.state.owner = found.owner if found.only is None else f"link to {found.only}"
-    _check_query(request)
-    return found
-
-
-Reader = Annotated[Caller, Depends(reader)]
-
-
-async def read_job(job: Id, context: ServiceContext, reader: Reader) -> JobRecord:
-    """The job of this id, where it is the reader's to see; UnknownJobError where not."""
-    if reader.only not in (None, job):
-        raise UnknownJobError(f"There is no job {job!r}.")
-    return shown_to(reader, context.store.job(job, reader.sees))
-
-
-ReadJob = Annotated[JobRecord, Depends(read_job)]
-"""For addresses that only read: links open them too."""
-
-
-def shown_to(reader: Caller, job: JobRecord) -> JobRecord:
-    """A job as its reader sees it: nobody but its owner learns where its end is told."""
-    return job if reader.only is None else replace(job, webhook=None)
 
 
 def reply(data: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:

@@ -8,7 +8,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from difflogic.serve.api.artefacts import Artefact
 from difflogic.serve.api.schemas import CostReply
-from difflogic.serve.store.access import Share
 from difflogic.serve.store.jobs import Status
 from difflogic.serve.store.leases import Worker
 from difflogic.serve.store.queue import Turn
@@ -57,26 +56,6 @@ class WebhookReply(BaseModel):
     secret: Annotated[
         str | None, Field(description="The key of the HMAC-SHA256 in X-Difflogic-Signature, computed from the body.")
     ]
-
-
-class LinkReply(BaseModel):
-    """What a link opens."""
-
-    job: str
-
-
-class ShareList(BaseModel):
-    """The links that open a job."""
-
-    shares: list[Share]
-
-
-class ShareMade(BaseModel):
-    """A new link."""
-
-    share: Share
-    token: Annotated[str, Field(description="The last part of the link. It is not shown again.")]
-    path: Annotated[str, Field(description="The part of the link after the page's address.")]
 
 
 class MetricRow(BaseModel):

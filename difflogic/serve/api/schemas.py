@@ -14,7 +14,6 @@ from difflogic.config.presets import PRESETS
 from difflogic.config.task import STARTS
 from difflogic.serve.api.bodies import FILES
 from difflogic.serve.api.tokens import Role
-from difflogic.serve.store.access import SHARE
 from difflogic.serve.store.jobs import ID, MOST_TAGS, PRIORITIES, TAG, JobRecord
 
 MOST_TRIALS = 10_000
@@ -64,24 +63,6 @@ class SignIn(Strict):
     """The token to sign in with, one of the server's."""
 
     token: Annotated[str, StringConstraints(min_length=1, max_length=200)]
-
-
-class LinkRequest(Strict):
-    """The token of a link, the last part of its address."""
-
-    token: Annotated[str, StringConstraints(pattern=f"^{SHARE.pattern}$")]
-
-
-class ShareRequest(Strict):
-    """A link with which anyone who has it can view a job."""
-
-    label: Annotated[Name | None, Field(description="Who the link is for.")] = None
-    days: Annotated[
-        float | None,
-        Field(
-            gt=0, le=3650, strict=False, allow_inf_nan=False, description="Days until the link expires; null: never."
-        ),
-    ] = 30
 
 
 class SessionReply(BaseModel):

@@ -55,12 +55,10 @@ async def of_job(
     job: JobRecord,
     position: Position,
     is_current: Callable[[], bool] = lambda: True,
-    shown: Callable[[JobRecord], JobRecord] = lambda job: job,
 ) -> AsyncGenerator[str]:
     """Events of one job: `job`, `rows` and `frame` as they come, and `end` where nothing comes any more.
 
-    The stream ends where its listener would not be let in again: `is_current` says so. `shown`: the job as the
-    listener sees it.
+    The stream ends where its listener would not be let in again: `is_current` says so.
     """
     yield BEGIN
     async with feed.follow(job) as job_feed:
@@ -73,7 +71,7 @@ async def of_job(
                 return
             # One version of the job for this round, although the feed may move on while rows are sent.
             now = job_feed.job
-            async for text in _unseen(feed, job_feed, now, position, shown):
+            async for text in _unseen(feed, job_feed, now, position):
                 yield text
             if now.is_over and job_feed.job is now:  # not where a retry came while the rows were sent
                 yield event("end", json.dumps({"status": now.status}), position)
@@ -84,9 +82,7 @@ async def of_job(
                 yield HEARTBEAT
 
 
-async def _unseen(
-    feed: ChangeFeed, job_feed: JobFeed, now: JobRecord, position: Position, shown: Callable[[JobRecord], JobRecord]
-) -> AsyncGenerator[str]:
+async def _unseen(feed: ChangeFeed, job_feed: JobFeed, now: JobRecord, position: Position) -> AsyncGenerator[str]:
     """What the listener has not seen; as one text where that is little, which costs least to send."""
     texts = []
     # Another run folder: its epochs are counted from 1 again. What an attempt had left when it was over is not sent any
@@ -95,8 +91,7 @@ async def _unseen(
         position.attempt, position.epoch = now.attempt, 0
     if now.version != position.version:
         position.version = now.version
-        seen = shown(now)
-        texts.append(event("job", job_feed.text if seen is now else encoded(seen), position))
+        texts.append(event("job", job_feed.text, position))
     # A slow listener may be many batches behind. Each text is yielded before the next rows are fetched, so that it
     # never holds more than two in memory.
     while position.epoch < job_feed.epoch and job_feed.job.attempt == now.attempt:

@@ -50,10 +50,6 @@ class UnknownJobError(StoreError):
     """There is no such job, or it is someone else's."""
 
 
-class UnknownShareError(UnknownJobError):
-    """The job has no such link."""
-
-
 class ConflictError(StoreError):
     """The job's state, or an earlier request, forbids this."""
 

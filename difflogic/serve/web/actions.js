@@ -5,7 +5,6 @@ import { asked, confirmed } from "./dialogs.js";
 import { h } from "./dom.js";
 import { guarded } from "./notices.js";
 import { isAgents, isOver } from "./progress.js";
-import { shared } from "./share-dialog.js";
 import { tagsOf } from "./tags.js";
 
 const waits = (job) => job.status === "running" && job.wanted !== null;
@@ -53,7 +52,6 @@ export const ACTIONS = [
     { name: "rename", label: "Rename", when: () => true, run: renamed },
     { name: "note", label: "Note", when: () => true, run: noted },
     { name: "tag", label: "Tags", together: "Tag", when: () => true, run: tagged },
-    { name: "share", label: "Share", title: "Links with which others can view this job", when: () => true, run: shared },
     { name: "delete", label: "Delete", danger: true, when: (job) => job.status !== "running", run: deleted },
 ];
 

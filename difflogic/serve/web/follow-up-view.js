@@ -12,9 +12,9 @@ import { isOver } from "./progress.js";
 import { resultOf } from "./result.js";
 import { sweepPanel } from "./sweep-panel.js";
 
-export function followUpView(root, signal, job, shared) {
+export function followUpView(root, signal, job) {
     const place = errorPlace();
-    const top = jobHead(job, place, (now) => changed(now), shared);
+    const top = jobHead(job, place, (now) => changed(now));
     const log = logPanel(job, signal),
         files = filesPanel(job);
     const source = h(
@@ -24,13 +24,13 @@ export function followUpView(root, signal, job, shared) {
         h("a", { href: `#/jobs/${job.source}` }, "the job that it follows"),
         ".",
     );
-    const circuit = !shared && ["simplify", "sweep"].includes(job.kind) && circuitPanel(job, signal);
+    const circuit = ["simplify", "sweep"].includes(job.kind) && circuitPanel(job, signal);
     const trials = job.kind === "sweep" && sweepPanel(job, signal);
     const found = h("div", {}),
         result = card("result", "Result", found);
     root.append(
         top.element,
-        ...[!shared && job.source && source, trials?.element, result, circuit?.element, files.element, trials && configPanel(job), log.element].filter(Boolean),
+        ...[job.source && source, trials?.element, result, circuit?.element, files.element, trials && configPanel(job), log.element].filter(Boolean),
     );
     let status = null;
     const reload = {
@@ -42,5 +42,5 @@ export function followUpView(root, signal, job, shared) {
             found.replaceChildren(told ?? "");
         },
     };
-    const changed = follow(signal, job, place, [top, log, trials, reload, circuit].filter(Boolean), {}, shared);
+    const changed = follow(signal, job, place, [top, log, trials, reload, circuit].filter(Boolean), {});
 }

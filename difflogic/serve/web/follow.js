@@ -7,15 +7,14 @@ import { followTurns } from "./queue.js";
 
 // `parts` follow the job by `update(job)`, `handlers` hear the stream's other events. The function that comes back is to
 // be called with the job as it is after an action, or with null where it is gone.
-export function follow(signal, job, place, parts, handlers, shared = false) {
+export function follow(signal, job, place, parts, handlers) {
     const say = announcer();
     let stream = null,
         current = job;
 
     function changed(now) {
         if (now === null) {
-            if (shared) place.show(new Error("This job was deleted."));
-            else location.hash = "#/";
+            location.hash = "#/";
             return;
         }
         if (now.id !== job.id || now.version < current.version) return;
@@ -49,7 +48,7 @@ export function follow(signal, job, place, parts, handlers, shared = false) {
 
     parts.forEach((part) => part.update(job));
     const shown = () => parts.forEach((part) => part.update(current));
-    if (!shared) followTurns(() => [current], shown, signal);
+    followTurns(() => [current], shown, signal);
     begin();
     return changed;
 }

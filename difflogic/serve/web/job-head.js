@@ -6,20 +6,24 @@ import { facts, ownerOf, progressBar, remark, statusPill } from "./progress.js";
 import { tagList } from "./tags.js";
 
 // {element, update(job)}; `changed(job or null)` hears what an action came to, errors are shown at `place`.
-// `shared`: who looks at it can change nothing.
-export function jobHead(job, place, changed, shared = false) {
+export function jobHead(job, place, changed) {
     const title = h("h1", {}, job.name),
         about = h("p", { class: "quiet" }),
         reason = h("p", { class: "reason" }),
         note = h("p", { class: "note" });
-    const own = shared ? [] : [actionButtons(job, place, changed), priorityField(job, place, changed)];
-    const parts = [statusPill(job), progressBar(job), tagList(job), ...own];
+    const parts = [
+        statusPill(job),
+        progressBar(job),
+        tagList(job),
+        actionButtons(job, place, changed),
+        priorityField(job, place, changed),
+    ];
     const [pill, bar, tags, ...tools] = parts.map(({ element }) => element);
     const element = h(
         "header",
         { class: "job-head" },
-        h("p", { class: "crumb" }, shared ? "Shared with you, read only" : h("a", { href: "#/" }, "Jobs")),
-        h("div", { class: "title" }, title, pill, !shared && ownerOf(job)),
+        h("p", { class: "crumb" }, h("a", { href: "#/" }, "Jobs")),
+        h("div", { class: "title" }, title, pill, ownerOf(job)),
         about,
         reason,
         tags,

@@ -20,8 +20,7 @@ import { isAgents, standing } from "./progress.js";
 import { resultOf } from "./result.js";
 import { rowsTable } from "./rows-table.js";
 
-// `shared`: by a link, to be read.
-export async function jobView(root, signal, id, _query, _rest, shared = false) {
+export async function jobView(root, signal, id) {
     const loading = h("p", { class: "quiet", "aria-busy": "true" }, "Loading…");
     const away = (error) => setText(loading, `${error.message} Trying again.`);
     root.append(h("h1", {}, "Job"), loading);
@@ -30,24 +29,24 @@ export async function jobView(root, signal, id, _query, _rest, shared = false) {
         root.replaceChildren();
         document.title = `${job.name} · difflogic`;
         announce(`${job.name}: ${standing(job)}`);
-        (job.kind !== "train" ? followUpView : trainingView)(root, signal, job, shared);
+        (job.kind !== "train" ? followUpView : trainingView)(root, signal, job);
     } catch (error) {
         if (!signal.aborted)
             root.replaceChildren(
                 h("h1", {}, "Job"),
                 h("p", { class: "error", role: "alert" }, error.message),
-                shared ? "" : h("p", {}, h("a", { href: "#/" }, "All jobs")),
+                h("p", {}, h("a", { href: "#/" }, "All jobs")),
             );
     }
 }
 
-function trainingView(root, signal, job, shared) {
+function trainingView(root, signal, job) {
     const place = errorPlace(),
         learning = isAgents(job) ? learningOfAgents(job) : learningOfAutomata(job),
         gates = gatesPanel(learning.span),
         numbers = figures(isAgents(job));
-    const top = jobHead(job, place, (now) => changed(now), shared);
-    const circuit = shared ? null : circuitPanel(job, signal),
+    const top = jobHead(job, place, (now) => changed(now));
+    const circuit = circuitPanel(job, signal),
         log = logPanel(job, signal),
         files = filesPanel(job);
     const tries = h("section", { class: "card", hidden: true, "aria-label": "Attempts" });
@@ -59,7 +58,7 @@ function trainingView(root, signal, job, shared) {
         tries,
         learning.element,
         gates.element,
-        ...(circuit ? [circuit.element] : []),
+        circuit.element,
         h("div", { class: "columns even" }, files.element, configPanel(job)),
         log.element,
     );
@@ -75,8 +74,8 @@ function trainingView(root, signal, job, shared) {
             tries.replaceChildren(...(told ? [h("h2", {}, "Attempts"), told] : []));
         },
     };
-    const parts = [attempts, top, numbers, circuit, log, census].filter(Boolean);
-    const changed = follow(signal, job, place, parts, learning.handlers, shared);
+    const parts = [attempts, top, numbers, circuit, log, census];
+    const changed = follow(signal, job, place, parts, learning.handlers);
 }
 
 // {element, span, handlers: of the stream, clear(): another attempt, at(job): as it stands}

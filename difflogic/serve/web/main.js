@@ -9,24 +9,21 @@ import { jobView } from "./job-view.js";
 import { jobsView } from "./jobs-view.js";
 import { announce, patiently, showConnection } from "./notices.js";
 import { signInView } from "./session.js";
-import { sharedView } from "./shared-view.js";
 import { submitView } from "./submit-view.js";
 
-const SHARED = /^\/shared\/([a-z2-7]{16})(?:\/([\w-]+))?$/; // by a link, without signing in
 const ROUTES = [
     [/^\/?$/, jobsView],
     [/^\/new$/, submitView],
     [/^\/devices$/, devicesView],
     [/^\/compare\/([a-z2-7,]*)$/, compareView],
     [/^\/jobs\/([a-z2-7]{16})$/, jobView],
-    [SHARED, sharedView],
 ];
 
 const main = document.getElementById("main");
 let stop = new AbortController();
 let signedIn = false;
 
-// A view is `view(root, signal, argument, query, second argument)`: it fills the root, and ends with the signal.
+// A view is `view(root, signal, argument, query)`: it fills the root, and ends with the signal.
 function show(view, ...rest) {
     stop.abort();
     stop = new AbortController();
@@ -39,9 +36,9 @@ function show(view, ...rest) {
 
 function route(moved) {
     const [path, query] = location.hash.replace(/^#/, "").split("?");
-    if (!signedIn && !SHARED.test(path)) return show(signInView, enter);
+    if (!signedIn) return show(signInView, enter);
     const [found] = ROUTES.map(([pattern, view]) => [path.match(pattern), view]).filter(([match]) => match);
-    show(found ? found[1] : nowhere, found?.[0][1], new URLSearchParams(query), found?.[0][2]);
+    show(found ? found[1] : nowhere, found?.[0][1], new URLSearchParams(query));
     for (const link of document.querySelectorAll("#navigation a")) {
         const here = link.getAttribute("href").replace(/^#/, "") === (path || "/");
         if (here) link.setAttribute("aria-current", "page");

@@ -12,16 +12,7 @@ from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from difflogic.serve.api import streams
-from difflogic.serve.api.context import (
-    ALWAYS,
-    Context,
-    CurrentCaller,
-    Reader,
-    ReadJob,
-    ServiceContext,
-    errors,
-    shown_to,
-)
+from difflogic.serve.api.context import ALWAYS, Context, CurrentCaller, OwnJob, ServiceContext, errors
 
 router = APIRouter(tags=["events"])
 
@@ -63,15 +54,15 @@ class EventStream(StreamingResponse):
 @router.get("/jobs/{job}/events", response_class=EventStream, responses={**STREAM, **errors(*ALWAYS, 404)})
 async def of_job(
     context: ServiceContext,
-    reader: Reader,
-    job: ReadJob,
+    caller: CurrentCaller,
+    job: OwnJob,
     last: Last = None,
     after: Annotated[int, Query(ge=0, le=2**53, description="Rows after this epoch, without a Last-Event-ID.")] = 0,
 ) -> EventStream:
     """What happens to a job: `job`, `rows` of metrics, `frame` of its state, `end`; ids are EPOCH.VERSION[.ATTEMPT]."""
-    is_current = partial(context.authenticator.is_current, reader)
+    is_current = partial(context.authenticator.is_current, caller)
     position = streams.Position.of(last, after, job.attempt)
-    return EventStream(context, streams.of_job(context.feed, job, position, is_current, partial(shown_to, reader)))
+    return EventStream(context, streams.of_job(context.feed, job, position, is_current))
 
 
 @router.get("/events", response_class=EventStream, responses={**STREAM, **errors(*ALWAYS)})

@@ -23,7 +23,6 @@ from difflogic.serve.api.context import (
     Context,
     CurrentCaller,
     OwnJob,
-    ReadJob,
     ServiceContext,
     errors,
     reply,
@@ -176,7 +175,7 @@ def jobs(
 
 
 @router.get("/{job}", response_model=JobRecord, responses=errors(*ALWAYS, 404))
-async def read(job: ReadJob) -> Any:
+async def read(job: OwnJob) -> Any:
     """One job, as it is now."""
     return reply(job.to_dict())
 

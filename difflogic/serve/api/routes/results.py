@@ -17,7 +17,7 @@ from difflogic.serve.api.context import (
     ALWAYS,
     Context,
     CurrentCaller,
-    ReadJob,
+    OwnJob,
     ServiceContext,
     errors,
     reply,
@@ -44,7 +44,7 @@ FOUND = errors(*ALWAYS, 404)
 @router.get("/jobs/{job}/metrics", response_model=MetricRows, responses=FOUND)
 def metrics(
     context: ServiceContext,
-    job: ReadJob,
+    job: OwnJob,
     after: Annotated[int, Query(ge=0, le=2**53, description="Return rows after this epoch.")] = 0,
     limit: Annotated[int, Query(ge=1, le=10_000, description="Epochs.")] = 1000,
 ) -> Any:
@@ -77,14 +77,14 @@ def _thinned(context: Context, job: JobRecord) -> str:
 
 @router.get("/jobs/{job}/log", response_model=LogReply, responses=FOUND)
 def log(
-    context: ServiceContext, job: ReadJob, tail: Annotated[int, Query(ge=1, le=1 << 20, description="Bytes.")] = 1 << 16
+    context: ServiceContext, job: OwnJob, tail: Annotated[int, Query(ge=1, le=1 << 20, description="Bytes.")] = 1 << 16
 ) -> Any:
     """The end of what the job's workers wrote."""
     return reply({"text": artefacts.end_of(context.store.job_folder(job.id).log, tail)})
 
 
 @router.get("/jobs/{job}/frame", response_model=Frame, responses=FOUND)
-def frame(context: ServiceContext, job: ReadJob) -> Any:
+def frame(context: ServiceContext, job: OwnJob) -> Any:
     """The newest state frame; there is one while somebody listens to the job's events."""
     found = artefacts.text_of(context.store.job_folder(job).frame)
     if found is None:
@@ -94,7 +94,7 @@ def frame(context: ServiceContext, job: ReadJob) -> Any:
 
 
 @router.get("/jobs/{job}/gates", response_model=GateCounts, responses=FOUND)
-def gates(context: ServiceContext, job: ReadJob) -> Any:
+def gates(context: ServiceContext, job: OwnJob) -> Any:
     """Which gates each layer was made of, evaluation by evaluation, of a population in the best model."""
     found = context.samples.of(context.store.job_folder(job).gates, EVALUATIONS)
     if found == NOTHING:
@@ -103,7 +103,7 @@ def gates(context: ServiceContext, job: ReadJob) -> Any:
 
 
 @router.get("/jobs/{job}/files", response_model=FileList, responses=FOUND)
-def files(context: ServiceContext, job: ReadJob) -> Any:
+def files(context: ServiceContext, job: OwnJob) -> Any:
     """The files of the job that can be fetched, by name."""
     return reply({"files": [vars(each) for each in artefacts.listed(context.store.job_folder(job))]})
 
@@ -115,7 +115,7 @@ def files(context: ServiceContext, job: ReadJob) -> Any:
 )
 def file(
     context: ServiceContext,
-    job: ReadJob,
+    job: OwnJob,
     name: Annotated[str, Path(pattern=artefacts.NAME.pattern, max_length=100)],
 ) -> Response:
     """One of the job's files, as it is: a drawing to be opened, all others to be saved."""
@@ -137,7 +137,7 @@ def file(
     response_class=StreamingResponse,
     responses={200: {"content": {"application/zip": {}}, "description": "All files."}, **FOUND},
 )
-def archive(context: ServiceContext, job: ReadJob) -> Response:
+def archive(context: ServiceContext, job: OwnJob) -> Response:
     """All files of a job, in one zip."""
     headers = {"Content-Disposition": f'attachment; filename="{job.id}.zip"'}
     return StreamingResponse(
