@@ -269,21 +269,18 @@ def test_a_newer_store_is_refused(tmp_path):
 
 
 def test_an_older_store_is_migrated_and_kept(tmp_path, monkeypatch, spec):
-    path, scripts = tmp_path / files.STORE, database._scripts()
-    with closing(sqlite3.connect(path)) as old:
-        database.upgrade(old, 1)
-        old.execute("INSERT INTO jobs (id, owner, kind, name, created, version, config) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    ("a" * 16, "ann", "train", "old", "2026-01-01T00:00:00+00:00", 1, "{}"))  # fmt: skip
-        old.commit()
+    before = Store.open(tmp_path)
+    job = submit(before, spec)
+    before.close()
+    scripts = database._scripts()
     later = "ALTER TABLE jobs ADD COLUMN later INTEGER NOT NULL DEFAULT 7;"
     monkeypatch.setattr(database, "_scripts", lambda: [*scripts, later])
-    store = Store.open(tmp_path)
-    (job,) = store.jobs()
-    assert (job.id, job.name, job.config, job.waits_for) == ("a" * 16, "old", {}, None)
-    with closing(sqlite3.connect(path)) as now, closing(sqlite3.connect(f"{path}.version-1")) as before:
-        assert (database.version_of(now), database.version_of(before)) == (len(scripts) + 1, 1)
+    assert Store.open(tmp_path).jobs() == [job]
+    path = tmp_path / files.STORE
+    old = f"{path}.version-{len(scripts)}"
+    with closing(sqlite3.connect(path)) as now, closing(sqlite3.connect(old)) as kept:
         assert now.execute("SELECT later FROM jobs").fetchall() == [(7,)]
-        assert before.execute("SELECT id FROM jobs").fetchall() == [("a" * 16,)]
+        assert kept.execute("SELECT id FROM jobs").fetchall() == [(job.id,)]
 
 
 def test_a_migration_that_fails_leaves_the_store_as_it_was(tmp_path, monkeypatch, spec):

@@ -20,8 +20,6 @@ from difflogic.serve.store import files, job_file, machine, mount, records
 from difflogic.serve.store.jobs import DiskFullError, JobSpec, StoreLostError
 from difflogic.serve.store.store import Store
 from tests.serve.live import serving
-from tests.serve.service import untar
-from tests.serve.test_old_store import OLD
 from tests.serve.test_store import ENGINES, submit
 
 
@@ -97,18 +95,6 @@ def test_a_record_that_cannot_be_written_refuses_the_change(store, spec, monkeyp
     assert store.jobs() == [job]
     assert len(list((store.folder / files.JOBS).iterdir())) == 1
     assert submit(store, spec)
-
-
-def test_an_old_store_gets_its_records(tmp_path):
-    untar(OLD, tmp_path)
-    made = Store.open(tmp_path / "store")
-    before = {job.id: store_faults.standing(job) for job in made.jobs()}
-    made.close()
-    for path in (tmp_path / "store").glob("store.sqlite3*"):
-        path.unlink()
-    again = Store.open(tmp_path / "store")
-    assert {job.id: store_faults.standing(job) for job in again.jobs()} == before
-    assert len(before) == 3
 
 
 def test_records_of_a_newer_difflogic_are_refused(filled):

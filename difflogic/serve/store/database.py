@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import threading
@@ -13,14 +12,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NoReturn
 
-from difflogic.errors import ConfigError, StoreError
+from difflogic.errors import StoreError
 from difflogic.serve.store.jobs import DiskFullError, StoreLostError
 from difflogic.system import files
 
 APPLICATION = int.from_bytes(b"dflg", "big")
-"""What the file says of itself from version 7 on: whose it is."""
-OURS = {"jobs", "clock", "deletions", "idempotency"}
-"""Tables that it has had from the first version on."""
+"""What the file says of itself: whose it is."""
 
 BUSY_MS = 10_000
 """Milliseconds for which a writer waits for another one; a transaction takes a few."""
@@ -176,8 +173,7 @@ def is_empty(path: Path) -> bool:
     with sqlite_errors(path, "opened"), closing(sqlite3.connect(_uri(path), uri=True)) as file:
         tables = {row[0] for row in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         owner = int(file.execute("PRAGMA application_id").fetchone()[0])
-    # Before version 7 it did not say whose it is.
-    if owner not in (0, APPLICATION) or (tables and not tables >= OURS):
+    if owner != APPLICATION and (owner or tables):
         raise StoreError(f"{path} is the database of another program: name a folder of its own for the store.")
     return not tables
 
@@ -209,7 +205,6 @@ def migrate(path: Path) -> None:
 
 def upgrade(connection: sqlite3.Connection, to: int) -> None:
     """Run the scripts up to that of a version. Raises sqlite3.Error."""
-    connection.create_function("current_config", 1, _current_config, deterministic=True)
     done = version_of(connection)
     for number, script in enumerate(_scripts()[done:to], done + 1):
         try:
@@ -220,16 +215,6 @@ def upgrade(connection: sqlite3.Connection, to: int) -> None:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
-
-
-def _current_config(text: str) -> str:
-    """The JSON of a configuration of any version, in today's form; one that cannot be read stays as it is."""
-    from difflogic.config.schema import Config
-
-    try:
-        return json.dumps(Config.from_dict(json.loads(text)).to_dict())
-    except (ConfigError, ValueError):  # whoever trains the job says what is wrong with it
-        return text
 
 
 def copy(connection: sqlite3.Connection, path: Path) -> None:

@@ -1,4 +1,6 @@
--- Times are ISO 8601 in UTC where people read them, seconds since 1970 where clocks compare them.
+-- Times are ISO 8601 in UTC where people read them, seconds where clocks compare them.
+PRAGMA application_id = 1684434023; -- "dflg": whose file this is
+
 CREATE TABLE jobs (
     number INTEGER PRIMARY KEY AUTOINCREMENT, -- the order of submission
     id TEXT NOT NULL UNIQUE,
@@ -17,34 +19,61 @@ CREATE TABLE jobs (
     engine TEXT NOT NULL DEFAULT 'auto',
     population INTEGER NOT NULL DEFAULT 1,
     stop_when_solved INTEGER NOT NULL DEFAULT 0,
+    restarts INTEGER NOT NULL DEFAULT 0, -- how often a training may begin again
+    until_solved INTEGER NOT NULL DEFAULT 0, -- 1: a training begins again until it is solved
+    within TEXT, -- where that ends, solved or not: 60s, 2000 epochs
     source TEXT,
     options TEXT NOT NULL DEFAULT '{}', -- JSON
     result TEXT, -- JSON: what a follow-up found, in short
     device TEXT,
+    attempt INTEGER NOT NULL DEFAULT 0, -- of one that may begin again: which it is in, in the end the best
     epoch INTEGER NOT NULL DEFAULT 0,
     epochs INTEGER NOT NULL DEFAULT 0,
     soft_loss REAL,
     hard_loss INTEGER,
+    compared INTEGER, -- values that an evaluation compares: hard_loss counts the wrong ones
+    score REAL, -- of agents: the best one's mean return
     solved INTEGER NOT NULL DEFAULT 0,
     active_gates INTEGER,
     phase TEXT,
     epochs_per_s REAL,
+    trained_s REAL NOT NULL DEFAULT 0, -- seconds of work, over all tries
+    predicted_s INTEGER, -- of a training: seconds on two cores, predicted from its configuration
     version INTEGER NOT NULL,
+    recorded INTEGER NOT NULL DEFAULT 0, -- version of the last change that its job.json has
     saved_epoch INTEGER NOT NULL DEFAULT 0, -- of the newest checkpoint
     tries INTEGER NOT NULL DEFAULT 0, -- leases lost since a checkpoint was last ahead of tried_epoch
     tried_epoch INTEGER NOT NULL DEFAULT 0,
     not_before REAL NOT NULL DEFAULT 0, -- back-off of a queued job
+    waits_for TEXT, -- one sentence: why no worker takes it
     worker TEXT, -- who holds the lease
     lease INTEGER NOT NULL DEFAULT 0, -- grows with every claim and loss: a write with an older number is refused
     lease_until REAL,
-    watched_until REAL NOT NULL DEFAULT 0 -- state frames are made until then
+    watched_until REAL NOT NULL DEFAULT 0, -- state frames are made until then
+    note TEXT NOT NULL DEFAULT '', -- what its owner wrote to it
+    tags TEXT NOT NULL DEFAULT '[]', -- JSON: words by which its owner finds it again
+    webhook TEXT -- an address that hears of the job's end
 );
 CREATE INDEX jobs_by_turn ON jobs (status, priority DESC, number);
 CREATE INDEX jobs_by_owner ON jobs (owner, number);
 CREATE INDEX jobs_by_version ON jobs (version);
+CREATE INDEX tagged ON jobs (owner, tags) WHERE tags != '[]';
+-- Follow-ups have a worker of their own, which looks for them often.
+CREATE INDEX follow_ups_by_turn ON jobs (priority DESC, number) WHERE status = 'queued' AND kind NOT IN ('train', 'sweep');
+-- When each job begins is asked for often: of the rows, which have kilobytes of configuration, nothing is read for it.
+CREATE INDEX queue ON jobs (
+    priority DESC, number, id, owner, kind, engine, device, not_before, predicted_s, saved_epoch, epochs, attempt,
+    until_solved
+) WHERE status = 'queued';
+CREATE INDEX speeds ON jobs (number DESC, device, trained_s, predicted_s, epoch, epochs)
+    WHERE status = 'done' AND kind = 'train' AND restarts = 0 AND until_solved = 0;
 
-CREATE TABLE clock (version INTEGER NOT NULL); -- one row: the version of the newest change
-INSERT INTO clock VALUES (0);
+CREATE TABLE clock (
+    version INTEGER NOT NULL, -- of the newest change
+    boot TEXT, -- the start of the machine since which...
+    began REAL -- ...seconds are counted, and when that was, in seconds since 1970
+); -- one row
+INSERT INTO clock (version) VALUES (0);
 
 CREATE TABLE deletions (version INTEGER PRIMARY KEY, id TEXT NOT NULL, owner TEXT NOT NULL);
 
@@ -58,7 +87,17 @@ CREATE TABLE workers (
     seen REAL NOT NULL,
     job TEXT,
     memory INTEGER, -- bytes of the process
-    epochs_per_s REAL
+    epochs_per_s REAL,
+    engines TEXT NOT NULL DEFAULT '', -- what trainings may have asked for, with commas between
+    claim TEXT -- what it calls its last claim: one that comes again gets the same job
+);
+
+-- Whose turn it is: owners of equal priority take turns, in trainings and in follow-ups each for themselves.
+CREATE TABLE turns (
+    owner TEXT NOT NULL,
+    trains INTEGER NOT NULL, -- 1: of trainings, 0: of follow-ups
+    turn INTEGER NOT NULL, -- counted up with every claim: who has the smallest waits longest
+    PRIMARY KEY (owner, trains)
 );
 
 CREATE TABLE sessions (hash TEXT PRIMARY KEY, owner TEXT NOT NULL, expires REAL NOT NULL);
@@ -71,3 +110,25 @@ CREATE TABLE idempotency (
     created REAL NOT NULL,
     PRIMARY KEY (owner, key)
 );
+CREATE INDEX idempotency_by_job ON idempotency (job);
+
+CREATE TABLE alerts (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    url TEXT, -- NULL: the operator's
+    job TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    body TEXT NOT NULL, -- JSON: the job as it was when it ended
+    due REAL NOT NULL DEFAULT 0,
+    tries INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX alerts_by_due ON alerts (due);
+-- Links that open one job to whoever has them, to be read.
+CREATE TABLE shares (
+    id TEXT PRIMARY KEY, -- the part of a token by which it is found
+    hash TEXT NOT NULL, -- of the whole token
+    job TEXT NOT NULL,
+    label TEXT NOT NULL,
+    created TEXT NOT NULL,
+    expires REAL -- NULL: never
+);
+CREATE INDEX shares_by_job ON shares (job);

@@ -1,1 +1,0 @@
-ALTER TABLE jobs ADD COLUMN note TEXT NOT NULL DEFAULT ''; -- what its owner wrote to it

@@ -1,1 +1,0 @@
-ALTER TABLE jobs ADD COLUMN score REAL; -- of agents: the best one's mean return
