@@ -5,7 +5,7 @@ python -m benchmarks.sweeps trials --on ray --save  # the same on a Ray cluster 
 python -m benchmarks.sweeps devices --save          # a population on cpu and gpu:0 together, and on each alone
 python -m benchmarks.sweeps data --save             # samples beside the same task built in, on --engine
 
-trials: the whole command is timed, until tables, plots and page are written; Ray's own start is not. What counts as a
+trials: the whole command is timed, until tables and page are written; Ray's own start is not. What counts as a
 trial is the time that it says of itself. All else that the workers have is `overhead_ms`, for each trial: `start_s`
 passes before the first trial, `end_s` after the last, and `between_ms` for each trial in between.
 

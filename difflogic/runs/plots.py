@@ -88,25 +88,6 @@ def returns_png(rows: Mapping[int, Sequence[Mapping[str, Any]]], best: int, thre
     return _png(figure)
 
 
-def axis_png(points: Sequence[tuple[Any, float | None]], field: str, metric: str, is_log: bool) -> bytes:
-    """A metric over the values of a field, a point for each run; how many have no metric stands in the title."""
-    known = [(value, result) for value, result in points if result is not None]
-    without = len(points) - len(known)
-    title = f"{len(points)} runs" + (f", {without} of them without {metric}" if without else "")
-    figure, axes = _diagram(7, 4, field, metric, title)
-    numbers = all(type(value) in (int, float) for value, _ in known)
-    axes.plot([value if numbers else str(value) for value, _ in known], [result for _, result in known], "o", alpha=0.6)
-    if is_log:
-        axes.set_xscale("log")
-    return _png(figure)
-
-
-def load() -> None:
-    """Import what draws, which takes longer than a plot."""
-    import matplotlib.backends.backend_agg
-    import matplotlib.figure  # noqa: F401
-
-
 def _figure(width: float, height: float, dpi: int) -> Figure:
     """An empty figure of so many inches."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg

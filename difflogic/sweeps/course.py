@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from difflogic.errors import RunFolderError, UsageError
 from difflogic.runs import folder as folders
-from difflogic.runs import jsonl, plots
+from difflogic.runs import jsonl
 from difflogic.sweeps import sampling, spec
 from difflogic.sweeps.spec import Spec
 from difflogic.sweeps.trial import PAUSED, Outcome, Task, folder_of
@@ -180,9 +180,6 @@ class Course:
                 asked += 1
             if not waiting:
                 return
-            if len(waiting) < self._workers.size:
-                # A worker has nothing left to do, so its processor loads what the plots will be drawn with.
-                plots.load()
             # Always the one that was asked for first, even where a later one is done: that order is the same each time.
             try:
                 outcome = waiting[0].outcome.result(POLL_S)

@@ -1,4 +1,4 @@
-"""The page of a sweep: every trial as a line through its values, and as a row of a table; and a plot for each field.
+"""The page of a sweep: every trial as a line through its values, and as a row of a table.
 
 The page is one file that needs no network. Without scripts the table is in the order of the metric, and all is there.
 """
@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import difflogic
-from difflogic.runs import plots
 from difflogic.sweeps.course import Sweep
 
 WIDTH, HEIGHT, MARGIN = 1000, 420, 70
@@ -19,7 +18,6 @@ SHADES = 5
 """Colours from the best fifth of the lines to the last."""
 MOST_TICKS = 12
 NONE = "none"
-Files = dict[str, bytes]
 Values = dict[str, Any]
 
 
@@ -35,18 +33,8 @@ class Column:
     """The height of each value that occurs."""
 
 
-def files(found: Sweep) -> Files:
-    """`index.html`, and a plot for each axis, by their names."""
-    made = {"index.html": html(found).encode()}
-    metric = found.spec.metric
-    for axis in found.spec.axes:
-        points = [(each.values[axis.path], each.value) for each in found.trials if each.status == "complete"]
-        made[f"{axis.path}.png"] = plots.axis_png(points, axis.path, metric, axis.is_log)
-    return made
-
-
 def html(found: Sweep, is_alone: bool = False) -> str:
-    """The text of the page; `is_alone`: without links to trials and plots, for where they are not beside it."""
+    """The text of the page; `is_alone`: without links to trials, for where they are not beside it."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     packages = [PackageLoader("difflogic.sweeps", "templates"), PackageLoader("difflogic.evaluation", "templates")]

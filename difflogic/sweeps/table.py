@@ -1,9 +1,9 @@
-"""A sweep leaves these beside its trials: tables, a plot for each axis, a page, and the best run.
+"""A sweep leaves these beside its trials: tables, a page, and the best run.
 
-trials.csv  trials.json  trials.parquet   a row for each trial; Parquet where pyarrow is installed
-settings.csv                              a row for each setting, over all its seeds, with the rate of success
-AXIS.png  index.html                      how the metric depends on each field, and on all of them together
-best/                                     a copy of the best trial's run folder
+trials.csv  trials.json   a row for each trial
+settings.csv              a row for each setting, over all its seeds, with the rate of success
+index.html                how the metric depends on all fields together
+best/                     a copy of the best trial's run folder
 """
 
 from __future__ import annotations
@@ -80,9 +80,7 @@ def write(found: Sweep) -> None:
     files.write_atomically(found.path / "settings.csv", _csv(grouped))
     document = {"metric": found.spec.metric, "trials": rows, "settings": grouped}
     files.write_atomically(found.path / "trials.json", json.dumps(document, indent=1).encode() + b"\n")
-    _write_parquet(found.path / "trials.parquet", rows)
-    for name, data in page.files(found).items():
-        files.write_atomically(found.path / name, data)
+    files.write_atomically(found.path / "index.html", page.html(found).encode())
     if found.best is not None:
         _copy_best(found.path, found.best.folder)
 
@@ -95,17 +93,6 @@ def _csv(rows: Sequence[Row]) -> bytes:
             writer.writerow(row)
         writer.writerow("" if value is None else value for value in row.values())
     return text.getvalue().encode()
-
-
-def _write_parquet(path: Path, rows: Sequence[Row]) -> None:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError:
-        return
-    buffer = io.BytesIO()
-    parquet.write_table(pyarrow.Table.from_pylist(list(rows)), buffer)
-    files.write_atomically(path, buffer.getvalue())
 
 
 def _copy_best(path: Path, folder: str) -> None:

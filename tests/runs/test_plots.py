@@ -106,8 +106,6 @@ def test_every_diagram_is_painted_whatever_the_name() -> None:
         *(plots.population_png([rows, odd], 1, config, name) for rows in (many, odd[:1])),
         plots.gates_png(layers, name),
         *(plots.returns_png({1: rows, 2: rows[:1]}, 1, solved, name) for solved in (2.5, math.inf)),
-        plots.axis_png([(0.1, 3.0), (1.0, None), (10.0, 2.0)], name, name, True),
-        plots.axis_png([("a", 3.0), ("b", None)], name, name, False),
         plots.accuracy_png([("share", [0.0, 0.5], [1.0, 0.25]), ("steps", [1.0], [0.5])]),
         plots.curve_png([4.0, 0.0], [0, 5], "wrong values"),
     ):

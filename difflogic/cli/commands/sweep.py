@@ -43,7 +43,7 @@ def command(what: str | None, resume: Path | None, trials: int | None, as_json: 
     """Train many runs that differ in some fields, and compare them.
 
     Give a PRESET of automata or agents, --config FILE, or the file of a sweep. Each trial is a run folder. The
-    command writes tables, plots, a page and the best run. Ctrl-C saves and stops it. --resume continues it bit for
+    command writes tables, a page and the best run. Ctrl-C saves and stops it. --resume continues it bit for
     bit, and extends it if --trials is larger. Metrics: tts is the cost of a solution in billions of gate
     evaluations, or in steps of agents. hard_loss counts wrong values. gates counts active gates of solved trials.
     return is the mean return of agents.
