@@ -70,8 +70,8 @@ class Grid:
         """Return the same grid with another circuit."""
         return replace(self, cell=cell)
 
-    def machine(self, starts: bool) -> Machine:
-        """One step as a netlist; with `starts` latches begin at 0, and inputs give the start in the first step.
+    def machine(self) -> Machine:
+        """One step as a netlist, whose latches all begin at 0: inputs give the start in the first step.
 
         Its outputs are the visible values of the state that it is in or, where something is claimed, 1 in a state
         that contradicts it; then what the latches become. Latches are the state, and the age: `age[k]` is 1 after k
@@ -83,7 +83,7 @@ class Grid:
                 f"{self.width}x{self.height} cells of {count} gates are {gates} gates, written one by one at most "
                 f"{MOST_GATES}: choose a smaller grid."
             )
-        return _Parts(self, starts).machine()
+        return _Parts(self).machine()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -91,8 +91,6 @@ class Machine(NamedNetlist):
     """A netlist whose last inputs, so many, are latches, and whose last outputs are what these hold next."""
 
     latches: int
-    free: int
-    """The first so many latches begin with any value, the others with 0."""
 
     kind, buses = "grid", ("state", "next")
     __repr__ = brief
@@ -106,11 +104,10 @@ class Machine(NamedNetlist):
 class _Parts:
     """A machine as it is built: gates are appended, and known by the number of their bit."""
 
-    def __init__(self, grid: Grid, starts: bool) -> None:
-        self.grid, self.starts = grid, starts
-        self.ages = grid.steps if grid.target is not None else int(starts)
-        self.first = grid.values if starts else 0
-        self.inputs = self.first + grid.values + self.ages
+    def __init__(self, grid: Grid) -> None:
+        self.grid = grid
+        self.ages = grid.steps if grid.target is not None else 1
+        self.inputs = 2 * grid.values + self.ages
         self.gates: list[npt.NDArray[np.uint8]] = []
         self.wires: list[npt.NDArray[np.int64]] = []
         self.size = self.inputs
@@ -130,14 +127,13 @@ class _Parts:
     def machine(self) -> Machine:
         grid = self.grid
         ages = self.inputs - self.ages + np.arange(self.ages)
-        state = self.first + np.arange(grid.values)
+        start = np.arange(grid.values)
         false = self.gate(_FALSE, 0, 0)
-        if self.starts:
-            # In the first step no age is set: the inputs are the state. For example `age[1] ? state[5] : start[5]`.
-            chosen = self.gate(_AND, state, ages[0]), self.gate(_NOT_A_AND_B, ages[0], np.arange(grid.values))
-            state = self.gate(_OR, *chosen)
+        # In the first step no age is set: the inputs are the state. For example `age[1] ? state[5] : start[5]`.
+        chosen = self.gate(_AND, grid.values + start, ages[0]), self.gate(_NOT_A_AND_B, ages[0], start)
+        state = self.gate(_OR, *chosen)
         following = self._stepped(state, int(false[0]))
-        older = [self.gate(_TRUE, 0, 0), ages[:-1]] if self.ages else []
+        older = [self.gate(_TRUE, 0, 0), ages[:-1]]
         looked_at = grid.cell.visible if grid.target is None else grid.target.shape[-1]
         shown = state.reshape(-1, grid.cell.channels)[:, :looked_at].reshape(-1)
         if grid.target is not None:
@@ -147,10 +143,9 @@ class _Parts:
         latches = [*(f"state{place}" for place in places), *(f"age[{1 + age}]" for age in range(self.ages))]
         return Machine(
             **gate_arrays(np.concatenate(self.gates), np.concatenate(self.wires), outputs),
-            named_inputs=tuple([*(f"start{place}" for place in places), *latches] if self.starts else latches),
+            named_inputs=(*(f"start{place}" for place in places), *latches),
             named_outputs=(*self._shown_names(places), *(f"next_{latch}" for latch in latches)),
             latches=len(latches),
-            free=0 if self.starts else grid.values,
         )
 
     def _stepped(self, state: npt.NDArray[np.int64], false: int) -> npt.NDArray[np.int64]:

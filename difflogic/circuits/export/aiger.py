@@ -20,7 +20,7 @@ _FALSE, _TRUE = 0, 1
 
 def export(netlist: Netlist | Grid, name: str) -> Files:
     """`NAME.aig`."""
-    return {f"{name}.aig": encode(netlist.machine(starts=True) if isinstance(netlist, Grid) else netlist)}
+    return {f"{name}.aig": encode(netlist.machine() if isinstance(netlist, Grid) else netlist)}
 
 
 def encode(netlist: Netlist) -> bytes:
@@ -101,4 +101,4 @@ def verify(netlist: Netlist | Grid, name: str, files: Files) -> list[str]:
     """Raises ExportError and ToolError."""
     if not isinstance(netlist, Grid):
         return proved_by_abc(netlist, files, f"{name}.aig")
-    return [check_machine(netlist), *proved_by_abc(netlist.machine(starts=True), files, f"{name}.aig")]
+    return [check_machine(netlist), *proved_by_abc(netlist.machine(), files, f"{name}.aig")]

@@ -94,11 +94,15 @@ def check_machine(grid: Grid) -> str:
 
     Raises ExportError.
     """
-    machine, cell = grid.machine(starts=False), grid.cell
+    machine, cell = grid.machine(), grid.cell
     states = random_bits(prng.key_from_seed(_SEED), (_STATES, grid.height, grid.width, cell.channels))
-    # The first latches are the state; how old it is does not matter to what it becomes.
+    # The first inputs are the start, which is the state where no age is set; half of the states come from the latches.
     inputs = np.zeros((machine.inputs, _STATES), dtype=np.uint8)
-    inputs[: grid.values] = states.reshape(_STATES, -1).T
+    first, half = machine.first_latch, _STATES // 2
+    values = states.reshape(_STATES, -1).T
+    inputs[: grid.values, :half] = values[:, :half]
+    inputs[first : first + grid.values, half:] = values[:, half:]
+    inputs[first + grid.values, half:] = 1
     [after_one] = cell.steps(states, 1)
     following = unpack_bits(machine.evaluate(pack_bits(inputs)), _STATES)[-machine.latches :][: grid.values]
     if not np.array_equal(after_one.reshape(_STATES, -1).T, following):

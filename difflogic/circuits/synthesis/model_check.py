@@ -31,7 +31,7 @@ def always(grid: Grid, target: Bits, seconds: float) -> EveryStart:
     A counterexample is believed where the circuit itself, from that start, is wrong after so many steps. Raises
     ToolError, and CircuitError for a grid of more gates than a file should have.
     """
-    machine = grid.with_cell(lean(grid.cell)).machine(starts=True)
+    machine = grid.with_cell(lean(grid.cell)).machine()
     starts, latches = machine.input_names[: machine.first_latch], machine.input_names[machine.first_latch :]
     shown = machine.output_names[: -machine.latches]
     blif = to_blif(

@@ -49,7 +49,7 @@ class FormatChoice(click.ParamType[str]):
     "--grid",
     type=grid_size,
     metavar="WIDTHxHEIGHT",
-    help="Write a whole automaton with this many cells: verilog, aiger or btor2.",
+    help="Write a whole automaton with this many cells: verilog or aiger.",
 )
 @click.option("--out", "-o", type=PATH, default=Path(), help="The folder to write to [.].")
 @click.option("--name", help="The name of files and modules [that of the circuit's file or folder].")
@@ -80,7 +80,6 @@ def command(
     vhdl       the same in VHDL-2008
     blif       for logic synthesis
     aiger      binary AIGER, for ABC and model checkers
-    btor2      BTOR2, for model checkers of words
     dot, svg   a diagram, for Graphviz or ready to look at
     digitaljs  for the DigitalJS simulator in the browser
     golly      a rule and a pattern for Golly
@@ -93,9 +92,9 @@ def command(
     point and in fixed point. digitaljs, golly and wgsl cannot hold one.
 
     With --grid WIDTHxHEIGHT, verilog is a module for an FPGA with reset, start and clock enable. Its state is read
-    and written byte by byte or bit by bit. aiger and btor2 then hold the values of the grid as latches. If every
-    start of the run should end in one picture, they also hold the claim that the picture is there after the task's
-    steps, and stays.
+    and written byte by byte or bit by bit. aiger then holds the values of the grid as latches. If every start of
+    the run should end in one picture, it also holds the claim that the picture is there after the task's steps, and
+    stays.
 
     The same circuit always gives the same bytes. All formats but json leave out what does not matter:
     pass-throughs, constants, duplicate gates, gates that no output needs, and channels that never influence the
@@ -125,12 +124,9 @@ def command(
         netlist = given.netlist
         if grid is not None:
             netlist = claimed_grid(netlist, given.config, *grid)
-            # Of the formats that take a grid, only model checkers can be told the claim.
-            if netlist.target is not None and (checked := [form for form in ("aiger", "btor2") if form in wanted]):
-                click.echo(
-                    f"{', '.join(checked)}: with the claim that every start shows the picture from step "
-                    f"{netlist.steps} on"
-                )
+            # Of the formats that take a grid, only that of model checkers holds the claim.
+            if netlist.target is not None and "aiger" in wanted:
+                click.echo(f"aiger: with the claim that every start shows the picture from step {netlist.steps} on")
     elif grid is not None:
         raise UsageError("--grid is for the cells of an automaton: a controller has none.")
     else:
