@@ -36,7 +36,7 @@ from safetensors.numpy import load_file
 FORMAT = "difflogic-truth"
 COMMAND = Path(sys.executable).with_name("difflogic")
 LIFE = Path(__file__).parent / "circuits" / "life.json"
-NAMES = ("c", "verilog", "vhdl", "blif", "aiger", "dot", "svg", "digitaljs", "html", "wgsl", "numpy")
+NAMES = ("c", "verilog", "vhdl", "blif", "aiger", "svg", "digitaljs", "html", "wgsl", "numpy")
 FORMATS = " ".join(f"--format {name}" for name in NAMES)
 VERSION = re.compile(rb"difflogic \d[\w.]*")
 """As exports name it."""

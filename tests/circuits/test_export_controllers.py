@@ -20,7 +20,7 @@ from tests.controllers import controllers, linear_rule, random_controller
 from tests.export_cases import needs
 
 HELD = sorted(form for form, row in formats.FORMATS.items() if not row.cells_only)
-QUICK = [form for form in HELD if form not in {"c", "verilog", "vhdl", "dot", "html", "numpy"}]
+QUICK = [form for form in HELD if form not in {"c", "verilog", "vhdl", "html", "numpy"}]
 
 
 def proofs(controller: Controller, form: str, name: str = "rule") -> list[str]:

@@ -58,7 +58,6 @@ FORMATS = {
     "vhdl": Format("vhdl", "the same in VHDL-2008", ("ghdl",), framed=True),
     "blif": Format("blif", "for logic synthesis", ("berkeley-abc",)),
     "aiger": Format("aiger", "binary AIGER, for ABC and model checkers", ("berkeley-abc",), grid="aiger"),
-    "dot": Format("dot", "a diagram for Graphviz", ("dot",)),
     "svg": Format("svg", "a diagram"),
     "digitaljs": Format("digitaljs", "for the DigitalJS simulator in the browser", cells_only=_READ_AS_CELL),
     "golly": Format("golly", "a rule and a pattern for Golly", ("bgolly",), cells_only=_NO_GRID),

@@ -18,7 +18,6 @@ PACKAGES = {
     YOSYS: "yosys",
     "bgolly": "golly",
     "chromium": "chromium",
-    "dot": "graphviz",
     "gcc": "gcc",
     "ghdl": "ghdl-mcode",
     "iverilog": "iverilog",

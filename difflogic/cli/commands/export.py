@@ -80,7 +80,7 @@ def command(
     vhdl       the same in VHDL-2008
     blif       for logic synthesis
     aiger      binary AIGER, for ABC and model checkers
-    dot, svg   a diagram, for Graphviz or ready to look at
+    svg        a diagram
     digitaljs  for the DigitalJS simulator in the browser
     golly      a rule and a pattern for Golly
     wgsl       a WebGPU compute shader, 32 cells per word
