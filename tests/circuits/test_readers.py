@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from difflogic.circuits.readers import digitaljs, hard_circuit, notebook, source
+from difflogic.circuits.readers import digitaljs, notebook, source
 from difflogic.errors import CheckpointError, CircuitError, DifflogicError
 from difflogic.model import netlist_json
 from difflogic.model.cell_netlist import CellNetlist
@@ -22,7 +22,7 @@ from difflogic.model.circuit import Circuit
 from difflogic.model.statistics import active_gates
 from tests import parity
 from tests.circuits.digitaljs_text import connector, published
-from tests.random_circuits import circuits, random_circuit
+from tests.random_circuits import random_circuit
 
 
 @pytest.mark.parametrize("name", [name for name in parity.SMALL_MODELS if name != "small_async"])
@@ -115,76 +115,15 @@ def test_arrays_that_unpack_to_too_much_are_refused(tmp_path: Path, monkeypatch:
         source.load(write_npz(tmp_path / "a.npz", random_circuit(np.random.default_rng(1))))
 
 
-def hard_text(circuit: Circuit) -> dict[str, Any]:
-    """A circuit as logicars writes it."""
-
-    def layer(logits: np.ndarray, wires: np.ndarray) -> dict[str, Any]:
-        rows = zip(logits.argmax(axis=1).tolist(), *wires.tolist(), strict=True)
-        return {"gates": [{"op": op, "wire_a": a, "wire_b": b} for op, a, b in rows]}
-
-    kernels = [
-        {
-            "layers": [
-                layer(logits[k], wires[k])
-                for logits, wires in zip(circuit.perceive, circuit.perceive_wires, strict=True)
-            ],
-            "input_size": 9,
-        }
-        for k in range(circuit.kernels)
-    ]
-    update = [layer(logits, wires) for logits, wires in zip(circuit.update, circuit.update_wires, strict=True)]
-    return {
-        "perception": {"kernels": kernels, "channels": circuit.channels},
-        "update": {
-            "layers": update,
-            "input_size": circuit.channels * (1 + circuit.kernels * circuit.perceive[-1].shape[1]),
-            "output_size": circuit.channels,
-        },
-        "channels": circuit.channels,
-    }
-
-
-@given(circuits())
-def test_hard_circuits_of_logicars(circuit: Circuit) -> None:
-    found = hard_circuit.from_data(json.loads(json.dumps(hard_text(circuit))))
-    one, other = CellNetlist.from_circuit(found), CellNetlist.from_circuit(circuit)
-    assert np.array_equal(one.gates, other.gates)
-    assert np.array_equal(one.wires, other.wires)
-    assert active_gates(found.flat_logits()) == active_gates(circuit.flat_logits())
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda data: data["perception"].update(channels=7), "channels of perception is 7, but its gates make 2"),
-        (
-            lambda data: data["perception"]["kernels"][0].update(input_size=27),
-            "input_size of kernel 0 is 27, .* make 9",
-        ),
-        (lambda data: data["update"].update(input_size=1), "input_size of update is 1, but"),
-        (lambda data: data["update"].update(output_size="2"), "output_size of update is '2', but its gates make 2"),
-        (lambda data: data.update(channels=3), "contradicts itself: channels of perception is 2"),
-        (lambda data: data["perception"]["kernels"][0].update(layers=[]), "needs channels, at least one"),
-        (lambda data: data["update"]["layers"][0]["gates"][0].update(op=-3), "unknown type -3: expected 0 to 15"),
-    ],
-)
-def test_hard_circuits_that_contradict_themselves_are_refused(change: Any, message: str) -> None:
-    data = copy.deepcopy(HARD)
-    change(data)
-    with pytest.raises(CircuitError, match=message):
-        hard_circuit.from_data(data)
-
-
-HARD = hard_text(random_circuit(np.random.default_rng(2), hidden=()))
 DIGITAL = published()
 OWN = json.loads(netlist_json.to_json(CellNetlist.from_circuit(random_circuit(np.random.default_rng(3), channels=1))))
 
 
-@pytest.mark.parametrize("data", [HARD, DIGITAL, OWN], ids=["logicars", "DigitalJS", "circuit.json"])
+@pytest.mark.parametrize("data", [DIGITAL, OWN], ids=["DigitalJS", "circuit.json"])
 def test_a_file_is_recognised(data: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "any.json"
     path.write_text(json.dumps(data))
-    assert source.load(path).kind == {"p": "HardCircuit", "d": "DigitalJS", "f": "circuit.json"}[next(iter(data))[0]]
+    assert source.load(path).kind == {"d": "DigitalJS", "f": "circuit.json"}[next(iter(data))[0]]
 
 
 def test_gates_of_many_inputs_and_constants() -> None:
@@ -291,7 +230,7 @@ def spoiled(data: Any, rng: random.Random) -> Any:
     return data
 
 
-@pytest.mark.parametrize("data", [HARD, DIGITAL, OWN], ids=["logicars", "DigitalJS", "circuit.json"])
+@pytest.mark.parametrize("data", [DIGITAL, OWN], ids=["DigitalJS", "circuit.json"])
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=150)
 def test_spoiled_files_are_read_or_refused_in_one_sentence(data: Any, seed: int, tmp_path_factory) -> None:
@@ -316,7 +255,7 @@ def test_spoiled_files_are_read_or_refused_in_one_sentence(data: Any, seed: int,
 def test_what_is_no_circuit(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_text('{"a": 1}')
-    with pytest.raises(CircuitError, match=r"is not a circuit: expected a run folder, .* HardCircuit JSON"):
+    with pytest.raises(CircuitError, match=r"is not a circuit: expected a run folder, .* DigitalJS JSON"):
         source.load(path)
     with pytest.raises(CircuitError, match="Cannot read the circuit"):
         source.load(tmp_path / "absent.json")

@@ -6,7 +6,7 @@ import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from difflogic.circuits.readers import digitaljs, hard_circuit, notebook
+from difflogic.circuits.readers import digitaljs, notebook
 from difflogic.config.schema import Config
 from difflogic.errors import CircuitError, UsageError
 from difflogic.model import controller_json, netlist_json
@@ -17,9 +17,7 @@ from difflogic.model.statistics import active_gates
 from difflogic.runs import chosen, manifest
 from difflogic.system.brief import brief
 
-FORMATS = (
-    "a run folder, its checkpoint, circuit.json, the authors' parameters as npz, DigitalJS JSON or HardCircuit JSON"
-)
+FORMATS = "a run folder, its checkpoint, circuit.json, the authors' parameters as npz or DigitalJS JSON"
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +122,4 @@ def _from_text(text: str) -> LoadedCircuit:
         return LoadedCircuit(netlist_json.from_data(data), "circuit.json")
     if data.keys() >= digitaljs.KEYS:
         return LoadedCircuit(digitaljs.from_data(data), "DigitalJS")
-    if data.keys() >= hard_circuit.KEYS:
-        circuit = hard_circuit.from_data(data)
-        return LoadedCircuit(CellNetlist.from_circuit(circuit), "HardCircuit", circuit)
     raise CircuitError(f"The file is not a circuit: expected {FORMATS}.")
