@@ -20,7 +20,7 @@ TEXT = re.sub(r"\\\n *", "", README + PAGES)
 CONTEXT = click.Context(cli.group, info_name="difflogic")
 COMMANDS = {name: cli.group.get_command(CONTEXT, name) for name in cli.group.list_commands(CONTEXT)}
 
-COMMAND = re.compile(r"^(?: {4}|\$ )?(?:bin/)?difflogic (.+)$", re.MULTILINE)
+COMMAND = re.compile(r"^(?: {4}|\$ )?(?:bin/)?difflogic (.+?)(?: && .*)?$", re.MULTILINE)
 
 
 def example_lines() -> list[str]:

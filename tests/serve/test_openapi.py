@@ -17,7 +17,7 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis import Case, GenerationMode
 
 from difflogic.serve.api.app import create_app
-from difflogic.serve.api.settings import ServeSettings, WebhookSettings
+from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.api.tokens import OPERATOR, Tokens
 from difflogic.serve.store.store import Store
 from tests.serve.live import ANN, API, Live, serving
@@ -36,10 +36,7 @@ CONFIG = {
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     # An operator, to whom nothing is forbidden: no refusal hides what comes after it.
-    settings = ServeSettings(webhooks=WebhookSettings(hosts=frozenset({"hooks.example"})))
-    with serving(
-        tmp_path_factory.mktemp("store"), settings, tokens=Tokens({"ann": ANN}, {"ann": [OPERATOR]})
-    ) as running:
+    with serving(tmp_path_factory.mktemp("store"), tokens=Tokens({"ann": ANN}, {"ann": [OPERATOR]})) as running:
         yield running
 
 

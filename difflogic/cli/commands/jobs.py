@@ -49,9 +49,6 @@ HEADERS = ("job", "name", "kind", "status", "epochs", "soft loss", "hard loss", 
     help="Jobs with a higher priority start first [0].",
 )
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="A word to search by. May be repeated.")
-@click.option(
-    "--webhook", metavar="URL", help="An address that is notified when the job ends, on a host that the server allows."
-)
 @click.option("--watch", is_flag=True, help="Follow the job at once, as `difflogic watch` does.")
 @json_option
 def submit(**options: Any) -> int:
@@ -71,7 +68,7 @@ def submit(**options: Any) -> int:
         own = {name: options[name] for name in ("population", "stop_when_solved", "until_solved")} | {"within": within}
         wanted |= {name: value for name, value in own.items() if value is not None}
     wanted |= _sweep(options)
-    own = {name: options[name] for name in ("name", "init_from", "priority", "webhook")}
+    own = {name: options[name] for name in ("name", "init_from", "priority")}
     with client("submit") as server:
         job = server.submit(wanted | own | {"tags": list(options["tags"])})
         if not options["watch"]:

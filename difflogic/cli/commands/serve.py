@@ -23,14 +23,13 @@ from difflogic.cli.commands.serve_options import (
     environment_option,
     retention_options,
     tasks_option,
-    webhook_options,
 )
 from difflogic.cli.options import PATH, force_option, json_option, megabytes, output, service
 from difflogic.errors import UsageError
 from difflogic.system.files import Output
 
 if TYPE_CHECKING:
-    from difflogic.serve.api.settings import ServeSettings, WebhookSettings
+    from difflogic.serve.api.settings import ServeSettings
     from difflogic.serve.api.tokens import Tokens
     from difflogic.serve.cluster import Cluster
 
@@ -56,7 +55,6 @@ if TYPE_CHECKING:
 @door_options
 @cap_options
 @retention_options
-@webhook_options
 @environment_option
 @tasks_option
 @any_mount_option
@@ -90,7 +88,6 @@ def serve(
         from difflogic.serve.worker.supervisor import Supervisor
 
     # A misspelled device, or a certificate that is none, is found before the folder is made.
-    hooks = asked.pop("webhook"), asked.pop("webhook_allow")
     settings = _settings(asked)
     cluster = _cluster(workers, settings)
     devices = known.parse(workers) if cluster is None else [known.FOLLOW_UPS]
@@ -98,7 +95,6 @@ def serve(
     log.set_up()
     store = Store.open(folder, rebuild=rebuild)
     tokens = _tokens(folder, settings, token_file)
-    settings = replace(settings, webhooks=_webhooks(folder, *hooks))
     # Before any worker is started: an address that is taken ends the command at once, with nothing to clean up.
     socket = listen(settings.host, settings.port)
     address = settings.address(socket.getsockname()[1])
@@ -169,20 +165,6 @@ def _tokens(folder: Path, settings: ServeSettings, file: Path | None) -> Tokens:
         click.echo(f"Token: {token}")
     click.echo(f"The token to sign in with is in {folder / tokens.GENERATED}")
     return tokens.Tokens.of_file(folder / tokens.GENERATED)
-
-
-def _webhooks(folder: Path, url: str | None, hosts: tuple[str, ...]) -> WebhookSettings:
-    """Return where ends of jobs are told, and the secret that signs them, which is kept in the store."""
-    from difflogic.serve.api.settings import WebhookSettings, parsed_url
-    from difflogic.serve.api.tokens import generated_token
-    from difflogic.serve.api.webhooks import SECRET
-
-    if url is None and not hosts:
-        return WebhookSettings()
-    secret, _ = generated_token(folder, SECRET)
-    if url is not None:
-        click.echo(f"The secret that signs messages to {parsed_url(url).host} is in {folder / SECRET}")
-    return WebhookSettings(url, frozenset(hosts), secret)
 
 
 @click.command("worker")

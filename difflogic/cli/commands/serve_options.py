@@ -11,35 +11,6 @@ import click
 from difflogic.cli.options import PATH, megabytes, together
 
 
-def webhook(text: str) -> str:
-    """An http or https address: a type for click."""
-    from difflogic.serve.api.settings import parsed_url
-
-    url = parsed_url(text)
-    if url.scheme not in ("http", "https") or not url.host or url.userinfo:
-        raise click.BadParameter("Expected an address like https://lab.example.org/hook, without a name or password.")
-    return text
-
-
-def webhook_host(text: str) -> str:
-    """A host, and a port where it is not the usual one: a type for click."""
-    if not re.fullmatch(r"([A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*|\[[0-9A-Fa-f:.]+\])(:[1-9][0-9]{0,4})?", text):
-        raise click.BadParameter(f"{text!r} is not a host such as hooks.example.org or 127.0.0.1:9000.")
-    return text.lower()
-
-
-webhook_options = together(
-    click.option("--webhook", type=webhook, metavar="URL", help="An address that is notified when any job ends."),
-    click.option(
-        "--webhook-allow",
-        multiple=True,
-        type=webhook_host,
-        metavar="HOST",
-        help="A host that jobs may use for webhooks. Write HOST:PORT for an unusual port. May be repeated.",
-    ),
-)
-
-
 def environment(text: str) -> str:
     """A name that gymnasium itself has registered: a type for click."""
     if ":" in text:

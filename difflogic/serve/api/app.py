@@ -33,7 +33,6 @@ from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.api.telemetry import Telemetry
 from difflogic.serve.api.tokens import Tokens
 from difflogic.serve.api.usage import Throttled, Usage
-from difflogic.serve.api.webhooks import Webhooks
 from difflogic.serve.errors import ApiError
 from difflogic.serve.store.jobs import ConflictError, QueueFullError, UnknownJobError
 from difflogic.serve.store.queue import turns_of
@@ -57,8 +56,6 @@ def create_app(store: Store, tokens: Tokens, settings: ServeSettings) -> FastAPI
         store, settings, authenticator, feed, telemetry, Throttled(partial(turns_of, store)), Usage(store)
     )
 
-    webhooks = Webhooks(store, settings.webhooks, telemetry)
-
     @contextlib.asynccontextmanager
     async def alive(_app: FastAPI) -> AsyncIterator[None]:
         # More threads would not read a disk or one database faster; fewer make short requests wait for long ones.
@@ -66,8 +63,7 @@ def create_app(store: Store, tokens: Tokens, settings: ServeSettings) -> FastAPI
         await context.feed.start()
         # One poll of the store for all listeners, whatever their number.
         task = asyncio.create_task(context.feed.run())
-        with webhooks.telling():
-            yield
+        yield
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task

@@ -47,17 +47,6 @@ class OwnerList(BaseModel):
     owners: list[OwnerReply]
 
 
-class WebhookReply(BaseModel):
-    """Where webhooks of your jobs may be, and the secret that authenticates their messages."""
-
-    hosts: Annotated[
-        list[str], Field(description="`HOST` or `HOST:PORT` that a webhook may be on; empty: webhooks are not allowed.")
-    ]
-    secret: Annotated[
-        str | None, Field(description="The key of the HMAC-SHA256 in X-Difflogic-Signature, computed from the body.")
-    ]
-
-
 class MetricRow(BaseModel):
     """The metrics of one epoch, as in metrics.jsonl; a row of a population has a `seed` too."""
 

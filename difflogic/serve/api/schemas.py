@@ -21,7 +21,6 @@ JobId = Annotated[str, StringConstraints(pattern=f"^{ID.pattern}$")]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f-\x9f/\\]+$")]
 Tag = Annotated[str, StringConstraints(pattern=f"^{TAG.pattern}$")]
 Tags = Annotated[list[Tag], Field(max_length=MOST_TAGS), AfterValidator(lambda tags: list(dict.fromkeys(tags)))]
-Webhook = Annotated[str, StringConstraints(pattern="^(https?:[!-~]{1,500})?$")]
 Within = Annotated[str, StringConstraints(min_length=1, max_length=80)]
 Priority = Annotated[int, Field(ge=PRIORITIES[0], le=PRIORITIES[-1])]
 
@@ -172,10 +171,6 @@ class JobRequest(Strict):
         SweepRequest | None, Field(description="Train many times, with different values in some fields.")
     ] = None
     priority: Annotated[Priority, Field(description="Jobs with a higher priority start first.")] = 0
-    webhook: Annotated[
-        Webhook | None,
-        Field(description="An address that is notified when the job ends, on a host that GET /webhooks lists."),
-    ] = None
     tags: Annotated[Tags, Field(description="Words to search by.")] = []
 
 
@@ -244,7 +239,6 @@ class Edit(Strict):
         Field(max_length=2000, pattern=r"^[^\x00-\x08\x0b-\x1f\x7f-\x9f]*$", description="Your note about the job."),
     ] = None
     tags: Tags | None = None
-    webhook: Annotated[Webhook | None, Field(description="Empty: none.")] = None
 
 
 class HardenRequest(Strict):

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import ipaddress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import httpx
-
 from difflogic.config.policy import PRESETS
-from difflogic.serve.errors import ApiError
 from difflogic.system.memory import physical_memory
 
 MEGABYTE = 1 << 20
@@ -44,45 +39,6 @@ class Caps:
     """The jobs that one owner may have in the queue."""
     owner_quota: int | None = None
     """The bytes that the jobs of one owner may take; None: all that the disk has."""
-
-
-@dataclass(frozen=True)
-class WebhookSettings:
-    """Where ends of jobs are told, as the operator wishes."""
-
-    url: str | None = None
-    """Hears of every job."""
-    hosts: frozenset[str] = frozenset()
-    """`HOST` or `HOST:PORT` that owners may name for their own jobs."""
-    secret: str = field(default="", repr=False)
-
-    def secret_of(self, owner: str) -> str:
-        """What signs the alerts of an owner's own webhooks: from it nobody finds the operator's, or another owner's."""
-        return hmac.new(self.secret.encode(), f"owner:{owner}".encode(), hashlib.sha256).hexdigest()
-
-    def allows(self, url: httpx.URL) -> bool:
-        """Whether a job may name this address. A host without a port is meant with that of http and https alone."""
-        if url.scheme not in ("http", "https") or url.userinfo or not url.host:
-            return False
-        # What httpx has parsed is what it connects to: nobody else's opinion of the address counts.
-        host = f"[{url.host}]" if ":" in url.host else url.host
-        return (host if url.port is None else f"{host}:{url.port}") in self.hosts
-
-    def check(self, text: str) -> None:
-        """Raises ApiError where a job may not name this address."""
-        if not self.hosts:
-            raise ApiError(403, "webhook", "This server allows no webhooks: ask whoever runs it to allow a host.")
-        if not self.allows(parsed_url(text)):
-            hosts = ", ".join(sorted(self.hosts))
-            raise ApiError(422, "webhook", f"webhook must be an http or https address on {hosts}; got another.")
-
-
-def parsed_url(text: str) -> httpx.URL:
-    """An address, or an empty one where this is none."""
-    try:
-        return httpx.URL(text)
-    except httpx.InvalidURL:
-        return httpx.URL("")
 
 
 def _connections() -> int:
@@ -130,7 +86,6 @@ class ServeSettings:
     """Addresses and networks of proxies whose X-Forwarded-For is believed."""
     root_path: str = ""
     """What a proxy puts before every path, such as `/difflogic`."""
-    webhooks: WebhookSettings = field(default_factory=WebhookSettings)
     environments: frozenset[str] = frozenset(each.environment.id for each in PRESETS.values())
     """Those of gymnasium in which jobs may train agents. They are code: a request names none that is not allowed."""
     tasks: frozenset[str] = frozenset()

@@ -107,7 +107,6 @@ def job_spec(
         priority=request.priority,
         source=request.init_from,
         tags=request.tags,
-        webhook=request.webhook or None,
         predicted_s=cost.seconds,
     )
 

@@ -36,11 +36,6 @@ class Telemetry:
             "Connections ended by the server: refused as it was full, late with a request or with reading the answer, "
             "or to make room.", ("why",), registry=self.registry,
         )  # fmt: skip
-        self.webhooks = Counter(
-            "difflogic_webhooks", "Tries to tell the end of a job to a webhook.", ("result",), registry=self.registry
-        )
-        for result in ("told", "failed"):
-            self.webhooks.labels(result)
         self.ended = Counter("difflogic_jobs_ended", "Jobs that ended while this server ran.", ("status",),
                              registry=self.registry)  # fmt: skip
         for status in ENDED:  # from the beginning there, so that the first failure is a change

@@ -176,9 +176,9 @@ def digest(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
 
 
-def generated_token(folder: Path, name: str = GENERATED) -> tuple[str, bool]:
+def generated_token(folder: Path) -> tuple[str, bool]:
     """The token kept in the store, and whether it was made now; the file is its owner's alone. Raises OSError."""
-    path = folder / name
+    path = folder / GENERATED
     if path.exists():
         return path.read_text(encoding="ascii").strip(), False
     token = secrets.token_urlsafe(32)

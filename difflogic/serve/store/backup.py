@@ -58,11 +58,10 @@ def _copy_store(store: Store, path: Path) -> dict[str, bytes]:
         database.copy(connection, path)
     with closing(sqlite3.connect(path)) as copied, copied:
         copied.row_factory = sqlite3.Row
-        # Only the copy is changed. Workers and sessions belong to this machine, and it tells of jobs that ended. A job
-        # that ran has nobody there who trains it: it waits, and goes on from its checkpoint.
+        # Only the copy is changed. Workers and sessions belong to this machine. A job that ran has nobody there who
+        # trains it: it waits, and goes on from its checkpoint.
         copied.execute("DELETE FROM workers")
         copied.execute("DELETE FROM sessions")
-        copied.execute("DELETE FROM alerts")
         copied.execute(
             "UPDATE jobs SET status = 'queued', worker = NULL, lease_until = NULL, phase = NULL "
             "WHERE status = 'running'"

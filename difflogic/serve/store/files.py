@@ -20,7 +20,7 @@ SWEEP_PAGE = "sweep.html"
 """Among the files of a sweep: its table, and its drawing."""
 LOST = "lost+found"
 """Where goes what no record explains. Nothing in it is ever deleted by a command."""
-OURS = {JOBS, WORKERS, LOST, "token", "webhook-secret", "machine.json"}
+OURS = {JOBS, WORKERS, LOST, "token", "machine.json"}
 """What is in the folder of a store, beside the database, whose names begin with `store.`."""
 
 

@@ -129,8 +129,6 @@ class JobSpec:
     """The job whose circuit a follow-up works on, or a training begins with."""
     options: dict[str, Any] = field(default_factory=dict)
     """The options of a follow-up, e.g. `{"formats": ["c"]}`; of a training that hardens one, `{"decide": true}`."""
-    webhook: str | None = None
-    """An address that hears of its end, where the server allows it; nobody but the owner sees it."""
     tags: list[str] = field(default_factory=list)
     """Words by which its owner finds it again, among others that have the same."""
     predicted_s: int | None = None

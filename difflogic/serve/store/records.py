@@ -17,7 +17,7 @@ from typing import Any
 
 from difflogic.errors import StoreError
 from difflogic.serve.log import log_event
-from difflogic.serve.store import alerts, job_file
+from difflogic.serve.store import job_file
 from difflogic.serve.store.database import Database
 from difflogic.serve.store.files import JobFolder, job_folder
 from difflogic.serve.store.job_file import JSON_COLUMNS, Prepared
@@ -157,10 +157,7 @@ def listed(
 def change(connection: sqlite3.Connection, job: str, **values: Any) -> JobRecord:
     """Set columns of a job, as its next version, of which the job's folder gets a record: within `_recorded`."""
     version = tick(connection)
-    made = _set(connection, job, values | {"version": version, "recorded": version})
-    if values.get("status") in alerts.TOLD:
-        alerts.note(connection, made)
-    return made
+    return _set(connection, job, values | {"version": version, "recorded": version})
 
 
 def progress(connection: sqlite3.Connection, job: str, **values: Any) -> JobRecord:

@@ -50,7 +50,7 @@ from difflogic.serve.store.records import FULL, as_stored, change, find, insert,
 from difflogic.system.files import quoted
 
 KEPT_DELETIONS = 1000
-EDITABLE = frozenset(("name", "priority", "note", "tags", "webhook"))
+EDITABLE = frozenset(("name", "priority", "note", "tags"))
 REMEMBER_S = 7 * 24 * 3600.0
 """An idempotency key is remembered so long."""
 AT_ONCE: dict[Wanted, Status] = {"cancel": "cancelled", "pause": "paused"}

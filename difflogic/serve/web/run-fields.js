@@ -7,13 +7,12 @@ import { checkField, hinted, numberField, numberOf, selectField, textField, text
 
 export const ENGINES = ["auto", "cpu", "gpu", "reference"];
 const RECIPES = { paper: "the paper's", robust: "robust: more seeds succeed" };
-const TEXTS = ["name", "engine", "recipe", "init_from", "within", "webhook"];
+const TEXTS = ["name", "engine", "recipe", "init_from", "within"];
 const NUMBERS = ["population", "stop_when_solved", "restarts", "priority"];
 
 // `trained`: jobs whose circuit another one can begin with; `values`: of the job that this is a copy of.
-// `hosts`: those that a webhook may be on.
 // {element, wishes(): fields of a request, suggest({name, recipes, config})}
-export function runFields(trained, hosts, values) {
+export function runFields(trained, values) {
     const engines = ENGINES.map((value) => h("option", { value }));
     const title = textField("name", "Name", { maxlength: 100 }),
         recipe = selectField("recipe", "Recipe", []);
@@ -49,12 +48,6 @@ export function runFields(trained, hosts, values) {
             "The wiring is kept, so the circuit must have the same shape. There is one attempt.",
         ),
         numberField("priority", "Priority (−10 to 10)", "0"),
-        hinted(
-            textField("webhook", "Webhook", { placeholder: "none", disabled: !hosts.length }),
-            hosts.length
-                ? `An address on ${hosts.join(", ")} that is notified when the job ends.`
-                : "An address that is notified when the job ends. This server allows none.",
-        ),
         hinted(textField("tags", "Tags", { placeholder: "none" }), "Words to search by, separated by commas."),
     );
     const element = h("fieldset", { oninput: exclude, onchange: exclude }, h("legend", {}, "Run"), fields);

@@ -25,13 +25,12 @@ export async function submitView(root, signal, _, query) {
                 get("/presets", { signal }),
                 Promise.all(["automata", "agents"].map((of) => get(`/fields?of=${of}`, { signal }))),
                 get("/jobs?kind=train&limit=100", { signal }),
-                get("/webhooks", { signal }),
                 from && get(`/jobs/${from}`, { signal }),
             ]);
-        const [{ presets }, abouts, { jobs }, { hosts }, source] = await patiently(ask, place.show, signal);
+        const [{ presets }, abouts, { jobs }, source] = await patiently(ask, place.show, signal);
         place.clear();
         const trained = jobs.filter(({ saved_epoch: saved }) => saved > 0);
-        loading.replaceWith(form(presets, source && copyOf(source, presets), abouts, trained, hosts, signal));
+        loading.replaceWith(form(presets, source && copyOf(source, presets), abouts, trained, signal));
     } catch (error) {
         place.show(error);
         loading.remove();
@@ -49,14 +48,14 @@ function copyOf(source, presets) {
 
 // `copy`: the offer that is not a preset, if there is one; `abouts`: what the server says of the fields of automata and of
 // agents.
-function form(presets, copy, abouts, trained, hosts, signal) {
+function form(presets, copy, abouts, trained, signal) {
     const offers = copy ? [copy, ...presets] : presets;
     const id = freshId("form"),
         place = errorPlace();
     const button = h("button", { class: "primary large", form: id }, "Submit");
     const preview = previewPanel(place.element, button);
     const target = targetFields(changed),
-        run = runFields(trained, hosts, copy?.values),
+        run = runFields(trained, copy?.values),
         sweep = sweepFields(copy?.sweep),
         editors = abouts.map(({ fields }) => fieldEditor(fields, changed));
     let base = offers[0],

@@ -72,18 +72,10 @@ MAKING = STEERING | errors(507)
 )
 async def submit(request: Request, context: ServiceContext, caller: CurrentCaller, key: Key = None) -> Response:
     """Queue a job: a preset or a configuration, as JSON, or as a form with `job` and files."""
-    job, created = await _with_submission(request, context, lambda found: _submitted(context, caller, found.spec, key))
+    job, created = await _with_submission(
+        request, context, lambda found: _submit(context, caller, found.spec, key, found.spec.priority)
+    )
     return _made(context, job, created)
-
-
-def _submitted(context: Context, caller: Caller, spec: JobSpec, key: str | None) -> tuple[JobRecord, bool]:
-    _check_webhook(context, spec.webhook)
-    return _submit(context, caller, spec, key, spec.priority)
-
-
-def _check_webhook(context: Context, url: str | None) -> None:
-    if url:
-        context.settings.webhooks.check(url)
 
 
 @router.post("/preview", response_model=PreviewReply, responses=errors(*ALWAYS, *WRITES, 415), openapi_extra=job_body())
@@ -182,10 +174,9 @@ async def read(job: OwnJob) -> Any:
 
 @router.patch("/{job}", response_model=JobRecord, responses=STEERING | errors(415))
 def edit(context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: Edit) -> Any:
-    """Give a job another name, priority, note or webhook, or other tags."""
+    """Give a job another name, priority or note, or other tags."""
     if body.priority != job.priority:  # who changes the name alone may send the rest as it is
         _check_priority(caller, body.priority or 0)
-    _check_webhook(context, body.webhook)
     return reply(context.store.edit(job.id, caller.sees, **body.model_dump()).to_dict())
 
 

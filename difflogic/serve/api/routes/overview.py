@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from difflogic.serve.api.context import ALWAYS, CurrentCaller, ServiceContext, errors, reply
-from difflogic.serve.api.replies import OwnerList, QueueReply, TagList, WebhookReply
+from difflogic.serve.api.replies import OwnerList, QueueReply, TagList
 from difflogic.serve.store.jobs import ID
 
 router = APIRouter(tags=["jobs"])
@@ -32,13 +32,6 @@ def queue(
 def tags(context: ServiceContext, caller: CurrentCaller) -> Any:
     """The tags that your jobs have, by name."""
     return reply({"tags": [{"tag": tag, "jobs": jobs} for tag, jobs in context.store.tags(caller.sees).items()]})
-
-
-@router.get("/webhooks", response_model=WebhookReply, responses=errors(*ALWAYS))
-def webhooks(context: ServiceContext, caller: CurrentCaller) -> Any:
-    """Where webhooks may be sent, and the secret that signs their messages."""
-    found = context.settings.webhooks
-    return reply({"hosts": sorted(found.hosts), "secret": found.secret_of(caller.owner) if found.hosts else None})
 
 
 @router.get("/owners", response_model=OwnerList, responses=errors(*ALWAYS))
