@@ -40,7 +40,7 @@ WAITS_S = (0.2, 0.5, 1.0, 2.0, 5.0)
 SILENCE_S = 40.0
 """A stream that says nothing for longer is dead: the server has a heartbeat."""
 TURNS = 200
-"""Jobs of which one request asks when they begin."""
+"""Jobs of which one request asks where they stand."""
 OVERLOADED = (429, 502, 503, 504)
 
 JobJson = dict[str, Any]
@@ -125,7 +125,7 @@ class Client:
                 return
 
     def turns(self, jobs: Sequence[str]) -> dict[str, JobJson]:
-        """When those of some jobs begin that wait, by their ids."""
+        """Where those of some jobs stand that wait, by their ids."""
         waiting: list[JobJson] = []
         for first in range(0, len(jobs), TURNS):
             ids = ",".join(map(_id, jobs[first : first + TURNS]))

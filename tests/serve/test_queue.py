@@ -1,4 +1,4 @@
-"""When the jobs that wait begin is what the workers then do."""
+"""Where the jobs that wait stand is what the workers then do."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def worker(store, name="cpu-1", device="cpu", engines=CPU):
     store.register_worker(name, device, "", 1, engines)
 
 
-def submit(store, spec, owner="ann", predicted_s=60, **fields):
-    return store.submit(owner, replace(spec, predicted_s=predicted_s, **fields))[0].id
+def submit(store, spec, owner="ann", **fields):
+    return store.submit(owner, replace(spec, **fields))[0].id
 
 
 def test_turns_come_as_they_were_told(store, spec):
@@ -45,35 +45,6 @@ def test_turns_come_as_they_were_told(store, spec):
         store.finish(taken.id, lease, "done")
 
 
-def test_seconds_are_those_of_what_is_before(store, spec, clock):
-    worker(store)
-    running = submit(store, spec, predicted_s=100)
-    taken, lease = store.claim("cpu-1", "cpu", CPU, 1000)
-    store.heartbeat(running, lease, 1000, epoch=taken.epochs // 2, epochs_per_s=taken.epochs / 2 / 40)
-    first, second = submit(store, spec, predicted_s=30), submit(store, spec, predicted_s=30)
-    turns = turns_of(store)
-    assert [(turns[each].position, turns[each].begins_s) for each in (first, second)] == [(1, 40), (2, 70)]
-    # What was measured corrects what was predicted: here everything takes twice as long.
-    store.finish(running, lease, "done", epoch=taken.epochs, trained_s=200.0)
-    turns = turns_of(store)
-    assert [(each.begins_s, each.takes_s) for each in turns.values()] == [(0, 60), (60, 60)]
-    # A checkpoint halfway leaves half of it, and a worker more halves the wait of the second.
-    worker(store, "cpu-2")
-    assert [each.begins_s for each in turns_of(store).values()] == [0, 0]
-
-
-@pytest.mark.parametrize("fields", [{"until_solved": True}, {"predicted_s": None}, {"engine": "gpu"}])
-def test_what_nobody_can_tell_is_unknown_and_its_order_is_not(store, spec, fields):
-    device, engines = ("gpu:0", ["gpu"]) if "engine" in fields else ("cpu", CPU)
-    worker(store, "w", device, engines)
-    ids = [submit(store, spec, **{"engine": engines[-1], **fields}) for _ in range(3)]
-    turns = turns_of(store)
-    assert [(turns[each].position, turns[each].begins_s) for each in ids] == [(1, 0), (2, None), (3, None)]
-    worker(store, "w2", "cpu", ["cpu"])  # of which it is known when it is free, but it takes none of these
-    known = submit(store, spec, engine="cpu") if "engine" in fields else None
-    assert known is None or turns_of(store)[known].begins_s == 0
-
-
 def test_nobody_waits_for_a_worker_that_is_not_there(store, spec, clock):
     job = submit(store, spec)
     assert turns_of(store)[job].position is None
@@ -83,15 +54,14 @@ def test_nobody_waits_for_a_worker_that_is_not_there(store, spec, clock):
     assert turns_of(store)[job].position is None
 
 
-def test_follow_ups_begin_at_once_where_a_lane_is_free(store, spec):
+def test_a_follow_up_waits_for_no_training(store, spec):
     worker(store)
     source = submit(store, spec)
     taken, lease = store.claim("cpu-1", "cpu", CPU, 1000)
     store.finish(taken.id, lease, "done", saved_epoch=1)
+    submit(store, spec)
     follow = store.submit("ann", replace(spec, kind="export", config=None, source=source))[0].id
-    assert (turns_of(store)[follow].position, turns_of(store)[follow].begins_s) == (1, None)
-    worker(store, "follow-ups", "follow-ups", [])
-    assert turns_of(store)[follow].begins_s == 0
+    assert turns_of(store)[follow].position == 1
 
 
 def test_a_long_queue_is_told_quickly_and_whole(store, spec):
@@ -110,11 +80,9 @@ def test_each_owner_is_told_of_his_own(tmp_path: Path):
             hers = ann.post("/jobs", json={"preset": "checkerboard"}).json()
             live.store.submit("ben", live.store.job(hers["id"]).spec())
             second = ann.post("/jobs", json={"preset": "checkerboard"}).json()["id"]
-            seconds = hers["predicted_s"]
-            assert seconds > 10
             waiting = ann.get("/queue").json()["waiting"]
-            found = {each["id"]: (each["position"], each["begins_s"], each["takes_s"]) for each in waiting}
-            assert found == {hers["id"]: (1, 0, seconds), second: (3, 2 * seconds, seconds)}
+            found = {each["id"]: each["position"] for each in waiting}
+            assert found == {hers["id"]: 1, second: 3}
             only = ann.get("/queue", params={"ids": second}).json()["waiting"]
             assert [each["id"] for each in only] == [second]
             assert ann.get("/queue", params={"ids": "x"}).status_code == 422
@@ -123,14 +91,7 @@ def test_each_owner_is_told_of_his_own(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("position", "begins", "words"),
-    [
-        (None, None, None),
-        (1, 0, "it is next and it starts now."),
-        (3, None, "its position in the queue is 3; its start time is unknown."),
-        (3, 300, "its position in the queue is 3 and it starts in about 5 min."),
-        (2, 7500, "its position in the queue is 2 and it starts in about 2 h 5 min."),
-    ],
+    ("position", "words"), [(None, None), (1, "it is next."), (3, "its position in the queue is 3.")]
 )
-def test_in_words(position, begins, words):
-    assert turn_words({"position": position, "begins_s": begins}) == words
+def test_in_words(position, words):
+    assert turn_words({"position": position}) == words

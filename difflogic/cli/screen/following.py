@@ -161,7 +161,7 @@ class _Follower:
         self._reporter.began(Beginning(config, info, reason, None, job["epoch"], job["population"]))
 
     def _turn(self, job: JobJson) -> str:
-        """Return when a job that waits begins, as the end of a sentence."""
+        """Return where a job that waits stands, as the end of a sentence."""
         if job["status"] != "queued" or job["waits_for"] is not None:
             return ""
         with suppress(ServiceError):  # a server that is away just now is said by who reads the events

@@ -61,7 +61,7 @@ class AgentSubmission:
     def spec(self) -> JobSpec:
         """The job as the store takes it."""
         attempts = {"restarts": 0, "until_solved": self.request.until_solved}
-        return job_spec(self.request, self.config, self.cost, self._solved, self.within, **attempts)
+        return job_spec(self.request, self.config, self._solved, self.within, **attempts)
 
     @property
     def preview(self) -> dict[str, Any]:

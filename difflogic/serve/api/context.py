@@ -36,8 +36,8 @@ class Context:
     authenticator: Authenticator
     feed: ChangeFeed
     telemetry: Telemetry
-    forecast: Throttled[dict[str, Turn]]
-    """When the jobs that wait begin."""
+    turns: Throttled[dict[str, Turn]]
+    """Where the jobs that wait stand."""
     usage: Usage
     samples: Samples = field(default_factory=Samples)
     picture_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(PICTURES))

@@ -14,7 +14,7 @@ from difflogic.serve.store.queue import Turn
 
 
 class QueueReply(BaseModel):
-    """When the jobs that wait begin."""
+    """Where the jobs that wait stand."""
 
     waiting: Annotated[list[Turn], Field(description="In the order in which workers start them.")]
 

@@ -64,7 +64,7 @@ class Submission:
         """The job as the store takes it."""
         asked = self.asked
         attempts = {"restarts": asked.restarts or 0, "until_solved": asked.until_solved}
-        return job_spec(self.request, self.config, self.cost, asked.solved_models, asked.within, **attempts)
+        return job_spec(self.request, self.config, asked.solved_models, asked.within, **attempts)
 
     @property
     def preview(self) -> dict[str, Any]:
@@ -88,7 +88,6 @@ class Submission:
 def job_spec(
     request: JobRequest,
     config: Document,
-    cost: Cost,
     solved: int,
     within: Within | None,
     **attempts: Any,
@@ -107,7 +106,6 @@ def job_spec(
         priority=request.priority,
         source=request.init_from,
         tags=request.tags,
-        predicted_s=cost.seconds,
     )
 
 

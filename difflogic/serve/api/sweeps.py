@@ -79,7 +79,7 @@ class SweepSubmission:
         within = None if self.request.within is None else Within.parse(self.request.within)
         attempts = {"restarts": self.request.restarts or 0, "until_solved": self.request.until_solved}
         named = self.request.model_copy(update={"name": self.request.name or f"sweep of {self.base.config.name}"})
-        return job_spec(named, found, self.cost, 0, within, **attempts)
+        return job_spec(named, found, 0, within, **attempts)
 
     @property
     def preview(self) -> dict[str, Any]:

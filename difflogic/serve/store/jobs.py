@@ -131,8 +131,6 @@ class JobSpec:
     """The options of a follow-up, e.g. `{"formats": ["c"]}`; of a training that hardens one, `{"decide": true}`."""
     tags: list[str] = field(default_factory=list)
     """Words by which its owner finds it again, among others that have the same."""
-    predicted_s: int | None = None
-    """Seconds that a training takes on two cores, as predicted; None of a follow-up, and where nobody predicted it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -191,9 +191,7 @@ class Store(Leases, Access):
         QueueFullError.
         """
         # What was asked for is hashed, so that the same key with another body is found out without keeping the body.
-        # What is predicted nobody asked for.
-        asked = asdict(spec) | {"predicted_s": None}
-        request = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+        request = hashlib.sha256(json.dumps(asdict(spec), sort_keys=True).encode()).hexdigest()
         with self._recorded() as connection:
             if idempotency_key is not None:
                 # The look at the key and the new job are one transaction: of two equal requests at the same time, the

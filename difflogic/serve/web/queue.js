@@ -1,22 +1,18 @@
-// When the jobs begin that wait: asked for now and then, since it changes with every job that is before them.
+// Where the jobs stand that wait: asked for now and then, since it changes with every job that is before them.
 
 import { get } from "./api.js";
 import { repeat } from "./dom.js";
-import { duration } from "./format.js";
 
 const EVERY = 5000;
 const MOST = 200; // the server tells of so many at once
 
 const turns = new Map();
 
-// "position 3 in the queue, starts in about 5 min", or "" where nothing is known of it.
+// "position 3 in the queue", or "" where nothing is known of it.
 export function turnWords(job) {
     const turn = job.status === "queued" && turns.get(job.id);
     if (!turn || turn.position === null) return "";
-    const place = turn.position === 1 ? "next" : `position ${turn.position} in the queue`;
-    const { begins_s: seconds } = turn;
-    if (seconds === null) return `${place}, start time unknown`;
-    return `${place}, starts ${seconds < 1 ? "now" : `in about ${duration(seconds)}`}`;
+    return turn.position === 1 ? "next" : `position ${turn.position} in the queue`;
 }
 
 // Keeps the turns of the jobs that `shown()` gives; `update(job)` hears of each whose words may have changed.

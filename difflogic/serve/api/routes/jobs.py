@@ -231,7 +231,7 @@ def harden(context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: Ha
         config = hardening(Config.from_dict(job.config), asked.search, asked.epochs)
     except UsageError as error:
         raise ApiError(422, "invalid_config", one_sentence(in_fields(str(error)))) from error
-    cost = check_cost(config, 1, context.settings.caps)
+    check_cost(config, 1, context.settings.caps)
     spec = JobSpec(
         "train",
         job.name,
@@ -243,7 +243,6 @@ def harden(context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: Ha
         source=job.id,
         options={"decide": not asked.search},
         tags=job.tags,
-        predicted_s=cost.seconds,
     )
     return _made(context, *_submit(context, caller, spec))
 

@@ -1,4 +1,4 @@
-"""What is told over all jobs: when those that wait begin, and which tags there are."""
+"""What is told over all jobs: where those that wait stand, and which tags there are."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def queue(
         str | None, Query(pattern=f"^{ID.pattern}(,{ID.pattern}){{0,199}}$", description="Only these jobs.")
     ] = None,
 ) -> Any:
-    """When your jobs that wait begin: their turns among everybody's, and seconds where those can be told."""
+    """Where your jobs that wait stand: their turns among everybody's."""
     wanted = None if ids is None else ids.split(",")
-    turns = context.forecast().values()
+    turns = context.turns().values()
     shown = [each for each in turns if caller.sees in (None, each.owner) and (wanted is None or each.id in wanted)]
     return reply({"waiting": [vars(each) for each in shown]})
 

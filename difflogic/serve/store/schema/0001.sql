@@ -38,7 +38,6 @@ CREATE TABLE jobs (
     phase TEXT,
     epochs_per_s REAL,
     trained_s REAL NOT NULL DEFAULT 0, -- seconds of work, over all tries
-    predicted_s INTEGER, -- of a training: seconds on two cores, predicted from its configuration
     version INTEGER NOT NULL,
     recorded INTEGER NOT NULL DEFAULT 0, -- version of the last change that its job.json has
     saved_epoch INTEGER NOT NULL DEFAULT 0, -- of the newest checkpoint
@@ -51,8 +50,7 @@ CREATE TABLE jobs (
     lease_until REAL,
     watched_until REAL NOT NULL DEFAULT 0, -- state frames are made until then
     note TEXT NOT NULL DEFAULT '', -- what its owner wrote to it
-    tags TEXT NOT NULL DEFAULT '[]', -- JSON: words by which its owner finds it again
-    webhook TEXT -- an address that hears of the job's end
+    tags TEXT NOT NULL DEFAULT '[]' -- JSON: words by which its owner finds it again
 );
 CREATE INDEX jobs_by_turn ON jobs (status, priority DESC, number);
 CREATE INDEX jobs_by_owner ON jobs (owner, number);
@@ -60,13 +58,8 @@ CREATE INDEX jobs_by_version ON jobs (version);
 CREATE INDEX tagged ON jobs (owner, tags) WHERE tags != '[]';
 -- Follow-ups have a worker of their own, which looks for them often.
 CREATE INDEX follow_ups_by_turn ON jobs (priority DESC, number) WHERE status = 'queued' AND kind NOT IN ('train', 'sweep');
--- When each job begins is asked for often: of the rows, which have kilobytes of configuration, nothing is read for it.
-CREATE INDEX queue ON jobs (
-    priority DESC, number, id, owner, kind, engine, device, not_before, predicted_s, saved_epoch, epochs, attempt,
-    until_solved
-) WHERE status = 'queued';
-CREATE INDEX speeds ON jobs (number DESC, device, trained_s, predicted_s, epoch, epochs)
-    WHERE status = 'done' AND kind = 'train' AND restarts = 0 AND until_solved = 0;
+-- Where each job stands is asked for often: of the rows, which have kilobytes of configuration, nothing is read for it.
+CREATE INDEX queue ON jobs (priority DESC, number, id, owner, kind, engine, device) WHERE status = 'queued';
 
 CREATE TABLE clock (
     version INTEGER NOT NULL, -- of the newest change
@@ -111,24 +104,3 @@ CREATE TABLE idempotency (
     PRIMARY KEY (owner, key)
 );
 CREATE INDEX idempotency_by_job ON idempotency (job);
-
-CREATE TABLE alerts (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    url TEXT, -- NULL: the operator's
-    job TEXT NOT NULL,
-    owner TEXT NOT NULL,
-    body TEXT NOT NULL, -- JSON: the job as it was when it ended
-    due REAL NOT NULL DEFAULT 0,
-    tries INTEGER NOT NULL DEFAULT 0
-);
-CREATE INDEX alerts_by_due ON alerts (due);
--- Links that open one job to whoever has them, to be read.
-CREATE TABLE shares (
-    id TEXT PRIMARY KEY, -- the part of a token by which it is found
-    hash TEXT NOT NULL, -- of the whole token
-    job TEXT NOT NULL,
-    label TEXT NOT NULL,
-    created TEXT NOT NULL,
-    expires REAL -- NULL: never
-);
-CREATE INDEX shares_by_job ON shares (job);
