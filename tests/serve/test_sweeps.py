@@ -70,7 +70,7 @@ def check_result(live: Live, client: httpx.Client, job: str, hand: Sweep) -> Non
     found = {"trial": best.number, "value": best.value, "values": dict(best.values)}
     assert done.result == {"metric": "hard_loss", "failed": 0, "best": found}
     names = {each["name"] for each in client.get(f"/jobs/{job}/files").json()["files"]}
-    assert names >= {"sweep.toml", "trials.csv", "index.html", "sweep.html", "config.toml", "circuit.json", "seed.png"}
+    assert names >= {"sweep.toml", "trials.csv", "index.html", "sweep.html", "config.toml", "circuit.json"}
     page = client.get(f"/jobs/{job}/files/sweep.html")
     assert "sandbox allow-scripts" in page.headers["content-security-policy"]
     assert page.text.count("<polyline") == 4
