@@ -23,8 +23,9 @@ from benchmarks.store import CHECKOUT, append, inserted, load
 from difflogic.bench.machine import stamp
 from difflogic.circuits.synthesis import controller as synthesis
 from difflogic.circuits.synthesis.convert import gate_count
+from difflogic.config.agent_presets import PRESETS
 from difflogic.config.choices import ACTORS
-from difflogic.config.policy import PRESETS, PolicyConfig
+from difflogic.config.policy import PolicyConfig
 from difflogic.devices.device import Device
 from difflogic.policies import controllers
 from difflogic.policies.environments import make, spaces

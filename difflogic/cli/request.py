@@ -89,11 +89,11 @@ def agents(options: Mapping[str, Any], preset: str | None) -> PolicyConfig | Non
 
     Raises UsageError for options of automata, ConfigError.
     """
-    from difflogic.config import document, policy
+    from difflogic.config import agent_presets, document, policy
 
     file = options.get("config_file")
-    if preset in policy.PRESETS and file is None:
-        base = policy.PRESETS[preset]
+    if preset in agent_presets.PRESETS and file is None:
+        base = agent_presets.PRESETS[preset]
     elif preset is None and file is not None and document.is_policy(document.peek(file)):
         base = policy.PolicyConfig.load(file)
     else:

@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from difflogic.config.choices import ACTORS, ALGORITHMS
 from difflogic.config.document import POLICY, Document
-from difflogic.config.fields import Section, Table, build, field, merged, plain, require, section, shown
+from difflogic.config.fields import Section, Table, build, field, plain, require, section, shown
 from difflogic.config.limits import (
     BELOW_ONE,
     COUNT,
@@ -80,9 +79,9 @@ class LogicConfig(Section):
 
     path = "logic."
 
-    bits: int = field("Thresholds of each number of an observation; bit i is obs >= threshold[i]", WIDTH, default=7)
+    bits: int = field("Thresholds of each number of an observation; bit i is obs >= threshold[i]", WIDTH, default=15)
     spread: float = field(
-        "Thresholds are the Gaussian quantiles of what a random policy sees, times this", POSITIVE, default=1.5
+        "Thresholds are the Gaussian quantiles of what a random policy sees, times this", POSITIVE, default=2.0
     )
     random_steps: int = field(
         "Steps of a random policy from which the thresholds are found", between(2, 10**6), default=500
@@ -91,7 +90,7 @@ class LogicConfig(Section):
         "Your own thresholds: a rising row of `bits` for each number of an observation; empty: found by random steps",
         default=(),
     )
-    widths: tuple[int, ...] = field("Gates of each layer; the last is shared out among the actions", default=(32, 32))
+    widths: tuple[int, ...] = field("Gates of each layer; the last is shared out among the actions", default=(64, 64))
     learning_rate: float = field("Learning rate of the gates' logits", POSITIVE, default=0.02)
     averaging: float = field(
         "The evaluated agent has the mean of its logits over the last updates, which are this share of all updates "
@@ -150,6 +149,8 @@ class AutomatonConfig(LogicConfig):
     channels: int = field("Bits of a cell, shared out among the actions", between(1, 1024), default=16)
     steps: int = field("Steps of the automaton for each decision", between(1, 64), default=2)
     kernels: int = field("Perception kernels", between(1, 64), default=1)
+    bits: int = field("As in [logic]: thresholds of each number of an observation", WIDTH, default=7)
+    spread: float = field("As in [logic]: how far thresholds reach", POSITIVE, default=1.5)
     # The discrete agent, which is evaluated, may still be wrong where the soft one has nothing left to learn from.
     calm: float = field(
         "As in [logic]: the learning rate falls with the spread of the advantages; 0: never", UP_TO_ONE, default=0.0
@@ -186,10 +187,10 @@ class PPOConfig(Section):
 
     path = "ppo."
 
-    learning_rate: float = field("Learning rate of the dense networks", POSITIVE, default=3e-4)
-    n_steps: int = field("Steps of each environment in a rollout", between(1, 10**6), default=2048)
-    batch_size: int = field("Samples in each gradient step", COUNT, default=64)
-    n_epochs: int = field("Passes over each rollout", between(1, 1000), default=10)
+    learning_rate: float = field("Learning rate of the dense networks", POSITIVE, default=1e-3)
+    n_steps: int = field("Steps of each environment in a rollout", between(1, 10**6), default=32)
+    batch_size: int = field("Samples in each gradient step", COUNT, default=256)
+    n_epochs: int = field("Passes over each rollout", between(1, 1000), default=20)
     gamma: float = field("Discount of a reward per step", UP_TO_ONE, default=0.99)
     gae_lambda: float = field("Weight of longer returns in generalised advantage estimation", UP_TO_ONE, default=0.95)
     clip_range: float = field("The ratio of probabilities is clipped to 1 plus or minus this", POSITIVE, default=0.2)
@@ -203,7 +204,7 @@ class PPOConfig(Section):
         "An update ends early where the approximate KL passes 1.5 times this, 0: never", NOT_NEGATIVE, default=0.0
     )
     normalize_advantage: bool = field("Whether advantages of a batch get mean 0, spread 1", default=True)
-    linear_schedule: bool = field("Whether rates and clip_range fall linearly to 0 over the training", default=False)
+    linear_schedule: bool = field("Whether rates and clip_range fall linearly to 0 over the training", default=True)
 
 
 @section
@@ -331,74 +332,3 @@ def unlike(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> str | None:
         if own != other:
             return f"{name} should be {own}, that of the other is {other}"
     return None
-
-
-def of_environment(identifier: str, threshold: float, n_envs: int = 8, **fields: Any) -> PolicyConfig:
-    """The defaults for an environment, whose mean return counts as solved from `threshold` on."""
-    # `ALE/Pong-v5` and `my_module:Maze-v0` are names of environments, and no names of folders.
-    name = re.split(r"[/:]", identifier)[-1].partition("-v")[0].lower()
-    own = {"name": name, "environment": {"id": identifier, "n_envs": n_envs}, "evaluation": {"threshold": threshold}}
-    return PolicyConfig.from_dict({"kind": POLICY, "format": FORMAT, **merged(own, fields)})
-
-
-# Where a pole that is balanced moves. A random policy tells little of it: its pole falls at once, fast and far from
-# upright, while its cart has hardly moved. The rows are the cart's place (m) and speed (m/s),
-# the pole's angle (rad) and its speed (rad/s).
-POLE = [
-    [-2.0, -1.2, -0.5, 0.0, 0.5, 1.2, 2.0],
-    [-0.7, -0.3, -0.1, 0.0, 0.1, 0.3, 0.7],
-    [-0.08, -0.03, -0.01, 0.0, 0.01, 0.03, 0.08],
-    [-0.8, -0.3, -0.1, 0.0, 0.1, 0.3, 0.8],
-]
-
-_PPO = {"batch_size": 256, "learning_rate": 1e-3, "linear_schedule": True}
-"""Of every preset that learns by PPO."""
-_POLE_PPO = _PPO | {"n_steps": 32, "gamma": 0.98, "gae_lambda": 0.8}
-
-# The numbers of the dense networks and of PPO and SAC are those of the RL Baselines3 Zoo for these environments.
-PRESETS = {
-    "cartpole": of_environment(
-        "CartPole-v1",
-        475.0,
-        steps=100_000,
-        # Episodes begin twice as far out as the environment's: late in training too few of its own fail to learn from.
-        environment={"reset": {"low": -0.1, "high": 0.1}},
-        logic={"thresholds": POLE},
-        ppo=_POLE_PPO | {"n_epochs": 20},
-    ),
-    "cartpole-automaton": of_environment(
-        "CartPole-v1",
-        475.0,
-        name="cartpole-automaton",
-        policy="automaton",
-        steps=100_000,
-        ppo=_POLE_PPO | {"n_epochs": 10, "ent_coef": 0.01},
-    ),
-    "acrobot": of_environment(
-        "Acrobot-v1",
-        -100.0,
-        steps=300_000,
-        n_envs=16,
-        logic={"bits": 8, "widths": [96, 96, 96], "temperature": 1.0, "final_temperature": 1.0},
-        ppo=_PPO | {"n_steps": 128, "n_epochs": 8, "gae_lambda": 0.94},
-        evaluation={"interval": 50_000},
-    ),
-    "pendulum": of_environment(
-        "Pendulum-v1",
-        -200.0,
-        steps=50_000,
-        n_envs=1,
-        algorithm="sac",
-        logic={"bits": 12, "widths": [256, 256]},
-        sac={"learning_rate": 1e-3, "learning_starts": 500},
-    ),
-    "lunarlander": of_environment(
-        "LunarLander-v3",
-        200.0,
-        steps=1_000_000,
-        n_envs=16,
-        logic={"bits": 10, "widths": [160, 160], "temperature": 1.0, "final_temperature": 0.3},
-        ppo=_PPO | {"n_steps": 1024, "n_epochs": 4, "gamma": 0.999, "gae_lambda": 0.98, "ent_coef": 0.01},
-    ),
-}
-"""The environments that the documentation tells of, by the name that the command line takes."""

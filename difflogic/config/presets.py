@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from difflogic.config import policy, registered
+from difflogic.config import agent_presets, registered
 from difflogic.config.dataset import Dataset
 from difflogic.config.fields import hint
 from difflogic.config.model import ModelConfig, NetworkConfig
@@ -285,7 +285,7 @@ def get(name: str) -> Config:
     """The preset of this name, or what a task in Python begins with. Raises ConfigError, and what `find` raises."""
     if registered.is_task(name):
         return registered.find(name).config()
-    if name in policy.PRESETS:
+    if name in agent_presets.PRESETS:
         raise ConfigError(f"The preset {name} trains agents: use `difflogic train-policy {name}`.")
     if name not in PRESETS:
         raise ConfigError(f"There is no preset {name!r}{hint(name, PRESETS)}: expected one of {', '.join(PRESETS)}.")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -20,7 +20,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from difflogic.config.agent_presets import of_spaces
 from difflogic.config.fields import hint
+from difflogic.config.policy import PolicyConfig
 from difflogic.config.presets import PRESETS
 from difflogic.errors import CheckpointError, ConfigError, FaultyEnvironmentError, MissingPackagesError
 
@@ -233,6 +235,14 @@ def threshold(identifier: str, others: Iterable[str] = ()) -> float:
     except gym.error.Error as error:
         raise _unknown(identifier, [*others, *gym.registry]) from error
     return -math.inf if known is None else float(known)
+
+
+def of_name(identifier: str, others: Iterable[str] = ()) -> PolicyConfig:
+    """The configuration for an environment of which no more is known than its name. Raises as `threshold`, `spaces`."""
+    least = threshold(identifier, others)
+    with closing(make(identifier)) as world:
+        found = spaces(world, identifier)
+    return of_spaces(identifier, least, found.actions, found.continuous)
 
 
 def _registered(identifier: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -97,6 +98,11 @@ def summary(run: PolicyRun) -> str:
     if run.baselines is not None:
         beside = ", ".join(f"{name} {value:.1f}" for name, value in run.baselines.items())
         lines.append(f"Beside it:       {beside}")
+        if is_no_better(best.score, run.baselines["random"]):
+            lines.append(
+                "No better than random actions: it has learned nothing yet. Give it more --steps, or try --policy mlp; "
+                "where rewards are rare, PPO and SAC seldom find any."
+            )
     if len(run.members) > 1:
         scores = [each.score.mean for each in run.members if each.score is not None]
         if scores:
@@ -108,6 +114,11 @@ def summary(run: PolicyRun) -> str:
     if isinstance(actor, LogicActor):
         lines.append(f"Circuit:         {actor.circuit.gates} gates, {actor.thermometer.bits} thresholds")
     return "\n".join(lines) + "\n"
+
+
+def is_no_better(score: Score | None, random: float) -> bool:
+    """Return whether the mean return is within what chance makes of so many episodes of random actions."""
+    return score is not None and score.mean - 2 * score.spread / math.sqrt(len(score.returns)) <= random
 
 
 def _result(run: PolicyRun) -> str:

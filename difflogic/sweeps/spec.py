@@ -21,8 +21,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from difflogic.config import document, kept_starts, presets, registered
-from difflogic.config import policy as policies
+from difflogic.config import agent_presets, document, kept_starts, presets, registered
 from difflogic.config.choices import METHODS, METRICS
 from difflogic.config.customise import configure
 from difflogic.config.document import Document
@@ -211,10 +210,10 @@ def base_of(preset: Any, config: Any) -> Config | PolicyConfig:
         data = document.read(Path(config)) if isinstance(config, str | Path) else config
         return (PolicyConfig if document.is_policy(data) else Config).from_dict(data)
     name = convert(str, preset, "preset")
-    if name in policies.PRESETS:
-        return policies.PRESETS[name]
+    if name in agent_presets.PRESETS:
+        return agent_presets.PRESETS[name]
     if name not in presets.PRESETS and not registered.is_task(name):
-        names = [*presets.PRESETS, *policies.PRESETS]
+        names = [*presets.PRESETS, *agent_presets.PRESETS]
         raise ConfigError(f"There is no preset {shown(name)}{hint(name, names)}: expected {', '.join(names)}.")
     return presets.get(name)
 

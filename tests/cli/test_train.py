@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from difflogic.cli import request
-from difflogic.config import policy, presets, recipes
+from difflogic.config import agent_presets, presets, recipes
 from difflogic.config.schema import Config
 from difflogic.config.train import HardeningConfig, TrainConfig
 from difflogic.errors import UsageError
@@ -286,7 +286,7 @@ def test_presets_are_listed(difflogic: Call) -> None:
     assert (code, errors) == (0, "")
     lines = out.splitlines()
     named = [line.split()[0] for line in lines if line]
-    assert named == ["preset", *presets.PRESETS, "preset", *policy.PRESETS]
+    assert named == ["preset", *presets.PRESETS, "preset", *agent_presets.PRESETS]
     assert " ".join(lines[2].split()) == "checkerboard a board, from noise 16x16 8 16 3040 20 2 500 47.2 M 1"
 
 

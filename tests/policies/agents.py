@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from difflogic.config.policy import PolicyConfig, of_environment
+from difflogic.config.agent_presets import of_environment
+from difflogic.config.policy import PolicyConfig
 from tests.policies import worlds
 
 SIGNS = {

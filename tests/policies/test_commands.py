@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +12,15 @@ import pytest
 from click.testing import CliRunner
 
 from difflogic.cli.main import group, main
-from difflogic.config.policy import PRESETS, PolicyConfig
+from difflogic.config.agent_presets import PRESETS
+from difflogic.config.policy import PolicyConfig
 from difflogic.model import controller_json
 from difflogic.policies import checkpoint, controllers
 from tests.cli.test_gallery import LINK
 from tests.policies import worlds
 from tests.policies.agents import config
+
+PAGE = Path(__file__).parents[2] / "docs/how-to/policies.md"
 
 
 def run(*words) -> str:
@@ -43,6 +48,7 @@ def trained(tmp_path_factory) -> Path:
     events = [line["event"] for line in lines if line["event"] != "iteration"]
     assert events == ["begin", *4 * ["evaluation"], "end"]
     assert lines[-1]["solved"] == 2
+    assert "No better than random" not in lines[-1]["summary"]
     return path
 
 
@@ -164,6 +170,38 @@ def test_it_goes_on(trained, tmp_path, capsys):
     assert checkpoint.read(tmp_path / "run").iteration == 4
     code, sentence = refusal(capsys, "train-policy", "--resume", tmp_path / "run", "--seed", 4)
     assert (code, "drop --seed" in sentence) == (2, True)
+
+
+FEW = ("--steps", 1, *(word for each in (
+    "ppo.n_steps=8", "sac.learning_starts=2000", "logic.random_steps=60", "automaton.random_steps=60",
+    "evaluation.episodes=1", "evaluation.final_episodes=1",
+) for word in ("--set", each)))  # fmt: skip
+"""An iteration, and an episode."""
+
+
+@pytest.mark.parametrize("actions", [3, 5, 6, 7, 9])
+@pytest.mark.parametrize("policy", ["logic", "automaton"])
+def test_any_number_of_actions_is_trained_without_a_setting(tmp_path, actions, policy):
+    words = "train-policy", f"test/Choose{actions}-v0", "--policy", policy, *FEW, "--set", "automaton.side=4"
+    assert f"1 numbers to {actions} actions" in run(*words, "--out", tmp_path / "run")
+    assert len(controller_json.load(tmp_path / "run/controller.json").actions) == actions
+
+
+@pytest.mark.parametrize(
+    "line", re.findall(r"^    difflogic (train\S* .*?)(?:  #.*)?$", PAGE.read_text(), re.MULTILINE)
+)
+def test_the_commands_of_the_page_train(tmp_path, line):
+    words = shlex.split(line)
+    if "-o" in words:
+        del words[words.index("-o") :][:2]
+    limit = ("--within", "0.001s") if "--until-solved" in words else ()
+    done = CliRunner().invoke(group, [*words, *map(str, FEW), *limit, "--out", str(tmp_path / "run")],
+                              catch_exceptions=False, standalone_mode=False)  # fmt: skip
+    assert done.return_value == (1 if limit else 0), done.output
+    assert "Run folder" in done.output
+    assert (tmp_path / "run/summary.txt").is_file()
+    if "MountainCar-v0" in words:
+        assert "No better than random actions" in done.output, "an episode ends at -200 whatever it does"
 
 
 @pytest.mark.parametrize(

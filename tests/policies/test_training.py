@@ -8,7 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from difflogic.config.policy import PRESETS, PolicyConfig, unlike
+from difflogic.config.agent_presets import PRESETS
+from difflogic.config.policy import PolicyConfig, unlike
 from difflogic.devices.device import Device
 from difflogic.errors import CheckpointError, ConfigError, FaultyEnvironmentError, RunFolderError, UsageError
 from difflogic.policies import actor_file, checkpoint

@@ -42,6 +42,16 @@ class Aim(Signs):
         return self._look(), reward, False, self.left == 0, {}
 
 
+class Choose(Signs):
+    """One of several actions, of which the last is right for positive numbers and the first for the others."""
+
+    def __init__(self, actions):
+        self.action_space = Discrete(actions)
+
+    def step(self, action):
+        return super().step(4 if action == self.action_space.n - 1 else 3 if action == 0 else None)
+
+
 class Broken(Signs):
     """What `fault` names goes wrong in the third step."""
 
@@ -84,5 +94,7 @@ def broken(fault):
 
 gymnasium.register("test/Signs-v0", Signs, reward_threshold=0.9 * STEPS)
 gymnasium.register("test/Aim-v0", Aim)
+for _actions in (3, 5, 6, 7, 9):
+    gymnasium.register(f"test/Choose{_actions}-v0", Choose, kwargs={"actions": _actions})
 for _fault in FAULTS:
     gymnasium.register(broken(_fault), Broken, kwargs={"fault": _fault})

@@ -10,7 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from difflogic.config.policy import PRESETS, PolicyConfig
+from difflogic.config.agent_presets import PRESETS
+from difflogic.config.policy import PolicyConfig
 from difflogic.devices.device import Device
 from difflogic.policies.training import PolicyTrainer
 from difflogic.policies.until_solved import until_solved

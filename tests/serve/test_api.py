@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from difflogic.config import presets, recipes
+from difflogic.config.agent_presets import PRESETS as AGENTS
 from difflogic.config.harden import hardening
-from difflogic.config.policy import PRESETS as AGENTS
 from difflogic.config.schema import Config
 from difflogic.serve.api.settings import Caps
 from tests.serve.live import BEN, Live, serving

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from difflogic.cli import main as cli
-from difflogic.config.policy import PRESETS
+from difflogic.config.agent_presets import PRESETS
 from difflogic.serve.api.settings import Caps, ServeSettings
 from difflogic.serve.client import SERVER, TOKEN
 from difflogic.serve.store.jobs import ENDED

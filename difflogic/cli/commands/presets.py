@@ -28,11 +28,11 @@ def command(name: str | None, as_json: bool) -> None:
 
     Example: difflogic presets lizard
     """
-    from difflogic.config import policy, presets
+    from difflogic.config import agent_presets, presets
 
     # What is printed of a preset is computed from its configuration, so that the table is never out of date.
-    if name in policy.PRESETS:
-        config: Document = policy.PRESETS[name]
+    if name in agent_presets.PRESETS:
+        config: Document = agent_presets.PRESETS[name]
         click.echo(json.dumps(_agents(name) | {"config": config.to_dict()}) if as_json else _shown_agents(name))
     elif name is not None:
         config = presets.get(name)
@@ -45,9 +45,9 @@ def command(name: str | None, as_json: bool) -> None:
 
 
 def _list(rows: list[dict[str, Any]], as_json: bool) -> None:
-    from difflogic.config import policy
+    from difflogic.config import agent_presets
 
-    agents = [_agents(each) for each in policy.PRESETS]
+    agents = [_agents(each) for each in agent_presets.PRESETS]
     if as_json:
         click.echo("\n".join(map(json.dumps, rows + agents)))
         return
@@ -61,7 +61,7 @@ OF_AGENTS = ("preset", "environment", "algorithm", "steps", "gates", "solved_fro
 
 def _agents(name: str) -> dict[str, Any]:
     """A preset of agents, by OF_AGENTS."""
-    from difflogic.config.policy import PRESETS
+    from difflogic.config.agent_presets import PRESETS
 
     config = PRESETS[name]
     values = (name, config.environment.id, config.algorithm, config.steps, config.gate_count)
@@ -69,7 +69,7 @@ def _agents(name: str) -> dict[str, Any]:
 
 
 def _shown_agents(name: str) -> str:
-    from difflogic.config.policy import PRESETS
+    from difflogic.config.agent_presets import PRESETS
 
     lines = [f"{header:<14}  {text}" for header, text in _agents(name).items()]
     return "\n".join([*lines, "", PRESETS[name].to_toml().rstrip()])

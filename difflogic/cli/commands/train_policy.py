@@ -125,8 +125,9 @@ def _until_solved(
 
 def _configured(environment: str | None, options: dict[str, Any]) -> PolicyConfig:
     """The configuration that is asked for. Raises ConfigError, UsageError."""
-    from difflogic.config.policy import PRESETS, PolicyConfig, of_environment
-    from difflogic.policies.environments import threshold
+    from difflogic.config.agent_presets import PRESETS
+    from difflogic.config.policy import PolicyConfig
+    from difflogic.policies.environments import of_name
 
     file = options["config_file"]
     if [environment, file].count(None) != 1:
@@ -138,7 +139,7 @@ def _configured(environment: str | None, options: dict[str, Any]) -> PolicyConfi
     elif environment in PRESETS:
         config = PRESETS[environment]
     else:
-        config = of_environment(environment, threshold(environment, PRESETS))
+        config = of_name(environment, PRESETS)
     given = {name: options[name] for name in ("algorithm", "policy", "steps", "seed") if options[name] is not None}
     return config.with_(**given, **parse(options["assignments"]))
 

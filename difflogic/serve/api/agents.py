@@ -8,8 +8,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from difflogic.config.agent_presets import PRESETS
 from difflogic.config.document import is_policy
-from difflogic.config.policy import PRESETS, PolicyConfig, unlike
+from difflogic.config.policy import PolicyConfig, unlike
 from difflogic.config.request import Within
 from difflogic.devices.cost import Cost
 from difflogic.errors import MissingPackagesError, UsageError

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, StringConstraints
 
 from difflogic.circuits.export.formats import FORMATS
+from difflogic.config.agent_presets import PRESETS as AGENTS
 from difflogic.config.choices import METHODS, METRICS, RECIPES
-from difflogic.config.policy import PRESETS as AGENTS
 from difflogic.config.presets import PRESETS
 from difflogic.config.task import STARTS
 from difflogic.serve.api.bodies import FILES

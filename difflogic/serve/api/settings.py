@@ -6,7 +6,7 @@ import ipaddress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from difflogic.config.policy import PRESETS
+from difflogic.config.agent_presets import PRESETS
 from difflogic.system.memory import physical_memory
 
 MEGABYTE = 1 << 20

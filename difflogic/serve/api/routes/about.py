@@ -12,10 +12,11 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query
 
 from difflogic.circuits.export.formats import FORMATS
-from difflogic.config import policy, recipes, registered
+from difflogic.config import agent_presets, recipes, registered
 from difflogic.config import presets as known
 from difflogic.config.choices import RECIPES
 from difflogic.config.fields import Table, leaves
+from difflogic.config.policy import PolicyConfig
 from difflogic.config.schema import Config
 from difflogic.devices.cost import cost_of
 from difflogic.errors import ConfigError
@@ -60,7 +61,7 @@ def _presets(tasks: frozenset[str]) -> list[dict[str, Any]]:
 
 def _agents(settings: ServeSettings) -> Iterator[dict[str, Any]]:
     """The presets of agents that this server can train: their environments are allowed and installed."""
-    for name, config in policy.PRESETS.items():
+    for name, config in agent_presets.PRESETS.items():
         with contextlib.suppress(ApiError):
             cost = check_agents(config, 1, 0, settings)
             about = f"an agent for {config.environment.id}: {config.made_of}"
@@ -86,7 +87,7 @@ def fields(
     of: Annotated[Literal["automata", "agents"], Query(description="What the configuration is of.")] = "automata",
 ) -> Any:
     """The fields of a configuration: what each is for, and which values it takes."""
-    document = Config if of == "automata" else policy.PolicyConfig
+    document = Config if of == "automata" else PolicyConfig
     # Those of a table are a task's own.
     found = [_field(document, *each) for each in leaves(document) if each[1] is not Table]
     for each in found:

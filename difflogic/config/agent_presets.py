@@ -1,0 +1,104 @@
+"""The presets of agents, and what is trained where only an environment is named."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from difflogic.config.document import POLICY
+from difflogic.config.fields import merged
+from difflogic.config.policy import FORMAT, AutomatonConfig, LogicConfig, PolicyConfig
+
+
+def of_environment(identifier: str, threshold: float, n_envs: int = 8, **fields: Any) -> PolicyConfig:
+    """The defaults for an environment, whose mean return counts as solved from `threshold` on."""
+    # `ALE/Pong-v5` and `my_module:Maze-v0` are names of environments, and no names of folders.
+    name = re.split(r"[/:]", identifier)[-1].partition("-v")[0].lower()
+    own = {"name": name, "environment": {"id": identifier, "n_envs": n_envs}, "evaluation": {"threshold": threshold}}
+    return PolicyConfig.from_dict({"kind": POLICY, "format": FORMAT, **merged(own, fields)})
+
+
+def of_spaces(identifier: str, threshold: float, actions: int, continuous: bool) -> PolicyConfig:
+    """What is trained where nothing but the environment is named: gates by PPO, or of continuous actions a dense agent.
+
+    The last layer, and the channels of an automaton, are rounded up to a multiple of the actions.
+    """
+
+    def shared(count: int) -> int:
+        return -(-count // actions) * actions
+
+    *hidden, last = LogicConfig().widths
+    # Gates have not learned any continuous task so well as dense layers do.
+    kind: dict[str, Any] = {"algorithm": "sac", "policy": "mlp"} if continuous else {}
+    return of_environment(
+        identifier,
+        threshold,
+        logic={"widths": [*hidden, shared(last)]},
+        automaton={"channels": shared(AutomatonConfig().channels)},
+        **kind,
+    )
+
+
+# Where a pole that is balanced moves. A random policy tells little of it: its pole falls at once, fast and far from
+# upright, while its cart has hardly moved. The rows are the cart's place (m) and speed (m/s),
+# the pole's angle (rad) and its speed (rad/s).
+POLE = [
+    [-2.0, -1.2, -0.5, 0.0, 0.5, 1.2, 2.0],
+    [-0.7, -0.3, -0.1, 0.0, 0.1, 0.3, 0.7],
+    [-0.08, -0.03, -0.01, 0.0, 0.01, 0.03, 0.08],
+    [-0.8, -0.3, -0.1, 0.0, 0.1, 0.3, 0.8],
+]
+
+_POLE_PPO = {"n_steps": 32, "n_epochs": 20, "gamma": 0.98, "gae_lambda": 0.8}
+
+# The numbers of the dense networks and of PPO and SAC are those of the RL Baselines3 Zoo for these environments.
+PRESETS = {
+    "cartpole": of_environment(
+        "CartPole-v1",
+        475.0,
+        steps=100_000,
+        # Episodes begin twice as far out as the environment's: late in training too few of its own fail to learn from.
+        environment={"reset": {"low": -0.1, "high": 0.1}},
+        logic={"bits": 7, "widths": [32, 32], "thresholds": POLE},
+        ppo=_POLE_PPO,
+    ),
+    "cartpole-automaton": of_environment(
+        "CartPole-v1",
+        475.0,
+        name="cartpole-automaton",
+        policy="automaton",
+        steps=100_000,
+        ppo=_POLE_PPO | {"n_epochs": 10, "ent_coef": 0.01},
+    ),
+    "acrobot": of_environment(
+        "Acrobot-v1",
+        -100.0,
+        steps=300_000,
+        n_envs=16,
+        logic={"bits": 8, "spread": 1.5, "widths": [96, 96, 96], "temperature": 1.0, "final_temperature": 1.0},
+        ppo={"n_steps": 128, "n_epochs": 8, "gae_lambda": 0.94},
+        evaluation={"interval": 50_000},
+    ),
+    # Agents of gates have not learned these two: without --policy it is a dense one.
+    "pendulum": of_environment(
+        "Pendulum-v1",
+        -200.0,
+        steps=12_000,
+        n_envs=1,
+        algorithm="sac",
+        policy="mlp",
+        logic={"bits": 12, "spread": 1.5, "widths": [256, 256]},
+        sac={"learning_rate": 1e-3, "learning_starts": 500},
+        evaluation={"interval": 3000},
+    ),
+    "lunarlander": of_environment(
+        "LunarLander-v3",
+        200.0,
+        steps=1_000_000,
+        n_envs=16,
+        policy="mlp",
+        logic={"bits": 10, "spread": 1.5, "widths": [160, 160], "temperature": 1.0, "final_temperature": 0.3},
+        ppo={"n_steps": 1024, "n_epochs": 4, "gamma": 0.999, "gae_lambda": 0.98, "ent_coef": 0.01},
+    ),
+}
+"""The environments that the documentation tells of, by the name that the command line takes."""
