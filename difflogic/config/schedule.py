@@ -40,7 +40,7 @@ def marks(config: Config) -> list[tuple[int, str]]:
     found: list[tuple[int, str]] = []
     if until:
         sides = [at_stage(config, stage).task for stage in range(len(until) + 1)]
-        words = [f"{task.height}x{task.width}, {task.steps} steps" for task in sides]
+        words = [f"{task.width}x{task.height}, {task.steps} steps" for task in sides]
         found += zip((0, *until), words, strict=True)
     if config.search.begin:
         found.append((config.search.begin, "search"))

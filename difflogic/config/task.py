@@ -117,7 +117,7 @@ class TaskConfig(Section):
             found = _CELL.fullmatch(cell)
             require(
                 found is not None and int(found[1]) < self.height and int(found[2]) < self.width,
-                f'stuck_list takes cells of the {self.height}x{self.width} grid as "ROW,COLUMN=VALUE", got {cell!r}.',
+                f'stuck_list takes cells of the {self.width}x{self.height} grid as "ROW,COLUMN=VALUE", got {cell!r}.',
             )
 
     def _check_pictures(self) -> None:
@@ -131,7 +131,7 @@ class TaskConfig(Section):
                 raise ConfigError(f"{name}: {error}") from error
             require(
                 (height, width) == (self.height, self.width),
-                f"{name} has {height}x{width} cells, but the grid has {self.height}x{self.width}.",
+                f"{name} has {width}x{height} cells, but the grid has {self.width}x{self.height}.",
             )
 
         require(

@@ -275,7 +275,7 @@ def sizes_of(plan: Plan, groups: int) -> str:
     shape = plan.shape
     largest = f", the largest of {groups} groups" if groups > 1 else ""
     return (
-        f"{plan.layout.gates} gates, {shape.height}x{shape.width} grid, batch {shape.batch}, {shape.steps} steps, "
+        f"{plan.layout.gates} gates, {shape.width}x{shape.height} grid, batch {shape.batch}, {shape.steps} steps, "
         f"{plan.models} model(s){largest}"
     )
 

@@ -98,7 +98,7 @@ def check_grids(
     if grid.ndim != 4 or grid.shape[-1] != circuit.channels or grid.shape[0] < 1:
         raise DataError(f"x must have shape [B, H, W, {circuit.channels}], got {list(grid.shape)}.")
     if not is_large_enough(grid.shape[1], grid.shape[2], circuit.neighbourhood):
-        raise DataError(f"A grid needs at least {MIN_SIDE}x{MIN_SIDE} cells, got {grid.shape[1]}x{grid.shape[2]}.")
+        raise DataError(f"A grid needs at least {MIN_SIDE}x{MIN_SIDE} cells, got {grid.shape[2]}x{grid.shape[1]}.")
     # Hard engines pack a cell into one bit: anything else would be rounded without a word.
     if mode == "hard" and not np.isin(grid, (0, 1)).all():
         raise DataError("Hard mode works on bits: every value of x must be 0 or 1; round it, or use mode='soft'.")
@@ -146,7 +146,7 @@ def check_course(x: npt.NDArray[Any], steps: int, loss_steps: Sequence[int], dam
     if corners.shape != expected:
         raise DataError(f"damage.corners must have shape {list(expected)}, got {list(corners.shape)}.")
     if (corners < 0).any() or (corners >= x.shape[1:3]).any():
-        raise DataError(f"damage.corners must be cells of a grid of {x.shape[1]}x{x.shape[2]}.")
+        raise DataError(f"damage.corners must be cells of a grid of {x.shape[2]}x{x.shape[1]}.")
     return judged
 
 

@@ -113,8 +113,8 @@ def _downloads(trained: TrainedCircuit, netlist: CellNetlist, name: str) -> File
         f"files/{name}_as_trained.json": netlist_json.to_json(netlist),
         "files/config.toml": trained.config.to_toml(),
     }
-    if trained.folder is not None and (trained.folder / CSV).exists():
-        files[f"files/{CSV}"] = (trained.folder / CSV).read_bytes()
+    if (trained.path / CSV).exists():
+        files[f"files/{CSV}"] = (trained.path / CSV).read_bytes()
     return files
 
 

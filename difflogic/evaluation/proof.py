@@ -231,7 +231,7 @@ def _every_start(claim: Claim, seconds: float | None) -> Proof:
 
 def _of_all_starts(claim: Claim, found: EveryStart) -> Proof:
     scenario, netlist = claim.scenario, claim.netlist
-    grid = f"{scenario.height}x{scenario.width} cells"
+    grid = f"{scenario.width}x{scenario.height} cells"
     if not found.proved or found.from_step is None:
         word = "Inconclusive" if found.proved is None else "Wrong"
         text = f"{word} for every start on {grid}: {found.reason}."
@@ -340,6 +340,7 @@ def rule_netlist(rule: str, periodic: bool) -> CellNetlist:
     return to_netlist(builder.finish(level), like)
 
 
-def same(proof: Proof, again: Proof) -> bool:
-    """Return whether a claim that was decided once more came out as it was said."""
-    return (again.proved, again.from_step) == (proof.proved, proof.from_step)
+def lies(proof: Proof, again: Proof) -> list[str]:
+    """The fields of proof.json that are not what came out when its claim was decided once more."""
+    said, found = proof.to_dict(), again.to_dict()
+    return [name for name in found if said[name] != found[name]]

@@ -49,9 +49,16 @@ def _from_data(data: dict[str, Any]) -> Proof:
     else:
         target = text_picture.decode([str(row) for row in data["target"]], netlist.visible)
         if target.shape[:2] != (scenario.height, scenario.width):
-            raise CircuitError(f"The target must have the grid's {scenario.height}x{scenario.width} cells.")
+            raise CircuitError(f"The target must have the grid's {scenario.width}x{scenario.height} cells.")
     claim = Claim(data["claim"], netlist, scenario, target, data["rule"])
-    return Proof(claim, data["proved"], data["method"], data["text"], first)
+    proof = Proof(claim, data["proved"], data["method"], data["text"], first)
+    # What the file says twice must agree: people read its first lines, and the circuit is what is proved again.
+    for name in ("height", "width", "periodic", "steps", "fire_rate"):
+        if data.get(name) != (held := proof.to_dict()[name]):
+            raise CircuitError(
+                f"{name} of the proof is {netlist_json.shown(data.get(name))}, but that of its circuit is {held}."
+            )
+    return proof
 
 
 def keep(proof: Proof, folder: Path | None, out: Output | None) -> list[Path]:

@@ -13,6 +13,7 @@ import numpy as np
 from difflogic.config.dataset import Dataset
 from difflogic.config.schema import Config
 from difflogic.config.task import TaskConfig
+from difflogic.config.train import GrowthConfig
 from difflogic.core import prng, text_picture
 from difflogic.core.bits import Bits
 from difflogic.engine import events, job
@@ -35,7 +36,7 @@ START_STREAM = 0x6576616C
 
 
 def resized(config: Config, height: int, width: int) -> Config:
-    """Return the same experiment on another grid, without its damage; a picture lies in the middle, with 0 around it.
+    """Return the same experiment on another grid, without damage and growth; a picture lies in the middle, with 0 around it.
 
     Where the start is one of all boards, it becomes any board. Raises ConfigError for a grid below 3x3, or smaller
     than a picture.
@@ -55,7 +56,8 @@ def resized(config: Config, height: int, width: int) -> Config:
         stuck_gates=0.0,
         stuck_list=(),
     )
-    return replace(config, task=wide)
+    # Smaller grids to begin with belong to the training: the sides of a board of 16 do not fit one of 3.
+    return replace(config, task=wide, growth=GrowthConfig())
 
 
 def _padded(name: str, rows: tuple[str, ...], height: int, width: int) -> tuple[str, ...]:
@@ -64,8 +66,8 @@ def _padded(name: str, rows: tuple[str, ...], height: int, width: int) -> tuple[
         return rows
     if len(rows) > height or len(rows[0]) > width:
         raise ConfigError(
-            f"The run's {name} picture has {len(rows)}x{len(rows[0])} cells: the grid must be at least as large, "
-            f"got {height}x{width}."
+            f"The run's {name} picture has {len(rows[0])}x{len(rows)} cells: the grid must be at least as large, "
+            f"got {width}x{height}."
         )
     # A picture of 4 rows on a grid of 9: its row 2 must become row 4, so two rows of blanks come before it, three
     # after.

@@ -101,8 +101,8 @@ def _place(grid: Bits, bits: Bits, name: str) -> None:
     height, width, channels = bits.shape
     if height > grid.shape[0] or width > grid.shape[1] or channels > grid.shape[2]:
         raise DataError(
-            f"{name} has {height}x{width} cells of {channels} channels, but the grid has {grid.shape[0]}x"
-            f"{grid.shape[1]} of {grid.shape[2]}: give a larger --size."
+            f"{name} has {width}x{height} cells of {channels} channels, but the grid has {grid.shape[1]}x"
+            f"{grid.shape[0]} of {grid.shape[2]}: give a larger --size."
         )
     top, left = grid.shape[0] // 2 - height // 2, grid.shape[1] // 2 - width // 2
     grid[top : top + height, left : left + width, :channels] = bits

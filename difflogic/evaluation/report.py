@@ -59,7 +59,7 @@ def _facts(evaluation: RunEvaluation) -> str:
     config = evaluation.trained.config
     task, model = config.task, config.model
     return (
-        f"{model.gates} gates, {task.height}x{task.width} grid ({'periodic' if model.periodic else 'zero'} boundary), "
+        f"{model.gates} gates, {task.width}x{task.height} grid ({'periodic' if model.periodic else 'zero'} boundary), "
         f"{'' if model.neighbourhood == 'moore' else f'neighbourhood {model.neighbourhood}, '}"
         f"{model.channels} channels, {task.steps} steps, run {evaluation.trained.path}"
     )

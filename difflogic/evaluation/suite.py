@@ -122,7 +122,7 @@ def generations(context: EvaluationContext) -> Measure | None:
     start = rehearsal.fresh_starts(config, 1, context.keys(301)[0])
     history = _generations(rules.table(task.rule), start[0], context.config.model.periodic, task.steps)
     record = context.watch(config, count * task.steps, test=301, targets=history, start=start)
-    return Measure.of("generations", f"{height}x{width} cells of noise, after {count} generations", [record])
+    return Measure.of("generations", f"{width}x{height} cells of noise, after {count} generations", [record])
 
 
 def _generations(table: Bits, board: Bits, periodic: bool, steps: int) -> Iterator[Bits | None]:
@@ -242,7 +242,7 @@ def robustness(context: EvaluationContext) -> Measure | None:
 
 
 def _grid(task: TaskConfig) -> str:
-    return f"{task.height}x{task.width}"
+    return f"{task.width}x{task.height}"
 
 
 TESTS: tuple[Test, ...] = (

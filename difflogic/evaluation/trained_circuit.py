@@ -25,8 +25,8 @@ class TrainedCircuit(chosen.Chosen):
 
     @property
     def folder(self) -> Path | None:
-        """The run folder, where results can be kept."""
-        return self.path if self.path.is_dir() else None
+        """The run folder, where results are kept: of several attempts that of them all."""
+        return self.named if self.named.is_dir() else None
 
     @property
     def first_solved(self) -> int | None:
@@ -65,5 +65,5 @@ def load(path: Path, member: int | None = None) -> TrainedCircuit:
 def engine_of(trained: TrainedCircuit) -> Engine:
     """The engine that tests a run's circuit. Hard rollouts are exact on all engines, so only speed matters."""
     # A checkpoint file lies in its run's folder, whose manifest says which engine trained it.
-    folder = trained.path if trained.folder else trained.path.parent
+    folder = trained.path if trained.path.is_dir() else trained.path.parent
     return placement.place_hard(manifest.last_engine(manifest.read(folder))).engine

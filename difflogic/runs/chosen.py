@@ -36,6 +36,8 @@ class Chosen:
 
     kept: bool
     """Whether it is the best one that the run kept; `model.best` are then its wrong values."""
+    named: Path
+    """What was asked for: of several attempts the folder of them all, in which results are looked for."""
 
     @property
     def best(self) -> ModelState | None:
@@ -111,7 +113,7 @@ def load(path: Path, member: int | None = None) -> Chosen:
         )
     if model.state.epoch < saved.epoch:
         told += f"; the last is of epoch {saved.epoch}"
-    return Chosen(folder, model, saved.epoch, saved.seeds, told + ".", kept)
+    return Chosen(folder, model, saved.epoch, saved.seeds, told + ".", kept, Path(path))
 
 
 def _index(path: Path, member: int, seeds: Sequence[int]) -> int:

@@ -45,6 +45,14 @@ def test_every_command_takes_it_and_says_what(difflogic: Call, run: Path, comman
     assert f"with {found.model.best} wrong values" in found.told
 
 
+def test_results_lie_in_the_folder_that_was_named(difflogic: Call, run: Path) -> None:
+    """And not in that of one attempt, where nobody looks for them."""
+    assert difflogic("prove", OUT).code == 1
+    assert difflogic("evaluate", OUT, "--quick", "--engine", "cpu").code == 0
+    for name in ("proof.json", "evaluation.json"):
+        assert [path.parent for path in run.rglob(name)] == [run]
+
+
 def test_another_run_begins_with_it(difflogic: Call, run: Path) -> None:
     for command in (("harden", OUT, "--epochs", 2), ("train", "tiny", "--epochs", 2, "--init-from", OUT)):
         code, out, errors = difflogic(*command, "--engine", "cpu", "--out", command[0])

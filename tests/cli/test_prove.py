@@ -32,13 +32,17 @@ def test_a_proof_is_kept_and_checked(board: Path, capsys: pytest.CaptureFixture[
     claim = json.loads((board / "proof.json").read_text())
     (board / "proof.json").write_text(json.dumps(claim | {"from_step": claim["from_step"] - 1}))
     assert main(["prove", "--check", "board/proof.json", "--json"]) == 1
-    assert json.loads(capsys.readouterr().out) == {"confirmed": False, "claimed": text, "found": text}
+    assert json.loads(capsys.readouterr().out) == {"confirmed": False, "differs": ["from_step"], "text": text}
+    (board / "proof.json").write_text(json.dumps(claim | {"text": "A lie.", "method": "by hand"}))
+    assert main(["prove", "--check", "board/proof.json"]) == 1
+    found = capsys.readouterr().out
+    assert found == f"NOT confirmed: text, method of board/proof.json differ. {text}\n"
 
 
 def test_another_judge(board: Path, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     needs("berkeley-abc")
     text, _ = said("prove", "board", "--every-start", "--size", "8x12", "--judge", "berkeley-abc").out.splitlines()
-    assert text == "Every one of the 2^768 starts on 12x8 cells shows the target from step 20 on, for ever."
+    assert text == "Every one of the 2^768 starts on 8x12 cells shows the target from step 20 on, for ever."
     assert said("prove", "--check", "board/proof.json").out == f"Confirmed. {text}\n"
     monkeypatch.setenv("PATH", "")
     missing = said("prove", "--check", "board/proof.json", code=1).err

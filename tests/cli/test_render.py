@@ -158,7 +158,7 @@ def test_nothing_is_replaced_unasked(run: Path, capsys: pytest.CaptureFixture[st
         (["-o", "film.gif", "--start", "no.png"], "Cannot read the picture no.png"),
         (["-o", "film.gif", "--start", "half.npy"], "must hold nothing but 0 and 1."),
         (["-o", "film.gif", "--start", "words.npy"], "must be an array of 0 and 1, [H, W] or [H, W, C]."),
-        (["-o", "film.gif", "--start", "wide.npy"], "wide.npy has 2x9 cells of 1 channels, but the grid has 5x6 of 2"),
+        (["-o", "film.gif", "--start", "wide.npy"], "wide.npy has 9x2 cells of 1 channels, but the grid has 6x5 of 2"),
         (["-o", "film.gif", "--start", "pickled.npy"], "Cannot read the start pickled.npy"),
     ],
 )  # fmt: skip

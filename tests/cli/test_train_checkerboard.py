@@ -32,7 +32,7 @@ def test_a_run_in_lines(call: Call, tmp_path: Path) -> None:
     code, out, errors = call("--log-interval", 4, "--out", "here")
     assert (code, errors) == (0, "")
     lines = out.splitlines()
-    assert lines[0] == "tiny: 54 gates, 5x6 grid, 2 channels, 3 steps, batch 3, seed 23"
+    assert lines[0] == "tiny: 54 gates, 6x5 grid, 2 channels, 3 steps, batch 3, seed 23"
     assert lines[1].startswith("Engine reference: NumPy (")
     assert lines[1].endswith("; reference was asked for")
     assert lines[2] == "Run folder here"
@@ -113,7 +113,7 @@ def test_a_population_in_lines(call: Call) -> None:
     code, out, errors = call("--population", 3, "--log-interval", 4, "--out", "here")
     assert (code, errors) == (0, "")
     lines = out.splitlines()
-    assert lines[0] == "tiny: 54 gates, 5x6 grid, 2 channels, 3 steps, batch 3, seeds 23 to 25"
+    assert lines[0] == "tiny: 54 gates, 6x5 grid, 2 channels, 3 steps, batch 3, seeds 23 to 25"
     logs = [line for line in lines if line.startswith("Epoch ")]
     assert all(POPULATION_LOG_LINE.fullmatch(line) for line in logs)
     assert [int(line[6:10]) for line in logs] == [1, 4, 5, 8, 10, 12]

@@ -31,8 +31,8 @@ def changed(array: np.ndarray, value: float) -> np.ndarray:
         ({"x": X[0]}, "x must have shape [B, H, W, 2], got [5, 6, 2]."),
         ({"x": X[..., :1]}, "x must have shape [B, H, W, 2], got [4, 5, 6, 1]."),
         ({"x": X[:0]}, "x must have shape [B, H, W, 2], got [0, 5, 6, 2]."),
-        ({"x": X[:, :2]}, "A grid needs at least 3x3 cells, got 2x6."),
-        ({"x": X[:, :, :1]}, "A grid needs at least 3x3 cells, got 5x1."),
+        ({"x": X[:, :2]}, "A grid needs at least 3x3 cells, got 6x2."),
+        ({"x": X[:, :, :1]}, "A grid needs at least 3x3 cells, got 1x5."),
         ({"x": changed(X, np.nan)}, "x contains NaN or infinity."),
         ({"x": changed(X.astype(float), 1e39)}, "x contains NaN or infinity."),
         (
@@ -99,7 +99,7 @@ def damaged(**changes: Any) -> Damage:
         ((), damaged(steps=()), "damage.steps must be ascending CA steps between 0 and 2, got []."),
         ((), damaged(side=0), "damage.side must be at least 1 cell, got 0."),
         ((), damaged(steps=(0,)), "damage.corners must have shape [1, 4, 2], got [2, 4, 2]."),
-        ((), damaged(corners=np.full((2, 4, 2), 5)), "damage.corners must be cells of a grid of 5x6."),
+        ((), damaged(corners=np.full((2, 4, 2), 5)), "damage.corners must be cells of a grid of 6x5."),
     ],
 )
 def test_a_course_that_does_not_fit_is_refused(

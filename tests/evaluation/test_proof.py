@@ -67,6 +67,13 @@ def test_a_larger_grid_has_as_many_times_the_steps(board: Path) -> None:
     assert found.claim.scenario.steps == 60
 
 
+def test_a_smaller_grid_than_training_began_on(board: Path) -> None:
+    """A robust run grew from 8x8 cells, which do not fit 5x3: growth belongs to its training."""
+    config = presets.get("checkerboard").with_(growth={"until": [10], "sides": [8], "steps": [10]})
+    run = kept_run(board.parent / "grown", config, learned(presets.get("checkerboard")))
+    assert " on 5x3 cells" in proved(run, every=True, size=(3, 5)).text
+
+
 def test_right_but_late(board: Path) -> None:
     config = presets.get("checkerboard").with_(task={"steps": 5})
     run = kept_run(board.parent / "late", config, learned(presets.get("checkerboard")))
@@ -189,10 +196,10 @@ def test_proof_json_is_checked_from_itself_alone(tmp_path: Path, board: Path) ->
     assert proof_file.keep(found, None, Output(file)) == [file]
     claimed = proof_file.read(file)
     assert claimed.to_dict() == found.to_dict()
-    assert proof.same(claimed, proof.decide(claimed.claim))
-    lie = json.loads(file.read_text()) | {"from_step": 3}
-    file.write_text(json.dumps(lie))
-    assert not proof.same(proof_file.read(file), proof.decide(claimed.claim))
+    assert proof.lies(claimed, proof.decide(claimed.claim)) == []
+    lie = {"proved": False, "from_step": 3, "text": "It is right everywhere.", "method": "by hand"}
+    file.write_text(json.dumps(json.loads(file.read_text()) | lie))
+    assert proof.lies(proof_file.read(file), proof.decide(claimed.claim)) == ["proved", "text", "method", "from_step"]
     assert proof_file.keep(found, None, None) == []
 
 
@@ -212,9 +219,14 @@ def change(data: dict, *path: str, to: object) -> dict:
         (("proved",), 1, "proved of a proof must be true or false, got 1"),
         (("from_step",), "3", "and from_step a whole number or null"),
         (("circuit", "gates", 0, "gate"), 9, "its hash differs from circuit_sha256"),
-        (("circuit", "habitat", "height"), 8, "The target must have the grid's 8x16 cells"),
+        (("circuit", "habitat", "height"), 8, "The target must have the grid's 16x8 cells"),
         (("target",), ["1"], "The target must have the grid's 16x16 cells"),
         (("target",), ["?" * 16] * 16, "a picture is written in the characters"),
+        (("height",), 999, "height of the proof is 999, but that of its circuit is 16"),
+        (("width",), None, "width of the proof is None, but that of its circuit is 16"),
+        (("periodic",), True, "periodic of the proof is True, but"),
+        (("steps",), 1, "steps of the proof is 1, but"),
+        (("fire_rate",), 0.5, "fire_rate of the proof is 0.5, but"),
         (("claim",), "one-start", ""),
     ],
 )

@@ -112,7 +112,7 @@ def test_a_long_rollout_takes_a_stretch_of_memory_at_a_time(monkeypatch):
     [
         (np.full((1, 4, 4, 2), 0.5), 2, "every value of x must be 0 or 1"),
         (np.full((1, 4, 4, 2), 300), 2, "every value of x must be 0 or 1"),
-        (np.zeros((1, 2, 4, 2)), 2, "A grid needs at least 3x3 cells, got 2x4."),
+        (np.zeros((1, 2, 4, 2)), 2, "A grid needs at least 3x3 cells, got 4x2."),
         (np.zeros((1, 4, 4, 3)), 2, r"x must have shape \[B, H, W, 2\]"),
         (np.zeros((1, 4, 4, 2)), 0, "steps must be at least 1, got 0."),
     ],
@@ -168,8 +168,8 @@ def test_damage_is_left_behind():
 @pytest.mark.parametrize(
     ("height", "width", "text"),
     [
-        (4, 2, "The run's target picture has 4x3 cells: the grid must be at least as large, got 4x2."),
-        (3, 9, "The run's target picture has 4x3 cells"),
+        (4, 2, "The run's target picture has 3x4 cells: the grid must be at least as large, got 2x4."),
+        (3, 9, "The run's target picture has 3x4 cells"),
     ],
 )
 def test_grids_too_small_for_a_picture(height, width, text):

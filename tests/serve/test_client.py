@@ -64,7 +64,7 @@ def call(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0) 
 
 def test_a_job_from_submit_to_fetch(here: Path, capsys) -> None:
     text = call(capsys, "submit", "--config", "tiny.toml", "--engine", "cpu", "--name", "first", "--watch")
-    assert "tiny: 54 gates, 5x6 grid" in text
+    assert "tiny: 54 gates, 6x5 grid" in text
     assert "Epoch   12: soft_loss=" in text
     assert "Not solved: the best hard circuit, of epoch " in text
     [job] = [json.loads(line) for line in call(capsys, "jobs", "--search", "first", "--json").splitlines()]

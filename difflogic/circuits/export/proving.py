@@ -85,7 +85,7 @@ def check_grid(expected: Bits, found: Bits, what: str) -> None:
     """Raises ExportError where two grids differ."""
     if expected.shape != found.shape or not np.array_equal(expected, found):
         raise ExportError(
-            f"{what} differs from the circuit on a grid of {'x'.join(map(str, expected.shape[:2]))} cells."
+            f"{what} differs from the circuit on a grid of {expected.shape[1]}x{expected.shape[0]} cells."
         )
 
 

@@ -120,7 +120,7 @@ def check_fits(netlist: CellNetlist, height: int, width: int, available: int | N
     needed = memory(netlist, height, width)
     if available is not None and needed > available:
         raise LimitError(
-            f"A proof on {height}x{width} cells takes {needed / 1e9:.3g} GB of memory, "
+            f"A proof on {width}x{height} cells takes {needed / 1e9:.3g} GB of memory, "
             f"{available / 1e9:.3g} GB are free: give a smaller grid by --size."
         )
 

@@ -149,7 +149,7 @@ def _cost(config: Config) -> int:
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    grid = f"{row['height']}x{row['width']}{' torus' if row['periodic'] else ''}"
+    grid = f"{row['width']}x{row['height']}{' torus' if row['periodic'] else ''}"
     numbers = [str(row[name]) for name in SIZES]
     evaluations = f"{row['gate_evaluations_per_epoch'] / 1e6:.3g} M"
     return [row["preset"], row["about"], grid, *numbers, evaluations, f"{row['cost']:.3g}"]

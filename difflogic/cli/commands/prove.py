@@ -162,12 +162,13 @@ def _check(file: Path, run: Path | None, seconds: float, as_json: bool) -> int:
         raise UsageError(f"{file} is about another circuit than that of {run}: their hashes differ.")
     # Nothing that the file says of its proof is believed: the claim is proved anew, and the two results are compared.
     again = proofs.decide(claimed.claim, seconds, claimed.judge)
-    same = proofs.same(claimed, again)
+    lies = proofs.lies(claimed, again)
     if as_json:
-        click.echo(json.dumps({"confirmed": same, "claimed": claimed.text, "found": again.text}))
+        click.echo(json.dumps({"confirmed": not lies, "differs": lies, "text": again.text}))
     else:
-        click.echo(f"{'Confirmed' if same else 'NOT confirmed'}. {again.text}")
-    return 0 if same and again.proved else FAILED
+        verdict = f"NOT confirmed: {', '.join(lies)} of {file} differ" if lies else "Confirmed"
+        click.echo(f"{verdict}. {again.text}")
+    return FAILED if lies or not again.proved else 0
 
 
 def _compare(

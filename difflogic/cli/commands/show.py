@@ -70,7 +70,7 @@ def _facts(entry: Entry, record: dict[str, Any], saved: Checkpoint) -> list[str]
     last = "" if len(saved.seeds) == 1 else f" to {saved.seeds[-1]}"
     lines = [
         f"Run:       {entry.path}, {entry.name}, {entry.status}",
-        f"Task:      {task.target} from {task.start}, {task.height}x{task.width} grid, {task.steps} steps, {timing}",
+        f"Task:      {task.target} from {task.start}, {task.width}x{task.height} grid, {task.steps} steps, {timing}",
         f"Circuit:   {model.gates} gates, {model.channels} channels, {model.kernels} perception kernels, "
         f"{'periodic' if model.periodic else 'zero'} boundary"
         f"{'' if model.neighbourhood == 'moore' else f', neighbourhood {model.neighbourhood}'}",

@@ -40,7 +40,7 @@ class TrainingReporter(Observer):
             "config": config.to_dict(),
         }
         text: list[object] = [
-            f"{config.name}: {config.model.gates} gates, {task.height}x{task.width} grid, "
+            f"{config.name}: {config.model.gates} gates, {task.width}x{task.height} grid, "
             f"{config.model.channels} channels, {task.steps} steps, batch {train.batch}, {seeds(beginning)}",
             *self._where(beginning),
             Preview(config),
