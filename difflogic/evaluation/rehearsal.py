@@ -36,10 +36,10 @@ START_STREAM = 0x6576616C
 
 
 def resized(config: Config, height: int, width: int) -> Config:
-    """Return the same experiment on another grid, without damage and growth; a picture lies in the middle, with 0 around it.
+    """Return the same experiment on another grid, without damage and growth.
 
-    Where the start is one of all boards, it becomes any board. Raises ConfigError for a grid below 3x3, or smaller
-    than a picture.
+    A picture lies in the middle, with 0 around it. Where the start is one of all boards, it becomes any board. Raises
+    ConfigError for a grid below 3x3, or smaller than a picture.
     """
     task, same = config.task, (height, width) == (config.task.height, config.task.width)
     wide = replace(
