@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from difflogic.devices.device import Device
-from difflogic.errors import MissingPackagesError
+from difflogic.errors import DataError, MissingPackagesError, UsageError
 from difflogic.model.circuit import Circuit
 
 try:
@@ -32,8 +32,9 @@ def circuit_function(
 ) -> Callable[[Any, Any], Any]:
     """`y = f(logits, x)`, of logits `[G, 16]` and `x` `[*grid, C]`: see `CircuitFunction`.
 
-    Its gradients with respect to both are known to `jax.grad`, and it may stand within `jax.jit`; difflogic computes
-    on `device`, whatever device JAX's arrays are on. Raises as `Engine.open_function` does.
+    Its gradients with respect to both are known to `jax.grad`, and it may stand within `jax.jit` and `jax.vmap`;
+    difflogic computes on `device`, whatever device JAX's arrays are on. Raises as `Engine.open_function` does; the
+    function raises DataError for other shapes, and UsageError for derivatives other than the first, backward.
     """
     function = Device(str(device)).open().open_function(circuit, grid, steps, hard, every_state)
     logits_shape = jax.ShapeDtypeStruct(circuit.flat_logits().shape, np.float32)
@@ -53,13 +54,35 @@ def circuit_function(
             function.forward(np.asarray(x))
             return function.backward(np.asarray(d_y))
 
+    # JAX differentiates what these two are part of, and not them: that is asked for by second derivatives.
     def computed(logits: Any, x: Any) -> Any:
         return jax.pure_callback(forward, y_shape, logits, x, vmap_method="sequential")
 
     def pulled_back(kept: Any, d_y: Any) -> Any:
         return jax.pure_callback(backward, (logits_shape, x_shape), *kept, d_y, vmap_method="sequential")
 
+    first, back = jax.custom_jvp(computed), jax.custom_jvp(pulled_back)
+    first.defjvp(_refused)
+    back.defjvp(_refused)
     differentiable = jax.custom_vjp(computed)
-    differentiable.defvjp(lambda logits, x: (computed(logits, x), (logits, x)), pulled_back)
-    made: Callable[[Any, Any], Any] = differentiable
-    return made
+    differentiable.defvjp(lambda logits, x: (first(logits, x), (logits, x)), back)
+
+    def layer(logits: Any, x: Any) -> Any:
+        for name, given, right in (("logits", logits, logits_shape.shape), ("x", x, x_shape.shape)):
+            if np.shape(given) != right:
+                raise DataError(f"{name} must have shape {list(right)}, got {list(np.shape(given))}.")
+        try:
+            return differentiable(logits, x)
+        except TypeError as error:
+            if "custom_vjp" in str(error):
+                _refused()
+            raise
+
+    return layer
+
+
+def _refused(*_: Any) -> Any:
+    raise UsageError(
+        "The derivatives of a circuit are the first ones, backward: use jax.grad, jax.vjp or jax.jacrev, and neither "
+        "jax.jvp, jax.jacfwd nor jax.hessian."
+    ) from None

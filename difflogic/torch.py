@@ -26,9 +26,10 @@ GRIDS = 4
 class CircuitModule(torch.nn.Module):
     """A circuit as a layer: `y = layer(x)`, `x` `[*grid, C]`, `y` `[*grid, outputs]`; see `CircuitFunction`.
 
-    Its one parameter is `logits`, `[G, 16]`. `hard`, which may be set at any time, computes by the hard gates, with the
-    gradients of the soft ones. `device` is where difflogic computes, whatever device torch's tensors are on: they are
-    copied there and back. Raises as `Engine.open_function` does.
+    Its one parameter is `logits`, `[G, 16]`. `y` has the dtype of `x`, or float32 where that is of whole numbers.
+    `hard`, which may be set at any time, computes by the hard gates, with the gradients of the soft ones. `device` is
+    where difflogic computes, whatever device torch's tensors are on: they are copied there and back. Raises as
+    `Engine.open_function` does.
     """
 
     def __init__(
@@ -52,7 +53,12 @@ class CircuitModule(torch.nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """`y`; see CircuitFunction.forward for what is refused."""
-        y: torch.Tensor = _Apply.apply(x, self.logits, self._function(tuple(x.shape[:-1])))
+        grid = tuple(x.shape[:-1])
+        if 0 in grid and x.shape[-1] == self._circuit.channels:  # a batch of none, for which no engine has buffers
+            states = (self.steps,) if self.every_state else ()
+            nothing: torch.Tensor = 0 * (x.sum() + self.logits.sum())
+            return nothing.to(_dtype(x)).expand(*states, *grid, self._circuit.outputs)
+        y: torch.Tensor = _Apply.apply(x, self.logits, self._function(grid))
         return y
 
     def _function(self, grid: tuple[int, ...]) -> CircuitFunction:
@@ -75,7 +81,7 @@ class _Apply(torch.autograd.Function):
         function.update(_array(logits))
         y = function.forward(_array(x))
         ctx.function, ctx.number = function, function.current
-        return torch.from_numpy(y).to(x)
+        return torch.from_numpy(y).to(x.device, _dtype(x))
 
     @staticmethod
     def backward(ctx: Any, d_y: torch.Tensor) -> Any:
@@ -83,15 +89,23 @@ class _Apply(torch.autograd.Function):
         return torch.autograd.function.once_differentiable(_pull_back)(ctx, d_y)
 
 
-def _pull_back(ctx: Any, d_y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, None]:
+def _pull_back(ctx: Any, d_y: torch.Tensor) -> tuple[torch.Tensor | None, torch.Tensor, None]:
     x, logits = ctx.saved_tensors
     function: CircuitFunction = ctx.function
     if function.current != ctx.number:  # another pass has used its buffers since
         function.update(_array(logits))
         function.forward(_array(x))
     gradients, d_x = function.backward(_array(d_y))
-    return torch.from_numpy(d_x.copy()).to(x), torch.from_numpy(gradients).to(logits), None
+    # Bits that came as whole numbers have no gradient.
+    d_given = torch.from_numpy(d_x.copy()).to(x) if ctx.needs_input_grad[0] else None
+    return d_given, torch.from_numpy(gradients).to(logits), None
+
+
+def _dtype(x: torch.Tensor) -> torch.dtype:
+    """The dtype of what is computed from `x`: shares would be cut off to whole numbers."""
+    return x.dtype if x.is_floating_point() else torch.float32
 
 
 def _array(tensor: torch.Tensor) -> Any:
-    return tensor.detach().cpu().numpy()
+    # Float32 before NumPy sees it, which does not know bfloat16.
+    return tensor.detach().to("cpu", torch.float32).numpy()

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from difflogic.errors import LimitError
 from difflogic.gpu.kernels import Binding, bindings
 
 Shape = tuple[int, ...]
 MOST_AXES = 8
+"""As tensors have, whatever they are broadcast to."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Walk:
 
 @functools.lru_cache(maxsize=1024)
 def walk(sizes: Shape, a_strides: Shape, b_strides: Shape) -> Walk:
-    """The way through a result of these sizes and two operands. Raises LimitError for too many axes."""
+    """The way through a result of these sizes and two operands."""
     axes = _joined_axes(sizes, a_strides, b_strides)
     last = axes[-1]
     repeats = tuple(stride == 0 for stride in last[1:])
@@ -117,8 +117,6 @@ def _joined_axes(sizes: Shape, a_strides: Shape, b_strides: Shape) -> list[tuple
             axes[-1] = (axes[-1][0] * size, a, b)
         else:
             axes.append((size, a, b))
-    if len(axes) > MOST_AXES:
-        raise LimitError(f"A GPU goes through at most {MOST_AXES} axes at once, not {len(axes)}: reshape the tensors.")
     return axes or [(1, 0, 0)]
 
 

@@ -135,3 +135,21 @@ def arrays_of(device: Device) -> Arrays:
 def device_of(selector: str) -> Device:
     """The device that is meant by an engine's word."""
     return Device(selector)
+
+
+def d_operand(arrays: Arrays, op: str, side: str, d_y: DeviceArray, a: DeviceArray, b: DeviceArray) -> DeviceArray:
+    """The adjoint of operand a or b, in the shape of the result."""
+    if op == "add" or (op == "subtract" and side == "a"):
+        return d_y
+    return arrays.unary("negate", d_y) if op == "subtract" else arrays.d_binary(f"{op} {side}", d_y, a, b)
+
+
+def summed(arrays: Arrays, shape: Shape, d: DeviceArray) -> DeviceArray:
+    """An adjoint summed over the axes along which an operand of that shape was repeated."""
+    # Shapes are matched from the last axis. An operand (3, 1) in a result (4, 3, 5) was repeated along a new axis 0,
+    # and along axis 2, where its 1 became 5: the sum is over the axes 0 and 2, and its shape (3,) becomes (3, 1) again.
+    if d.shape == shape:
+        return d
+    new = len(d.shape) - len(shape)
+    repeated = (k for k, size in enumerate(shape, start=new) if size == 1 != d.shape[k])
+    return arrays.reshape(shape, arrays.reduce("sum", (*range(new), *repeated), d))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,7 +13,8 @@ import numpy.typing as npt
 from difflogic.devices.device import Device, same_device
 from difflogic.engine.shape import Array
 from difflogic.errors import ShapeError, UsageError
-from difflogic.tensor.arrays import Arrays, DeviceArray, Shape, arrays_of, device_of
+from difflogic.tensor.arrays import DeviceArray, Shape, arrays_of, d_operand, device_of, summed
+from difflogic.tensor.checks import axes_of, check_dtype, new_shape, numbers, unpacked
 
 Pull = Callable[[DeviceArray], tuple[DeviceArray | None, ...]]
 """From the adjoint of a result to the adjoints of what it was computed from; None where nobody asks for one."""
@@ -40,7 +40,8 @@ class Tensor:
         [2.0, 4.0, 6.0]
 
     Raises:
-        UsageError: for another dtype, or float64 on a GPU.
+        UsageError: for what holds no numbers, for another dtype, or float64 on a GPU.
+        ShapeError: for more than eight axes.
         DeviceError: where the device cannot be used.
     """
 
@@ -57,8 +58,8 @@ class Tensor:
     ) -> None:
         self.device = device_of(device) if isinstance(device, str) else device
         self._arrays = arrays_of(self.device)
-        _check_dtype(np.dtype(dtype), self.device)
-        self.data: DeviceArray = self._arrays.put(np.asarray(values, dtype))
+        check_dtype(np.dtype(dtype), self.device)
+        self.data: DeviceArray = self._arrays.put(numbers("Tensor", values, dtype))
         self._remember(requires_grad, (), None)
 
     def _remember(self, requires_grad: bool, inputs: tuple[Tensor, ...], pull: Pull | None) -> None:
@@ -107,31 +108,52 @@ class Tensor:
         return self._arrays.get(self.data)
 
     def item(self) -> float:
-        """The one number that it holds."""
+        """The one number that it holds. Raises ShapeError where it holds none, or several."""
+        if self.size != 1:
+            raise ShapeError(f"A tensor of the shape {self.shape} is not one number: read them by a.numpy().")
         return float(self.numpy().item())
+
+    def __float__(self) -> float:
+        return self.item()
+
+    def __bool__(self) -> bool:
+        return bool(self.item())
+
+    # As NumPy has it, and read from the device: entry by entry, without a gradient.
+
+    def __eq__(self, other: object) -> Array:  # type: ignore[override]
+        return np.asarray(self.numpy() == (other.numpy() if isinstance(other, Tensor) else other))
+
+    def __ne__(self, other: object) -> Array:  # type: ignore[override]
+        return ~(self == other)
+
+    __hash__ = object.__hash__
 
     def assign(self, values: Tensor | npt.ArrayLike) -> None:
         """Put other numbers of the same shape here: weights that were loaded, a target network that follows another.
 
         Not between a forward pass and its `backward`, which may need the old ones.
         """
-        given = self._operand("assign", values) if isinstance(values, Tensor) else np.asarray(values, self.dtype)
+        given = self._operand("assign", values) if isinstance(values, Tensor) else numbers("assign", values, self.dtype)
         if given.shape != self.shape:
             raise ShapeError(f"assign needs values of the shape {self.shape}, not {given.shape}.")
         self._arrays.assign(self.data, given.data if isinstance(given, Tensor) else given)
 
-    def assign_rows(self, first: int, rows: npt.NDArray[Any]) -> None:
+    def assign_rows(self, first: int, rows: npt.ArrayLike) -> None:
         """Put other numbers into some rows, from the row `first` on; as `assign`."""
-        if first < 0 or first + len(rows) > self.shape[0] or rows.shape[1:] != self.shape[1:]:
-            raise ShapeError(f"Rows {first} to {first + len(rows) - 1} of {rows.shape} do not fit into {self.shape}.")
-        self._arrays.assign_rows(first, self.data, np.asarray(rows, self.dtype))
+        given = numbers("assign_rows", rows, self.dtype)
+        if not (given.ndim == self.ndim > 0 and given.shape[1:] == self.shape[1:]):
+            raise ShapeError(f"assign_rows needs rows as {self.shape} has them, not the shape {given.shape}.")
+        if first < 0 or first + len(given) > self.shape[0]:
+            raise ShapeError(f"Rows {first} to {first + len(given) - 1} do not fit into {self.shape}.")
+        self._arrays.assign_rows(first, self.data, given)
 
     def to(self, device: Device | str) -> Tensor:
         """Return the same numbers on another device, to the bit; gradients find their way back."""
         there = device_of(device) if isinstance(device, str) else device
         if there == self.device:
             return self
-        _check_dtype(self.dtype, there)
+        check_dtype(self.dtype, there)
         here, arrays = self._arrays, arrays_of(there)
         made = self._result(arrays.put(here.get(self.data)), (self,), lambda d_y: (here.put(arrays.get(d_y)),))
         made.device, made._arrays = there, arrays
@@ -210,7 +232,7 @@ class Tensor:
             return given
         if isinstance(given, (int, float)):
             return self._like(self._arrays.constant(given, self.dtype))
-        return self._like(self._arrays.put(np.asarray(given, self.dtype)))
+        return self._like(self._arrays.put(numbers(op, given, self.dtype)))
 
     def _binary(self, op: str, other: Tensor | npt.ArrayLike) -> Tensor:
         b = self._operand(op, other)
@@ -225,8 +247,8 @@ class Tensor:
         need_a, need_b = self.requires_grad, b.requires_grad
 
         def pull(d_y: DeviceArray) -> tuple[DeviceArray | None, ...]:
-            d_a = _summed(arrays, x.shape, _d_operand(arrays, op, "a", d_y, x, y)) if need_a else None
-            return d_a, _summed(arrays, y.shape, _d_operand(arrays, op, "b", d_y, x, y)) if need_b else None
+            d_a = summed(arrays, x.shape, d_operand(arrays, op, "a", d_y, x, y)) if need_a else None
+            return d_a, summed(arrays, y.shape, d_operand(arrays, op, "b", d_y, x, y)) if need_b else None
 
         return self._result(result, (self, b), pull)
 
@@ -258,7 +280,7 @@ class Tensor:
     def __rpow__(self, other: Tensor | npt.ArrayLike) -> Tensor:
         return self._operand("power", other)._binary("power", self)
 
-    def __matmul__(self, other: Tensor) -> Tensor:
+    def __matmul__(self, other: Tensor | npt.ArrayLike) -> Tensor:
         b = self._operand("matmul", other)
         if self.ndim != 2 or b.ndim != 2 or self.shape[1] != b.shape[0]:
             raise ShapeError(
@@ -273,6 +295,9 @@ class Tensor:
             return d_a, arrays.matmul(x, d_y, True, False) if need_b else None
 
         return self._result(arrays.matmul(x, y), (self, b), pull)
+
+    def __rmatmul__(self, other: npt.ArrayLike) -> Tensor:
+        return self._operand("matmul", other) @ self
 
     # Entry by entry
 
@@ -311,7 +336,7 @@ class Tensor:
 
     def sum(self, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
         """The sum over one axis, over several, or over all; `keepdims` leaves them there with size 1."""
-        axes, shape, arrays = _axes("sum", axis, self.ndim), self.shape, self._arrays
+        axes, shape, arrays = axes_of("sum", axis, self.ndim), self.shape, self._arrays
         kept = tuple(1 if k in axes else size for k, size in enumerate(shape))
         y = arrays.reduce("sum", axes, self.data)
         y = arrays.reshape(kept, y) if keepdims else y
@@ -324,23 +349,19 @@ class Tensor:
 
     def softmax(self, axis: int = -1) -> Tensor:
         """`exp(x) / sum exp(x)` along an axis; large numbers do not overflow."""
-        (axis,), arrays = _axes("softmax", axis, self.ndim), self._arrays
+        (axis,), arrays = axes_of("softmax", axis, self.ndim), self._arrays
         y = arrays.softmax(axis, self.data)
         return self._result(y, (self,), lambda d_y: (arrays.d_softmax(axis, d_y, y),))
 
-    def reshape(self, *shape: int) -> Tensor:
+    def reshape(self, *shape: int | Sequence[int]) -> Tensor:
         """Return the same numbers in another shape; one size may be -1, and follows from the others."""
         arrays, before = self._arrays, self.shape
-        known = math.prod(size for size in shape if size >= 0)
-        after = tuple(self.size // max(1, known) if size == -1 else size for size in shape)
-        if min(after, default=0) < 0 or shape.count(-1) > 1 or math.prod(after) != self.size:
-            raise ShapeError(f"reshape cannot make the shape {shape} of {before}, which holds {self.size} numbers.")
-        y = arrays.reshape(after, self.data)
+        y = arrays.reshape(new_shape(before, shape), self.data)
         return self._result(y, (self,), lambda d_y: (arrays.reshape(before, d_y),))
 
-    def transpose(self, *axes: int) -> Tensor:
+    def transpose(self, *axes: int | Sequence[int]) -> Tensor:
         """Axis k of the result is axis `axes[k]` of this; without any, the order is reversed."""
-        order = _axes("transpose", axes or tuple(range(self.ndim))[::-1], self.ndim)
+        order = axes_of("transpose", unpacked(axes) if axes else range(self.ndim)[::-1], self.ndim)
         if len(order) != self.ndim:
             raise ShapeError(f"transpose needs each of the {self.ndim} axes of {self.shape} once, not {axes}.")
         back, arrays = tuple(order.index(k) for k in range(self.ndim)), self._arrays
@@ -352,54 +373,19 @@ class Tensor:
         return self.transpose()
 
 
-def gathered(tensors: Sequence[Tensor], places: npt.NDArray[np.integer[Any]]) -> list[Tensor]:
+def gathered(tensors: Sequence[Tensor], places: npt.ArrayLike) -> list[Tensor]:
     """Return the same rows of several tensors of one device, by their numbers; no gradient goes back through them.
 
-    Raises ShapeError for a number that one of them does not have.
+    Raises ShapeError for a number that one of them does not have, DeviceMismatchError for tensors of two devices.
     """
-    rows = min(each.shape[0] for each in tensors)
-    if places.size and not 0 <= places.min() <= places.max() < rows:
-        raise ShapeError(f"Rows are numbered from 0 to {rows - 1}, not {places.min()} to {places.max()}.")
+    if not tensors or not all(each.ndim for each in tensors):
+        raise ShapeError("gathered takes rows: it needs at least one tensor, and each of at least one axis.")
+    same_device("gathered", **{f"tensors[{k}]": each.device for k, each in enumerate(tensors)})
+    wanted, rows = np.asarray(places), min(each.shape[0] for each in tensors)
+    if wanted.ndim != 1 or (wanted.size and wanted.dtype.kind not in "iu"):
+        raise ShapeError("gathered needs the numbers of rows in a list of whole numbers.")
+    if wanted.size and not 0 <= wanted.min() <= wanted.max() < rows:
+        raise ShapeError(f"Rows are numbered from 0 to {rows - 1}, not {wanted.min()} to {wanted.max()}.")
     arrays = tensors[0]._arrays
-    chosen = arrays.put(places.astype(np.uint32))
+    chosen = arrays.put(wanted.astype(np.uint32))
     return [each._like(arrays.gather(chosen, each.data)) for each in tensors]
-
-
-def _d_operand(arrays: Arrays, op: str, side: str, d_y: DeviceArray, a: DeviceArray, b: DeviceArray) -> DeviceArray:
-    """The adjoint of operand a or b, in the shape of the result."""
-    if op == "add" or (op == "subtract" and side == "a"):
-        return d_y
-    return arrays.unary("negate", d_y) if op == "subtract" else arrays.d_binary(f"{op} {side}", d_y, a, b)
-
-
-def _summed(arrays: Arrays, shape: Shape, d: DeviceArray) -> DeviceArray:
-    """An adjoint summed over the axes along which an operand of that shape was repeated."""
-    # Shapes are matched from the last axis. An operand (3, 1) in a result (4, 3, 5) was repeated along a new axis 0,
-    # and along axis 2, where its 1 became 5: the sum is over the axes 0 and 2, and its shape (3,) becomes (3, 1) again.
-    if d.shape == shape:
-        return d
-    new = len(d.shape) - len(shape)
-    repeated = (k for k, size in enumerate(shape, start=new) if size == 1 != d.shape[k])
-    return arrays.reshape(shape, arrays.reduce("sum", (*range(new), *repeated), d))
-
-
-def _axes(op: str, axis: int | Sequence[int] | None, ndim: int) -> Shape:
-    """The axes that are meant, counted from the first."""
-    if axis is None:
-        return tuple(range(ndim))
-    given = (axis,) if isinstance(axis, int) else tuple(axis)
-    axes = tuple(each + ndim if each < 0 else each for each in given)
-    if wrong := [each for each, place in zip(given, axes, strict=True) if not 0 <= place < ndim]:
-        raise ShapeError(
-            f"{op} has no axis {wrong[0]}: this tensor has {ndim}, numbered from 0 or, backwards, from -1."
-        )
-    if len(set(axes)) < len(axes):
-        raise ShapeError(f"{op} takes each axis once, not {given}.")
-    return axes
-
-
-def _check_dtype(dtype: np.dtype[Any], device: Device) -> None:
-    if dtype != np.float32 and (dtype != np.float64 or device.adapter is not None):
-        raise UsageError(
-            f"{dtype.name} does not fit on {device.described()}: a tensor is float32, or on the processor float64."
-        )

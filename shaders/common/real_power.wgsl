@@ -1,15 +1,30 @@
-// a to the power of b as IEEE arithmetic has it; WGSL's own knows no negative a.
+// a to the power of b as IEEE arithmetic has it; WGSL's own knows no negative a, and may do what it likes at 0, at
+// infinity and for no number.
+#import common/logarithm.wgsl
 
 fn real_power(a: f32, b: f32) -> f32 {
     if b == 2.0 { return a * a; }
     if b == 1.0 { return a; }
-    if b == 0.0 { return 1.0; }
-    let size = pow(abs(a), b);
-    if a >= 0.0 { return size; }
+    if b == 0.0 || a == 1.0 { return 1.0; }
+    let a_size = bitcast<u32>(a) & 0x7fffffffu;
+    let b_size = bitcast<u32>(b) & 0x7fffffffu;
+    // A variable, since a constant infinity is refused, and bits, since comparisons with no number are not to be relied on.
+    var infinite = 0x7f800000u;
+    let infinity = bitcast<f32>(infinite);
+    let nothing = bitcast<f32>(infinite | 0x00400000u);
+    if a_size > infinite || b_size > infinite { return nothing; }
+    var size = pow(abs(a), b);
+    if a_size == 0u || a_size == infinite || b_size == infinite {
+        size = select(0.0, infinity, (a_size > 0x3f800000u) == (b > 0.0));
+        if a_size == 0x3f800000u { size = 1.0; }
+    } else if a_size < 0x00800000u {
+        size = exp(b * logarithm(abs(a)));
+    }
+    if bitcast<u32>(a) == a_size { return size; }
     let half_b = 0.5 * b;
     if b == floor(b) { return select(-size, size, half_b == floor(half_b)); }
-    // A root of a negative number is none.
-    return bitcast<f32>(bitcast<u32>(size) | 0x7fc00000u);
+    // A root of a negative number is none; of what has no size or no bound it is known without its sign.
+    return select(nothing, size, a_size == 0u || a_size == infinite);
 }
 
 fn real_powers(a: vec4<f32>, b: vec4<f32>) -> vec4<f32> {

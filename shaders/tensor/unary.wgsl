@@ -3,6 +3,7 @@
 // Dispatch: x = ceil(count / 4 / WG), at most 65535, then invocations loop.
 // Shapes: x, y [count], in fours: what fills up the last four is computed and never looked at.
 #import common/linear.wgsl
+#import common/logarithm.wgsl
 
 struct Shape { fours: u32 }
 
@@ -27,15 +28,21 @@ fn tanh_of(v: vec4<f32>) -> vec4<f32> {
     return select(sign(v) * (1.0 - small) / (1.0 + small), series, abs(v) < vec4(0.03));
 }
 
+// What is no number stays none, which `max` alone would hide.
+fn relu(v: vec4<f32>) -> vec4<f32> {
+    let nothing = (bitcast<vec4<u32>>(v) & vec4(0x7fffffffu)) > vec4(0x7f800000u);
+    return select(max(v, vec4()), v, nothing);
+}
+
 fn value(v: vec4<f32>) -> vec4<f32> {
     switch OP {
         case 0u: { return -v; }
         case 1u: { return exp(v); }
-        case 2u: { return log(v); }
+        case 2u: { return logarithms(v); }
         case 3u: { return sqrt(v); }
         case 4u: { return tanh_of(v); }
         case 5u: { return sigmoid(v); }
-        default: { return max(v, vec4()); }
+        default: { return relu(v); }
     }
 }
 

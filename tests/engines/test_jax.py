@@ -11,6 +11,7 @@ from difflogic import Circuit, open_engine
 from tests.random_circuits import bits
 
 jax: Any = pytest.importorskip("jax")
+from difflogic.errors import DataError, UsageError  # noqa: E402
 from difflogic.jax import circuit_function  # noqa: E402
 
 
@@ -29,3 +30,22 @@ def test_jax_gets_the_engines_gradients(compiled: bool, hard: bool) -> None:
     expected, expected_d_x = function.backward(2 * y)
     np.testing.assert_array_equal(np.asarray(gradients), expected)
     np.testing.assert_array_equal(np.asarray(d_x), expected_d_x)
+
+
+def test_what_it_cannot_do_is_told() -> None:
+    circuit, x = Circuit.feed_forward([5, 8, 3], seed=0), np.ones((6, 5), np.float32)
+    layer, logits = circuit_function(circuit, [6], device="reference"), circuit.flat_logits()
+
+    def loss(logits: Any) -> Any:
+        return (layer(logits, x) ** 2).sum()
+
+    for derivative in (jax.jacfwd(loss), jax.hessian(loss), jax.grad(lambda logits: jax.grad(loss)(logits).sum())):
+        with pytest.raises(
+            UsageError, match=r"The derivatives of a circuit are the first ones, backward: use jax\.grad"
+        ):
+            derivative(logits)
+    for function in (layer, jax.jit(layer)):
+        with pytest.raises(DataError, match=r"x must have shape \[6, 5\], got \[5, 5\]"):
+            function(logits, x[:5])
+        with pytest.raises(DataError, match=r"logits must have shape \[11, 16\], got \[3, 16\]"):
+            function(logits[:3], x)

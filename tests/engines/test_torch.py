@@ -63,3 +63,32 @@ def test_an_optimiser_trains_it_and_the_hard_circuit_is_right() -> None:
     layer.hard = True
     np.testing.assert_array_equal(layer(x).detach().numpy(), target.numpy())
     assert list(layer.state_dict()) == ["logits"]
+
+
+@pytest.mark.parametrize("dtype", ["int64", "bool", "float64", "bfloat16"])
+def test_shares_are_not_cut_off(dtype: str) -> None:
+    """Bits may come as whole numbers, which have no gradient."""
+    circuit, bits = CASES["feed-forward"][0], torch.tensor([[0, 1, 1, 0, 1]])
+    circuit = circuit.with_logits(np.random.default_rng(0).standard_normal((circuit.gates, 16)).astype(np.float32))
+    layer, x = CircuitModule(circuit, device="reference"), bits.to(getattr(torch, dtype))
+    expected, y = layer(bits.float()), layer(x)
+    assert y.dtype == (x.dtype if x.is_floating_point() else torch.float32)
+    torch.testing.assert_close(y.float(), expected, atol=1e-2, rtol=0)
+    assert not torch.equal(y.float(), y.float().round())
+    y.sum().backward()
+    assert layer.logits.grad.abs().max() > 0
+
+
+@pytest.mark.parametrize("every_state", [False, True])
+@pytest.mark.parametrize("case", CASES)
+def test_a_batch_of_none(case: str, every_state: bool) -> None:
+    circuit, grid, steps = CASES[case]
+    layer = CircuitModule(circuit, steps, every_state=every_state, device="reference")
+    one, none = (torch.zeros(count, *grid[1:], circuit.channels, requires_grad=True) for count in (1, 0))
+    empty, y = layer(none), layer(one)
+    expected = list(y.shape)
+    expected[-len(one.shape)] = 0
+    assert list(empty.shape) == expected
+    empty.sum().backward()
+    assert none.grad.shape == none.shape
+    assert not layer.logits.grad.any()

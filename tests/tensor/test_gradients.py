@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from difflogic.errors import ShapeError, UsageError
-from difflogic.tensor import Tensor
+from difflogic.errors import UsageError
+from difflogic.tensor import Tensor, gathered, optim
 from tests import tolerances
 
 Function = Callable[..., Tensor]
@@ -125,18 +125,61 @@ def test_a_long_chain() -> None:
         (lambda x: x.reshape(4, -1), r"reshape cannot make the shape \(4, -1\) of \(2, 3\), which holds 6"),
         (lambda x: x.reshape(-1, -1), r"reshape cannot make"),
         (lambda x: x.assign([1.0, 2.0]), r"assign needs values of the shape \(2, 3\), not \(2,\)"),
+        (lambda x: Tensor(np.ones((0, 3))).reshape(0, -1), r"reshape cannot make the shape \(0, -1\) of \(0, 3\)"),
+        (lambda x: x.reshape((1,) * 8 + (6,)), "reshape makes tensors of at most 8 axes, not 9"),
+        (lambda x: x + np.ones((1,) * 9), "add makes tensors of at most 8 axes, not 9"),
+        (lambda x: x.reshape(2.0, 3), r"reshape needs whole numbers, not \(2.0, 3\)"),
+        (lambda x: x.sum(1.5), "sum needs whole numbers, not 1.5"),
+        (
+            lambda x: x.assign_rows(0, [1.0, 2.0, 3.0]),
+            r"assign_rows needs rows as \(2, 3\) has them, not the shape \(3,\)",
+        ),
+        (bool, r"A tensor of the shape \(2, 3\) is not one number"),
+        (Tensor.item, r"A tensor of the shape \(2, 3\) is not one number"),
+        (lambda x: gathered([], [0]), "at least one tensor"),
+        (lambda x: gathered([x.sum()], [0]), "each of at least one axis"),
+        (lambda x: gathered([x], [0.5]), "the numbers of rows in a list of whole numbers"),
+        (lambda x: x + "one", "add takes numbers, or rows of them that are equally long, not str"),
+        (lambda x: Tensor(None), "Tensor takes numbers, .* not NoneType"),
+        (lambda x: Tensor([[1.0], [1.0, 2.0]]), "Tensor takes numbers, .* equally long, not list"),
+        (
+            lambda x: Tensor([1], dtype="int32"),
+            "int32 does not fit on cpu: a tensor is float32, or on the processor float64",
+        ),
     ],
 )
 def test_mistakes_are_told(mistake: Function, sentence: str) -> None:
-    with pytest.raises(ShapeError, match=sentence):
+    with pytest.raises(UsageError, match=sentence):
         mistake(Tensor(np.zeros((2, 3)), requires_grad=True))
 
 
-def test_other_types_are_told() -> None:
-    with pytest.raises(
-        UsageError, match=r"int32 does not fit on cpu: a tensor is float32, or on the processor float64"
-    ):
-        Tensor([1], dtype="int32")
+def test_what_numpy_allows_is_allowed() -> None:
+    x = Tensor(np.arange(6.0).reshape(2, 3))
+    assert x.reshape((3, 2)).T.shape == x.transpose((1, 0)).reshape([2, 3]).shape == (2, 3)
+    assert (np.ones((4, 2)) @ x).numpy().tolist() == [[3, 5, 7]] * 4
+    assert x.sum(np.int64(0)).numpy().tolist() == [3, 5, 7]
+    assert (
+        (x == [0.0, 4.0, 5.0]).tolist()
+        == (x == Tensor([0.0, 4.0, 5.0])).tolist()
+        == [[True, False, False], [False, True, True]]
+    )
+    assert (x != x).any() == False  # noqa: E712
+    assert not Tensor([0.0])
+    assert bool(Tensor(0.5))
+    assert float(Tensor([0.5])) == 0.5
+
+
+@pytest.mark.parametrize("op", ["exp", "log", "sqrt", "tanh", "sigmoid", "relu", "__neg__", "__mul__", "__pow__"])
+def test_a_single_number_is_a_tensor_like_any(op: str) -> None:
+    """Forward, back, by the optimiser, and written to."""
+    x = Tensor(0.3, requires_grad=True)
+    y = getattr(x, op)(*[x] * op.startswith(("__mul", "__pow")))
+    adam = optim.Adam([x], max_norm=1e-9)
+    y.backward()
+    adam.step()
+    assert x.item() != pytest.approx(0.3, abs=1e-6)
+    y.assign(2.0)
+    assert y.item() == 2
 
 
 def test_values_are_the_tensors_own() -> None:

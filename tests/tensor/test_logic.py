@@ -81,6 +81,15 @@ def test_other_shapes_and_devices_are_told() -> None:
         layer(Tensor(np.zeros((1, 5)), "reference"))
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_batch_of_none(engine: str) -> None:
+    layer, x = nn.Logic(noisy(), device=engine), Tensor(np.zeros((0, 5)), engine, requires_grad=True)
+    y = layer(x)
+    y.sum().backward()
+    assert (y.shape, x.grad.shape) == ((0, 4), (0, 5))
+    assert not layer.logits.grad.numpy().any()
+
+
 def grids(rows: int) -> np.ndarray:
     return np.random.default_rng(rows).integers(0, 2, (rows, 5, 4, 3)).astype(np.float32)
 

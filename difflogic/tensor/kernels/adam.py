@@ -41,7 +41,7 @@ def adam(
     mu *= beta1
     mu += (1 - beta1) * gradient
     nu *= beta2
-    change = gradient * gradient
+    change = np.asarray(gradient * gradient)
     change *= 1 - beta2
     nu += change
     # With c1 = 1 - beta1^t and c2 = 1 - beta2^t, Adam's change is rate * (mu / c1) / (sqrt(nu / c2) + epsilon).

@@ -29,6 +29,6 @@ _QUIET = ("divide", "power")
 def binary(op: str, a: Array, b: Array) -> Array:
     """One of OPS. Raises ValueError where the shapes do not broadcast."""
     if op not in _QUIET:
-        return OPS[op](a, b)
+        return np.asarray(OPS[op](a, b))
     with np.errstate(all="ignore"):
-        return OPS[op](a, b)
+        return np.asarray(OPS[op](a, b))

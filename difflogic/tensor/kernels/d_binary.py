@@ -36,6 +36,6 @@ OPS: dict[str, Callable[[Array, Array, Array], Array]] = {
 def d_binary(op: str, d_y: Array, a: Array, b: Array) -> Array:
     """One of OPS, in the shape of `d_y`."""
     if op.startswith("multiply"):
-        return OPS[op](d_y, a, b)
+        return np.asarray(OPS[op](d_y, a, b))
     with np.errstate(all="ignore"):
-        return OPS[op](d_y, a, b)
+        return np.asarray(OPS[op](d_y, a, b))

@@ -10,7 +10,7 @@ from difflogic.engine.shape import Array
 
 
 def _d_tanh(d_y: Array, y: Array) -> Array:
-    slope = y * y
+    slope = np.asarray(y * y)
     np.subtract(1, slope, out=slope)
     slope *= d_y
     return slope
@@ -22,7 +22,7 @@ OPS: dict[str, Callable[[Array, Array], Array]] = {
     "sqrt": lambda d_y, y: d_y / (y + y),
     "tanh": _d_tanh,
     "sigmoid": lambda d_y, y: d_y * (y * (1 - y)),
-    "relu": lambda d_y, y: d_y * (y > 0),
+    "relu": lambda d_y, y: np.where(y > 0, d_y, 0),
 }
 """In the order of `OP` in the shader."""
 _QUIET = ("exp", "log", "sqrt")
@@ -31,6 +31,6 @@ _QUIET = ("exp", "log", "sqrt")
 def d_unary(op: str, d_y: Array, saved: Array) -> Array:
     """The adjoint of `x`; `saved` is `y`, of which all but the logarithm's follows, or for that `x`."""
     if op not in _QUIET:
-        return OPS[op](d_y, saved)
+        return np.asarray(OPS[op](d_y, saved))
     with np.errstate(all="ignore"):
-        return OPS[op](d_y, saved)
+        return np.asarray(OPS[op](d_y, saved))

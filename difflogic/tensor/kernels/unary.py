@@ -32,7 +32,8 @@ _QUIET = ("exp", "log", "sqrt")
 
 def unary(op: str, x: Array) -> Array:
     """One of OPS of every entry; infinity and NaN where IEEE arithmetic has them."""
+    # NumPy makes numbers of its own of arrays without axes: what is returned is an array, which can be written to.
     if op not in _QUIET:
-        return OPS[op](x)
+        return np.asarray(OPS[op](x))
     with np.errstate(all="ignore"):
-        return OPS[op](x)
+        return np.asarray(OPS[op](x))
