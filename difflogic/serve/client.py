@@ -137,7 +137,7 @@ class Client:
         return dict(self._json("POST", f"/jobs/{_id(job)}/{action}"))
 
     def edit(self, job: str, **changes: Any) -> JobJson:
-        """Give a job another `name`, `priority` or `note`, or other `tags`."""
+        """Give a job another `name` or `priority`, or other `tags`."""
         return dict(self._json("PATCH", f"/jobs/{_id(job)}", json=changes))
 
     def make(self, job: str, action: str, body: dict[str, Any]) -> JobJson:

@@ -198,13 +198,6 @@ def test_tags_are_kept_counted_and_found(store, spec):
     assert Store.open(store.folder, rebuild=True).tags() == before
 
 
-def test_a_note_is_kept_and_searched(store, spec):
-    job = submit(store, spec)
-    assert store.edit(job.id, note="for the paper").note == "for the paper"
-    assert [each.id for each in store.jobs("ann", text="PAPER")] == [job.id]
-    assert store.edit(job.id, name="other").note == "for the paper"
-
-
 def test_a_training_is_not_deleted_under_a_follow_up_that_reads_it(store, spec):
     job = submit(store, spec)
     export = submit(store, JobSpec("export", "x", source=job.id))

@@ -139,13 +139,6 @@ ACTIONS = (
         "Rename JOB to NAME.",
         'abcdefghijklmnop "the large board"',
     ),
-    _editing(
-        "note",
-        click.argument("note", metavar="TEXT"),
-        "has this note.",
-        "Replace the note of JOB by TEXT. `difflogic jobs --search` searches notes too.",
-        'abcdefghijklmnop "for the paper"',
-    ),
     tag,
     untag,
     _editing(

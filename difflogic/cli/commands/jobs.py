@@ -130,7 +130,7 @@ def _sweep(options: dict[str, Any]) -> dict[str, Any]:
 @click.option("--status", type=click.Choice(STATUSES), help="Only jobs in this state.")
 @click.option("--kind", type=click.Choice(KINDS), help="Only jobs of this kind.")
 @click.option("--tag", help="Only jobs that have this tag.")
-@click.option("--search", "q", metavar="TEXT", help="Only jobs with this in their name, id or note.")
+@click.option("--search", "q", metavar="TEXT", help="Only jobs with this in their name or id.")
 @click.option("--sort", type=click.Choice(SORTS), default="newest", show_default=True, help="The order of the list.")
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="The most jobs to list.")
 @json_option

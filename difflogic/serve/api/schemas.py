@@ -234,10 +234,6 @@ class Edit(Strict):
 
     name: Name | None = None
     priority: Priority | None = None
-    note: Annotated[
-        str | None,
-        Field(max_length=2000, pattern=r"^[^\x00-\x08\x0b-\x1f\x7f-\x9f]*$", description="Your note about the job."),
-    ] = None
     tags: Tags | None = None
 
 

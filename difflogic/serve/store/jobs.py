@@ -142,8 +142,6 @@ class JobRecord(JobSpec):
     id: str
     owner: str
     status: Status
-    note: str
-    """What its owner wrote to it; searched like its name."""
     wanted: Wanted | None
     """What someone asked of it while it runs."""
     created: str

@@ -148,7 +148,7 @@ def listed(
         terms["EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)"] = tag
     if text:
         # Not LIKE, in which % and _ of the searched text would mean something.
-        terms["instr(lower(name || ' ' || id || ' ' || note), lower(?)) > 0"] = text
+        terms["instr(lower(name || ' ' || id), lower(?)) > 0"] = text
     where = " AND ".join(terms) or "1"
     query = f"SELECT {SELECTED} FROM jobs WHERE {where} ORDER BY {place} LIMIT ?"
     return connection.execute(query, (*terms.values(), limit)).fetchall()

@@ -50,7 +50,7 @@ from difflogic.serve.store.records import FULL, as_stored, change, find, insert,
 from difflogic.system.files import quoted
 
 KEPT_DELETIONS = 1000
-EDITABLE = frozenset(("name", "priority", "note", "tags"))
+EDITABLE = frozenset(("name", "priority", "tags"))
 REMEMBER_S = 7 * 24 * 3600.0
 """An idempotency key is remembered so long."""
 AT_ONCE: dict[Wanted, Status] = {"cancel": "cancelled", "pause": "paused"}
@@ -113,8 +113,8 @@ class Store(Leases, Access):
     def jobs(self, owner: str | None = None, limit: int = 100, **filters: Any) -> list[JobRecord]:
         """Some jobs, the newest first.
 
-        `status`, `kind`; `source`: follow-ups of it; `tag`: those that have it; `text` is searched in names, ids and
-        notes; `sort`: see `records.ORDERS`; `before`: what follows the job of this number.
+        `status`, `kind`; `source`: follow-ups of it; `tag`: those that have it; `text` is searched in names and ids;
+        `sort`: see `records.ORDERS`; `before`: what follows the job of this number.
         """
         with self.database.reading() as connection:
             return [job_of(row) for row in listed(connection, owner, limit, **filters)]

@@ -50,7 +50,6 @@ export const ACTIONS = [
     { name: "edit", label: "Edit a copy", when: wanted, run: (job) => go(`#/new?from=${job.id}`, job) },
     { name: "compare", label: "Compare", when: (job) => training(job) && !isAgents(job), run: (job) => go(`#/compare/${job.id}`, job) },
     { name: "rename", label: "Rename", when: () => true, run: renamed },
-    { name: "note", label: "Note", when: () => true, run: noted },
     { name: "tag", label: "Tags", together: "Tag", when: () => true, run: tagged },
     { name: "delete", label: "Delete", danger: true, when: (job) => job.status !== "running", run: deleted },
 ];
@@ -73,11 +72,6 @@ async function cloned(job) {
 async function renamed(job) {
     const name = await asked("Rename the job", "Name", job.name, "Rename");
     return name ? patch(`/jobs/${job.id}`, { name }) : job;
-}
-
-async function noted(job) {
-    const note = await asked("A note on the job", "Note", job.note, "Save", false);
-    return note === undefined ? job : patch(`/jobs/${job.id}`, { note });
 }
 
 async function tagged(job) {

@@ -9,8 +9,7 @@ import { tagList } from "./tags.js";
 export function jobHead(job, place, changed) {
     const title = h("h1", {}, job.name),
         about = h("p", { class: "quiet" }),
-        reason = h("p", { class: "reason" }),
-        note = h("p", { class: "note" });
+        reason = h("p", { class: "reason" });
     const parts = [
         statusPill(job),
         progressBar(job),
@@ -27,7 +26,6 @@ export function jobHead(job, place, changed) {
         about,
         reason,
         tags,
-        note,
         bar,
         h("div", { class: "toolbar" }, tools),
         place.element,
@@ -38,8 +36,6 @@ export function jobHead(job, place, changed) {
         setText(about, facts(now));
         reason.hidden = !remark(now);
         setText(reason, remark(now));
-        note.hidden = !now.note;
-        setText(note, now.note);
     };
     return { element, update };
 }

@@ -16,7 +16,6 @@ export function jobRow(job, chosen, on, changed) {
     const link = h("a", { class: "name", href: `#/jobs/${job.id}` });
     const about = h("p", { class: "quiet" }),
         reason = h("p", { class: "quiet" }),
-        note = h("p", { class: "note" }),
         numbers = h("p", { class: "losses number" });
     const parts = [statusPill(job), progressBar(job), actionButtons(job, place, changed, QUICK), tagList(job)];
     const [pill, bar, buttons, tags] = parts.map(({ element }) => element);
@@ -26,7 +25,7 @@ export function jobRow(job, chosen, on, changed) {
         "li",
         { class: "job", "data-id": job.id },
         thumbnail(job),
-        h("div", { class: "what" }, h("div", { class: "title" }, link, pill, ownerOf(job)), about, reason, tags, note, place.element),
+        h("div", { class: "what" }, h("div", { class: "title" }, link, pill, ownerOf(job)), about, reason, tags, place.element),
         h("div", { class: "how" }, bar, numbers),
         h(
             "div",
@@ -45,8 +44,6 @@ export function jobRow(job, chosen, on, changed) {
         setText(reason, remark(now));
         numbers.hidden = now.kind !== "train" || (now.soft_loss ?? now.score) === null;
         setText(numbers, numbersOf(now));
-        note.hidden = !now.note;
-        setText(note, now.note);
         tick.setAttribute("aria-label", `Choose ${now.name} (${now.id.slice(0, 4)})`);
     }
     update(job);

@@ -38,8 +38,8 @@ export function jobsView(root, signal) {
         q: h("input", {
             type: "search",
             name: "q",
-            placeholder: "Search by name, id or note",
-            "aria-label": "Search by name, id or note",
+            placeholder: "Search by name or id",
+            "aria-label": "Search by name or id",
             oninput: later,
         }),
         status: select("status", { "": "Every state", ...STATUSES }),
@@ -172,7 +172,7 @@ export function jobsView(root, signal) {
             (!filters.kind.value || job.kind === filters.kind.value) &&
             (!filters.owner?.value || job.owner === filters.owner.value) &&
             (!filters.tag.value || job.tags.includes(filters.tag.value)) &&
-            [job.name, job.id, job.note].join(" ").toLowerCase().includes(text)
+            [job.name, job.id].join(" ").toLowerCase().includes(text)
         );
     }
 

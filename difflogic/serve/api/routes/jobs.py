@@ -151,7 +151,7 @@ def jobs(
     source: Annotated[str | None, Query(pattern=f"^{ID.pattern}$", description="Only follow-ups of this job.")] = None,
     owner: Annotated[str | None, Query(max_length=40, description="Only this owner's jobs; for operators.")] = None,
     tag: Annotated[str | None, Query(max_length=40, description="Only jobs with this tag.")] = None,
-    q: Annotated[str | None, Query(max_length=100, description="Text in the name, id or note.")] = None,
+    q: Annotated[str | None, Query(max_length=100, description="Text in the name or id.")] = None,
     sort: Sort = "newest",
     limit: Annotated[int, Query(ge=1, le=MOST)] = 50,
     before: Annotated[int | None, Query(ge=0, le=2**53, description="The value of `next` on the page before.")] = None,
@@ -174,7 +174,7 @@ async def read(job: OwnJob) -> Any:
 
 @router.patch("/{job}", response_model=JobRecord, responses=STEERING | errors(415))
 def edit(context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: Edit) -> Any:
-    """Give a job another name, priority or note, or other tags."""
+    """Give a job another name or priority, or other tags."""
     if body.priority != job.priority:  # who changes the name alone may send the rest as it is
         _check_priority(caller, body.priority or 0)
     return reply(context.store.edit(job.id, caller.sees, **body.model_dump()).to_dict())

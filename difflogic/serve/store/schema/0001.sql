@@ -49,7 +49,6 @@ CREATE TABLE jobs (
     lease INTEGER NOT NULL DEFAULT 0, -- grows with every claim and loss: a write with an older number is refused
     lease_until REAL,
     watched_until REAL NOT NULL DEFAULT 0, -- state frames are made until then
-    note TEXT NOT NULL DEFAULT '', -- what its owner wrote to it
     tags TEXT NOT NULL DEFAULT '[]' -- JSON: words by which its owner finds it again
 );
 CREATE INDEX jobs_by_turn ON jobs (status, priority DESC, number);
