@@ -80,8 +80,6 @@ class ServeSettings:
     session_s: float = 7 * 24 * 3600.0
     """Seconds until a browser has to sign in again."""
     connections: ConnectionLimits = field(default_factory=ConnectionLimits)
-    guess_s: float = 2.0
-    """Seconds that a token waits to be looked at, where its address has sent many wrong ones."""
     proxies: tuple[str, ...] = ()
     """Addresses and networks of proxies whose X-Forwarded-For is believed."""
     root_path: str = ""

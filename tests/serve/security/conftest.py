@@ -14,7 +14,7 @@ from tests.serve.security.asking import CAPS
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    with serving(tmp_path_factory.mktemp("store"), ServeSettings(caps=CAPS, guess_s=0)) as running:
+    with serving(tmp_path_factory.mktemp("store"), ServeSettings(caps=CAPS)) as running:
         yield running
 
 

@@ -1,4 +1,4 @@
-"""Who may do what: tokens, their files, and guesses."""
+"""Who may do what: tokens and their files."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ import pytest
 
 from difflogic.cli import main as cli
 from difflogic.errors import UsageError
-from difflogic.serve.api import auth, settings, tokens
-from difflogic.serve.api.auth import Failures
+from difflogic.serve.api import settings, tokens
 from difflogic.serve.api.server import listen
 from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.api.tokens import Tokens
@@ -89,57 +88,6 @@ def test_idempotency_keys_are_the_owners(live: Live, client: httpx.Client) -> No
         assert other.post("/jobs", json={"preset": "lizard"}, headers=key).status_code == 201
 
 
-@pytest.fixture
-def waits(live: Live, monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The seconds that tokens would have waited."""
-    waited: list[float] = []
-
-    async def wait(seconds: float) -> None:
-        waited.append(seconds)
-
-    monkeypatch.setattr(live.context.authenticator, "_wait", wait)
-    return waited
-
-
-def ask(live: Live, token: str, *forwarded: str) -> int:
-    headers = [("Authorization", f"Bearer {token}"), *(("X-Forwarded-For", each) for each in forwarded)]
-    return httpx.get(live.address + API + "/jobs", headers=headers).status_code
-
-
-def test_guesses_wait_and_right_tokens_are_never_refused(live: Live, waits: list[float]) -> None:
-    for _ in range(3 * auth.MOST_FAILURES):
-        assert ask(live, "an-old-token-of-a-forgotten-script") == 401
-    assert ask(live, ANN) == 200
-    for number in range(auth.MOST_FAILURES - 1):
-        assert ask(live, f"guessed-token-number-{number}") == 401
-    assert waits == []
-    assert ask(live, "guessed-token-that-is-one-too-many") == 401
-    assert waits == [live.context.settings.guess_s]
-    assert ask(live, ANN) == 200
-    assert len(waits) == 1, "it was right from here before"
-    assert [ask(live, BEN), ask(live, BEN)] == [200, 200]
-    assert len(waits) == 2, "the first time it might have been a guess"
-    body = {"token": "guessed-token-for-the-page"}
-    error(httpx.post(live.address + API + "/session", json=body), 401, "unauthorized")
-    assert len(waits) == 3
-
-
-def test_who_forges_the_address_is_counted_where_he_is(live: Live, waits: list[float]) -> None:
-    for number in range(2 * auth.MOST_FAILURES):
-        assert ask(live, f"guessed-token-number-{number}", f"10.9.9.{number}") == 401
-    assert len(waits) == auth.MOST_FAILURES
-
-
-def test_behind_a_trusted_proxy_each_client_is_counted_alone(tmp_path: Path) -> None:
-    with serving(tmp_path, ServeSettings(proxies=("127.0.0.0/8", "10.7.0.1/32"), guess_s=0)) as behind:
-        failures = behind.context.authenticator._failures
-        for number in range(auth.MOST_FAILURES):  # what the client says itself comes before what the proxies saw
-            assert ask(behind, f"guessed-token-number-{number}", f"10.9.9.{number}, 10.1.1.1", "10.7.0.1") == 401
-        assert failures.is_guess("10.1.1.1", ANN)
-        assert not any(failures.is_guess(each, ANN) for each in ("127.0.0.1", "10.7.0.1", "10.9.9.1", "10.1.1.2"))
-        assert [ask(behind, ANN, each) for each in ("10.1.1.1", "10.1.1.2", "nonsense")] == [200, 200, 200]
-
-
 def test_a_name_of_another_site_is_refused(live: Live, tmp_path: Path) -> None:
     def ask(host: str, address: str = live.address) -> httpx.Response:
         return httpx.get(address + API + "/health", headers={"Host": host})
@@ -164,26 +112,6 @@ def test_the_page_is_kept_by_browsers_which_ask_whether_it_changed(live: Live) -
     again = httpx.get(live.address + "/static/main.js", headers={"If-None-Match": first.headers["etag"]})
     assert (again.status_code, again.headers["cache-control"], again.content) == (304, "no-cache", b"")
     assert httpx.get(live.address + API + "/health").headers["cache-control"] == "no-store"
-
-
-def test_failures_are_forgotten_after_a_minute_and_counted_by_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 0.0
-    counted = Failures(lambda: now)
-    for number in range(auth.MOST_FAILURES):
-        counted.note(f"2001:db8::{number:x}", f"guess {number}", is_right=False)  # a network of 64 bits is one guesser
-    assert counted.is_guess("2001:db8::ffff", "another")
-    assert not counted.is_guess("2001:db8:0:1::1", "another")
-    assert not counted.is_guess("10.0.0.1", "another")
-    now = 59.5
-    assert counted.is_guess("2001:db8::1", "another")
-    now = 60.0
-    assert not counted.is_guess("2001:db8::1", "another")
-    monkeypatch.setattr(auth, "ADDRESSES", 5)
-    for number in range(100):
-        counted.note(f"10.0.0.{number}", f"guess {number}", is_right=False)
-        counted.note("10.0.0.1", f"guess {number}", is_right=False)
-        counted.note("10.0.0.1", f"right {number}", is_right=True)
-    assert (len(counted._wrong), len(counted._right), len(counted._wrong["10.0.0.1"])) == (5, 5, auth.MOST_FAILURES)
 
 
 def test_a_server_for_others_needs_a_token_of_the_operators(tmp_path: Path, capsys, monkeypatch) -> None:
