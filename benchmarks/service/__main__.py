@@ -8,7 +8,6 @@
     python -m benchmarks.service full --count 5 --save         # the disk is full at a checkpoint
     python -m benchmarks.service load --save                   # 1000 jobs wait, 100 clients listen, 20 requests/s;
                                                                # then 50,000 requests in which memory is looked at
-    python -m benchmarks.service costs                         # what each kind of answer takes of a processor
 
 Exit code 1 where a job came to anything but what it would have come to undisturbed, a request failed, or the load broke
 what the service promises (`benchmarks.service.load.PROMISES`).
@@ -24,7 +23,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.service import costs, load, servers, store_cases, store_faults, store_live, store_world, workers
+from benchmarks.service import load, servers, store_cases, store_faults, store_live, store_world, workers
 from benchmarks.store import Line, append
 from difflogic.bench.machine import stamp
 from difflogic.serve.store.mount import ALLOW
@@ -32,7 +31,7 @@ from difflogic.serve.store.mount import ALLOW
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("case", choices=("kills", "server-kills", "store", *workers.FAULTS, "load", "costs"))
+    parser.add_argument("case", choices=("kills", "server-kills", "store", *workers.FAULTS, "load"))
     parser.add_argument("--count", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0, help="of the random moments")
     parser.add_argument("--seconds", type=float, default=60.0, help="of load")
@@ -44,8 +43,6 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         if options.case == "load":
             return _kept(load.measure(Path(folder) / "jobs", options.seconds, flood=options.requests), options.save)
-        if options.case == "costs":
-            return _kept(costs.measure(Path(folder) / "jobs"), options.save)
         if options.case == "kills":
             outcome = workers.kill_workers(Path(folder), options.count, options.seed)
         elif options.case == "server-kills":
