@@ -21,7 +21,7 @@ from difflogic.devices.device import Device
 from difflogic.engine.api import EngineInfo
 from difflogic.errors import LimitError
 from difflogic.system.processor import cores, processor_name
-from difflogic.tensor import Recorded, Tensor, nn, optim
+from difflogic.tensor import Tensor, nn, optim
 
 What = Literal["matmul", "add", "sum", "network"]
 Floats = npt.NDArray[np.floating]
@@ -162,8 +162,8 @@ def _in_tensors(case: ArrayCase, device: Device, a: Floats, b: Floats) -> Opened
     if case.what != "network":
         operation = OPERATIONS[case.what]
         return lambda: operation(*given), device.synchronize, Tensor.numpy
-    step = Recorded(_learner(case, device), device)
-    return lambda: step(*given), device.synchronize, Tensor.numpy
+    learn = _learner(case, device)
+    return lambda: learn(*given), device.synchronize, Tensor.numpy
 
 
 def _learner(case: ArrayCase, device: Device, dtype: npt.DTypeLike = np.float32) -> Callable[[Tensor, Tensor], Tensor]:

@@ -1,7 +1,7 @@
 """Arrays on a GPU and the eleven kernels that compute with them: what `difflogic.tensor` is made of there.
 
 Each method takes what its kernel's NumPy twin in `difflogic.tensor.kernels` takes. Nothing is awaited but by `get`:
-dispatches are gathered and submitted together, or recorded and submitted again and again.
+dispatches are gathered and submitted together.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.errors import UsageError
 from difflogic.gpu.array_kernels import KERNELS, ArrayKernel, Shape, runs_of, strides_of, walk
 from difflogic.gpu.buffer_pool import BufferPool, Lease
 from difflogic.gpu.device import Device
 from difflogic.gpu.launch import LINEAR_WG
-from difflogic.gpu.plan import HARDWARE_WORK, MAX_WORKGROUPS
-from difflogic.gpu.submit import Dispatch, cut, encode
+from difflogic.gpu.plan import MAX_WORKGROUPS
+from difflogic.gpu.submit import Dispatch, encode
 from difflogic.gpu.uniforms import uniform_struct
 
 T = TypeVar("T")
@@ -69,18 +68,6 @@ class _Borrowed:
     def __init__(self, buffer: Any) -> None:
         self.buffer = buffer
 
-    def belongs_to(self, pool: BufferPool) -> bool:
-        return False
-
-
-class _Recording:
-    """Dispatches to be submitted again, and the buffers that they use."""
-
-    def __init__(self, pool: BufferPool) -> None:
-        self.pool = pool
-        self.dispatches: list[Dispatch] = []
-        self.held: set[Any] = set()
-
 
 class GpuArrays:
     """Implements `difflogic.tensor.arrays.Arrays`. For one thread at a time."""
@@ -92,33 +79,24 @@ class GpuArrays:
         self._uniforms: OrderedDict[Any, Any] = OrderedDict()
         self._constants: OrderedDict[float, GpuArray] = OrderedDict()
         self._pending: list[Dispatch] = []
-        self._recording: _Recording | None = None
-        self.replays = 0
-        """How often recordings were done again: what others keep on the device may have changed since."""
         device.before_waiting.append(self.flush)
 
     # To the device and back
 
     def put(self, values: Host, purpose: str = "arrays") -> GpuArray:
         """The values on the device."""
-        # Never from a recording's own pool: what is put there once would be overwritten when it is done again.
         x = GpuArray(values.shape, self._pool.take(4 * values.size))
         self._upload(x, values, purpose)
         return x
 
     def _upload(self, x: GpuArray, values: Host, purpose: str, first: int = 0) -> None:
         # An upload overtakes what is not submitted yet, which may read what was in this buffer before.
-        if self._recording is None:
-            self.flush()
+        self.flush()
         if values.size:
             self.device.upload(x.lease.buffer, values, purpose, 4 * first)
 
     def get(self, x: GpuArray) -> Host:
         """The values; waits until they are computed."""
-        if self._recording is not None:
-            raise UsageError(
-                "A step that is being recorded cannot read a tensor's numbers: return the tensor, and read it later."
-            )
         self.flush()
         if not x.size:
             return np.zeros(x.shape, np.float32)
@@ -145,36 +123,10 @@ class GpuArrays:
             self.device.queue.submit([encode(self.device, self._pending).finish()])
             self._pending.clear()
 
-    def record(self, run: Callable[[], T]) -> tuple[T, Callable[[], T]]:
-        """Run something, and return what it returns and how to have the device do the same again, to the same result.
-
-        What runs on the host is not done again: to replay it costs some microseconds a dispatch.
-        """
-        self.flush()
-        recording = self._recording = _Recording(BufferPool(self.device))
-        try:
-            result = run()
-        finally:
-            self._recording = None
-
-        def again() -> T:
-            self.flush()
-            self.replays += 1
-            for first in range(0, len(recording.dispatches), MOST_PENDING):
-                for piece in cut(recording.dispatches[first : first + MOST_PENDING], HARDWARE_WORK):
-                    self.device.queue.submit([encode(self.device, piece).finish()])
-            return result
-
-        return again(), again
-
     # Work of others
 
     def run(self, dispatches: Sequence[Dispatch], owner: Any) -> None:
         """Do what is no kernel of arrays, after all that was asked for before; `owner` holds its buffers."""
-        if self._recording is not None:
-            self._recording.dispatches += dispatches
-            self._recording.held.add(owner)
-            return
         self.flush()
         owner.submit(dispatches)
 
@@ -301,13 +253,12 @@ class GpuArrays:
     # Dispatches
 
     def _new(self, shape: Shape) -> GpuArray:
-        pool = self._pool if self._recording is None else self._recording.pool
-        return GpuArray(shape, pool.take(4 * math.prod(shape)))
+        return GpuArray(shape, self._pool.take(4 * math.prod(shape)))
 
     def _dispatch(
         self, name: str, constants: Constants, sizes: dict[str, Any], given: Sequence[GpuArray], groups: int
     ) -> None:
-        """Gather or record a dispatch; `given` is in the order of the kernel's bindings behind the uniform."""
+        """Gather a dispatch; `given` is in the order of the kernel's bindings behind the uniform."""
         if not groups:
             return
         kernel = KERNELS[name]
@@ -315,10 +266,6 @@ class GpuArrays:
         buffers[kernel.bindings[0].name] = self._uniform(kernel, sizes)
         group = self.device.bind(kernel.path, kernel.bindings, buffers)
         dispatch = Dispatch(name, self._pipeline(kernel, constants), group, min(groups, MAX_WORKGROUPS), 1)
-        if self._recording is not None:
-            self._recording.dispatches.append(dispatch)
-            self._recording.held.update(x.lease for x in given if not x.lease.belongs_to(self._recording.pool))
-            return
         self._pending.append(dispatch)
         if len(self._pending) >= MOST_PENDING:
             self.flush()

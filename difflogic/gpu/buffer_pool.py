@@ -22,9 +22,6 @@ class Lease:
         self.buffer = buffer
         self._pool = pool
 
-    def belongs_to(self, pool: BufferPool) -> bool:
-        return self._pool is pool
-
     def __del__(self) -> None:
         self._pool.give_back(self.buffer)
 

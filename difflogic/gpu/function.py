@@ -102,7 +102,7 @@ class GpuFunction(CircuitFunction):
     def forward_arrays(self, arrays: ArrayStore, x: Any, logits: Any) -> Any:
         if not self._stays(arrays):
             return super().forward_arrays(arrays, x, logits)
-        work, self._last, self._seen = self._work, (x, logits, arrays.replays), False
+        work, self._last, self._seen = self._work, (x, logits), False
         # The host does not know these logits: whatever it brings next is new.
         self._logits.fill(np.nan)
         arrays.copy_to(work.buffers["logits"], logits)
@@ -113,7 +113,7 @@ class GpuFunction(CircuitFunction):
     def backward_arrays(self, arrays: ArrayStore, x: Any, logits: Any, d_y: Any) -> tuple[Any, Any]:
         if not self._stays(arrays):
             return super().backward_arrays(arrays, x, logits, d_y)
-        if [*map(id, self._last[:2]), *self._last[2:]] != [id(x), id(logits), arrays.replays]:
+        if [*map(id, self._last)] != [id(x), id(logits)]:
             self.forward_arrays(arrays, x, logits)
         work, adjoints = self._work, self._chunked(arrays, d_y)
         last = work.d_rows(self.steps)

@@ -1,13 +1,11 @@
 """Tensors on devices, with gradients: what policies, critics and losses of one's own are written in.
 
-`Tensor` has the operations, `gathered` takes rows of several tensors, `nn` has the layers, `optim` the optimiser;
-`Recorded` makes steps of fixed shapes quick on a GPU.
+`Tensor` has the operations, `gathered` takes rows of several tensors, `nn` has the layers, `optim` the optimiser.
 """
 
 from __future__ import annotations
 
 from difflogic.tensor import nn as nn
 from difflogic.tensor import optim as optim
-from difflogic.tensor.record import Recorded as Recorded
 from difflogic.tensor.tensor import Tensor as Tensor
 from difflogic.tensor.tensor import gathered as gathered

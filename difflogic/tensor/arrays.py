@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +22,6 @@ from difflogic.tensor.kernels.softmax import softmax
 from difflogic.tensor.kernels.transpose import transpose
 from difflogic.tensor.kernels.unary import unary
 
-T = TypeVar("T")
 Shape = tuple[int, ...]
 DeviceArray = Any
 """An array of a device: it has a `shape`, `dtype`, `size` and `ndim`, and only its device's Arrays look into it."""
@@ -41,7 +39,6 @@ class Arrays(Protocol):
     def constant(self, value: float, dtype: np.dtype[Any]) -> DeviceArray: ...
     def assign(self, x: DeviceArray, values: DeviceArray | Array) -> None: ...
     def assign_rows(self, first: int, x: DeviceArray, rows: Array) -> None: ...
-    def record(self, run: Callable[[], T]) -> tuple[T, Callable[[], T]]: ...
     def reshape(self, shape: Shape, x: DeviceArray) -> DeviceArray: ...
     def expand(self, shape: Shape, x: DeviceArray) -> DeviceArray: ...
 
@@ -103,10 +100,6 @@ class HostArrays:
     @staticmethod
     def assign_rows(first: int, x: Array, rows: Array) -> None:
         x[first : first + len(rows)] = rows
-
-    @staticmethod
-    def record(run: Callable[[], T]) -> tuple[T, Callable[[], T]]:
-        return run(), run
 
     # Both are views and copy nothing: the gradient of a sum is one number, seen many times. So no kernel may write into
     # what it is given, but for `adam` and `assign` into the arrays that parameters own.

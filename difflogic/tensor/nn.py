@@ -95,8 +95,8 @@ class Logic:
     """A logic circuit as a layer, whose parameter is `logits [G, 16]`, computed by the engine of its device, fused.
 
     A feed-forward circuit takes `[B, inputs]` to `[B, outputs]`, an automaton grids `[B, H, W, C]` to what they are
-    after `steps` steps. On a GPU nothing crosses through the host, so that a recorded step may hold it, and nothing is
-    checked there: where it is hard, `x` has to be 0 or 1.
+    after `steps` steps. On a GPU nothing crosses through the host, and nothing is checked there: where it is hard, `x`
+    has to be 0 or 1.
 
     Args:
         circuit: where it begins.
@@ -145,7 +145,7 @@ class Logic:
             self._functions[grid] = self._engine.open_function(self._start, grid, self.steps, hard=self.hard)
         self._functions.move_to_end(grid)
         if len(self._functions) > MOST_BATCH_SIZES:
-            # Not closed: a recording may hold it.
+            # Not closed: what it was asked for may not be submitted yet.
             self._functions.popitem(last=False)
         return self._functions[grid]
 

@@ -63,7 +63,6 @@ class Adam:
     @lr.setter
     def lr(self, lr: float) -> None:
         self._lr = lr
-        # On the device, where the steps of a recording find it as well.
         self._rate.assign(lr)
 
     @property
@@ -77,7 +76,6 @@ class Adam:
         moved = [(k, each, each.grad.data) for k, each in enumerate(self.parameters) if each.grad is not None]
         if not moved:
             return
-        # A tensor and no number of Python's, so that a recorded step counts on when it is replayed.
         self._count.assign(self._count + 1)
         # The kernel takes an array here even where nothing bounds the norm: then any does, for it is not looked at.
         square = self._count.data

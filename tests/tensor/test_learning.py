@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
+from difflogic.devices.device import Device
 from difflogic.errors import DeviceMismatchError, UsageError
+from difflogic.gpu import buffer_pool
+from difflogic.gpu.arrays import GpuArrays
+from difflogic.gpu.buffer_pool import BufferPool
 from difflogic.tensor import Tensor, nn, optim
 
 
@@ -81,3 +87,46 @@ def test_a_network_learns_what_no_line_parts(activation: nn.Activation) -> None:
 def test_groups_are_summed() -> None:
     x = Tensor(np.arange(12.0).reshape(2, 6))
     assert nn.GroupSum(2, tau=2.0)(x).numpy().tolist() == [[1.5, 6], [10.5, 15]]
+
+
+def learner(device: Device | str) -> Callable[[int], float]:
+    """Trains a step on the k-th batch of 32 rows, at another learning rate each time."""
+    net = nn.MLP(4, [16, 2], device=device)
+    adam = optim.Adam(net.parameters(), lr=1e-2, max_norm=0.5)
+
+    def train(k: int) -> float:
+        adam.lr = 1e-2 / (k + 1)
+        x = np.random.default_rng(k).standard_normal((32, 4))
+        right = np.stack([x[:, 0] > 0, x[:, 0] <= 0], axis=1)
+        loss = ((net(Tensor(x, device)).softmax() - Tensor(right, device)) ** 2).mean()
+        loss.backward()
+        adam.step()
+        return loss.item()
+
+    return train
+
+
+def test_a_gpu_learns_as_the_processor_and_gets_its_batch_alone(gpu: Device, arrays: GpuArrays) -> None:
+    """And the learning rate; the loss is read."""
+    there, here = learner(gpu), learner("cpu")
+    assert there(0) == pytest.approx(here(0), rel=1e-4)
+    before = arrays.device.ledger.uploaded.copy(), arrays.device.ledger.downloaded.copy()
+    losses = [there(k) for k in range(1, 6)]
+    assert losses == pytest.approx([here(k) for k in range(1, 6)], rel=1e-4)
+    assert losses[-1] < losses[0]
+    assert arrays.device.ledger.uploaded - before[0] == {"arrays": 5 * 4 * (32 * 6 + 1)}
+    assert arrays.device.ledger.downloaded - before[1] == {"arrays": 5 * 4}
+
+
+def test_buffers_are_used_again_within_bounds(arrays: GpuArrays, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = BufferPool(arrays.device)
+    leases = [pool.take(size) for size in (1, 256, 257, 1000)]
+    buffers = [lease.buffer for lease in leases]
+    assert [buffer.size for buffer in buffers] == [256, 256, 512, 1024]
+    del leases
+    assert pool.take(300).buffer is buffers[2]
+    monkeypatch.setattr(buffer_pool, "MOST_FREE_BYTES", 0)
+    lease = pool.take(1024)
+    assert lease.buffer is buffers[3]
+    del lease
+    assert pool.take(1024).buffer is not buffers[3]

@@ -21,7 +21,7 @@ def test_the_page() -> None:
     names: dict[str, Any] = {}
     for code in EXAMPLES:
         exec(code, names)
-    assert len(EXAMPLES) == 3
+    assert len(EXAMPLES) == 2
     assert names["loss"].shape == ()
 
 
