@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from difflogic.serve.api.auth import Failures
 from difflogic.serve.api.settings import ServeSettings
 from tests.serve.live import Live, serving
 from tests.serve.security.asking import CAPS
@@ -16,9 +15,3 @@ from tests.serve.security.asking import CAPS
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     with serving(tmp_path_factory.mktemp("store"), ServeSettings(caps=CAPS)) as running:
         yield running
-
-
-@pytest.fixture(autouse=True)
-def forgiven(live: Live) -> None:
-    """Wrong tokens of one test are not another's."""
-    live.context.authenticator._failures = Failures()
