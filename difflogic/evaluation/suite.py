@@ -232,13 +232,16 @@ def robustness(context: EvaluationContext) -> Measure | None:
     )
     found = Measure.of("robustness", title, [record], mean_error=mean, trial_deviation=spread, worst_error=worst)
     text = f"mean error {mean:.1f} of {record.values}, {len(trials)} trials ± {spread:.1f}"
-    paper = None if context.quick else context.paper.robustness
+    paper = context.paper.robustness
     if paper is None:
         return replace(found, text=text)
+    said = f"mean error {paper} in {ROBUST_STEPS} steps, 1 trial"
+    if context.quick:  # which is not the same test
+        return replace(found, text=text, paper=said)
     # The paper reports one trial, ours are several. A mean above it, but within two standard deviations of our trials,
     # shows neither that we are worse nor that we are as good: then nothing is said.
     met = True if mean <= paper else False if mean > paper + 2 * spread else None
-    return replace(found, text=text, paper=f"mean error {paper}, 1 trial", met=met)
+    return replace(found, text=text, paper=said, met=met)
 
 
 def _grid(task: TaskConfig) -> str:

@@ -192,3 +192,9 @@ def test_the_c_header_takes_any_number_of_words_at_a_time(lanes: int, netlist: C
         planes = tools.run_in(tmp_path, "./proof", str(height), str(width), "3", stdin=bits.pack_planes(grid).tobytes())
         found = bits.unpack_planes(np.frombuffer(planes, np.uint64).reshape(height, netlist.channels, -1), width)
         np.testing.assert_array_equal(found, proving.after(netlist, grid, 3))
+
+
+def test_a_header_names_every_channel_that_is_left() -> None:
+    kept = tuple(channel for channel in range(128) if channel not in (3, 5, 6))
+    wide = replace(CellNetlist.build(125, False, [], [], range(125)), origin=kept)
+    assert text.about(wide).endswith("125 channels (0-2, 4, 7-127), 125 visible; the grid is 0 outside.")

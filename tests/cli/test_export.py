@@ -42,7 +42,7 @@ def test_formats_are_written_and_proved(circuit: Path, capsys: pytest.CaptureFix
     }
     said = capsys.readouterr().out
     assert said.startswith(
-        "circuit.json: 3 two-input gates per cell; after removing what has no effect: 3, channels 0, 2, 3\n"
+        "board.json: 3 two-input gates per cell; after removing what has no effect: 3, channels 0, 2, 3\n"
     )
     assert "golly: verified: bgolly agrees after 100 generations" in said
     assert "; that is the whole circuit (outputs: 3 by structure)." in said
@@ -55,7 +55,7 @@ def test_a_controller_is_written_in_the_formats_that_hold_one(
     circuit.write_text(controller_json.to_json(linear_rule()))
     assert export(circuit, "--format", "all") == 0
     said = capsys.readouterr().out
-    assert said.startswith("controller.json: 143 two-input gates, 28 thresholds; in fixed point 19 bits a number")
+    assert said.startswith("board.json: 143 two-input gates, 28 thresholds; in fixed point 19 bits a number")
     assert "golly: left out. The format golly cannot hold a controller: it moves the cells of a grid" in said
     assert {"board.h", "board.v", "board.vhd", "board.blif"} <= {
         path.name for path in (circuit.parent / "out").iterdir()

@@ -32,7 +32,7 @@ def file(tmp_path: Path) -> Path:
 
 def test_a_run_made_small_and_proved(run: Path, said: Said) -> None:
     lines = said("simplify", run, "-o", "small.json").out.splitlines()
-    assert lines[0].startswith("run: ")
+    assert lines[0].startswith("here: ")
     assert "two-input gates per cell; active gates as the paper counts them: " in lines[0]
     assert lines[1].split()[:3] == ["step", "gates", "before"]
     assert [line.split("  ")[0] for line in lines[2:6]] == [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from importlib import resources
+from itertools import chain, groupby
 from pathlib import Path
 
 import difflogic
@@ -127,9 +128,11 @@ def _marks(netlist: Netlist) -> dict[str, object]:
 
 
 def channel_names(origin: tuple[int, ...]) -> str:
-    """Channel numbers, few enough for a line."""
-    names = ", ".join(map(str, origin[:12]))
-    return names if len(origin) <= 12 else f"{names}, ... ({len(origin)})"
+    """All channel numbers, those that follow each other as `0-5`: a header tells what each of 125 channels was."""
+    # Each number less its place is the same for numbers that follow each other: 3, 4, 7 are 3 - 0, 4 - 1, 7 - 2.
+    runs = [[number for _, number in run] for _, run in groupby(enumerate(origin), lambda each: each[1] - each[0])]
+    parts = [map(str, run) if len(run) < 3 else [f"{run[0]}-{run[-1]}"] for run in runs]
+    return ", ".join(chain(*parts))
 
 
 def counted(count: int, noun: str) -> str:

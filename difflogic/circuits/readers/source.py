@@ -26,12 +26,15 @@ class LoadedCircuit:
 
     netlist: CellNetlist
     kind: str
+    """What it was read from: a run, circuit.json, or another format."""
     circuit: Circuit | None = None
     """The network that the netlist was taken from, where there is one."""
     config: Config | None = None
     """Of a run."""
     told: str = ""
     """Which circuit of a run it is, in one sentence."""
+    name: str = ""
+    """That of the folder or file."""
 
     __repr__ = brief
 
@@ -74,7 +77,8 @@ def load(path: Path | str, periodic: bool | None = None, visible: int | None = N
     if visible is not None and not 1 <= visible <= netlist.channels:
         raise CircuitError(f"visible must be 1 to {netlist.channels}, the circuit's channels, got {visible}.")
     wrapped = netlist.periodic if periodic is None else periodic
-    return replace(source, netlist=replace(netlist, visible=visible or netlist.visible, periodic=wrapped))
+    netlist = replace(netlist, visible=visible or netlist.visible, periodic=wrapped)
+    return replace(source, netlist=netlist, name=Path(path).resolve().name)
 
 
 def controller(path: Path) -> Controller | None:

@@ -158,7 +158,7 @@ def _keep(found: RunEvaluation) -> Path | None:
         return None
 
 
-VERDICTS = {None: "", True: "ok", False: "WORSE"}
+VERDICTS = {None: "", True: "as good", False: "not as good"}
 
 
 def _show(found: RunEvaluation) -> None:
@@ -167,7 +167,7 @@ def _show(found: RunEvaluation) -> None:
     rows.append(("active gates: neither A nor B", f"{found.active_gates} of {found.gates}", paper, ""))
     rows.append(("undecided gates: below 90 %", str(found.undecided_gates), "", ""))
     click.echo(f"{found.trained.title}, on {found.engine}")
-    table.show(("test", "result", "the paper", ""), rows, texts=True)
+    table.show(("test", "result", "the paper's circuit", "beside it"), rows, texts=True)
     if found.undecided_gates:
         where = [f"{layer.name}: {layer.undecided}" for layer in found.layers if layer.undecided]
         click.echo(f"Undecided by layer: {', '.join(where)}")

@@ -133,8 +133,8 @@ def command(
         netlist = replace(controller, thermometer=replace(controller.thermometer, fraction_bits=fraction_bits))
         fixed = netlist.thermometer.fixed_point()
         click.echo(
-            f"controller.json: {gate_count(netlist)} two-input gates, {netlist.inputs} thresholds; in fixed point "
-            f"{fixed.width} bits a number, {fixed.fraction_bits} of them behind the point"
+            f"{circuit.resolve().name}: {gate_count(netlist)} two-input gates, {netlist.inputs} thresholds; in fixed "
+            f"point {fixed.width} bits a number, {fixed.fraction_bits} of them behind the point"
         )
     name, failed = name or _name_of(circuit), False
     for form in wanted:
@@ -150,7 +150,7 @@ def _tell(given: LoadedCircuit, wanted: list[str]) -> None:
     from difflogic.circuits.export.text import channel_names
     from difflogic.circuits.synthesis.convert import gate_count
 
-    said = f"{given.kind}: {gate_count(given.netlist)} two-input gates per cell"
+    said = f"{given.name}: {gate_count(given.netlist)} two-input gates per cell"
     for form in wanted:
         if (held := formats.written(given.netlist, form)) is not given.netlist:
             said += f"; after removing what has no effect: {gate_count(held)}, channels {channel_names(held.origin)}"

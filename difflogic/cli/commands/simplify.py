@@ -120,7 +120,7 @@ def _show(given: LoadedCircuit, result: PipelineResult, out: Output | None) -> N
 
     found, netlist = result.found, result.netlist
     paper = "" if given.paper_gates is None else f"; active gates as the paper counts them: {given.paper_gates}"
-    click.echo(f"{given.kind}: {gate_count(given.netlist)} two-input gates per cell{paper}")
+    click.echo(f"{given.name}: {gate_count(given.netlist)} two-input gates per cell{paper}")
     _table(result.steps)
     if found.note:
         click.echo(found.note)

@@ -39,7 +39,10 @@ class SimulationReporter:
         self._next = 0.0
 
     def began(self, source: LoadedCircuit, start: str, opened: Opened) -> None:
+        from difflogic.circuits.synthesis.convert import gate_count
+
         spec = opened.simulation.spec
+        gates = gate_count(spec.netlist)
         outside = "wrapped at the border" if spec.netlist.periodic else "0 outside the grid"
         fires = (
             f"{spec.fire_units / 65536:.4g} of the cells in each step"
@@ -48,8 +51,8 @@ class SimulationReporter:
         )
         notes = [] if self._recording is None else self._recording.notes
         fields = {
-            "circuit": source.kind,
-            "gates": len(spec.netlist.gates),
+            "circuit": source.name,
+            "gates": gates,
             "channels": spec.channels,
             "width": spec.width,
             "height": spec.height,
@@ -62,7 +65,7 @@ class SimulationReporter:
             "notes": notes,
         }
         text = [
-            f"Circuit ({source.kind}): {len(source.netlist.gates)} gates, {len(spec.netlist.gates)} of them needed, "
+            f"Circuit ({source.name}): {gate_count(source.netlist)} two-input gates, {gates} of them needed, "
             f"{spec.channels} channel{'' if spec.channels == 1 else 's'}",
             f"{spec.width}x{spec.height} cells, {outside}, {fires}; start: {start}",
             f"Engine {opened.name} {opened.reason}",

@@ -1,5 +1,7 @@
 """Tables: drawn on a terminal, line by line where it is too narrow for that, plain columns where the output is piped.
 
+Columns of prose that would make long lines in a pipe are told line by line there too.
+
 Nothing is ever cut, and no word is broken: only prose is wrapped, between words.
 """
 
@@ -14,6 +16,8 @@ import click
 
 Row = Sequence[str]
 
+PIPED = 120
+"""Characters of a line that is piped, where columns are prose: programs ask for JSON, and people read this."""
 NARROWEST = 24
 """Characters that a column of prose keeps; a terminal with less room gets lines."""
 
@@ -29,7 +33,9 @@ def show(headers: Row, rows: Sequence[Row], title: str = "", texts: bool = False
     if sys.stdout.isatty():
         _fitted(headers, rows, left, title)
     else:
-        click.echo("\n".join(_plain(headers, rows, left, title)))
+        plain = _plain(headers, rows, left, title)
+        wide = texts and max(map(len, plain)) > PIPED
+        click.echo("\n".join(_lines(headers, rows, title, PIPED) if wide else plain))
 
 
 def loss_cells(soft: float | None, hard: int | None, solved: int, models: int) -> tuple[str, str, str]:
