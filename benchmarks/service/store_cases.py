@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sqlite3
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from benchmarks.service import jobs
 from benchmarks.service.store_faults import Case, Filled, add_last, digests, digests_in, fill
+from difflogic.runs import manifest
 from difflogic.serve.store import files, job_file, machine
 from difflogic.serve.store.files import JOBS, LOGS, STORE
 from difflogic.serve.store.job_file import NAME
@@ -172,6 +174,36 @@ def away_and_back(filled: Filled) -> None:
     away.rename(database(filled))
 
 
+def folders_swapped(filled: Filled) -> None:
+    """Their own folders: a job of one is found in that of another."""
+    one, other, aside = filled.path("done"), filled.path("paused"), filled.folder / JOBS / "aside"
+    one.rename(aside)
+    other.rename(one)
+    aside.rename(other)
+
+
+def runs_swapped(filled: Filled) -> None:
+    """Of two jobs that train different things, whose manifests say so."""
+    store = Store.open(filled.folder)
+    made = [store.submit("ann", jobs.spec_of(jobs.config(seed), name=f"seed {seed}"))[0] for seed in (1, 2)]
+    for job, run_of in zip(made, reversed(made), strict=True):
+        run = store.job_folder(job).run
+        run.mkdir()
+        (run / manifest.NAME).write_text(json.dumps({"config": run_of.config}))
+    filled.note(store)
+    store.close()
+
+
+def deleted_and_put_back(filled: Filled) -> None:
+    """From a copy, say: what somebody wants to have again."""
+    copy = shutil.copytree(filled.path("cancelled"), filled.folder.with_name("copy"))
+    store = Store.open(filled.folder)
+    store.delete(filled.ids["cancelled"])
+    store.close()
+    shutil.copytree(copy, filled.path("cancelled"))
+    del filled.jobs[filled.ids["cancelled"]]
+
+
 def folder_copied(filled: Filled) -> None:
     shutil.copytree(filled.path("done"), filled.folder / JOBS / "the good one, a copy")
 
@@ -190,14 +222,24 @@ def strange_things(filled: Filled) -> None:
 
 
 def folders_of_another_store(filled: Filled) -> None:
+    """Beside a database that does not know them; with --rebuild they would be taken in."""
     other = fill(filled.folder.with_name("other"))
     for path in (other.folder / JOBS).iterdir():
         shutil.copytree(path, filled.folder / JOBS / path.name)
+    filled.files = digests(filled.folder)
+
+
+def folders_of_two_stores(filled: Filled) -> None:
+    folders_of_another_store(filled)
+    removed(filled)
+    other = Filled(filled.folder.with_name("other"))
+    store = Store.open(other.folder)
+    other.note(store)
+    store.close()
     # Two jobs have one number: those of the second store get others.
     filled.jobs |= other.jobs
     for said in filled.jobs.values():
         del said["number"]
-    filled.files = digests(filled.folder)
 
 
 def moved(filled: Filled) -> None:
@@ -249,12 +291,23 @@ def killed_after_the_commit(filled: Filled) -> None:
 
 def killed_in_a_deletion(filled: Filled) -> None:
     def act(store: Store) -> None:
-        files.JobFolder.remove = lambda folder: os._exit(1)
+        files.empty = lambda *_: os._exit(1)
+        store.delete(filled.ids["cancelled"])
+
+    del filled.jobs[filled.ids["cancelled"]]
+    filled.files -= digests_in(filled.path("cancelled"))
+    in_child(filled, act)
+
+
+def killed_before_a_deletion(filled: Filled) -> None:
+    """Its folder was taken away already, and its row was not."""
+
+    def act(store: Store) -> None:
+        throw_away = files.throw_away
+        files.throw_away = lambda *arguments: (throw_away(*arguments), os._exit(1))
         store.delete(filled.ids["cancelled"])
 
     in_child(filled, act)
-    del filled.jobs[filled.ids["cancelled"]]
-    filled.files -= digests_in(filled.path("cancelled"))
 
 
 def killed_while_it_was_made_again(filled: Filled) -> None:
@@ -278,9 +331,9 @@ CASES: dict[str, Case] = {
     "database removed, a folder renamed": Case(lambda it: (removed(it), folder_renamed(it)), REBUILT),
     "database removed, a folder copied": Case(lambda it: (removed(it), folder_copied(it)), REBUILT),
     "database removed, strange things": Case(
-        lambda it: (removed(it), strange_things(it)), "2 others are in lost+found"
+        lambda it: (removed(it), strange_things(it)), f"in lost+found: notes.txt, {'z' * 16}."
     ),
-    "database removed, a record cut": Case(record_cut_and_database_removed, "1 other is in lost+found", lost=("done",)),
+    "database removed, a record cut": Case(record_cut_and_database_removed, "in lost+found: ", lost=("done",)),
     "database removed, store moved": Case(lambda it: (removed(it), moved(it)), REBUILT),
     "database empty": Case(emptied, "is empty, but there are folders of 8 jobs", refused=True),
     "database without tables": Case(no_tables, "is empty, but there are folders of 8 jobs", refused=True),
@@ -292,7 +345,12 @@ CASES: dict[str, Case] = {
     "the database of yesterday, the log of today": Case(yesterday_with_the_log_of_today, "database", refused=True),
     "the database without its log": Case(copied_without_its_log, f"{OLDER} 1 job", refused=True),
     "the log cut in half": Case(log_cut, f"{OLDER} 1 job", refused=True),
-    "folders of another store": Case(folders_of_another_store, f"{OLDER} 8 jobs", refused=True),
+    "database removed, folders of two stores": Case(folders_of_two_stores, REBUILT),
+    "database removed, folders swapped": Case(lambda it: (removed(it), folders_swapped(it)), REBUILT),
+    "folders of another store": Case(folders_of_another_store, "what has no job went to lost+found"),
+    "folders swapped": Case(folders_swapped, "2 folders got the place of the job again"),
+    "runs swapped": Case(runs_swapped, "2 runs went back to the job whose it is"),
+    "a folder of a deleted job": Case(deleted_and_put_back, "what has no job went to lost+found"),
     "killed in use": Case(killed, None),
     "the shared memory of another": Case(shm_of_another, None),
     "a journal that is none": Case(journal_of_another, None),
@@ -301,7 +359,7 @@ CASES: dict[str, Case] = {
     "a folder renamed": Case(folder_renamed, "1 folder got the place of the job again"),
     "a folder copied": Case(folder_copied, "went to lost+found"),
     "database away and back": Case(away_and_back, "8 folders got the place of the job again"),
-    "a folder removed": Case(folder_removed, None),
+    "a folder removed": Case(folder_removed, "nothing was left of the folder of"),
     "strange things": Case(strange_things, "went to lost+found"),
     "store moved": Case(moved, None),
     "open to everybody": Case(readable_by_all, None),
@@ -309,5 +367,6 @@ CASES: dict[str, Case] = {
     "killed before a commit": Case(killed_before_the_commit, None),
     "killed after a commit": Case(killed_after_the_commit, None),
     "killed in a deletion": Case(killed_in_a_deletion, None),
+    "killed before a deletion": Case(killed_before_a_deletion, "1 folder got the place of the job again"),
     "killed while it was made again": Case(killed_while_it_was_made_again, REBUILT),
 }

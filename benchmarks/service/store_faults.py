@@ -32,6 +32,7 @@ KEPT = (
     "ended", "reason", "result", "number",
 )  # fmt: skip
 """What of a job must be the same afterwards, besides its status: one that ran waits."""
+RUN = "checkpoint.safetensors"
 LAST = "a job of the last minute"
 KEY = "the key of the last job"
 FOREVER_S = 1e9
@@ -85,7 +86,7 @@ def fill(folder: Path) -> Filled:
         job, _ = store.submit("ann", replace(spec, name=status, priority=-10 if status == "queued" else 0))
         run = store.job_folder(job.id).run
         run.mkdir(parents=True)
-        (run / "checkpoint.safetensors").write_bytes(status.encode() * 100)
+        (run / RUN).write_bytes(_content(status))
         if status in ("done", "failed", "running"):
             claimed = store.claim("w", "cpu", {"cpu"}, FOREVER_S)
             assert claimed is not None
@@ -104,6 +105,10 @@ def fill(folder: Path) -> Filled:
     filled.note(store)
     store.close()
     return filled
+
+
+def _content(name: str) -> bytes:
+    return name.encode() * 100
 
 
 def add_last(filled: Filled, store: Store) -> None:
@@ -202,6 +207,10 @@ def judged(filled: Filled, store: Store, lost: tuple[str, ...] = ()) -> list[str
         wrong.append(f"{missing.total()} files are gone")
     if not all((filled.folder / JOBS / job).is_dir() for job in expected):
         wrong.append("a job has no folder")
+    for name, job in filled.ids.items():
+        run = filled.folder / JOBS / job / "run" / RUN
+        if run.exists() and run.read_bytes() != _content(name):
+            wrong.append(f"{name} has the run of another job")
     return wrong + _twice(filled, store)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import time
@@ -15,6 +16,7 @@ from benchmarks.service import store_cases, store_faults, store_world
 from benchmarks.service.store_faults import FOREVER_S, Filled
 from difflogic.cli.main import main
 from difflogic.errors import StoreError
+from difflogic.runs import manifest
 from difflogic.serve.store import clock as clocks
 from difflogic.serve.store import files, job_file, machine, mount, records
 from difflogic.serve.store.jobs import DiskFullError, JobSpec, StoreLostError
@@ -104,6 +106,138 @@ def test_records_of_a_newer_difflogic_are_refused(filled):
     with pytest.raises(StoreError, match="use a newer difflogic"):
         Store.open(filled.folder)
     assert store_faults.digests(filled.folder) == filled.files
+
+
+def changed(**columns: object):
+    """A record of which some columns are others; those that are None here are left out."""
+
+    def strike(path: Path) -> None:
+        data = json.loads(path.read_text())
+        data["job"] |= columns
+        path.write_text(json.dumps(data))
+
+    return strike
+
+
+def without(name: str):
+    def strike(path: Path) -> None:
+        data = json.loads(path.read_text())
+        del data["job"][name]
+        path.write_text(json.dumps(data))
+
+    return strike
+
+
+def outside(**values: object):
+    return lambda path: path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+def replaced_by(make):
+    def strike(path: Path) -> None:
+        path.unlink()
+        make(path)
+
+    return strike
+
+
+ODD = {
+    "number 2**70": changed(number=2**70),
+    "number of all": changed(number=2**63 - 1),
+    "version 2**70": outside(version=2**70),
+    "version in words": outside(version="57"),
+    "schema 0": outside(schema=0),
+    "request without a key": outside(request={"created": 1.0}),
+    "1e999": lambda path: path.write_text(path.read_text().replace('"epoch": 1500', '"epoch": 1e999')),
+    "no number": lambda path: path.write_text(path.read_text().replace('"trained_s": 0.0', '"trained_s": NaN')),
+    "lease abc": changed(lease="abc"),
+    "wanted xyz": changed(wanted="xyz"),
+    "half a character": changed(name="\ud800"),
+    "a missing column": without("config"),
+    "a null column": changed(options=None),
+    "no configuration": changed(config="no JSON"),
+    "no date": changed(ended="yesterday"),
+    "an id like a path": changed(id="../../etc/passwd"),
+    "a list": lambda path: path.write_text("[]"),
+    "deep": lambda path: path.write_text("[" * 100_000),
+    "bytes": lambda path: path.write_bytes(bytes(range(256))),
+    "a folder": replaced_by(Path.mkdir),
+    "a pipe": replaced_by(os.mkfifo),
+    "a link": replaced_by(lambda path: path.symlink_to("/dev/zero")),
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("has_database", [False, True])
+def test_an_odd_record_hides_no_other_job(filled, odd, has_database):
+    """Made again from the folders, the store has all others, and says which folder it could not take."""
+    ODD[odd](filled.path("done") / job_file.NAME)
+    if not has_database:
+        store_cases.removed(filled)
+    with store_faults.heard() as sentences:
+        store = Store.open(filled.folder)
+    assert len(store.jobs()) == (8 if has_database else 7)
+    if not has_database:
+        assert len(sentences) == 1
+        assert f"in {files.LOST}: {filled.ids['done']} (" in sentences[0]
+        assert (filled.folder / files.LOST / filled.ids["done"] / "run" / store_faults.RUN).is_file()
+    store.submit("ann", store.jobs()[0].spec())
+    store.close()
+    assert len(Store.open(filled.folder, rebuild=True).jobs()) == (9 if has_database else 8), "and it is as good as new"
+
+
+def test_each_run_goes_back_to_its_job(filled):
+    store_cases.runs_swapped(filled)
+    store = Store.open(filled.folder)
+    for seed in (1, 2):
+        (job,) = store.jobs(text=f"seed {seed}")
+        assert manifest.read(store.job_folder(job).run)["config"] == job.config
+
+
+def linked(path: Path) -> None:
+    path.rename(path.with_name("elsewhere"))
+    path.symlink_to("elsewhere")
+
+
+def in_place_of(make):
+    def strike(path: Path) -> None:
+        path.rename(path.with_name("elsewhere")) if path.exists() else None
+        make(path)
+
+    return strike
+
+
+@pytest.mark.parametrize(
+    ("name", "strike", "words"),
+    [
+        (files.STORE, linked, "is a symbolic link, but a store has a file of that name"),
+        (files.STORE, in_place_of(Path.mkdir), "is a folder, but a store has a file"),
+        (files.STORE, in_place_of(os.mkfifo), "is neither a file nor a folder, but a store has a file"),
+        (machine.NAME, in_place_of(Path.mkdir), "is a folder, but a store has a file"),
+        ("store.lock", in_place_of(Path.mkdir), "is a folder, but a store has a file"),
+        (files.JOBS, in_place_of(Path.touch), "is a file, but a store has a folder"),
+        (files.WORKERS, in_place_of(Path.touch), "is a file, but a store has a folder"),
+        (files.LOST, in_place_of(Path.touch), "is a file, but a store has a folder"),
+    ],
+)
+def test_what_is_of_another_kind_is_named(filled, name, strike, words):
+    strike(filled.folder / name)
+    with pytest.raises(StoreError) as error:
+        Store.open(filled.folder)
+    assert str(error.value).startswith(f"{filled.folder / name} {words}")
+
+
+def test_what_is_in_the_place_of_a_folder_is_put_aside(filled):
+    """And the job has a folder again, which is said."""
+    path = filled.path("queued")
+    path.rename(filled.folder.with_name("elsewhere"))
+    path.write_text("not a folder")
+    with store_faults.heard() as sentences:
+        store = Store.open(filled.folder)
+    assert len(sentences) == 1
+    assert f"nothing was left of the folder of {filled.ids['queued']}" in sentences[0]
+    assert job_file.read(path).id == filled.ids["queued"]
+    assert (filled.folder / files.LOST / filled.ids["queued"]).read_text() == "not a folder"
+    assert len(store.jobs()) == 8
 
 
 # while it is in use -----------------------------------------------------------------------------------------

@@ -56,6 +56,18 @@ def test_a_second_machine_is_refused_until_the_first_has_gone(tmp_path, spec, on
         submit(store, spec)
 
 
+def test_a_machine_whose_clock_is_ahead_is_waited_for_no_longer(tmp_path, on):
+    """Its sign of life counts from the moment at which it is seen, for nobody knows when it came."""
+    Store.open(tmp_path).close()
+    path = tmp_path / machine.NAME
+    ahead = time.time() + 2e9
+    os.utime(path, (ahead, ahead))
+    with on(Machine("two", "", "boot 2")):
+        with pytest.raises(StoreError, match=r"can be used in 60 seconds"):
+            Store.open(tmp_path)
+        assert abs(path.stat().st_mtime - time.time()) < 3600, "from here on it is as every other one"
+
+
 @pytest.mark.parametrize("now", [Machine("renamed", "", "boot 1"), Machine("one", "", "boot 2")])
 def test_a_machine_that_was_renamed_or_restarted_goes_on(tmp_path, on, now):
     """Also where both happen, one after the other."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from difflogic.serve.store import job_file
+from difflogic.errors import StoreError
 from difflogic.serve.store.jobs import ID, UnknownJobError
 
 STORE = "store.sqlite3"
@@ -20,7 +21,10 @@ SWEEP_PAGE = "sweep.html"
 """Among the files of a sweep: its table, and its drawing."""
 LOST = "lost+found"
 """Where goes what no record explains. Nothing in it is ever deleted by a command."""
-OURS = {JOBS, WORKERS, LOST, "token", "machine.json"}
+DELETED = "deleted"
+"""Where the folder of a job goes while it is deleted: what lies here and has no job is what a crash left of it."""
+FOLDERS = {JOBS, WORKERS, LOST, DELETED}
+OURS = FOLDERS | {"token", "machine.json"}
 """What is in the folder of a store, beside the database, whose names begin with `store.`."""
 
 
@@ -70,13 +74,6 @@ class JobFolder:
         """Results of a follow-up."""
         return self.path / "files"
 
-    def remove(self) -> None:
-        """Delete all of it, if there is anything. Raises OSError."""
-        if self.path.exists():
-            # The record first: what an error or a crash leaves of the folder must not come back as a job.
-            (self.path / job_file.NAME).unlink(missing_ok=True)
-            shutil.rmtree(self.path)
-
 
 def job_folder(store: Path, job: str, attempt: int = 0, is_sweep: bool = False) -> JobFolder:
     """Raises UnknownJobError where `job` is no id."""
@@ -87,12 +84,56 @@ def job_folder(store: Path, job: str, attempt: int = 0, is_sweep: bool = False) 
     return JobFolder(store / JOBS / job, attempt, is_sweep)
 
 
-def put_aside(store: Path, path: Path) -> Path:
-    """Move a file or folder to lost+found, under a name that is free there. Raises OSError."""
+def put_aside(store: Path, path: Path, name: str | None = None) -> Path:
+    """Move a file or folder to lost+found, under its name, or a free one that begins so. Raises OSError."""
     lost = store / LOST
     lost.mkdir(mode=0o700, exist_ok=True)
-    free = (lost / f"{path.name}{mark}" for mark in ("", *(f".{number}" for number in range(1, 100_000))))
+    free = (lost / f"{name or path.name}{mark}" for mark in ("", *(f".{number}" for number in range(1, 100_000))))
     return path.rename(next(each for each in free if not os.path.lexists(each)))
+
+
+def throw_away(store: Path, job: str) -> None:
+    """Take the folder of a job, if it has one, out of the jobs: in the transaction that deletes it. Raises OSError."""
+    # Deleting takes a while. Were the process to end in the middle, or before the row is gone, what is left here says
+    # of itself what it is: a folder that lies among the jobs is never deleted for want of a row.
+    (store / DELETED).mkdir(mode=0o700, exist_ok=True)
+    place = store / DELETED / job
+    if os.path.lexists(place):
+        put_aside(store, place)
+    with suppress(FileNotFoundError):
+        (store / JOBS / job).rename(place)
+
+
+def take_back(store: Path, job: str) -> None:
+    """The transaction that deletes a job has failed. Raises OSError."""
+    with suppress(FileNotFoundError):
+        (store / DELETED / job).rename(store / JOBS / job)
+
+
+def empty(store: Path, job: str) -> None:
+    """Delete what was thrown away. Raises OSError."""
+    with suppress(FileNotFoundError):
+        shutil.rmtree(store / DELETED / job)
+
+
+def check_kinds(store: Path) -> None:
+    """Raises StoreError where something that a store has is there, but of another kind: a link, say."""
+    for path in sorted(store.iterdir()) if store.is_dir() else ():
+        # A token may be a link: whoever runs services keeps secrets elsewhere.
+        if not _is_ours(path) or path.name == "token":
+            continue
+        mode, is_folder = path.lstat().st_mode, path.name in FOLDERS
+        if not (stat.S_ISDIR if is_folder else stat.S_ISREG)(mode):
+            kinds = {stat.S_ISLNK: "a symbolic link", stat.S_ISDIR: "a folder", stat.S_ISREG: "a file"}
+            kind = next((words for is_so, words in kinds.items() if is_so(mode)), "neither a file nor a folder")
+            raise StoreError(
+                f"{path} is {kind}, but a store has a {'folder' if is_folder else 'file'} of that name: move it away, "
+                "or put what belongs there in its place."
+            )
+
+
+def _is_ours(path: Path) -> bool:
+    return path.name.startswith("store.") or path.name in OURS
 
 
 def make_private(store: Path) -> None:
@@ -100,7 +141,7 @@ def make_private(store: Path) -> None:
     if os.name != "posix":
         return
     store.mkdir(mode=0o700, parents=True, exist_ok=True)
-    ours = [each for each in store.iterdir() if each.name.startswith("store.") or each.name in OURS]
+    ours = [each for each in store.iterdir() if _is_ours(each)]
     # A folder that holds other things too, a home say, is left as it is: what is ours in it is closed all the same.
     if len(ours) == len(list(store.iterdir())):
         _close(store)

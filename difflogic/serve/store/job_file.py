@@ -13,19 +13,32 @@ A process that ends before the third step leaves a file that is older: the next 
 
 from __future__ import annotations
 
+import errno
 import json
+import math
 import os
 import sqlite3
-from dataclasses import dataclass
+import stat
+from dataclasses import dataclass, fields
+from datetime import datetime
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
-from difflogic.serve.store.jobs import ID, KINDS, STATUSES
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+
+from difflogic.serve.store.jobs import ID, JobRecord
 from difflogic.system import files
 
 NAME = "job.json"
 FORM = 1
+MOST = 1 << 53
+"""Numbers of a record are smaller: the database counts on from them, and every reader of JSON knows them exactly."""
+MOST_BYTES = 64 << 20
 JSON_COLUMNS = ("config", "options", "result", "tags")
+BOOLEANS = ("until_solved",)
+"""Columns that SQLite keeps as 0 and 1."""
+OF_A_REQUEST: dict[str, Any] = {"key": str, "request": str, "created": float | int}
 OF_A_LEASE = {"version", "recorded", "worker", "lease_until", "phase", "epochs_per_s", "watched_until", "waits_for"}
 """Columns that are left out: they hold while a worker has the job, or are made anew."""
 
@@ -47,19 +60,88 @@ class JobFile:
         return str(self.job["id"])
 
 
+class RecordError(ValueError):
+    """A record is none that the store has written; the sentence says what is wrong with it."""
+
+
 def read(folder: Path) -> JobFile | None:
-    """The record of the job whose folder this is; None where there is none that makes sense. Raises OSError."""
-    try:
-        data = json.loads((folder / NAME).read_bytes())
-        job, request = data["job"], data["request"]
-        if data["form"] != FORM or not ID.fullmatch(job["id"]) or not isinstance(job["owner"], str):
-            return None
-        if job["kind"] not in KINDS or job["status"] not in STATUSES or not isinstance(job["number"], int):
-            return None
-        columns = {name: _stored(name, value) for name, value in job.items()}
-        return JobFile(int(data["version"]), int(data["schema"]), columns, None if request is None else dict(request))
-    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError, RecursionError):
+    """The record of the job whose folder this is; None where there is none. Raises RecordError, OSError."""
+    text = _content(folder / NAME)
+    if text is None:
         return None
+    try:
+        data = json.loads(text, parse_float=_finite, parse_constant=_finite)
+        if data["form"] != FORM or not isinstance(data["schema"], int) or data["schema"] < 1:
+            raise RecordError(f"it is of form {data['form']!r} and schema {data['schema']!r}")
+        version, columns, request = data["version"], data["job"], data["request"]
+        _check(version, columns, request)
+        stored = {name: _stored(name, value) for name, value in columns.items()}
+        return JobFile(version, data["schema"], stored, request)
+    except KeyError as error:
+        raise RecordError(f"it lacks {error}") from error
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise RecordError(" ".join(str(error).split())) from error
+
+
+def _content(path: Path) -> bytes | None:
+    """What is in a regular file; None where there is none. Raises RecordError, OSError."""
+    try:
+        # A pipe would wait for ever, and a link may lead anywhere.
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
+            raise RecordError(f"{NAME} is no file") from error
+        raise
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
+        os.close(descriptor)
+        raise RecordError(f"{NAME} is no file, or a large one")
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read()
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(number := float(text)):
+        raise RecordError(f"{text} is no number")
+    return number
+
+
+def _check(version: Any, columns: dict[str, Any], request: Any) -> None:
+    """Raises ValueError, TypeError, KeyError for what no job of the store has."""
+    passing = dict.fromkeys(("phase", "epochs_per_s", "waits_for")) | {"version": version}
+    flags = {name: columns[name] == 1 for name in BOOLEANS if columns[name] in (0, 1)}
+    try:
+        _model().model_validate(columns | passing | flags)
+    except ValidationError as error:  # of several complaints the first
+        first = error.errors()[0]
+        raise RecordError(f"{'.'.join(map(str, first['loc']))}: {first['msg'].lower()}") from error
+    if not ID.fullmatch(columns["id"]):
+        raise RecordError(f"{columns['id']!r} is no id")
+    for name in ("created", "started", "ended"):
+        if columns[name] is not None:
+            datetime.fromisoformat(columns[name])
+    if request is not None:
+        wrong = [name for name, kind in OF_A_REQUEST.items() if not isinstance(request[name], kind)]
+        if wrong:
+            raise RecordError(f"the {wrong[0]} of its request is {request[wrong[0]]!r}")
+    # It is written again, to the database and to clients, which take neither halves of characters nor all numbers.
+    json.dumps([columns, request], ensure_ascii=False).encode()
+    for name, value in {**columns, "version": version}.items():
+        if isinstance(value, int | float) and abs(value) >= MOST:
+            raise RecordError(f"{name} is {value}")
+
+
+@cache
+def _model() -> type[BaseModel]:
+    """What a record must have: the fields of a job, and those that only the store uses."""
+    hints = get_type_hints(JobRecord)
+    kinds: dict[str, Any] = {each.name: (hints[each.name], ...) for each in fields(JobRecord)}
+    own = {"tries": int, "tried_epoch": int, "not_before": float, "lease": int}
+    return create_model(
+        "Record", __config__=ConfigDict(strict=True), **kinds | {name: (kind, ...) for name, kind in own.items()}
+    )
 
 
 def encoded(connection: sqlite3.Connection, row: sqlite3.Row) -> bytes:
@@ -94,12 +176,8 @@ def _readable(name: str, value: Any) -> Any:
 
 
 def _stored(name: str, value: Any) -> Any:
-    """The inverse of `_readable`. Raises TypeError for what the database cannot hold."""
-    if name in JSON_COLUMNS and value is not None and not isinstance(value, str):
-        return json.dumps(value)
-    if not isinstance(value, str | int | float | None):
-        raise TypeError(name)
-    return value
+    """The inverse of `_readable`."""
+    return json.dumps(value) if name in JSON_COLUMNS and value is not None else value
 
 
 @dataclass(frozen=True)

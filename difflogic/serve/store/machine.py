@@ -60,7 +60,10 @@ class Occupancy:
         self._beaten = -BEAT_S
         self._checked: tuple[int, int] | None = None
         other = self._other()
-        if other is not None and (left := GONE_S - self._age()) > 0:
+        if other is not None and (left := GONE_S - (age := self._age())) > 0:
+            if age < 0:  # its clock was ahead: it is counted from now, and anew should it be alive
+                os.utime(self._path)
+                left = GONE_S
             raise StoreError(
                 f"The store {folder} is used by the machine {other.name}: stop the server and the workers there. Where "
                 f"it is gone, or was given another name, the store can be used in {math.ceil(left)} seconds."

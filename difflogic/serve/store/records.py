@@ -20,12 +20,10 @@ from difflogic.serve.log import log_event
 from difflogic.serve.store import job_file
 from difflogic.serve.store.database import Database
 from difflogic.serve.store.files import JobFolder, job_folder
-from difflogic.serve.store.job_file import JSON_COLUMNS, Prepared
+from difflogic.serve.store.job_file import BOOLEANS, JSON_COLUMNS, Prepared
 from difflogic.serve.store.jobs import DiskFullError, JobRecord, Sort, UnknownJobError
 
 COLUMNS = tuple(each.name for each in fields(JobRecord))
-BOOLEANS = ("until_solved",)
-"""Columns that SQLite keeps as 0 and 1."""
 SELECTED = ", ".join(COLUMNS)
 ORDERS: dict[Sort, str] = {
     "newest": "number DESC",

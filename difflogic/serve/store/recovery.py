@@ -3,36 +3,40 @@
     no database, but folders        it is made again from the records in them (`job_file`)
     a database of an older day      refused: it knows less than the folders
     a record that is older, or none the database writes it: a process ended between commit and record
-    a folder under another name     it gets its own again
+    a folder under another name     it gets its own again, as does a run that lies in another job (`folders`)
     what no record explains         it goes to lost+found, and back when a database comes that knows it
 
-Nothing is deleted, but what was being deleted when a process ended.
+Nothing is deleted, but what was being deleted when a process ended. Each record is tried by itself, so that one that is
+odd hides no other.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import shutil
 import sqlite3
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from difflogic.errors import StoreError
 from difflogic.serve.log import log_event
-from difflogic.serve.store import database, job_file
-from difflogic.serve.store.files import JOBS, LOGS, LOST, STORE, JobFolder, put_aside
-from difflogic.serve.store.job_file import JobFile
+from difflogic.serve.store import database, folders, job_file
+from difflogic.serve.store.files import DELETED, JOBS, LOGS, LOST, STORE, put_aside
+from difflogic.serve.store.folders import Folders
+from difflogic.serve.store.job_file import JobFile, RecordError
 from difflogic.serve.store.jobs import ID, STATUS_AFTER, STATUSES
 from difflogic.serve.store.records import insert, tick
 from difflogic.system.files import sync_folder
 
 LEAP = 1_000_000_000
 """How far the versions of a rebuilt store are beyond those of its records: nobody has seen a later one."""
+MOST_NAMED = 5
+"""So many things are named in one line."""
 
 
 def has_folders(store: Path) -> bool:
@@ -47,7 +51,7 @@ def provide(store: Path, wanted: bool) -> None:
         _rebuild(store)
     elif database.is_empty(path):
         if has_folders(store):
-            count = len(_Folders.of(store).by_job)
+            count = len(Folders.of(store).by_job)
             raise StoreError(
                 f"The database {path} is empty, but there are folders of {_counted(count, 'job')}: "
                 f"{database.rebuild_advice(store)}"
@@ -58,45 +62,14 @@ def provide(store: Path, wanted: bool) -> None:
         database.check(path)
 
 
-@dataclass
-class _Folders:
-    """What is found where the folders of jobs are."""
-
-    by_job: dict[str, tuple[JobFile, Path]] = field(default_factory=dict)
-    """Records and their folders, by id; a folder of that name goes before a copy under another."""
-    others: list[Path] = field(default_factory=list)
-    """Whatever has no record, or is the copy of a job that has its folder."""
-
-    @property
-    def newest(self) -> int:
-        """The version of the newest record."""
-        return max((file.version for file, _ in self.by_job.values()), default=0)
-
-    @classmethod
-    def of(cls, store: Path) -> _Folders:
-        found = cls()
-        for path in sorted((store / JOBS).iterdir()):
-            record = job_file.read(path)
-            if record is None:
-                found.others.append(path)
-                continue
-            other = found.by_job.setdefault(record.id, (record, path))[1]
-            if other != path:
-                copy = path
-                if path.name == record.id:
-                    found.by_job[record.id], copy = (record, path), other
-                found.others.append(copy)
-        return found
-
-
 def _rebuild(store: Path) -> None:
     """Make the database from the records in the folders; one that is there goes to lost+found."""
-    folders = _Folders.of(store)
-    records = sorted((record for record, _ in folders.by_job.values()), key=lambda each: each.version)
-    if records and (needed := max(each.schema for each in records)) > database.newest_version():
+    found = Folders.of(store)
+    records = sorted((record for record, _ in found.by_job.values()), key=lambda each: each.version)
+    if newer := [each for each in records if each.schema > database.newest_version()]:
         raise StoreError(
-            f"The jobs in {store} were kept by version {needed} of the store, this difflogic knows "
-            f"{database.newest_version()}: use a newer difflogic."
+            f"The job {newer[0].id} in {store} was kept by version {newer[0].schema} of the store, this difflogic "
+            f"knows {database.newest_version()}: use a newer difflogic."
         )
     _give_numbers(records)
     path, made = store / STORE, (store / STORE).with_suffix(".new")
@@ -108,7 +81,7 @@ def _rebuild(store: Path) -> None:
         # as that one would have done.
         for version in sorted({each.schema for each in records} | {database.newest_version()}):
             database.upgrade(connection, version)
-            _insert(connection, [each for each in records if each.schema == version])
+            _insert(connection, [each for each in records if each.schema == version], found)
         statuses = Counter(row["status"] for row in connection.execute("SELECT status FROM jobs"))
         # One file without a log beside it, so that it can be given its name.
         connection.execute("PRAGMA journal_mode = DELETE")
@@ -118,29 +91,39 @@ def _rebuild(store: Path) -> None:
     _set_aside_logs(store)
     made.rename(path)
     sync_folder(store)
-    moved = [put_aside(store, each) for each in folders.others]
-    for job, (_, folder) in folders.by_job.items():
-        folder.rename(folder.with_name(job))
-    _say_rebuilt(store, statuses, len(moved), bool(old))
+    for each in found.others:
+        put_aside(store, each)
+    _, aside = found.put_in_place(found.by_job)
+    _say_rebuilt(store, statuses, _named([*found.others, *aside], found), bool(old))
 
 
-def _insert(connection: sqlite3.Connection, records: list[JobFile]) -> None:
+def _insert(connection: sqlite3.Connection, records: list[JobFile], found: Folders) -> None:
     known = {row["name"] for row in connection.execute("PRAGMA table_info(jobs)")}
     connection.execute("BEGIN IMMEDIATE")
     for record in records:
-        connection.execute("UPDATE clock SET version = max(version, ?)", (record.version + LEAP,))
-        version = tick(connection)
-        columns = {name: value for name, value in record.job.items() if name in known}
-        left = _left_by_its_worker(columns)
-        # What differs from the record is written to it when the store is opened.
-        recorded = version if left else record.version
-        insert(connection, columns | left | {"version": version, "recorded": recorded})
-        if record.request is not None:
-            # A client that repeats its request gets the same job, as before.
-            values = (columns["owner"], *(record.request.get(name) for name in ("key", "request")), record.id)
-            made = record.request.get("created")
-            connection.execute("INSERT OR IGNORE INTO idempotency VALUES (?, ?, ?, ?, ?)", (*values, made))
+        connection.execute("SAVEPOINT record")
+        try:
+            _insert_one(connection, record, known)
+        except (sqlite3.IntegrityError, sqlite3.DataError, OverflowError, ValueError) as error:
+            connection.execute("ROLLBACK TO record")
+            found.leave_out(record.id, str(error))
+        connection.execute("RELEASE record")
     connection.execute("COMMIT")
+
+
+def _insert_one(connection: sqlite3.Connection, record: JobFile, known: set[str]) -> None:
+    connection.execute("UPDATE clock SET version = max(version, ?)", (record.version + LEAP,))
+    version = tick(connection)
+    columns = {name: value for name, value in record.job.items() if name in known}
+    left = _left_by_its_worker(columns)
+    # What differs from the record is written to it when the store is opened.
+    recorded = version if left else record.version
+    insert(connection, columns | left | {"version": version, "recorded": recorded})
+    if record.request is not None:
+        # A client that repeats its request gets the same job, as before.
+        values = (columns["owner"], *(record.request[name] for name in ("key", "request")), record.id)
+        made = record.request["created"]
+        connection.execute("INSERT OR IGNORE INTO idempotency VALUES (?, ?, ?, ?, ?)", (*values, made))
 
 
 def _give_numbers(records: list[JobFile]) -> None:
@@ -156,10 +139,10 @@ def _left_by_its_worker(columns: dict[str, Any]) -> dict[str, Any]:
     """What becomes of a job that ran: nobody holds it any more, and it goes on, or to what was asked of it."""
     if columns["status"] != "running":
         return {}
-    status = STATUS_AFTER[columns.get("wanted")]
+    status = STATUS_AFTER[columns["wanted"]]
     ended = datetime.now(UTC).isoformat(timespec="seconds") if status == "cancelled" else None
     # Its lease number grows: a worker that held it is refused, however late it comes.
-    return {"status": status, "wanted": None, "lease": int(columns.get("lease") or 0) + 1, "ended": ended}
+    return {"status": status, "wanted": None, "lease": columns["lease"] + 1, "ended": ended}
 
 
 def _set_aside_logs(store: Path) -> None:
@@ -170,18 +153,29 @@ def _set_aside_logs(store: Path) -> None:
             put_aside(store, log)
 
 
-def _say_rebuilt(store: Path, statuses: Counter[str], strange: int, replaced: bool) -> None:
+def _say_rebuilt(store: Path, statuses: Counter[str], strange: str, replaced: bool) -> None:
     if not statuses and not strange and not replaced:
         return
     listed = ", ".join(f"{statuses[each]} {each}" for each in STATUSES if statuses[each])
     words = f"The database of {store} was made again from the folders of {_counted(statuses.total(), 'job')}"
     words += f" ({listed})" if listed else ""
-    words += f"; {_counted(strange, 'other')} {'is' if strange == 1 else 'are'} in {LOST}" if strange else ""
+    words += f"; what has no record that can be used is in {LOST}: {strange}" if strange else ""
     log_event(f"{words}; the old one is in {LOST}." if replaced else f"{words}.", logging.WARNING)
 
 
 def _counted(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def _named(paths: Sequence[Path], found: Folders) -> str:
+    """The names of files and folders, each with what is wrong with its record."""
+    odd = found.odd
+    names = [_one_line(f"{name} ({odd[name]})" if name in odd else name) for name in (each.name for each in paths)]
+    return ", ".join(names[:MOST_NAMED]) + (f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else "")
+
+
+def _one_line(text: str) -> str:
+    return "".join(each if each.isprintable() else "?" for each in text)[:200]
 
 
 # a store that is opened ------------------------------------------------------------------------------------
@@ -192,63 +186,67 @@ def reconcile(store: Path, connection: sqlite3.Connection) -> None:
 
     Raises StoreError where the database is older, before anything was changed; OSError.
     """
-    folders = _Folders.of(store)
+    found = Folders.of(store)
     rows = {row["id"]: row["recorded"] for row in connection.execute("SELECT id, recorded FROM jobs")}
-    deleted = {row["id"] for row in connection.execute("SELECT id FROM deletions")} - rows.keys()
-    known = rows | dict.fromkeys(deleted, folders.newest)
-    ahead = [job for job, (file, _) in folders.by_job.items() if file.version > known.get(job, -1)]
+    # A job that the database does not know, and that is no newer than it, was deleted: somebody put its folder back.
+    newest = connection.execute("SELECT version FROM clock").fetchone()[0]
+    ahead = [job for job, (file, _) in found.by_job.items() if file.version > rows.get(job, newest)]
     if ahead:
         raise StoreError(
             f"The database {store / STORE} is older than the folders of {_counted(len(ahead), 'job')}: "
             f"{database.rebuild_advice(store)}"
         )
-    for job in deleted:  # a process ended between the two halves of a deletion
-        JobFolder(store / JOBS / job).remove()
-    moved = [put_aside(store, path) for path in folders.others if _is_strange(path, known.keys())]
-    renamed = sum(_is_back(store, job) for job in rows.keys() - folders.by_job.keys())
-    for job, (_, path) in folders.by_job.items():
-        if path.name != job:
-            # The job's own folder has no record then, else it would be the one that counts.
-            own = path.with_name(job)
-            unwanted = own if job in rows else path
-            moved += [put_aside(store, unwanted)] if unwanted.exists() else []
-            if unwanted == own:
-                path.rename(own)
-                renamed += 1
-    _write_records(store, connection, folders, rows)
-    if moved or renamed:
-        words = [f"{_counted(renamed, 'folder')} got the place of the job again"] * bool(renamed)
-        words += [f"{_counted(len(moved), 'file or folder')} without a job went to {LOST}"] * bool(moved)
+    back = [job for job in rows.keys() - found.by_job.keys() if folders.back_in_place(store, job)]
+    _finish_deletions(store)
+    strangers = [path for job, (_, path) in found.by_job.items() if job not in rows]
+    # A folder that has a job's name is this job's, also where its record is odd.
+    others = [each for each in found.others if not (each.name in rows and each.is_dir())]
+    strangers += [each for each in others if not _is_left_of_a_submission(each)]
+    for each in strangers:
+        put_aside(store, each)
+    renamed, aside = found.put_in_place(rows)
+    trained = "SELECT id, config FROM jobs WHERE kind = 'train' AND config IS NOT NULL AND status != 'running'"
+    runs = folders.runs_in_place(store, {row["id"]: row["config"] for row in connection.execute(trained)})
+    gone = [job for job in rows if not (store / JOBS / job).is_dir()]
+    _write_records(store, connection, found, rows)
+    count = len(back) + len(renamed)
+    words = [f"{_counted(count, 'folder')} got the place of the job again"] * bool(count)
+    words += [f"{_counted(len(runs), 'run')} went back to the job whose it is"] * bool(runs)
+    if gone:
+        words.append(f"nothing was left of the folder of {', '.join(gone[:MOST_NAMED])}, {len(gone)} in all")
+    if moved := [*strangers, *aside]:
+        words.append(f"what has no job went to {LOST}: {_named(moved, found)}")
+    if words:
         log_event(f"In {store}, {' and '.join(words)}.", logging.WARNING)
 
 
-def _is_back(store: Path, job: str) -> bool:
-    """Whether the folder of a job came back from lost+found, with the database that knows it."""
-    path, lost = store / JOBS / job, store / LOST / job
-    if path.exists() or not lost.is_dir():
+def _finish_deletions(store: Path) -> None:
+    """Delete what a process left that ended within a deletion."""
+    for path in (store / DELETED).iterdir() if (store / DELETED).is_dir() else ():
+        if (store / JOBS / path.name).exists():  # its job is there, with another folder
+            put_aside(store, path)
+        else:
+            shutil.rmtree(path)
+
+
+def _is_left_of_a_submission(path: Path) -> bool:
+    """Whether this was the folder of a job that was never acknowledged: then it is removed."""
+    if not ID.fullmatch(path.name) or not path.is_dir() or not all(map(job_file.is_leftover, path.iterdir())):
         return False
-    lost.rename(path)
+    for each in path.iterdir():
+        each.unlink()
+    path.rmdir()
     return True
 
 
-def _is_strange(path: Path, known: Collection[str]) -> bool:
-    """Whether nobody knows what this is; what is left of a submission that was never acknowledged is removed."""
-    if path.name in known or not path.exists():
-        return False
-    if ID.fullmatch(path.name) and path.is_dir() and all(job_file.is_leftover(each) for each in path.iterdir()):
-        for each in path.iterdir():
-            each.unlink()
-        path.rmdir()
-        return False
-    return True
-
-
-def _write_records(store: Path, connection: sqlite3.Connection, folders: _Folders, rows: dict[str, int]) -> None:
+def _write_records(store: Path, connection: sqlite3.Connection, found: Folders, rows: dict[str, int]) -> None:
     """Write the records that are missing or older, and remove those that were never put in their places."""
     count = 0
     for job, recorded in rows.items():
-        file, path = folders.by_job.get(job, (None, None))[0], store / JOBS / job
+        file, path = found.by_job.get(job, (None, None))[0], store / JOBS / job
         if file is None or file.version < recorded:
+            if (path / job_file.NAME).is_dir():
+                put_aside(store, path / job_file.NAME, f"{job}-{job_file.NAME}")
             row = connection.execute("SELECT * FROM jobs WHERE id = ?", (job,)).fetchone()
             job_file.prepare(path, connection, row).publish(flush=False)
             count += 1
@@ -266,12 +264,18 @@ def rescue(store: Path, connection: sqlite3.Connection) -> None:
     try:
         for row in connection.execute("SELECT * FROM jobs").fetchall():
             path = store / JOBS / row["id"]
-            file = job_file.read(path)
             # A record with a later version is by another server, which made the database again meanwhile.
-            if file is None or (file.version <= row["recorded"] and job_file.differs(file, row)):
+            if (file := _record_in(path)) is None or (file.version <= row["recorded"] and job_file.differs(file, row)):
                 job_file.prepare(path, connection, row).publish()
                 written += 1
     except (sqlite3.Error, OSError) as error:
         log_event("what was in the lost database could not be written to the folders", logging.ERROR, why=str(error))
     saved = _counted(written, "record")
     log_event(f"The database of {store} was removed or replaced: {saved} of jobs were saved from it.", logging.ERROR)
+
+
+def _record_in(folder: Path) -> JobFile | None:
+    try:
+        return job_file.read(folder)
+    except RecordError:
+        return None

@@ -73,6 +73,7 @@ class Store(Leases, Access):
         """
         mount.refuse_shared(folder)
         try:
+            files.check_kinds(folder)
             files.make_private(folder)
             (folder / JOBS).mkdir(mode=0o700, parents=True, exist_ok=True)
             occupancy = Occupancy(folder)
@@ -88,7 +89,8 @@ class Store(Leases, Access):
                     recovery.reconcile(folder, connection)
                     store.database.rescue = partial(recovery.rescue, folder)
         except OSError as error:
-            raise StoreError(f"Cannot use {folder} as a store: {error.strerror or error}.") from error
+            where = f" ({error.filename})" if error.filename not in (None, str(folder)) else ""
+            raise StoreError(f"Cannot use {folder} as a store: {error.strerror or error}{where}.") from error
         return store
 
     @classmethod
@@ -309,28 +311,40 @@ class Store(Leases, Access):
         """Forget a job and delete its files. Raises ConflictError while it runs, or a follow-up that reads its files;
         `only_over`: also while it waits.
         """
-        with self.database.writing() as connection:
-            row = find(connection, job, owner)
-            if row["status"] == "running" or (only_over and row["status"] not in ENDED):
-                raise ConflictError(f"The job {job} is {row['status']}: cancel it first.")
-            query = "SELECT id, kind FROM jobs WHERE source = ? AND status = 'running' AND kind != 'train'"
-            reader = connection.execute(query, (job,)).fetchone()
-            if reader is not None:
-                raise ConflictError(
-                    f"The running {reader['kind']} job {reader['id']} uses the job {job}: cancel that first."
-                )
-            version = tick(connection)
-            connection.execute("DELETE FROM jobs WHERE id = ?", (job,))
-            connection.execute("DELETE FROM idempotency WHERE job = ?", (job,))
-            # A row that is gone has no version. So deletions are kept for those who listen, the newest KEPT_DELETIONS
-            # of them; who was away for longer lists the jobs anew.
-            connection.execute("INSERT INTO deletions VALUES (?, ?, ?)", (version, job, row["owner"]))
-            newest = "SELECT version FROM deletions ORDER BY version DESC LIMIT ?"
-            connection.execute(f"DELETE FROM deletions WHERE version NOT IN ({newest})", (KEPT_DELETIONS,))
-        try:  # after the row: what a crash leaves here is in the list of deletions, and whoever opens the store ends it
-            self.job_folder(job).remove()
+        thrown_away = False
+        try:
+            with self.database.writing() as connection:
+                row = find(connection, job, owner)
+                if row["status"] == "running" or (only_over and row["status"] not in ENDED):
+                    raise ConflictError(f"The job {job} is {row['status']}: cancel it first.")
+                query = "SELECT id, kind FROM jobs WHERE source = ? AND status = 'running' AND kind != 'train'"
+                reader = connection.execute(query, (job,)).fetchone()
+                if reader is not None:
+                    raise ConflictError(
+                        f"The running {reader['kind']} job {reader['id']} uses the job {job}: cancel that first."
+                    )
+                self._forget(connection, job, row["owner"])
+                files.throw_away(self.folder, job)
+                thrown_away = True
+        except BaseException:
+            if thrown_away:
+                files.take_back(self.folder, job)
+            raise
+        try:
+            files.empty(self.folder, job)
         except OSError as error:
             raise StoreError(f"The job {job} is deleted, but not all of its files: {error}.") from error
+
+    def _forget(self, connection: sqlite3.Connection, job: str, owner: str) -> None:
+        version = tick(connection)
+        connection.execute("DELETE FROM jobs WHERE id = ?", (job,))
+        connection.execute("DELETE FROM idempotency WHERE job = ?", (job,))
+        connection.execute("DELETE FROM shares WHERE job = ?", (job,))
+        # A row that is gone has no version. So deletions are kept for those who listen, the newest KEPT_DELETIONS of
+        # them; who was away for longer lists the jobs anew.
+        connection.execute("INSERT INTO deletions VALUES (?, ?, ?)", (version, job, owner))
+        newest = "SELECT version FROM deletions ORDER BY version DESC LIMIT ?"
+        connection.execute(f"DELETE FROM deletions WHERE version NOT IN ({newest})", (KEPT_DELETIONS,))
 
     def watch(self, job: str, seconds: float) -> None:
         """Someone looks at this job for so long: its worker makes state frames."""
