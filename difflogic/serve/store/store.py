@@ -339,7 +339,6 @@ class Store(Leases, Access):
         version = tick(connection)
         connection.execute("DELETE FROM jobs WHERE id = ?", (job,))
         connection.execute("DELETE FROM idempotency WHERE job = ?", (job,))
-        connection.execute("DELETE FROM shares WHERE job = ?", (job,))
         # A row that is gone has no version. So deletions are kept for those who listen, the newest KEPT_DELETIONS of
         # them; who was away for longer lists the jobs anew.
         connection.execute("INSERT INTO deletions VALUES (?, ?, ?)", (version, job, owner))
