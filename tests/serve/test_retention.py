@@ -10,12 +10,17 @@ import pytest
 from difflogic.cli.main import main
 from difflogic.errors import StoreError
 from difflogic.serve.store import cleanup
-from difflogic.serve.store.cleanup import collect, housekeeping
+from difflogic.serve.store.cleanup import collect, count, housekeeping
 from difflogic.serve.store.jobs import JobSpec, UnknownJobError
 from difflogic.serve.store.store import Store
 from tests.serve.service import wait
 
 DAY = cleanup.DAY_S
+
+
+def served(store, seconds):
+    """So long the store is served, by its own count."""
+    store.database.write("UPDATE clock SET counted = counted + ?", seconds)
 
 
 @pytest.fixture
@@ -34,7 +39,7 @@ def jobs(store, spec, clock):
                 store.release(job.id, lease)
             else:
                 store.finish(job.id, lease, status)
-            clock.now += DAY
+            served(store, DAY)
         place = store.job_folder(job.id)
         place.run.mkdir(parents=True)
         (place.run / "checkpoint").write_bytes(bytes(1000))
@@ -103,6 +108,7 @@ def test_the_command(tmp_path, spec, capsys):
     store = Store.open(tmp_path)
     job, _ = store.submit("ann", spec)
     store.ask(job.id, "cancel")
+    served(store, DAY)
     assert main(["gc", str(tmp_path), "--quota", "0.000001", "--dry-run"]) == 0
     assert capsys.readouterr().out.endswith("\n1 would be deleted, 0.0 MB; 0.0 MB stay.\n")
     assert main(["gc", str(tmp_path), "--keep-days", "0", "--json"]) == 0
@@ -123,10 +129,68 @@ def test_what_cannot_be_deleted_is_told(store, jobs, monkeypatch):
         collect(store, quota=0)
 
 
-def test_a_server_makes_room_by_itself(store, jobs):
+def test_a_server_makes_room_by_itself(store, jobs, monkeypatch, caplog):
+    """It says what is to go before it goes."""
+    monkeypatch.setattr(cleanup, "COUNT_S", 0.02)
     with housekeeping(store.folder, None, None):
         pass
     assert gone(store, jobs) == set()
-    with housekeeping(store.folder, None, four(store, jobs)):
-        wait(lambda: gone(store, jobs), "a job to go")
+    with caplog.at_level("INFO", "difflogic.serve"), housekeeping(store.folder, None, four(store, jobs)):
+        wait(lambda: len(gone(store, jobs)) == 2, "two jobs to go")
     assert gone(store, jobs) == {"done", "failed"}
+    said = [(each.getMessage(), each.fields["name"]) for each in caplog.records]
+    assert [event for event, name in said if name == jobs["done"]] == ["to be removed", "removed"]
+
+
+def test_the_time_for_which_a_store_is_served_is_counted(store, clock):
+    def counted():
+        return store.database.rows("SELECT counted FROM clock")[0][0]
+
+    assert not count(store), "it has just begun"
+    for _ in range(3):
+        clock.now += 50
+        assert count(store)
+    assert counted() == 150
+    clock.now += 3600
+    assert not count(store), "it was closed for an hour"
+    assert counted() == 150
+
+
+@pytest.mark.parametrize("days", [400, -400])
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_clock_that_is_set_deletes_nothing(store, jobs, clock, days, whole):
+    """Also where a machine starts anew with another time, as a whole."""
+    count(store)
+    clock.now += 50
+    assert count(store)
+    if whole:
+        clock.now += days * DAY
+    else:
+        wall = clock.now + days * DAY
+        store.wall_clock = lambda: wall
+    assert not count(store), "no collection at a moment that nobody knows"
+    assert collect(store, keep_days=30).removed == []
+    submitted, _ = store.submit("ann", store.job(jobs["queued"]).spec())
+    store.ask(submitted.id, "cancel")  # ended, by that clock
+    assert collect(store, keep_days=5).removed == []
+
+
+@pytest.mark.parametrize("column", ["ended", "made"])
+def test_what_a_wrong_clock_ended_is_not_deleted_by_its_age(store, jobs, column):
+    """It ended before it began, or before its store did."""
+    if column == "ended":
+        store.database.write("UPDATE jobs SET ended = '1970-01-02T00:00:00+00:00' WHERE id = ?", jobs["done"])
+    else:
+        store.database.write("UPDATE clock SET made = '2999-01-01T00:00:00+00:00'")
+    assert jobs["done"] not in {each.name for each in collect(store, keep_days=0.5).removed}
+
+
+def test_nothing_of_the_last_day_goes_for_the_quota(store, jobs):
+    """Of a store that was made again nobody knows how long its jobs have been over."""
+    store.close()
+    again = Store.open(store.folder, rebuild=True)
+    assert collect(again, keep_days=0.5, quota=0).removed == []
+    served(again, DAY)
+    assert {each.name for each in collect(again, quota=0).removed} == {
+        jobs[it] for it in ("done", "failed", "cancelled")
+    }

@@ -258,6 +258,8 @@ def gc(folder: Path, keep_days: float | None, quota: int | None, dry_run: bool, 
     verb = "would be deleted" if dry_run else "deleted"
     freed = sum(each.bytes for each in found.removed)
     click.echo(f"{len(found.removed)} {verb}, {freed / 1e6:.1f} MB; {found.bytes_left / 1e6:.1f} MB stay.")
+    if keep_days is not None and found.served_days < keep_days:
+        click.echo(f"Days count while `difflogic serve` runs: {found.served_days:g} so far.")
 
 
 @click.command("backup")

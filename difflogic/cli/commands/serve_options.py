@@ -52,13 +52,13 @@ retention_options = together(
         "--keep-days",
         type=click.FloatRange(min=0),
         metavar="DAYS",
-        help="Delete jobs that ended more than this many days ago.",
+        help="Delete jobs that ended more than this many days ago. Only days on which the store is served count.",
     ),
     click.option(
         "--quota",
         type=megabytes,
         metavar="MB",
-        help="Delete the oldest ended jobs until all jobs take at most this much.",
+        help="Delete the oldest ended jobs until all jobs take at most this much, but none of the last day.",
     ),
 )
 

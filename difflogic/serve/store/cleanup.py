@@ -1,25 +1,44 @@
-"""What of a store may go: jobs that ended long ago, and the oldest where the disk is needed."""
+"""What of a store may go: jobs that ended long ago, and the oldest where the disk is needed.
+
+No clock is believed that somebody may set. A store counts the seconds for which it is served, minute by minute, and
+only where the system's time went on just as far; how long a job has been over is told by that count alone.
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 from difflogic.errors import StoreError
 from difflogic.runs.run_list import size_of
 from difflogic.serve.log import log_event
-from difflogic.serve.store.jobs import ENDED, ConflictError, JobRecord, UnknownJobError
+from difflogic.serve.store.jobs import ConflictError, UnknownJobError
 from difflogic.serve.store.store import Store
 
 DAY_S = 24 * 3600.0
-ALL = 1_000_000_000
-"""A limit of more jobs than there ever are."""
-COLLECT_S = 600.0
+COUNT_S = 60.0
+"""Seconds between two counts."""
+GAP_S = 180.0
+"""After a longer pause nothing is counted: the store was closed, or the machine asleep, or its clock was set."""
+SET_S = 60.0
+"""So far may the system's time have gone another way than the seconds since the machine's start: else it was set."""
+COLLECT = 10
+"""Counts from one collection to the next."""
+QUOTA_DAYS = 1.0
+"""What has ended within so many days is kept, however little room is left."""
+OVER = (
+    "SELECT id, status, (SELECT counted FROM clock) - over_at AS over_s, "
+    # What says that it ended before it began, or before its store did, is told by a clock that was wrong.
+    "ended >= created AND ended >= (SELECT made FROM clock) AS is_sound FROM jobs "
+    "WHERE status IN ('done', 'failed', 'cancelled') AND over_at IS NOT NULL "
+    # A follow-up that waits still has to read the circuit of its source.
+    "AND id NOT IN (SELECT source FROM jobs WHERE source IS NOT NULL AND ended IS NULL) ORDER BY over_at, number"
+)
+"""Jobs that are over and that no other one waits for, the longest over first."""
 
 
 @dataclass(frozen=True)
@@ -39,30 +58,54 @@ class Collected:
     removed: list[Removed]
     bytes_left: int
     """Bytes of all jobs that stay."""
+    served_days: float
+    """For so long the store has been served."""
 
 
-def collect(store: Store, keep_days: float | None = None, quota: int | None = None, dry: bool = False) -> Collected:
-    """Delete jobs that ended more than `keep_days` ago, then the oldest of those that ended until `quota` bytes hold
-    all jobs. `dry`: only say what would go.
+def count(store: Store) -> bool:
+    """Count the time since the last count; False where it is not known, for the store was closed or a clock was set."""
+    with store.database.writing() as connection:
+        last = connection.execute("SELECT counted_at, wall FROM clock").fetchone()
+        now, wall = store.clock(), store.wall_clock()
+        passed = now - last["counted_at"]
+        is_known = 0 <= passed <= GAP_S and abs(wall - last["wall"] - passed) < SET_S
+        connection.execute(
+            "UPDATE clock SET counted = counted + ?, counted_at = ?, wall = ?", (passed if is_known else 0.0, now, wall)
+        )
+    return is_known
+
+
+def collect(
+    store: Store,
+    keep_days: float | None = None,
+    quota: int | None = None,
+    dry: bool = False,
+    only: Collection[str] | None = None,
+) -> Collected:
+    """Delete jobs that have been over for `keep_days`, then the oldest of those that ended until `quota` bytes hold all
+    jobs, but none of the last QUOTA_DAYS. `dry`: only say what would go; `only`: of these jobs.
 
     Jobs that wait, run or pause stay, and so does what a follow-up still needs. Raises StoreError.
     """
     try:
-        jobs = store.jobs(limit=ALL)
-        sizes = {job.id: size_of_job(store, job.id) for job in jobs}
+        sizes = {row["id"]: size_of_job(store, row["id"]) for row in store.database.rows("SELECT id FROM jobs")}
         left = sum(sizes.values())
         removed = []
         # The list was read once, and deleting takes a while: `_deleted` asks the store again for each job, and what
         # somebody has begun to use since stays. `left` counts down as jobs go, so that the quota stops the loop as soon
         # as enough are gone.
-        for job in _expendable(jobs):
-            why = _why(store, job, keep_days, None if quota is None else left - quota)
-            if why is not None and (dry or _deleted(store, job)):
-                removed.append(Removed(job.id, why, sizes[job.id]))
-                left -= sizes[job.id]
+        for job in store.database.rows(OVER):
+            days = job["over_s"] / DAY_S
+            is_old = keep_days is not None and days >= keep_days and job["is_sound"]
+            is_too_much = quota is not None and left > quota and days >= QUOTA_DAYS
+            if (is_old or is_too_much) and (only is None or job["id"] in only) and (dry or _deleted(store, job["id"])):
+                why = f"{job['status']}, and kept for {days:.0f} days since{'' if is_old else '; the quota is used up'}"
+                removed.append(Removed(job["id"], why, sizes.get(job["id"], 0)))
+                left -= sizes.get(job["id"], 0)
+        counted = store.database.rows("SELECT counted FROM clock")[0][0]
     except OSError as error:
         raise StoreError(f"Cannot clean {store.folder}: {error}.") from error
-    return Collected(removed, left)
+    return Collected(removed, left, round(counted / DAY_S, 2))
 
 
 def size_of_job(store: Store, job: str) -> int:
@@ -73,28 +116,10 @@ def size_of_job(store: Store, job: str) -> int:
         return 0
 
 
-def _expendable(jobs: list[JobRecord]) -> list[JobRecord]:
-    """Jobs that are over and that no other one waits for, the longest over first."""
-    # A follow-up that waits still has to read the circuit of its source.
-    needed = {job.source for job in jobs if not job.is_over}
-    over = [job for job in jobs if job.status in ENDED and job.id not in needed]
-    return sorted(over, key=lambda job: str(job.ended))
-
-
-def _why(store: Store, job: JobRecord, keep_days: float | None, too_much: int | None) -> str | None:
-    """Why a job goes; None where it stays."""
-    days = (store.wall_clock() - datetime.fromisoformat(str(job.ended)).timestamp()) / DAY_S
-    if keep_days is not None and days > keep_days:
-        return f"{job.status} {days:.0f} days ago"
-    if too_much is not None and too_much > 0:
-        return f"{job.status} {days:.0f} days ago, and the quota is used up"
-    return None
-
-
-def _deleted(store: Store, job: JobRecord) -> bool:
+def _deleted(store: Store, job: str) -> bool:
     """False where someone has begun to use it since."""
     try:
-        store.delete(job.id, only_over=True)
+        store.delete(job, only_over=True)
     except (ConflictError, UnknownJobError):
         return False
     return True
@@ -102,34 +127,44 @@ def _deleted(store: Store, job: JobRecord) -> bool:
 
 @contextmanager
 def housekeeping(folder: Path, keep_days: float | None, quota: int | None) -> Iterator[None]:
-    """Collect by these rules, those of `collect`, in a thread: at once and then every COLLECT_S, while it is open.
+    """Count the time for which the store is served, in a thread, and collect by these rules, while this is open.
 
-    Without rules nothing is collected.
+    What is to go is logged, and goes with the next collection. Without rules nothing is collected.
     """
     over = threading.Event()
 
     def run() -> None:
         # A store of its own, since the connection to SQLite belongs to the thread that opened it.
         store = Store.existing(folder)
-        _log_collection(store, keep_days, quota)
-        while not over.wait(COLLECT_S):
-            _log_collection(store, keep_days, quota)
+        told: set[str] = set()
+        counted = 0
+        while True:
+            try:
+                # Nothing goes at a moment of which nobody knows how it came to be: right after a start, or a set clock.
+                if count(store):
+                    if counted % COLLECT == 0 and (keep_days, quota) != (None, None):
+                        told = _collect(store, keep_days, quota, told)
+                    counted += 1
+            except StoreError as error:  # the next time may find the disk well
+                log_event("housekeeper", logging.ERROR, why=str(error))
+            if over.wait(COUNT_S):
+                break
         store.close()
 
     thread = threading.Thread(target=run, name="housekeeper", daemon=True)
-    if (keep_days, quota) != (None, None):
-        thread.start()
+    thread.start()
     try:
         yield
     finally:
         over.set()
-        if thread.is_alive():
-            thread.join()
+        thread.join()
 
 
-def _log_collection(store: Store, keep_days: float | None, quota: int | None) -> None:
-    try:
-        for each in collect(store, keep_days, quota).removed:
-            log_event("removed", name=each.name, why=each.why, bytes=each.bytes)
-    except StoreError as error:  # the next one may find the disk well
-        log_event("housekeeper", logging.ERROR, why=str(error))
+def _collect(store: Store, keep_days: float | None, quota: int | None, told: Collection[str]) -> set[str]:
+    """Remove what was told before, and tell what is to go next: its ids."""
+    for each in collect(store, keep_days, quota, only=told).removed:
+        log_event("removed", name=each.name, why=each.why, bytes=each.bytes)
+    coming = collect(store, keep_days, quota, dry=True).removed
+    for each in coming:
+        log_event("to be removed", logging.WARNING, name=each.name, why=each.why, bytes=each.bytes)
+    return {each.name for each in coming}

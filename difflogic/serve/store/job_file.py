@@ -39,7 +39,17 @@ JSON_COLUMNS = ("config", "options", "result", "tags")
 BOOLEANS = ("until_solved",)
 """Columns that SQLite keeps as 0 and 1."""
 OF_A_REQUEST: dict[str, Any] = {"key": str, "request": str, "created": float | int}
-OF_A_LEASE = {"version", "recorded", "worker", "lease_until", "phase", "epochs_per_s", "watched_until", "waits_for"}
+OF_A_LEASE = {
+    "version",
+    "over_at",
+    "recorded",
+    "worker",
+    "lease_until",
+    "phase",
+    "epochs_per_s",
+    "watched_until",
+    "waits_for",
+}
 """Columns that are left out: they hold while a worker has the job, or are made anew."""
 
 

@@ -155,6 +155,9 @@ def listed(
 def change(connection: sqlite3.Connection, job: str, **values: Any) -> JobRecord:
     """Set columns of a job, as its next version, of which the job's folder gets a record: within `_recorded`."""
     version = tick(connection)
+    if "ended" in values:
+        counted = connection.execute("SELECT counted FROM clock").fetchone()[0]
+        values["over_at"] = None if values["ended"] is None else counted
     return _set(connection, job, values | {"version": version, "recorded": version})
 
 

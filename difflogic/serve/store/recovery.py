@@ -82,6 +82,9 @@ def _rebuild(store: Path) -> None:
         for version in sorted({each.schema for each in records} | {database.newest_version()}):
             database.upgrade(connection, version)
             _insert(connection, [each for each in records if each.schema == version], found)
+        # What is over has been so since now: the store that counted for how long is gone.
+        connection.execute("UPDATE jobs SET over_at = 0 WHERE ended IS NOT NULL")
+        connection.execute("UPDATE clock SET made = coalesce((SELECT min(created) FROM jobs), made)")
         statuses = Counter(row["status"] for row in connection.execute("SELECT status FROM jobs"))
         # One file without a log beside it, so that it can be given its name.
         connection.execute("PRAGMA journal_mode = DELETE")

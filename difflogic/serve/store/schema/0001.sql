@@ -13,6 +13,7 @@ CREATE TABLE jobs (
     created TEXT NOT NULL,
     started TEXT,
     ended TEXT,
+    over_at REAL, -- what the clock had counted when it ended
     attempts INTEGER NOT NULL DEFAULT 0, -- leases that were lost to a crash or a hang
     reason TEXT,
     config TEXT, -- JSON
@@ -63,9 +64,13 @@ CREATE INDEX queue ON jobs (priority DESC, number, id, owner, kind, engine, devi
 CREATE TABLE clock (
     version INTEGER NOT NULL, -- of the newest change
     boot TEXT, -- the start of the machine since which...
-    began REAL -- ...seconds are counted, and when that was, in seconds since 1970
+    began REAL, -- ...seconds are counted, and when that was, in seconds since 1970
+    made TEXT NOT NULL, -- when the store began
+    counted REAL NOT NULL DEFAULT 0, -- seconds for which it was served
+    counted_at REAL NOT NULL DEFAULT 0, -- when these were counted last, by the steady clock...
+    wall REAL NOT NULL DEFAULT 0 -- ...and by the system's
 ); -- one row
-INSERT INTO clock (version) VALUES (0);
+INSERT INTO clock (version, made) VALUES (0, strftime('%Y-%m-%dT%H:%M:%S+00:00', 'now'));
 
 CREATE TABLE deletions (version INTEGER PRIMARY KEY, id TEXT NOT NULL, owner TEXT NOT NULL);
 
