@@ -65,10 +65,10 @@ class Collected:
 def count(store: Store) -> bool:
     """Count the time since the last count; False where it is not known, for the store was closed or a clock was set."""
     with store.database.writing() as connection:
-        last = connection.execute("SELECT counted_at, wall FROM clock").fetchone()
+        counted_at, wall_then = connection.execute("SELECT counted_at, wall FROM clock").fetchone()
         now, wall = store.clock(), store.wall_clock()
-        passed = now - last["counted_at"]
-        is_known = 0 <= passed <= GAP_S and abs(wall - last["wall"] - passed) < SET_S
+        passed: float = now - counted_at
+        is_known = 0 <= passed <= GAP_S and bool(abs(wall - wall_then - passed) < SET_S)
         connection.execute(
             "UPDATE clock SET counted = counted + ?, counted_at = ?, wall = ?", (passed if is_known else 0.0, now, wall)
         )
