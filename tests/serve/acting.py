@@ -1,5 +1,6 @@
 """A worker that does as its job is called, so that a test which steps in while a job runs never comes too late.
 
+    stand         it stands still as soon as it has this job, as a process does that somebody stops
     die           it ends at once, whenever it takes this job
     hold 60       at epoch 60 it waits, with signs of life, until someone asks for the job or ends the worker
     hold 2.60     the same at epoch 60 of attempt 2; there may be several of these
@@ -11,6 +12,7 @@ It holds a job at a place once: who takes it up again goes on. It leaves diagram
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -72,6 +74,8 @@ class _Worker(worker.WorkerProcess):
         if lease.job.name == "die":
             say("the driver is broken")
             os._exit(7)
+        if lease.job.name == "stand" and _is_first(lease, "whole"):
+            signal.raise_signal(signal.SIGSTOP)
         super()._train(lease)
 
     def _follow(self, lease: Lease) -> None:

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("compiled")
 
 ROOT = Path(__file__).parents[2]
 KILLS = 5 if os.environ.get("DIFFLOGIC_CHECK_ALL") else 2
-QUICK = WorkerLimits(heartbeat=4.0)
+QUICK = WorkerLimits(heartbeat=4.0, stopped=10.0)
 """A hang is seen sooner than by default; on the busiest machine nothing here is silent for so long."""
 
 
@@ -88,6 +88,14 @@ def test_a_worker_that_stands_still(store, undisturbed):
         assert ended(store, job).attempts == 1
         assert not _is_alive(pid)
     assert_same_run(store.job_folder(job).run, undisturbed)
+
+
+def test_a_worker_that_stands_still_before_it_trains(store, undisturbed):
+    job, _ = store.submit("ann", spec_of(short_config(), name="stand"))
+    with acting(store.folder, QUICK):
+        done = ended(store, job.id)
+    assert (done.status, done.attempts) == ("done", 1)
+    assert_same_run(store.job_folder(job.id).run, undisturbed)
 
 
 def test_a_supervisor_that_stops_hands_its_jobs_back(store, undisturbed):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -11,6 +12,7 @@ from difflogic.serve.store.leases import HeartbeatReply
 from difflogic.serve.worker import lease as leases
 from difflogic.serve.worker.lease import RECENT, Lease, WorkerLimits
 from difflogic.serve.worker.observer import ServiceObserver
+from tests.serve.service import wait
 
 LIMITS = WorkerLimits(first=300, heartbeat=12, factor=20)
 
@@ -51,10 +53,37 @@ def live(lease: Lease, times: Times, *seconds: float) -> None:
         lease.alive()
 
 
-def test_what_is_done_for_the_first_time_may_take_long(lease, times):
-    for phase in ("compiling", "evaluating", "finishing"):
+def test_a_worker_that_was_stopped_is_seen_soon_whatever_it_does(lease, times):
+    for phase in ("starting", "compiling", "evaluating", "finishing"):
         lease.enter(phase)
-        assert due(lease) == 300
+        assert due(lease) == LIMITS.stopped == 30
+
+
+def test_what_is_done_for_the_first_time_may_take_long(store, spec, monkeypatch):
+    """Another thread prolongs the lease meanwhile, but not for ever: the thread that works may hang."""
+    store.submit("ann", spec)
+    job, number = store.claim("w", "cpu", {"auto"}, 60)
+    prolonged, heartbeat = [], store.heartbeat
+
+    def noted(*given, **progress):
+        prolonged.append(given)
+        return heartbeat(*given, **progress)
+
+    monkeypatch.setattr(store, "heartbeat", noted)
+    lease = Lease(store, job, number, WorkerLimits(first=1e9, stopped=0.06))
+    with lease.kept():
+        wait(lambda: len(prolonged) >= 3, "the lease to be prolonged")
+    assert {given[2] for given in prolonged} == {0.06}
+    prolonged.clear()
+    lease.limits = WorkerLimits(first=0.0, stopped=0.06)
+    with lease.kept():
+        time.sleep(0.2)
+    lease.limits = WorkerLimits(stopped=0.06)
+    lease.enter("training", warm=True)
+    prolonged.clear()
+    with lease.kept():
+        time.sleep(0.2)
+    assert prolonged == []
 
 
 def test_quick_epochs_are_due_soon(lease, times):

@@ -1,16 +1,20 @@
 """A worker's hold on one job: heartbeats that prolong it, for as long as the present phase may be silent.
 
-A process that compiles cannot say that it is alive, and a process that hangs cannot either. So each phase has `first`
-seconds when it is gone through for the first time; after that what was usual decides: 20 times the slowest of the last
-20 signs of life, and at least 12 s. An example: epochs of 0.3 s are due within 12 s, and epochs of 3 s within 60 s.
+The thread that compiles cannot say that it is alive, and one that hangs cannot either. So each phase has `first`
+seconds when it is gone through for the first time. Another thread says meanwhile that the process is there: one that
+was stopped is seen after `stopped`. Later what was usual decides: 20 times the slowest of the last 20 signs of life,
+and at least 12 s. An example: epochs of 0.3 s are due within 12 s, and epochs of 3 s within 60 s.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -25,6 +29,8 @@ Phase = Literal["starting", "compiling", "training", "evaluating", "drawing", "f
 the first state frame; finishing: the results' pictures; working: a follow-up."""
 HEARTBEAT_S = 0.2
 """Seconds between two heartbeats, where nothing but the epoch is new: a write for every epoch would be too many."""
+BEATS = 6
+"""So many times the lease is prolonged in the time that it lasts: all but one may come late."""
 RECENT = 20
 """How many signs of life say what is usual."""
 COLD_FACTOR = 1.5
@@ -38,7 +44,9 @@ class WorkerLimits:
     """How long a worker may be silent: what comes first has time, since a process that compiles cannot say anything."""
 
     first: float = 300.0
-    """Seconds for starting, compiling, the first evaluation and frame, and the results' pictures."""
+    """Seconds for starting, compiling, the first evaluation and frame, and the results' pictures..."""
+    stopped: float = 30.0
+    """...in which no thread of the process may be silent for longer: a library that is loaded from a slow disk is."""
     heartbeat: float = 12.0
     """Seconds between two signs of life while it trains, evaluates and saves: a hang is seen in a second more..."""
     factor: float = 20.0
@@ -106,6 +114,30 @@ class Lease:
         self._measure()
         self._heartbeat(**progress)
 
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Prolong the lease from a thread of its own while the present phase is gone through for the first time."""
+        over = threading.Event()
+        thread = threading.Thread(target=self._keep, args=(over,), name="lease", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def _keep(self, over: threading.Event) -> None:
+        while not over.wait(self.limits.stopped / BEATS):
+            if self.is_warm(self.phase) or time.monotonic() - self._alive >= self.limits.first:
+                continue
+            try:
+                self.store.heartbeat(self.job.id, self.number, self.limits.stopped)
+            except LeaseLostError:  # which the thread that works finds out too, unless it has just handed the job back
+                break
+            except StoreError as error:
+                say(str(error))
+        self.store.close()
+
     def _heartbeat(self, **progress: Any) -> None:
         """End the process where the lease is lost: whoever has the job now must not be disturbed."""
         self._reported = time.monotonic()
@@ -125,10 +157,10 @@ class Lease:
         trim(self.store.job_folder(self.job.id).log)
 
     def duration(self) -> float:
-        """Seconds for which this worker may now be silent: the length of the lease."""
+        """Seconds for which this worker may now be silent: the length of the lease, which `kept` prolongs."""
         limits, usual = self.limits, self._warm.get(self.phase)
         if usual is None:
-            return limits.first
+            return limits.stopped
         # An example: compiling took 60 s, and epochs take 0.1 s. After the first of them `usual` knows one quick epoch,
         # which is no measure yet: 1.5 * 60 = 90 s are allowed; after 20 epochs it is the larger of 12 s and 20 * 0.1 s.
         cold = 0.0 if len(usual) == RECENT else COLD_FACTOR * self._coldest

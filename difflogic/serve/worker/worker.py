@@ -95,7 +95,7 @@ class WorkerProcess:
         return self.device == FOLLOW_UPS and time.monotonic() - self._worked > self.limits.idle
 
     def _claim(self) -> tuple[JobRecord, int] | None:
-        return self.store.claim(self.name, self.device, self.engines, self.limits.first)
+        return self.store.claim(self.name, self.device, self.engines, self.limits.stopped)
 
     def _has_disk_space(self) -> bool:
         """False while the disk is full: every job that is taken then would fail, one after another."""
@@ -112,7 +112,8 @@ class WorkerProcess:
         with logged_to(self.store.job_folder(job.id).log):
             say(f"{job.kind} on {self.device}, try {job.attempts + 1}")
             try:
-                self._train(lease) if job.kind == "train" else self._follow(lease)
+                with lease.kept():
+                    self._train(lease) if job.kind == "train" else self._follow(lease)
             # Another worker may train into the same folder by now. Nothing is closed in good order: the process just
             # ends.
             except LeaseLostError as error:
