@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 STATE_ATOL = 1e-6
 """Soft states: float32 sums of sixteen gates and of four coefficients differ in their last bits, near 0."""
 STATE_RTOL = 1e-4
@@ -27,8 +29,16 @@ DIFFERENCE_STEP = 1e-5
 """Half width of a central difference in float64: truncation (its square) and rounding (1e-16 over it) balance."""
 DIFFERENCE_RTOL = 1e-7
 """A central difference along a unit direction against the exact derivative: truncation, and a margin."""
-DIFFERENCE_ATOL = 1e-9
-"""The same where the derivative is small: rounding of values up to a hundred (1e-14) over DIFFERENCE_STEP."""
+DIFFERENCE_ROUNDING = 64 * 2.0**-53
+"""Rounding of a function's float64 value, as a share of its terms' absolute sum. Every IEEE machine keeps it: numbers
+of at most 1 pass tens of layers, each with a few roundings, and any order of summing thousands of terms in blocks of
+128 or fewer adds at most 30. A difference of two values has it twice, however small the derivative is."""
+
+
+def difference_atol(one: np.ndarray | float, other: np.ndarray | float) -> float:
+    """What rounding may do to half the difference of two functions' values, which are given as arrays of terms."""
+    return DIFFERENCE_ROUNDING * float(1 + np.abs(one).sum() + np.abs(other).sum()) / 2
+
 
 COEFFICIENT_ATOL = 4e-6
 """Coefficients on a GPU, sums of sixteen shares of 1: drivers' exp differs by up to 15 units in the last place."""

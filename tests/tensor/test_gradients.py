@@ -72,13 +72,14 @@ def test_finite_differences(name: str) -> None:
     result = function(*given)
     adjoint = operands([result.shape], seed=2)[0]
     result.backward(adjoint)
-    sides = [
-        (function(*tensors([v + sign * d for v, d in zip(values, directions, strict=True)])).numpy() * adjoint).sum()
+    after, before = (
+        function(*tensors([v + sign * d for v, d in zip(values, directions, strict=True)])).numpy() * adjoint
         for sign in (tolerances.DIFFERENCE_STEP, -tolerances.DIFFERENCE_STEP)
-    ]
-    expected = (sides[0] - sides[1]) / (2 * tolerances.DIFFERENCE_STEP)
+    )
+    expected = (after - before).sum() / (2 * tolerances.DIFFERENCE_STEP)
     got = sum((each.grad.numpy() * d).sum() for each, d in zip(given, directions, strict=True))
-    assert got == pytest.approx(expected, rel=tolerances.DIFFERENCE_RTOL, abs=tolerances.DIFFERENCE_ATOL)
+    atol = tolerances.difference_atol(after, before) / tolerances.DIFFERENCE_STEP
+    assert got == pytest.approx(expected, rel=tolerances.DIFFERENCE_RTOL, abs=atol)
     assert [each.grad.shape for each in given] == shapes
 
 
