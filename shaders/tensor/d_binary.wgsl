@@ -23,8 +23,8 @@ fn slope(p: vec4<f32>, q: vec4<f32>) -> vec4<f32> {
         case 2u: { return 1.0 / q; }
         case 3u: { return -p / (q * q); }
         // The formulas have 0 times infinity where a power of order 0, and one of 0, are flat.
-        case 4u: { return select(q * real_powers(p, q - 1.0), vec4(), q == vec4()); }
-        default: { return select(real_powers(p, q) * logarithms(p), vec4(), p == vec4()); }
+        case 4u: { return select(q * real_powers(p, q - 1.0), vec4<f32>(), q == vec4<f32>()); }
+        default: { return select(real_powers(p, q) * logarithms(p), vec4<f32>(), p == vec4<f32>()); }
     }
 }
 

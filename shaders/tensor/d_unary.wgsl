@@ -20,7 +20,7 @@ fn adjoint(d: vec4<f32>, v: vec4<f32>) -> vec4<f32> {
         case 2u: { return d / (v + v); }
         case 3u: { return d * (1.0 - v * v); }
         case 4u: { return d * (v * (1.0 - v)); }
-        default: { return select(vec4(), d, v > vec4()); }
+        default: { return select(vec4<f32>(), d, v > vec4<f32>()); }
     }
 }
 

@@ -16,7 +16,7 @@ override OP: u32;
 // By the exponential of what is never positive, which does not overflow.
 fn sigmoid(v: vec4<f32>) -> vec4<f32> {
     let small = exp(-abs(v));
-    return select(vec4(1.0), small, v < vec4()) / (1.0 + small);
+    return select(vec4(1.0), small, v < vec4<f32>()) / (1.0 + small);
 }
 
 // Some drivers' own tanh is NaN for large numbers, and any quotient of exponentials loses the digits of small ones: the
@@ -31,7 +31,7 @@ fn tanh_of(v: vec4<f32>) -> vec4<f32> {
 // What is no number stays none, which `max` alone would hide.
 fn relu(v: vec4<f32>) -> vec4<f32> {
     let nothing = (bitcast<vec4<u32>>(v) & vec4(0x7fffffffu)) > vec4(0x7f800000u);
-    return select(max(v, vec4()), v, nothing);
+    return select(max(v, vec4<f32>()), v, nothing);
 }
 
 fn value(v: vec4<f32>) -> vec4<f32> {
