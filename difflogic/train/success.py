@@ -1,14 +1,15 @@
 """A circuit counts as a success if it is right beyond the probes that it was chosen by.
 
-A board must be right after T steps and after 4T, and on a grid of 64x64 after 4T; asynchronous, nearly all of it after
-4T steps, whichever cells fire; a rule on all its boards, samples on all that are held out, a picture in every pixel. It
-is chosen by the task's probes alone (`chosen`), as they are, turned, mirrored and side by side, and tested on fresh
-starts that nothing was chosen by (`measure`). Where three-valued simulation proves a board for every start, both are
-known without a single rollout.
+A board must be right after T steps and after 4T, and on a grid of 64x64 after 4T; asynchronous, nearly all of it on its
+own grid and on grids of twice and four times the side, whichever cells fire, and no cell may stay wrong; a rule on all
+its boards, samples on all that are held out, a picture in every pixel. It is chosen by the task's probes alone
+(`chosen`), as they are, turned, mirrored and side by side, and tested on fresh starts that nothing was chosen by
+(`measure`). Where three-valued simulation proves a board for every start, both are known without a single rollout.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,10 +36,14 @@ FRESH_STREAM, MASK_STREAM = 0x66726573, 0x66726D73
 TIMES = 4
 """A board must still be right after so many times the CA steps of training..."""
 LARGE = 64
-"""...and on a grid of so many cells a side."""
+"""...and on a grid of so many cells a side..."""
+SCALES = (1, 2, 4)
+"""...or asynchronous on its own grid and on those of so many times its sides."""
 MASK_SEEDS = 3
 MOST_WRONG = 0.01
-"""Share of cells that an asynchronous board may have wrong: at no moment have all of them just been updated."""
+"""Share of cells that an asynchronous board may have wrong: at no moment have all of them just been updated. That
+excuses no cell that is wrong for T steps on end. What is wrong along the border is a smaller share of a larger grid,
+so that a share alone would let it pass if only the grid is large enough."""
 PROMISING = 0.9
 """An asynchronous board is looked at further from this accuracy on."""
 SEARCH_SECONDS = 2.0
@@ -107,66 +112,89 @@ class SuccessTest:
         if config.train.asynchronous:
             # Other masks than those of the verdict: nothing is chosen by what decides.
             key = prng.fold_in(prng.key_from_seed(config.seed), MASK_STREAM + 1)
-            return not any(self._asynchronous(circuit, probes, key)["wrong_shares"])
+            height, width = probes.shape[1:3]
+            starts = [tiled(probes, times * height, times * width) for times in SCALES]
+            found = self._asynchronous(circuit, starts, key)
+            return self.is_right(found) and not any(found["wrong_shares"][0])
         if config.task.start != "random":
             return True
         views = turned(probes)
-        return self.is_right(self._board(circuit, views, tiled(views, LARGE)))
+        return self.is_right(self._board(circuit, views, tiled(views, LARGE, LARGE)))
 
     def measure(self, circuit: Circuit, evaluation: Evaluation) -> dict[str, Any]:
         """Wrong values on fresh starts; of a rule or of samples, or where no start is drawn, those on the probes."""
         config = self._config
         if config.task.start != "random" or not config.task.is_fixed:
             return {"wrong": evaluation.hard_loss}
-        starts = self._draw(config.task.height, config.task.width)
+        height, width = config.task.height, config.task.width
         if config.train.asynchronous:
-            return self._asynchronous(circuit, starts, prng.fold_in(prng.key_from_seed(config.seed), MASK_STREAM))
-        return self._board(circuit, starts, self._draw(LARGE, LARGE))
+            # As many cells of each size: a large grid has room for many starts side by side.
+            fresh = [self._draw(times * height, times * width, STARTS // times**2) for times in SCALES]
+            return self._asynchronous(circuit, fresh, prng.fold_in(prng.key_from_seed(config.seed), MASK_STREAM))
+        return self._board(circuit, self._draw(height, width), self._draw(LARGE, LARGE))
 
     def is_right(self, measured: dict[str, Any]) -> bool:
         """Return what success means, on fresh starts or on the probes."""
         if "wrong_shares" in measured:
-            return float(np.median(measured["wrong_shares"])) <= MOST_WRONG
+            shares = np.median(measured["wrong_shares"], axis=1)
+            return bool((shares <= MOST_WRONG).all()) and not measured["stay_wrong"]
         return not any(measured.values())
 
-    def wrong(self, circuit: Circuit, starts: Bits, steps: int, masks: npt.NDArray[Any] | None = None) -> int:
-        """Values of the loss channels that are wrong after `steps`, from `starts [B, H, W, C]`."""
+    def wrong(
+        self, circuit: Circuit, starts: Bits, steps: int, masks: npt.NDArray[Any] | None = None
+    ) -> tuple[int, int]:
+        """Values of the loss channels that are wrong after `steps`, from `starts [B, H, W, C]`.
+
+        And how many of them were wrong after each of the last T steps, or of all if they are fewer.
+        """
         own = self._config.task
-        target, total = job.fixed_target(replace(own, height=starts.shape[1], width=starts.shape[2])), 0
+        target, total, stay = job.fixed_target(replace(own, height=starts.shape[1], width=starts.shape[2])), 0, 0
         # A rollout keeps all its states, so a large batch goes in parts and a long rollout in stretches.
-        count = CELLS_AT_ONCE // (starts.shape[1] * starts.shape[2])
+        count = max(1, CELLS_AT_ONCE // (starts.shape[1] * starts.shape[2]))
         for first in range(0, len(starts), count):
-            x: npt.ArrayLike = starts[first : first + count].astype(np.float32)
+            states: npt.NDArray[Any] = starts[None, first : first + count].astype(np.float32)
             for begin in range(0, steps, own.steps):
                 part = None if masks is None else masks[begin : begin + own.steps]
-                x = self._engine.rollout(circuit, x, min(own.steps, steps - begin), "hard", part)[-1]
-            total += int((np.asarray(x)[..., : own.loss_channels] != target).sum())
-        return total
+                states = self._engine.rollout(circuit, states[-1], min(own.steps, steps - begin), "hard", part)
+            different = states[..., : own.loss_channels] != target
+            total, stay = total + int(different[-1].sum()), stay + int(different.all(axis=0).sum())
+        return total, stay
 
     def _board(self, circuit: Circuit, starts: Bits, large: Bits) -> dict[str, int]:
         """Test a board at T and 4T steps, and on large grids at 4T."""
         steps = self._config.task.steps
         return {
-            "wrong": self.wrong(circuit, starts, steps),
-            "wrong_later": self.wrong(circuit, starts, TIMES * steps),
-            "wrong_large": self.wrong(circuit, large, TIMES * steps),
+            "wrong": self.wrong(circuit, starts, steps)[0],
+            "wrong_later": self.wrong(circuit, starts, TIMES * steps)[0],
+            "wrong_large": self.wrong(circuit, large, TIMES * steps)[0],
         }
 
-    def _asynchronous(self, circuit: Circuit, starts: Bits, key: prng.Key) -> dict[str, Any]:
-        """Shares of wrong cells at 4T, with three sequences of masks."""
-        task, steps = self._config.task, TIMES * self._config.task.steps
-        shape, shares = Shape(1, task.height, task.width, 1, steps), []
-        for sub in prng.split(key, MASK_SEEDS):
-            masks = draw_masks(shape, self._config.train.fire_rate, sub)
-            count = self.wrong(circuit, starts, steps, masks.reshape(steps, task.height, task.width, 1))
-            shares.append(count / (len(starts) * task.height * task.width))
-        return {"wrong_shares": shares}
+    def _asynchronous(self, circuit: Circuit, starts: Sequence[Bits], key: prng.Key) -> dict[str, Any]:
+        """Shares of wrong cells of each scale, with three sequences of masks, and how many cells stay wrong.
 
-    def _draw(self, height: int, width: int) -> Bits:
+        Scales behind one that is not right are left out.
+        """
+        found: dict[str, Any] = {"wrong_shares": [], "stay_wrong": 0}
+        for times, x in zip(SCALES, starts, strict=True):
+            # What is known at the border crosses a cell a step: four times the side needs T steps four times over, and
+            # then the same again, since not every cell fires in a step.
+            height, width, steps = *x.shape[1:3], max(TIMES, 2 * times) * self._config.task.steps
+            shares = []
+            for sub in prng.split(key, MASK_SEEDS):
+                masks = draw_masks(Shape(1, height, width, 1, steps), self._config.train.fire_rate, sub)
+                count, stay = self.wrong(circuit, x, steps, masks.reshape(steps, height, width, 1))
+                shares.append(count / (len(x) * height * width))
+                found["stay_wrong"] += stay
+            found["wrong_shares"].append(shares)
+            if not self.is_right(found):
+                break
+        return found
+
+    def _draw(self, height: int, width: int, count: int = STARTS) -> Bits:
         """Fresh random starts, of a stream that neither training nor the probes see."""
         # The side is folded in too, so that a large grid is no continuation of a small one.
         key = prng.fold_in(prng.fold_in(prng.key_from_seed(self._config.seed), FRESH_STREAM), height)
-        return prng.randint_power_of_two(key, (STARTS, height, width, self._config.model.channels), 2).astype(np.uint8)
+        return prng.randint_power_of_two(key, (count, height, width, self._config.model.channels), 2).astype(np.uint8)
 
 
 def certainty(config: Config, circuit: Circuit) -> str:
@@ -183,16 +211,21 @@ def certainty(config: Config, circuit: Circuit) -> str:
 
 
 def turned(probes: Bits) -> Bits:
-    """Square probes as they are, turned and mirrored: eight times as many starts, each as random as the probes."""
-    turns = [np.rot90(probes, count, axes=(1, 2)) for count in range(4)]
+    """Probes as they are, turned and mirrored: up to eight times as many starts, each as random as the probes."""
     # A board has no up or down, so a turned start must work as well: eight starts for the price of one.
-    return np.concatenate([*turns, *(turn.swapaxes(1, 2) for turn in turns)])
+    turns = [np.rot90(probes, count, axes=(1, 2)) for count in range(4)]
+    views = [*turns, *(np.flip(turn, axis=2) for turn in turns)]
+    return np.concatenate([view for view in views if view.shape == probes.shape])
 
 
-def tiled(probes: Bits, side: int) -> Bits:
-    """The probes side by side, as few grids of `side` x `side`; what is left over is not used."""
+def tiled(probes: Bits, high: int, wide: int) -> Bits:
+    """The probes side by side, as few grids of `high` x `wide`; what is left over is not used.
+
+    Too few for one grid are repeated, and a grid is never smaller than a probe.
+    """
     height, width = probes.shape[1:3]
-    down, across = side // height, side // width
+    down, across = max(1, high // height), max(1, wide // width)
+    count = max(1, len(probes) // (down * across))
     # Sixteen starts of 16x16 side by side are one of 64x64 that no run was trained on.
-    boards = probes[: len(probes) // (down * across) * down * across].reshape(-1, down, across, *probes.shape[1:])
+    boards = np.resize(probes, (count, down, across, *probes.shape[1:]))
     return boards.swapaxes(2, 3).reshape(len(boards), down * height, across * width, -1)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from difflogic.config import presets
+from difflogic.config import presets, recipes
 from difflogic.core.bits import Bits
 from difflogic.devices.open import open_engine
 from difflogic.engine import job
@@ -17,7 +17,7 @@ from difflogic.train import success
 from difflogic.train.start import fresh
 from difflogic.train.success import SuccessTest
 from tests.evaluation.pass_on import keeper
-from tests.learned import learned
+from tests.learned import BORDER, learned
 
 BOARD = presets.get("checkerboard")
 ENGINE = ReferenceEngine()
@@ -29,12 +29,15 @@ def test_probes_are_turned_and_mirrored() -> None:
     assert views.shape == (16, 3, 3, 2)
     assert len({view.tobytes() for view in views}) == 16
     assert {tuple(sorted(view.reshape(-1))) for view in views} == {tuple(sorted(p.reshape(-1))) for p in probes}
+    assert success.turned(probes[:, :2]).shape == (8, 2, 3, 2), "only what keeps the shape of the grid"
 
 
 def test_probes_side_by_side() -> None:
     probes = np.arange(5 * 2 * 2).reshape(5, 2, 2, 1)
-    (board,) = success.tiled(probes, 4)
+    (board,) = success.tiled(probes, 4, 5)
     assert board[..., 0].tolist() == [[0, 1, 4, 5], [2, 3, 6, 7], [8, 9, 12, 13], [10, 11, 14, 15]]
+    assert success.tiled(probes[:2], 4, 4)[0, ..., 0].tolist() == [[0, 1, 4, 5], [2, 3, 6, 7]] * 2, "too few"
+    assert success.tiled(probes, 1, 1).shape == (5, 2, 2, 1), "too large"
 
 
 def test_fresh_starts_are_the_seeds_own() -> None:
@@ -49,8 +52,10 @@ def test_fresh_starts_are_the_seeds_own() -> None:
     [
         ("checkerboard", {"wrong": 0, "wrong_later": 0, "wrong_large": 0}, True),
         ("checkerboard", {"wrong": 0, "wrong_later": 0, "wrong_large": 1}, False),
-        ("checkerboard-async", {"wrong_shares": [0.0, 0.01, 0.5]}, True),
-        ("checkerboard-async", {"wrong_shares": [0.0, 0.011, 0.011]}, False),
+        ("checkerboard-async", {"wrong_shares": 3 * [[0.0, 0.01, 0.5]], "stay_wrong": 0}, True),
+        ("checkerboard-async", {"wrong_shares": [[0, 0, 0], [0.0, 0.011, 0.011]], "stay_wrong": 0}, False),
+        # Seven cells in a corner are a small share of a large grid, and wrong all the same.
+        ("checkerboard-async", {"wrong_shares": [[0.009] * 3, [0.0045] * 3, [0.0023] * 3], "stay_wrong": 7}, False),
         ("game-of-life", {"wrong": 9}, False),
     ],
 )
@@ -99,10 +104,23 @@ def test_what_is_not_proved_is_rolled_out(monkeypatch: pytest.MonkeyPatch) -> No
     assert test.has_wrong_start(still)
     assert all(test.measure(still, evaluation(0)).values())
     asynchronous = SuccessTest(engine, presets.get("checkerboard-async"))
-    shares = asynchronous.measure(still, evaluation(0))["wrong_shares"]
+    measured = asynchronous.measure(still, evaluation(0))
+    (shares,) = measured["wrong_shares"]
     assert len(shares) == 3
     assert all(0.4 < share < 0.6 for share in shares)
-    assert not asynchronous.is_right({"wrong_shares": shares})
+    assert measured["stay_wrong"] > 0
+    assert not asynchronous.is_right(measured)
+
+
+def test_an_asynchronous_board_is_right_on_other_sizes_too() -> None:
+    """This one was called solved: right on its own grid, and wrong along the border of every other."""
+    config = recipes.applied("robust", presets.get("checkerboard-async")).with_(seed=8002)
+    test, circuit = SuccessTest(open_engine("cpu"), config), learned(config, BORDER)
+    measured = test.measure(circuit, evaluation(0))
+    assert measured["wrong_shares"][0] == [0, 0, 0]
+    assert all(share > success.MOST_WRONG for share in measured["wrong_shares"][1])
+    assert not test.is_right(measured)
+    assert not test.chosen(circuit, job.probes(config), evaluation(0))
 
 
 def test_pictures_and_rules_are_judged_on_their_probes() -> None:
