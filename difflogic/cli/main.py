@@ -97,7 +97,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         return _fail(_sentence(error), error.exit_code)
     except DifflogicError as error:
-        return _fail(str(error), error.exit_code)
+        from difflogic.cli.request import in_options  # not for `difflogic --help`
+
+        return _fail(in_options(str(error)), error.exit_code)
     except MemoryError as error:
         return _fail(f"Not enough memory: {error}. Use a smaller batch or model.")
     except OSError as error:

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Iterator
+import typing
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from difflogic.config.choices import COLORS, METHODS, METRICS, POLICIES, PRECISIONS, RECIPES, Policy
+from difflogic.config.choices import POLICIES, PRECISIONS, Policy
+from difflogic.config.fields import Table
+from difflogic.config.request import Option, Size, SweepRequest, TrainRequest, options
 from difflogic.errors import MissingPackagesError, UsageError
 from difflogic.system.files import Output
 
 if TYPE_CHECKING:
-    from difflogic.config.request import Within
     from difflogic.engine.api import Engine
     from difflogic.serve.client import Client
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 PATH = click.Path(path_type=Path)
+GIVEN_OTHERWISE = ("preset", "config", "set")
+"""Options of a request that commands have as PRESET, `--config` and `--set`."""
 
 
 def together(*options: Callable[[Any], Any]) -> Callable[[Function], Function]:
@@ -34,19 +37,6 @@ def together(*options: Callable[[Any], Any]) -> Callable[[Function], Function]:
         return function
 
     return decorate
-
-
-# Options are values: click makes a new option for each command from them, so that several commands can share one.
-engine_options = together(
-    click.option("--gpu", is_flag=True, help="The same as --engine gpu."),
-    click.option(
-        "--engine",
-        metavar="auto|gpu[:INDEX|:NAME]|cpu|reference",
-        help="The engine. auto (the default): a hardware GPU if there is one, otherwise the CPU engine.",
-    ),
-    click.option("--require-hardware", is_flag=True, help="Refuse everything but hardware GPUs."),
-)
-"""`--gpu`, `--engine`, `--require-hardware`; read them with `engine_selector`."""
 
 
 FORCE = "difflogic.force"
@@ -129,29 +119,61 @@ def megabytes(text: str) -> int:
     return round(value * 1e6)
 
 
-def picture_size(text: str) -> tuple[int, int]:
-    """WIDTHxHEIGHT in cells: a type for click."""
-    # Imported late: it loads NumPy, which the help of a command does without.
-    from difflogic.config.picture_file import MAX_SIDE
-
-    sides = _sides(text)
-    if sides is None or not all(1 <= side <= MAX_SIDE for side in sides):
-        raise click.BadParameter(f"{text!r} is not WIDTHxHEIGHT of 1 to {MAX_SIDE} cells each, say 32x32.")
-    return sides
-
-
 def grid_size(text: str) -> tuple[int, int]:
     """WIDTHxHEIGHT in cells, as `(height, width)`: a type for click."""
-    sides = _sides(text)
-    if sides is None:
-        raise click.BadParameter(f"{text!r} is not WIDTHxHEIGHT, say 64x64.")
-    return sides[1], sides[0]
+    width, height = _parser(Size)(text)
+    return height, width
 
 
-def _sides(text: str) -> tuple[int, int] | None:
-    """Width and height, None if the text is not a size."""
-    found = re.fullmatch(r"([0-9]{1,9})[xX]([0-9]{1,9})", text)
-    return None if found is None else (int(found[1]), int(found[2]))
+def _parser(kind: Any) -> Callable[[str], Any]:
+    """A type for click, of a type that texts stand for."""
+
+    def parse(text: str) -> Any:
+        try:
+            return kind.parse(text)
+        except UsageError as error:
+            raise click.BadParameter(str(error)) from error
+
+    return parse
+
+
+def options_of(
+    *groups: str, of: type = TrainRequest, without: Collection[str] = (), where: Callable[[Option], bool] | None = None
+) -> Callable[[Function], Function]:
+    """The options of these groups of a request, as it declares them, but those `without`, and not those not `where`.
+
+    Each is None where it was left out, a flag False and a list empty.
+    """
+    found = [each for each in options(of) if each.group in groups and each.name not in without]
+    return together(*(_option(each) for each in found if where is None or where(each)))
+
+
+def _option(declared: Option) -> Callable[[Any], Any]:
+    kind, limits, name = declared.kind, declared.limits, declared.name
+    given: dict[str, Any] = {"metavar": declared.metavar, "help": declared.words, "default": None}
+    if kind is bool:
+        given = {"is_flag": True, "help": declared.words}
+    elif kind is Table or typing.get_origin(kind) is tuple:
+        given |= {"multiple": True, "default": (), "help": declared.words[:-1] + ". May be repeated."}
+        name = name.removesuffix("s")
+    elif limits is not None and limits.names:
+        given["type"] = click.Choice(list(map(str, limits.names)))
+    elif declared.brought or declared.here:
+        given["type"] = PATH
+    else:
+        given["type"] = _parser(kind) if hasattr(kind, "parse") else kind
+    if declared.flag is not None:
+        given |= {"is_flag": False, "flag_value": declared.flag}
+    return click.option("--" + name.replace("_", "-"), declared.name, **given)
+
+
+# Options are values: click makes a new option for each command from them, so that several commands can share one.
+engine_options = together(
+    click.option("--gpu", is_flag=True, help="The same as --engine gpu."),
+    options_of("run", where=lambda each: each.name == "engine"),
+    click.option("--require-hardware", is_flag=True, help="Refuse everything but hardware GPUs."),
+)
+"""`--gpu`, `--engine`, `--require-hardware`; read them with `engine_selector`."""
 
 
 config_option = click.option(
@@ -169,22 +191,7 @@ set_option = click.option(
 """`--set`, which reaches the command as `assignments`."""
 
 target_options = together(
-    click.option("--target", type=PATH, metavar="PICTURE", help="Grow this picture, of at most 128x128 cells."),
-    click.option(
-        "--rule", metavar="B3/S23", help="Learn one step of this rule: life-like, or elementary by number, like 110."
-    ),
-    click.option(
-        "--rule-table",
-        type=PATH,
-        metavar="FILE",
-        help="Learn the rule in this file: 512 digits 0 and 1, 128 hexadecimal digits, or .npy.",
-    ),
-    click.option(
-        "--data",
-        type=PATH,
-        metavar="FILE|DIR",
-        help="Learn these samples: .npz, or a folder of .npy, with x and y, or frames. mask and steps are optional.",
-    ),
+    options_of("target"),
     click.option(
         "--from-film",
         type=PATH,
@@ -202,25 +209,6 @@ target_options = together(
         metavar="N",
         help="Use only the first N frames [all; of a pattern 50].",
     ),
-    click.option(
-        "--start",
-        metavar="random|boards|seed|zeros|PICTURE",
-        help="The start of each sample: one of these words, or a picture file.",
-    ),
-    click.option(
-        "--colors",
-        type=click.Choice([str(count) for count in COLORS]),
-        help="The number of colours of a picture, in 1, 3 or 6 channels [as the preset's loss channels allow].",
-    ),
-    click.option(
-        "--size", type=picture_size, metavar="WIDTHxHEIGHT", help="Scale pictures down to fit into this many cells."
-    ),
-    click.option(
-        "--threshold",
-        type=click.FloatRange(0, 1, max_open=True),
-        help="A bit of a picture is 1 above this share of full brightness [0.26 in 2 colours, 0.5 in 8].",
-    ),
-    click.option("--padding", type=click.IntRange(0, 64), default=0, help="Empty cells on each side of a target."),
 )
 """`--target` and all that goes with it; `cli.request` reads them."""
 
@@ -234,85 +222,24 @@ work_options = together(
 """PRESET, `--config`, `--set`, `--small` and `--batch`, for commands that look at training: `cli.request.work`."""
 
 field_options = together(
-    click.option(
-        "--recipe",
-        type=click.Choice(RECIPES),
-        help="How to train. paper: as in the paper. robust: more seeds succeed, and training restarts when it stalls, "
-        "see --restarts [paper].",
-    ),
     click.option("--epochs", type=int, help="Epochs in total, including those before --resume."),
     click.option("--seed", type=int, help="The seed of the wiring, the starts and the probes [23]."),
     click.option("--batch", type=int, help="Samples per epoch."),
     click.option("--eval-interval", type=int, help="Epochs between evaluations. Each one saves a checkpoint [50]."),
     precision_option,
 )
-"""`--recipe` and the commonest fields by options of their own; `cli.request` reads them."""
+"""The commonest fields by options of their own; `cli.request` reads them."""
 
-
-def within(text: str) -> Within:
-    """The value of `--within`. Raises UsageError."""
-    from difflogic.config.request import Within
-
-    return Within.parse(text)
-
-
-model_options = together(
-    click.option("--population", type=int, metavar="M", help="Train M seeds at once, starting at --seed [1]."),
-    click.option(
-        "--stop-when-solved",
-        type=int,
-        is_flag=False,
-        flag_value=1,
-        metavar="[N]",
-        help="Stop at the first evaluation at which one model, or N models, have no wrong value.",
-    ),
-    click.option(
-        "--restarts",
-        type=int,
-        metavar="N",
-        help="Restart with different wiring when a run stalls, at most N times [--recipe robust: as often as is useful "
-        "within --epochs; otherwise 0]. All attempts share --epochs. With --population every model's epochs "
-        "count. An epoch on a smaller grid counts as its share.",
-    ),
-)
-"""How many models are trained, and until when."""
-
-until_options = together(
-    click.option(
-        "--until-solved",
-        is_flag=True,
-        help="Restart until a circuit is right on fresh starts, after more steps, and on a larger grid.",
-    ),
-    click.option(
-        "--within",
-        type=within,
-        metavar="LIMIT",
-        help="With --until-solved: give up after 60s, 5m or 2h, or after 2000 epochs of all attempts together.",
-    ),
-)
-"""`--until-solved`, and its limit."""
-
-sweep_options = together(
-    click.option(
-        "--over",
-        multiple=True,
-        metavar="FIELD=VALUES",
-        help="Vary a field: 4,8,16 or 0..31, or a range, 0.02:0.2, 0.02:0.2:log or 0:1:0.25. May be repeated.",
-    ),
-    click.option("--metric", type=click.Choice(METRICS), help="What compares trials [tts; for agents return]."),
-    click.option(
-        "--method", type=click.Choice(METHODS), help="How trials are chosen [grid where all values are listed]."
-    ),
-    click.option("--trials", type=int, metavar="N", help="Trials in total, including those before --resume."),
-    click.option("--sampler-seed", type=int, help="The seed of all random choices of the sweep, not of a run [0]."),
-    click.option("--ahead", type=int, help="Trials that optuna and halving start before the first result [8]."),
-)
+sweep_options = options_of("sweep", of=SweepRequest)
 """The axes of a sweep, and how its trials are chosen and compared."""
 
 train_options = together(
     engine_options,
     policy_option,
+    options_of("what", without=GIVEN_OTHERWISE),
     field_options,
+    options_of("run", without=("engine",)),
+    options_of("until"),
     click.option(
         "--devices", metavar="LIST", help="Share a --population among devices by speed, for example gpu:0,gpu:1,cpu."
     ),
@@ -323,17 +250,8 @@ train_options = together(
         metavar="WHERE",
         help="Also log the run to tensorboard:DIR, mlflow:URI or wandb:PROJECT. May be repeated.",
     ),
-    model_options,
-    until_options,
     click.option("--out", "-o", type=PATH, metavar="DIR", help="A new run folder [runs/NAME-DATE-TIME]."),
     click.option("--resume", type=PATH, metavar="DIR", help="Continue the run in this folder, bit for bit."),
-    click.option("--init-from", type=PATH, metavar="RUN", help="Start from the logits and wiring of another run."),
-    click.option(
-        "--starts",
-        type=PATH,
-        metavar="FILE",
-        help="Also train on the starts in this .npy file, in half of all samples. `prove` writes such counterexamples.",
-    ),
     click.option(
         "--max-memory", type=megabytes, metavar="MB", help="The most device memory that training may use (GPU)."
     ),

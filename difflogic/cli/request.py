@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from difflogic.config.request import TrainRequest
+from difflogic.config.request import SweepRequest, TrainRequest, options
 from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from difflogic.config.policy import PolicyConfig
     from difflogic.config.schema import Config
 
+Asked = TypeVar("Asked", bound=TrainRequest)
 TRAIN_FIELDS = ("epochs", "batch", "eval_interval", "precision")
 """Options that are fields of `train`; `seed` is one of the whole."""
 
@@ -23,92 +24,117 @@ DEPTH = 3
 """Names of a field's path at most: model.update.widths."""
 
 
+_WRITTEN = {
+    "preset": "PRESET",
+    "environment": "ENVIRONMENT",
+    "config": "--config",
+    "config_file": "--config",
+    "set": "--set",
+    "assignments": "--set",
+    "asynchronous": "--async",
+    "tags": "--tag",
+}
+
+
 def written(name: str) -> str:
     """An option or an argument as users write it."""
-    known = {"preset": "PRESET", "environment": "ENVIRONMENT", "config_file": "--config", "assignments": "--set"}
-    known |= {"asynchronous": "--async"}
-    return known.get(name, "--" + name.replace("_", "-"))
+    return _WRITTEN.get(name, "--" + name.replace("_", "-"))
 
 
-def train_request(options: Mapping[str, Any], config: Config | None = None, **others: Any) -> TrainRequest:
+def in_options(sentence: str) -> str:
+    """A sentence about a request as users of the command line know its fields: `until_solved` is --until-solved."""
+    known = {*(each.name for part in (TrainRequest, SweepRequest) for each in options(part)), *TRAIN_FIELDS, "seed"}
+    return re.sub("`([a-z_]+)`", lambda found: written(found[1]) if found[1] in known else found[0], sentence)
+
+
+def requested(of: type[Asked], given: Mapping[str, Any], config: Config | None = None, **others: Any) -> Asked:
     """Return what a command's options ask for; `config` replaces PRESET or `--config`, and `others` the options.
 
     Raises ConfigError, UsageError.
     """
-    # Options have the names of the request's fields, so that none has to be passed on by hand; tests hold both to it.
-    names = {each.name for each in fields(TrainRequest)}
-    given = {name: value for name, value in options.items() if name in names and value is not None}
-    if given.get("colors") is not None:
-        given["colors"] = int(given["colors"])
-    if given.get("data") is not None or options.get("from_film") is not None:
-        given["data"] = _samples(options)
-        if options.get("from_film") is not None:
-            given.pop("size", None)  # that of the film
-    if options.get("config_file") is not None:
+    asked = said(given, of)
+    if given.get("data") is not None or given.get("from_film") is not None:
+        asked["data"] = _samples(given)
+        if given.get("from_film") is not None:
+            asked.pop("size", None)  # that of the film
+    if config is None and given.get("config_file") is not None:
         from difflogic.config.schema import Config
 
-        config = Config.load(options["config_file"])
-    return TrainRequest(**given | {"config": config, "fields": _fields(options)} | others)
+        config = Config.load(given["config_file"])
+    return of(**asked | {"config": config, "set": _fields(given)} | others)
 
 
-def _samples(options: Mapping[str, Any]) -> Dataset:
+def said(given: Mapping[str, Any], part: type = TrainRequest) -> dict[str, Any]:
+    """Return those of a command's options that are of a request, or of a part of one, and that were given."""
+    found = {each.name: each for each in options(part)}
+    named = {name: value for name, value in given.items() if name in found}
+    return {name: int(value) if found[name].kind is int else value
+            for name, value in named.items() if not (value is None or value is False or value == ())}  # fmt: skip
+
+
+def _samples(given: Mapping[str, Any]) -> Dataset:
     """The samples that `--data` or `--from-film` name. Raises UsageError, LimitError."""
     from difflogic.circuits import recorded
     from difflogic.config import dataset
 
-    film, size = options.get("from_film"), options.get("size")
-    of_film = {"--film-rule": options.get("film_rule"), "--film-frames": options.get("film_frames")}
+    film, size = given.get("from_film"), given.get("size")
+    of_film = {"--film-rule": given.get("film_rule"), "--film-frames": given.get("film_frames")}
     if film is None:
-        if given := [name for name, value in of_film.items() if value is not None]:
-            raise UsageError(f"{given[0]} is about a film: give --from-film FILE with it.")
-        return dataset.load(options["data"])
-    if options.get("data") is not None:
+        if said_of_film := [name for name, value in of_film.items() if value is not None]:
+            raise UsageError(f"{said_of_film[0]} is about a film: give --from-film FILE with it.")
+        return dataset.load(given["data"])
+    if given.get("data") is not None:
         raise UsageError("There can be only one task: give --data or --from-film, not both.")
-    return recorded.samples(film, options.get("film_rule"), options.get("film_frames"), size and (size[1], size[0]))
+    return recorded.samples(film, given.get("film_rule"), given.get("film_frames"), size and (size[1], size[0]))
 
 
-def check_source(options: Mapping[str, Any]) -> None:
+def axes(over: Sequence[str]) -> dict[str, str]:
+    """The fields of `--over` with their values. Raises UsageError."""
+    found: dict[str, str] = {}
+    for each in over:
+        path, equals, text = each.partition("=")
+        if not equals or not path.strip():
+            raise UsageError(
+                f"--over takes FIELD=VALUES, say optimizer.lr=0.02:0.2:log or seed=0..31, got {each[:200]!r}."
+            )
+        if path.strip() in found:
+            raise UsageError("--over has a field twice: give all its values at once.")
+        found[path.strip()] = text
+    return found
+
+
+def check_source(given: Mapping[str, Any]) -> None:
     """Raises UsageError unless there is one thing to train: PRESET or `--config`, or samples alone."""
-    named = [options["preset"], options["config_file"]].count(None)
+    named = [given["preset"], given["config_file"]].count(None)
     # Samples may be the whole task: then there is a circuit that is made for them.
-    if named == 0 or (named == 2 and options["data"] is None and options["from_film"] is None):
+    if named == 0 or (named == 2 and given["data"] is None and given["from_film"] is None):
         raise UsageError(
             "Say what to train: the name of a preset, as `difflogic presets` lists them, or --config FILE."
         )
 
 
-OF_AUTOMATA = (
-    "target", "rule", "rule_table", "start", "colors", "size", "threshold", "padding", "recipe", "epochs", "batch",
-    "eval_interval", "precision", "restarts",
-)  # fmt: skip
-"""Options that mean nothing where agents are trained."""
-
-
-def agents(options: Mapping[str, Any], preset: str | None) -> PolicyConfig | None:
+def agents(given: Mapping[str, Any], preset: str | None) -> PolicyConfig | None:
     """The configuration of agents that PRESET or `--config` names, with fields changed; None where it names automata.
 
     Raises UsageError for options of automata, ConfigError.
     """
     from difflogic.config import agent_presets, document, policy
 
-    file = options.get("config_file")
+    file = given.get("config_file")
     if preset in agent_presets.PRESETS and file is None:
         base = agent_presets.PRESETS[preset]
     elif preset is None and file is not None and document.is_policy(document.peek(file)):
         base = policy.PolicyConfig.load(file)
     else:
         return None
-    # As click gives them where an option was left out: None, False, or 0 for a padding.
-    given = [name for name in OF_AUTOMATA if options.get(name) not in (None, False, 0)]
-    if given:
-        raise UsageError(
-            f"{written(given[0])} is for automata, and {base.name} trains agents: drop it; --set changes fields."
-        )
-    seed = {} if options.get("seed") is None else {"seed": options["seed"]}
-    return base.with_(**parse(options["assignments"]) | seed)
+    TrainRequest(**said(given)).check_kind(of_agents=True)
+    if of_automata := [written(name) for name in TRAIN_FIELDS if given.get(name) is not None]:
+        raise UsageError(f"{of_automata[0]} is for automata, and {base.name} trains agents: --set changes fields.")
+    seed = {} if given.get("seed") is None else {"seed": given["seed"]}
+    return base.with_(**parse(given["assignments"]) | seed)
 
 
-def work(options: Mapping[str, Any]) -> Config:
+def work(given: Mapping[str, Any]) -> Config:
     """Return what `work_options` name: a preset, a file or, by default, the checkerboard; with fields changed.
 
     Raises UsageError where they are named twice, ConfigError.
@@ -116,12 +142,12 @@ def work(options: Mapping[str, Any]) -> Config:
     from difflogic.config import presets
     from difflogic.config.customise import configure
 
-    named = options["preset"] is not None, options["config_file"] is not None, options["small"]
+    named = given["preset"] is not None, given["config_file"] is not None, given["small"]
     if sum(named) > 1:
         raise UsageError("Only one thing can be trained: give a PRESET, --config FILE or --small, not several.")
     # Without a name it is the paper's checkerboard.
-    board = None if any(named[:2]) else presets.checkerboard(options["small"])
-    return configure(train_request(options, board)).config
+    board = None if any(named[:2]) else presets.checkerboard(given["small"])
+    return configure(requested(TrainRequest, given, board)).config
 
 
 def changes(made: Configured) -> str:
@@ -147,16 +173,16 @@ def _short(value: Any) -> str:
     return str(value).lower()
 
 
-def _fields(options: Mapping[str, Any]) -> dict[str, Any]:
+def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
     """All fields that options ask for, at once, since some go only together: one by its own option counts.
 
     Raises UsageError.
     """
-    asked = parse(options.get("assignments", ()))
-    if options.get("seed") is not None:
-        asked["seed"] = options["seed"]
+    asked = parse(given.get("assignments", ()))
+    if given.get("seed") is not None:
+        asked["seed"] = given["seed"]
     if isinstance(asked.setdefault("train", {}), dict):  # else it is refused where the configuration is built
-        asked["train"] |= {name: options[name] for name in TRAIN_FIELDS if options.get(name) is not None}
+        asked["train"] |= {name: given[name] for name in TRAIN_FIELDS if given.get(name) is not None}
     return asked
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from difflogic.cli.options import checked_policy, engine_selector
-from difflogic.cli.request import changes, train_request, written
+from difflogic.cli.request import changes, requested, written
 from difflogic.cli.screen import sinks
 from difflogic.config.request import TrainRequest
 from difflogic.errors import UsageError
@@ -67,13 +67,15 @@ def run(options: Mapping[str, Any], config: Config | None = None) -> int:
     # how it is trained may change.
     launch, resume = Launch.of(options), options["resume"]
     if resume is None:
-        return start(train_request(options, config, engine=selector), launch)
+        return start(requested(TrainRequest, options, config, engine=selector), launch)
     _check_resumed(resume, options)
     request = TrainRequest(
         config=_resumed_config(resume, options["epochs"]),
         engine=selector,
-        stop_when_solved=options["stop_when_solved"],
-        within=options.get("within"),
+        stop_when_solved=options["stop_when_solved"] or 0,
+        # Whether it goes on until it is solved stands in its folder; a limit can only be of one that does.
+        until_solved=options["within"] is not None,
+        within=options["within"],
     )
     return start(request, launch, resume)
 
@@ -90,12 +92,8 @@ def start(request: TrainRequest, launch: Launch, resume: Path | None = None) -> 
     from difflogic.train.run_request import run_request
     from difflogic.train.tracking import Several, tracked
 
-    if resume is None:
-        request.check_attempts()
-    elif request.within is not None:
+    if resume is not None and request.within is not None:
         _check_within(resume)
-    if request.stop_when_solved is not None and request.stop_when_solved < 1:
-        raise UsageError(f"--stop-when-solved counts models: expected at least 1, got {request.stop_when_solved}.")
     made = configure(request)
     if (sentence := changes(made)) and not launch.as_json:
         click.echo(sentence)
@@ -120,7 +118,6 @@ def _check_within(resume: Path) -> None:
     """Raises UsageError where the run that goes on has no limit."""
     from difflogic.runs import attempts
 
-    # It was asked for before: whether it goes on until it is solved stands in its folder, and not in these options.
     if not attempts.is_in(resume) or attempts.read(resume).restarts is not None:
         raise UsageError(f"--within limits training until solved, which {resume} does not: drop it.")
 

@@ -19,6 +19,8 @@ METHODS = ("grid", "random", "optuna", "halving")
 """How a sweep chooses its trials."""
 METRICS = ("tts", "hard_loss", "gates", "return")
 """A sweep compares trials by one of these."""
+STARTS = ("random", "boards", "seed", "zeros", "picture")
+"""What a grid may start from: see `config.task`."""
 COLORS = (2, 8, 64)
 """How many colours a picture may have: see `config.picture_file`."""
 DRAWINGS = ("rollout", "gates", "loss")

@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from difflogic.config import kept_starts, picture_file, presets, recipes, registered
+from difflogic.config.choices import STARTS
 from difflogic.config.fields import hint, merged, plain
 from difflogic.config.picture_file import CHANNELS
 from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
-from difflogic.config.task import MAX_BOARD_CELLS, MIN_SIDE, STARTS
+from difflogic.config.task import MAX_BOARD_CELLS, MIN_SIDE
 from difflogic.core import rules, text_picture
 from difflogic.core.bits import Bits
 from difflogic.core.rules import ENTRIES
@@ -54,7 +55,7 @@ def configure(request: TrainRequest) -> Configured:
     # A picture has to know the grid and the channels before the configuration is made, so these fields are looked at
     # ahead; all others are applied at the end, where they go before what the target or the recipe set.
     request = _with_task(request)
-    base, fields = base_of(request), request.fields
+    base, fields = base_of(request), request.set
     cells = _asked(fields, "task", "height"), _asked(fields, "task", "width")
     is_fixed = request.config is not None or cells != (None, None)
     grid = (cells[0] or base.task.height, cells[1] or base.task.width) if is_fixed else None
@@ -70,18 +71,18 @@ def configure(request: TrainRequest) -> Configured:
 def _with_task(request: TrainRequest) -> TrainRequest:
     """A request for a task in Python as one for the configuration that it has with its settings and samples."""
     preset, config = request.preset, request.config
-    if preset is None and config is not None and config.plugin.name:
-        made, fields = registered.configure(config, request.fields)
+    if preset is None and isinstance(config, Config) and config.plugin.name:
+        made, fields = registered.configure(config, request.set)
     elif preset is not None and config is None and registered.is_task(preset):
-        made, fields = registered.configure(preset, request.fields)
+        made, fields = registered.configure(preset, request.set)
     else:
         return request
-    return replace(request, preset=None, config=made, fields=fields)
+    return replace(request, preset=None, config=made, set=fields)
 
 
 def base_of(request: TrainRequest) -> Config:
     """The preset or configuration that a request begins with. Raises ConfigError, UsageError."""
-    if request.config is not None and request.preset is None:
+    if isinstance(request.config, Config) and request.preset is None:
         return request.config
     if request.preset is not None and request.config is None:
         return presets.get(request.preset)
@@ -92,16 +93,15 @@ def base_of(request: TrainRequest) -> Config:
 
 def _check(request: TrainRequest) -> None:
     """Raises UsageError where what is said of targets and starts contradicts itself, or comes to nothing."""
-    targets = {"--target": request.target, "--rule": request.rule, "--rule-table": request.rule_table}
-    given = [name for name, value in (targets | {"--data": request.data}).items() if value is not None]
+    given = [f"`{name}`" for name in ("target", "rule", "rule_table", "data") if getattr(request, name) is not None]
     if len(given) > 1:
         raise UsageError(f"There can be only one target: give {' or '.join(given)}, not both.")
     pictures = request.target is not None or (request.start is not None and request.start not in STARTS)
-    for name, value in (("--colors", request.colors), ("--size", request.size), ("--threshold", request.threshold)):
-        if value is not None and not pictures:
-            raise UsageError(f"{name} is for pictures: give --target FILE or --start FILE with it.")
+    for name in ("colors", "size", "threshold"):
+        if getattr(request, name) is not None and not pictures:
+            raise UsageError(f"`{name}` is for pictures: give `target` or `start` with it.")
     if request.padding and request.target is None:
-        raise UsageError("--padding surrounds a picture: give --target FILE with it.")
+        raise UsageError("`padding` surrounds a picture: give `target` with it.")
 
 
 def changes(config: Config, request: TrainRequest, fixed: tuple[int, int] | None, channels: int) -> Changes:
@@ -191,7 +191,7 @@ def _begin_with(
     if not path.suffix and not path.exists():
         words = [word for word in STARTS if word != "picture"]
         raise ConfigError(
-            f"--start must be one of {', '.join(words)}, or a picture file, got {start!r}{hint(start, words)}."
+            f"`start` must be one of {', '.join(words)}, or a picture file, got {start!r}{hint(start, words)}."
         )
     bits = _centred(path, _picture(path, request, channels, loss_channels), (grid[0], grid[1]))
     changed["task"] |= {"start": "picture", "start_picture": plain(text_picture.encode(bits))}
@@ -205,7 +205,7 @@ def _picture(path: Path, request: TrainRequest, channels: int, loss_channels: in
     if CHANNELS[colors] > channels:
         fitting = max(number for number, needed in CHANNELS.items() if needed <= channels)
         raise ConfigError(
-            f"{colors} colours take {CHANNELS[colors]} channels, but a cell has {channels}: give --colors {fitting}, "
+            f"{colors} colours take {CHANNELS[colors]} channels, but a cell has {channels}: give `colors` {fitting}, "
             "or a preset with more channels."
         )
     return picture_file.load(path, colors, request.size, request.threshold)
@@ -215,13 +215,13 @@ def _room(request: TrainRequest, bits: Bits, fixed: tuple[int, int] | None) -> t
     """Height and width of the grid for a target: what was asked for, or the picture's, and the padding around it."""
     if fixed is not None:
         if request.padding:
-            raise UsageError("--padding makes the grid of the target's size, but the grid's size is given: drop one.")
+            raise UsageError("`padding` makes the grid of the target's size, but the grid's size is given: drop one.")
         return fixed
     width, height = request.size or (bits.shape[1], bits.shape[0])
     sides = height + 2 * request.padding, width + 2 * request.padding
     if min(sides) < MIN_SIDE:
         raise ConfigError(
-            f"A grid has at least {MIN_SIDE}x{MIN_SIDE} cells: put some around {request.target} with --padding 1."
+            f"A grid has at least {MIN_SIDE}x{MIN_SIDE} cells: put some around {request.target} with `padding` 1."
         )
     return sides
 
@@ -235,7 +235,7 @@ def _centred(path: Path, bits: Bits, grid: tuple[int, int]) -> Bits:
     if height > rows or width > columns:
         raise ConfigError(
             f"{path} is {width} cells wide and {height} high, but the grid is {columns} wide and {rows} high: "
-            f"scale it down with --size {columns}x{rows}, or give a larger grid."
+            f"scale it down with `size` {columns}x{rows}, or give a larger grid."
         )
     above, left = (rows - height) // 2, (columns - width) // 2
     return np.pad(bits, ((above, rows - height - above), (left, columns - width - left), (0, 0)))

@@ -34,7 +34,7 @@ _SHOWN.maxlist = _SHOWN.maxtuple = _SHOWN.maxdict = 20
 
 def shown(value: Any) -> str:
     """Return what came, as Python writes it, however long or deep it is."""
-    return _SHOWN.repr(value)
+    return str(value) if hasattr(type(value), "parse") else _SHOWN.repr(value)
 
 
 def require(condition: bool, message: str) -> None:
@@ -61,13 +61,17 @@ class Section:
 
     __repr__ = brief
 
+    def called(self, name: str) -> str:
+        """Return what a refusal calls a field."""
+        return f"{self.path}{name}"
+
     def __post_init__(self) -> None:
         """Raises ConfigError where a field is beyond its limits."""
         for each in dataclasses.fields(self):
             limits, value = each.metadata.get("limits"), getattr(self, each.name)
             if limits is not None and value is not None and not limits.holds(value):
                 meant = hint(value, limits.names) if isinstance(value, str) else ""
-                raise ConfigError(f"{self.path}{each.name} must be {limits.words}, got {shown(value)}{meant}.")
+                raise ConfigError(f"{self.called(each.name)} must be {limits.words}, got {shown(value)}{meant}.")
 
 
 def field(about: str, limits: Limits | None = None, *, default: Any = dataclasses.MISSING) -> Any:
@@ -84,7 +88,7 @@ def section(cls: type[T]) -> type[T]:
 def hint(word: str, names: Iterable[str]) -> str:
     """` (did you mean NAME?)`, with the nearest of the names; empty where none is near."""
     # Only a name that is clearly meant is offered: a wrong guess costs more time than none.
-    near = difflib.get_close_matches(word, list(names), n=1)
+    near = difflib.get_close_matches(word, list(map(str, names)), n=1)
     return f" (did you mean {near[0]}?)" if near else ""
 
 
@@ -118,6 +122,30 @@ def nested(path: str, value: Any) -> dict[str, Any]:
     for name in reversed(path.split(".")):
         value = {name: value}
     return dict(value)
+
+
+def by_path(data: Mapping[str, Any], path: str = "") -> dict[str, Any]:
+    """`{"train": {"epochs": 3}}` and `{"train.epochs": 3}` both as the latter."""
+    flat: dict[str, Any] = {}
+    for name, value in data.items():
+        inside = isinstance(value, Mapping) and value
+        flat |= by_path(value, f"{path}{name}.") if inside else {f"{path}{name}": value}
+    return flat
+
+
+def in_tables(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The inverse of `by_path`. Raises ConfigError for a field that has a value and fields inside it."""
+    tables: dict[str, Any] = {}
+    for path, value in data.items():
+        *parts, name = path.split(".")
+        inside: Any = tables
+        for part in parts:
+            inside = inside.setdefault(part, {}) if isinstance(inside, dict) else inside
+        # `train` and `train.lr` at once: which goes before the other would be a matter of their order.
+        if not isinstance(inside, dict) or name in inside:
+            raise ConfigError(f"There is a value for {path} and another for a part of it: give one of them.")
+        inside[name] = value
+    return tables
 
 
 def leaves(cls: type, path: str = "") -> Iterator[tuple[str, Any, dataclasses.Field[Any]]]:
@@ -171,11 +199,18 @@ def _missing(names: Sequence[str], where: str, hints: Mapping[str, Any]) -> str:
 
 def convert(kind: Any, value: Any, where: str, limits: Limits | None = None) -> Any:
     """Plain data as a field of that type holds it; `limits` gives a refusal its words. Raises ConfigError."""
-    if dataclasses.is_dataclass(kind):
-        return build(typing.cast(type, kind), value, f"{where}.")
-    if isinstance(kind, types.UnionType):  # `int | None`: what files hold is there
+    if isinstance(kind, types.UnionType):  # `int | None`: what may be left out may be null in JSON
+        if value is None:
+            return None
         kind = kind.__args__[0]
-    # The only generic type of a field is tuple[item, ...]: configurations are hashed and compared, as lists cannot be.
+    if hasattr(kind, "parse") and not isinstance(value, kind):  # a type that texts stand for, say a limit of time
+        require(isinstance(value, str), f"{where} must be text, got {shown(value)}.")
+        return kind.parse(value)
+    if dataclasses.is_dataclass(kind):
+        made = isinstance(value, typing.cast(type, kind))
+        return value if made else build(typing.cast(type, kind), value, f"{where}.")
+    kind = Table if typing.get_origin(kind) is Mapping else kind
+    # The only other generic type is tuple[item, ...]: configurations are hashed and compared, as lists cannot be.
     if isinstance(kind, types.GenericAlias):
         require(isinstance(value, list | tuple), f"{where} must be a list, got {shown(value)}.")
         return tuple(convert(kind.__args__[0], item, f"each of {where}") for item in value)
@@ -187,5 +222,5 @@ def convert(kind: Any, value: Any, where: str, limits: Limits | None = None) -> 
         with contextlib.suppress(OverflowError):  # beyond every float: refused below
             return float(value)
     if type(value) is not kind:
-        raise ConfigError(f"{where} must be {limits.words if limits else KINDS[kind]}, got {shown(value)}.")
+        raise ConfigError(f"{where} must be {limits.words if limits else KINDS.get(kind, 'text')}, got {shown(value)}.")
     return value

@@ -32,7 +32,7 @@ def load(path: Path, config: Config) -> Grids:
     """
     task = config.task
     if task.start != "random" or task.target == "rule":
-        raise ConfigError(f"--starts needs a task with random starts and one target, and {config.name} has none.")
+        raise ConfigError(f"`starts` needs a task with random starts and one target, and {config.name} has none.")
     grid = (task.height, task.width, config.model.channels)
     try:
         array = np.load(path, allow_pickle=False)
@@ -55,7 +55,7 @@ def kept(config: Config, grids: Grids) -> Config:
     """The configuration that trains on these starts too. Raises ConfigError where it has another pool."""
     batch = config.train.batch
     if config.pool.size and not config.pool.starts:
-        raise ConfigError(f"--starts keeps a pool of its own, but pool.size is {config.pool.size}: set it to 0.")
+        raise ConfigError(f"`starts` keeps a pool of its own, but pool.size is {config.pool.size}: set it to 0.")
     # Each sample draws from its part of the pool, a power of two, of which every second grid is kept.
     part = 2
     while part * batch < max(PLACES, 2 * len(grids)):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -13,29 +14,41 @@ class Limits:
 
     words: str
     holds: Callable[[Any], bool]
-    names: Sequence[str] = ()
+    names: Sequence[Any] = ()
     """The words, where a field takes one of several."""
+    schema: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """The same in the words of JSON Schema, as far as it has them."""
 
 
 def between(least: int, most: int) -> Limits:
     """Whole numbers from `least` to `most`, both included."""
     words = f"a whole number between {least} and {most}"
-    return Limits(words, lambda value: type(value) is int and least <= value <= most)
+    is_between = lambda value: type(value) is int and least <= value <= most  # noqa: E731
+    return Limits(words, is_between, schema={"minimum": least, "maximum": most})
 
 
-def one_of(names: Sequence[str]) -> Limits:
-    """One of these words."""
-    return Limits(f"one of {', '.join(names)}", lambda value: value in names, names)
+def one_of(names: Sequence[Any]) -> Limits:
+    """One of these words or numbers."""
+    return Limits(
+        f"one of {', '.join(map(str, names))}", lambda value: value in names, tuple(names), {"enum": [*names]}
+    )
+
+
+def matching(words: str, pattern: str) -> Limits:
+    """Texts that match a pattern whole."""
+    found = re.compile(pattern)
+    return Limits(words, lambda value: found.fullmatch(value) is not None, schema={"pattern": f"^({pattern})$"})
 
 
 MOST = 2**31
 """The largest whole number of a field, since engines count in 32 bits."""
 WHOLE = between(0, MOST)
 COUNT = between(1, MOST)
+SEED = between(0, 2**32 - 1)
 WIDTH = between(1, 2**20)
 NOT_NEGATIVE = Limits("a number between 0 and 1e+30", lambda value: 0 <= value <= 1e30)
 """What is computed from it fits into 32 bits."""
-BELOW_ONE = Limits("a number in [0, 1)", lambda value: 0 <= value < 1)
+BELOW_ONE = Limits("a number in [0, 1)", lambda value: 0 <= value < 1, schema={"minimum": 0, "exclusiveMaximum": 1})
 SHARE = Limits("a number in (0, 1]", lambda value: 0 < value <= 1)
 UP_TO_ONE = Limits("a number in [0, 1]", lambda value: 0 <= value <= 1)
 FILE_NAME = Limits(

@@ -50,7 +50,7 @@ def load(path: Path, colors: int, size: tuple[int, int] | None = None, threshold
     if max(picture.size) > MAX_SIDE:
         raise DataError(
             f"{path} is {_sides(picture.size)} pixels, at most {MAX_SIDE}x{MAX_SIDE} become cells: scale it down "
-            "with --size, say --size 32x32."
+            "with `size` 32x32, say."
         )
     bits = _bits(picture, colors, threshold)
     if not bits.any():

@@ -1,18 +1,30 @@
-"""A request for training has one form, whoever asks: the command line, a client, or the service."""
+"""A request for training: each of its options is declared here once.
+
+From a declaration come the option of the command line, the field of the API and of its OpenAPI document, the control of
+the page's form, the entry of a sweep's file, and the line of the reference.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import re
+import types
+import typing
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from difflogic.errors import UsageError
+from difflogic.config.choices import COLORS, METHODS, METRICS, RECIPES, STARTS
+from difflogic.config.fields import Section, Table, build, hint, in_tables, plain, section, shown
+from difflogic.config.limits import BELOW_ONE, COUNT, SEED, WHOLE, Limits, between, matching, one_of
+from difflogic.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
     from difflogic.config.dataset import Dataset
-    from difflogic.config.schema import Config
+    from difflogic.config.document import Document
+else:  # what their annotations name: NumPy is not imported for the help of a command
+    Dataset = Document = object
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
@@ -57,79 +69,297 @@ class Within:
         return " or ".join(told)
 
 
+class Size(NamedTuple):
+    """Width and height in cells."""
+
+    width: int
+    height: int
+
+    @classmethod
+    def parse(cls, text: str) -> Size:
+        """`24x24`. Raises UsageError."""
+        found = re.fullmatch(r"([0-9]{1,9})[xX]([0-9]{1,9})", text)
+        if found is None:
+            raise UsageError(f"A size is WIDTHxHEIGHT in cells, say 24x24, got {text[:80]!r}.")
+        return cls(int(found[1]), int(found[2]))
+
+    def __str__(self) -> str:
+        """The size in the form that `parse` reads."""
+        return f"{self.width}x{self.height}"
+
+
 @dataclass(frozen=True)
-class TrainRequest:
+class Option:
+    """An option of a request as it was declared: all that a command, the API, the form and the reference make of it."""
+
+    about: str
+    """What it is for, in one sentence without its full stop."""
+    limits: Limits | None
+    group: str
+    """The part of a request that it belongs to."""
+    metavar: str | None = None
+    """What its value is called in the help of a command."""
+    usual: str | None = None
+    """What holds where it is left out, in words; None: its default says it."""
+    flag: Any = None
+    """Its value where the command line has the option without one."""
+    of_agents: bool = True
+    """Whether it means something where agents are trained too."""
+    of_trials: bool = False
+    """Whether it is the same for all trials of a sweep, and an entry of its file."""
+    brought: bool = False
+    """Whether it is a file: a command reads it where it runs, and a form brings it along."""
+    here: bool = False
+    """Whether it is for training on this machine alone, and is never sent."""
+    sent: Limits | None = None
+    """Its limits in a request to a server, where it may hold more on this machine: no path is ever sent."""
+    needs: str | None = None
+    """The option without which it means nothing."""
+    excludes: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Options that do not go together with it, and why."""
+    name: str = ""
+    kind: Any = None
+    """Its type; of `int | None` it is `int`."""
+    default: Any = None
+
+    @property
+    def usual_words(self) -> str | None:
+        """What holds where it is left out."""
+        has_none = self.usual is None and self.default in (None, False, (), {}, dataclasses.MISSING)
+        return None if has_none else self.usual or str(self.default)
+
+    @property
+    def words(self) -> str:
+        """What it is for, and what holds where it is left out, as every reader is told."""
+        return f"{self.about}{f' [{self.usual_words}]' if self.usual_words else ''}."
+
+    def is_in(self, request: Any) -> bool:
+        """Return whether a request says something else than what holds anyway."""
+        return bool(getattr(request, self.name) != self.default)
+
+
+def option(about: str, limits: Limits | None = None, *, default: Any = None, **more: Any) -> Any:
+    """Declare a field of a request with what `Option` holds."""
+    made = Option(about, limits, **more)
+    return dataclasses.field(default=default, metadata={"about": about, "limits": limits, "option": made})
+
+
+def options(cls: type) -> list[Option]:
+    """Return the options of a request, or of a part of one, in their order."""
+    kinds = typing.get_type_hints(cls)
+    found = []
+    for each in dataclasses.fields(cls):
+        kind = kinds[each.name]
+        kind = kind.__args__[0] if isinstance(kind, types.UnionType) else kind
+        if "option" in each.metadata:
+            found.append(replace(each.metadata["option"], name=each.name, kind=kind, default=each.default))
+    return found
+
+
+class Request(Section):
+    """A part of a request: refusals name its options in backticks, for which a command writes `--until-solved`."""
+
+    def called(self, name: str) -> str:
+        return f"`{name}`"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The part as JSON holds it, without what is as it would be anyway."""
+        said = {each.name: getattr(self, each.name) for each in options(type(self)) if each.is_in(self)}
+        return {name: _plain(value) for name, value in said.items()}
+
+
+@section
+class SweepRequest(Request):
+    """A sweep is many trials that differ in some fields."""
+
+    over: Table = option(
+        "A field to vary and its values: 4,8,16 or 0..31, or a range, 0.02:0.2, 0.02:0.2:log or 0:1:0.25",
+        Limits("1 to 20 fields with their values, say seed=0..31", lambda value: 1 <= len(value) <= 20,
+               schema={"minProperties": 1, "maxProperties": 20}),
+        default=dataclasses.MISSING, group="sweep", metavar="FIELD=VALUES",
+    )  # fmt: skip
+    metric: str | None = option(
+        "What compares trials: tts, the cost of a solution; hard_loss, wrong values; gates, active gates of solved "
+        "trials; return, the mean return of agents",
+        one_of(METRICS), group="sweep", usual="tts; for agents return",
+    )  # fmt: skip
+    method: str | None = option(
+        "How trials are chosen", one_of(METHODS), group="sweep", usual="grid where all values are listed"
+    )
+    trials: int | None = option(
+        "Trials in total, including those before a sweep was resumed", COUNT, group="sweep", metavar="N",
+        usual="the whole grid",
+    )  # fmt: skip
+    sampler_seed: int = option(
+        "The seed of all random choices of the sweep, not of a run", SEED, default=0, group="sweep"
+    )
+    ahead: int = option(
+        "Trials that optuna and halving start before the first result", between(1, 1000), default=8, group="sweep"
+    )
+
+
+JOB_ID = "[a-z2-7]{16}"
+"""Every id of a job matches this whole."""
+_OTHER_WIRING = "every attempt has a wiring of its own, and that of the run is kept"
+_ONE_RUN = "they are for a single run, and this makes several attempts"
+
+
+@section
+class TrainRequest(Request):
     """A request says what to train, how, and until when; `config.customise.configure` makes its configuration.
 
-        TrainRequest("lizard", target=Path("cat.png"), size=(24, 24), fields={"train": {"epochs": 1000}}, restarts=2)
+        TrainRequest("lizard", target=Path("cat.png"), size=Size(24, 24), set={"train": {"epochs": 1000}}, restarts=2)
 
     None stands for what the preset or configuration says.
     """
 
-    preset: str | None = None
-    config: Config | None = None
-    """Instead of a preset: a whole configuration, whose grid keeps its size whatever the target."""
+    preset: str | None = option("A preset of automata or agents", group="what")
+    config: Document | None = option(
+        "A whole configuration instead of a preset; its grid keeps its size whatever the target", group="what"
+    )
+    set: Mapping[str, Any] = option(
+        "Fields of the configuration by their paths, say optimizer.lr; they go before all else",
+        default=Table(), group="what",
+    )  # fmt: skip
+    recipe: str | None = option(
+        "How to train. paper: as in the paper. robust: more seeds succeed, and training restarts when it stalls",
+        one_of(RECIPES), group="what", usual="paper", of_agents=False, of_trials=True,
+    )  # fmt: skip
 
-    target: Path | None = None
-    """A picture file to grow."""
-    rule: str | None = None
-    """A rule to learn, as `core.rules` reads it: `B3/S23`, `B2/S34H`, `110`."""
-    rule_table: Path | None = None
-    """A file with a rule to learn, as `customise.load_rule` reads it."""
-    data: Dataset | None = None
-    """Samples to learn; without a preset or configuration, by a circuit that `presets.of_samples` makes for them."""
-    start: str | None = None
-    """What each sample starts from: one of STARTS but `picture`, or the name of a picture file."""
-    colors: int | None = None
-    """Colours that pictures are read in."""
-    size: tuple[int, int] | None = None
-    """Width and height that pictures are made to fit into."""
-    threshold: float | None = None
-    """A bit of a picture is 1 above this share of full light."""
-    padding: int = 0
-    """Cells that are off, on each side of the target."""
+    target: Path | None = option(
+        "Grow this picture, of at most 128x128 cells", group="target", metavar="PICTURE", brought=True, of_agents=False
+    )
+    rule: str | None = option(
+        "Learn one step of this rule: life-like, or elementary by number, like 110",
+        matching("text of 1 to 200 characters", ".{1,200}"), group="target", metavar="B3/S23", of_agents=False,
+    )  # fmt: skip
+    rule_table: Path | None = option(
+        "Learn the rule in this file: 512 digits 0 and 1, 128 hexadecimal digits, or .npy",
+        group="target", metavar="FILE", brought=True, of_agents=False,
+    )  # fmt: skip
+    data: Dataset | None = option(
+        "Learn these samples: .npz, or a folder of .npy, with x and y, or frames. mask and steps are optional",
+        group="target", metavar="FILE|DIR", here=True, of_agents=False,
+    )  # fmt: skip
+    start: str | None = option(
+        "The start of each sample: one of these words, or a picture file",
+        group="target", metavar="random|boards|seed|zeros|PICTURE", of_agents=False,
+        sent=one_of([word for word in STARTS if word != "picture"]),
+    )  # fmt: skip
+    colors: int | None = option(
+        "The number of colours of a picture, in 1, 3 or 6 channels",
+        one_of(COLORS), group="target", usual="as the preset's loss channels allow", of_agents=False,
+    )  # fmt: skip
+    size: Size | None = option(
+        "Scale pictures down to fit into this many cells",
+        Limits("WIDTHxHEIGHT of 1 to 128 cells each", lambda size: all(1 <= side <= 128 for side in size)),
+        group="target", metavar="WIDTHxHEIGHT", of_agents=False,
+    )  # fmt: skip
+    threshold: float | None = option(
+        "A bit of a picture is 1 above this share of full brightness",
+        BELOW_ONE, group="target", usual="0.26 in 2 colours, 0.5 in 8", of_agents=False,
+    )  # fmt: skip
+    padding: int = option(
+        "Empty cells on each side of a target", between(0, 64), default=0, group="target", of_agents=False
+    )
 
-    fields: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of the configuration, nested as `Config.from_dict` takes them. They go before all else."""
-    recipe: str | None = None
-    """The name of a recipe of `config.recipes`."""
-
-    engine: str | None = None
-    """A selector of `devices.open`, say `gpu:1`."""
-    population: int = 1
-    """Models that are trained at once, with seeds counted up from the configuration's."""
-    stop_when_solved: int | None = None
-    """Training ends at the first evaluation that finds so many models solved; 0: never."""
-    restarts: int | None = None
-    """How often training may begin again with other wiring, where it stalls; 0: it is one run, no attempts; None: as
-    the recipe says, which `train.run_request.resolved` finds out."""
-    until_solved: bool = False
-    """Whether it begins again, however often, until a circuit passes the success test: `difflogic.train.success`."""
-    within: Within | None = None
-    """Where that ends, solved or not."""
-    init_from: Path | str | None = None
-    """The run whose logits and wiring it starts from; of a request to a server, a job."""
-    starts: Path | None = None
-    """A file of start grids to train on beside the task's own: `config.kept_starts`."""
+    engine: str | None = option(
+        "The engine. auto: a hardware GPU if there is one, otherwise the CPU engine",
+        matching("auto, cpu, reference, gpu, gpu:INDEX or gpu:NAME", r"auto|cpu|reference|gpu(:[^\x00-\x1f]{1,80})?"),
+        group="run", metavar="auto|gpu[:INDEX|:NAME]|cpu|reference", usual="auto",
+    )  # fmt: skip
+    population: int = option(
+        "Train so many seeds at once, beginning with the configuration's", COUNT, default=1, group="run", metavar="M",
+        of_trials=True,
+    )  # fmt: skip
+    stop_when_solved: int = option(
+        "Stop at the first evaluation at which so many models have no wrong value, or agents reach the threshold; 0: "
+        "never", WHOLE, default=0, group="until", metavar="[N]", flag=1,
+    )  # fmt: skip
+    restarts: int | None = option(
+        "Restart with different wiring when a run stalls, at most so often. All attempts share the epochs. An epoch on "
+        "a smaller grid counts as its share, and one of a population as many as there are models",
+        WHOLE, group="until", metavar="N", usual="recipe robust: as often as is useful; otherwise 0",
+        of_agents=False, of_trials=True,
+        excludes={"init_from": _OTHER_WIRING, "starts": _ONE_RUN},
+    )  # fmt: skip
+    until_solved: bool = option(
+        "Restart until a circuit is right on fresh starts, after more steps, and on a larger grid, or an agent reaches "
+        "its threshold in 100 fresh episodes",
+        default=False, group="until", of_trials=True,
+        excludes={"restarts": "the one restarts without a limit, the other sets one", "init_from": _OTHER_WIRING,
+                  "starts": _ONE_RUN},
+    )  # fmt: skip
+    within: Within | None = option(
+        "Give up after 60s, 5m or 2h of training, or after 2000 epochs of all attempts together",
+        group="until", metavar="LIMIT", needs="until_solved", of_trials=True,
+    )  # fmt: skip
+    init_from: str | Path | None = option(
+        "Start from the logits and wiring of another run; of a request to a server, of a job",
+        group="run", metavar="RUN|JOB", sent=matching("the id of a job", JOB_ID),
+    )  # fmt: skip
+    starts: Path | None = option(
+        "Also train on the starts in this .npy file, in half of all samples. `prove` writes such counterexamples",
+        group="run", metavar="FILE", here=True, of_agents=False,
+    )  # fmt: skip
     decide: bool = False
-    """Whether undecided gates of a model that is solved become what they most probably are."""
+    """Whether undecided gates of a model that is solved become what they most probably are: what `harden` asks for."""
 
-    def check_attempts(self) -> None:
-        """Raises UsageError where what is said of attempts contradicts itself."""
-        again = "--until-solved" if self.until_solved else "--restarts" if self.restarts else None
-        if again is not None and self.init_from is not None:
-            raise UsageError(
-                f"{again} restarts with different wiring, but --init-from keeps the wiring of a run: drop one."
-            )
-        if again is not None and self.starts is not None:
-            raise UsageError(f"--starts is for a single run, but {again} makes several attempts: drop one.")
-        if self.until_solved and self.restarts is not None:
-            raise UsageError("--until-solved restarts without a limit, and --restarts sets one: drop one.")
-        if self.within is not None and not self.until_solved:
-            raise UsageError("--within is a limit of --until-solved: give that too, or --epochs.")
+    def __post_init__(self) -> None:
+        """Raises ConfigError where an option is beyond its limits, UsageError where options contradict each other."""
+        super().__post_init__()
+        known = {each.name: each for each in options(type(self))}
+        for each in known.values():
+            if each.needs is not None and each.is_in(self) and not getattr(self, each.needs):
+                raise UsageError(f"`{each.name}` is only for `{each.needs}`: give that too.")
+            for other, why in each.excludes.items():
+                # An option that is false or 0 asks for nothing; what it excludes counts also where it was set to 0.
+                if getattr(self, each.name) and known[other].is_in(self):
+                    raise UsageError(f"`{each.name}` and `{other}` do not go together: {why}. Drop one.")
+
+    def check_kind(self, of_agents: bool) -> None:
+        """Raises UsageError for an option that means nothing where agents are trained."""
+        for each in options(type(self)) if of_agents else []:
+            if not each.of_agents and each.is_in(self):
+                raise UsageError(f"`{each.name}` is for automata, and this trains agents: drop it.")
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Read a request as JSON holds it: texts for limits and sizes, no files. Raises ConfigError, UsageError."""
+        sent = [each.name for each in options(cls) if not each.brought and not each.here]
+        for name in data:
+            if name not in sent:
+                raise ConfigError(f"Unknown field {shown(name)}{hint(name, sent)}: expected {', '.join(sent)}.")
+        given = dict(data)
+        config = given.pop("config", None)
+        if isinstance(given.get("set"), Mapping):
+            given["set"] = in_tables(given["set"])
+        made: Self = build(cls, given)
+        for each in options(cls):
+            if each.sent is not None and each.is_in(made) and not each.sent.holds(getattr(made, each.name)):
+                raise ConfigError(f"`{each.name}` must be {each.sent.words}, got {shown(getattr(made, each.name))}.")
+        return made if config is None else replace(made, config=_document(config))
+
+    def configured(self, config: Document) -> Self:
+        """The request for the configuration that it makes, instead of all that this is made from."""
+        made_from = {each.name: each.default for each in options(type(self)) if each.group in ("what", "target")}
+        return replace(self, **made_from | {"config": config})
 
     @property
     def solved_models(self) -> int:
         """Return how many solved models end it: 0 is never; attempts end with the first, unless more are asked for."""
         # A run without restarts goes on to its last epoch, in which undecided gates may still become decided.
         return self.stop_when_solved or int(self.until_solved or bool(self.restarts))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Within | Size | Path):
+        return str(value)
+    return value.to_dict() if hasattr(value, "to_dict") else plain(value)
+
+
+def _document(data: Any) -> Document:
+    """A configuration of automata or of agents. Raises ConfigError."""
+    from difflogic.config import document, policy, schema
+
+    return (policy.PolicyConfig if document.is_policy(data) else schema.Config).from_dict(data)

@@ -151,7 +151,7 @@ class Config(Document):
         task, data = self.task, self.data
         require(
             (task.target == "data") == bool(data.sha256 or self.plugin.name),
-            'Samples and the target "data" go together: give them with --data, which sets data.sha256.',
+            'Samples and the target "data" go together: give them with `data`, which sets data.sha256.',
         )
         if not data.sha256:
             return

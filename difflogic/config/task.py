@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from difflogic.config.choices import STARTS
 from difflogic.config.fields import Section, Table, field, require, require_ascending, section
 from difflogic.config.limits import BELOW_ONE, COUNT, UP_TO_ONE, WHOLE, WIDTH, Limits, between, one_of
 from difflogic.core import rules, text_picture
@@ -23,7 +24,6 @@ def is_large_enough(height: int, width: int, neighbourhood: str) -> bool:
 
 ROWS = Limits(f"{SIDE.words}, or 1 on a line", lambda value: value is not True and (value == 1 or SIDE.holds(value)))
 TARGETS = ("checkerboard", "picture", "rule", "data")
-STARTS = ("random", "boards", "seed", "zeros", "picture")
 STUCK_AT = ("0", "1", "either")
 MAX_BOARD_CELLS = 16
 """`boards` draws from all boards of so many cells at most."""
@@ -219,7 +219,7 @@ class DataConfig(Section):
 
     path = "data."
 
-    sha256: str = field("The SHA-256 of the samples: --data sets it, and the sizes; empty: none", default="")
+    sha256: str = field("The SHA-256 of the samples: `data` sets it, and the sizes; empty: none", default="")
     samples: int = field("Samples, N", WHOLE, default=0)
     channels: int = field("The first so many channels begin with a sample's own", WHOLE, default=0)
     targets: int = field("Targets of a sample: 1 for all of task.loss_steps, or one for each", COUNT, default=1)
@@ -235,7 +235,7 @@ class PluginConfig(Section):
     path = "plugin."
 
     name: str = field(
-        "The task in Python that draws the samples, DISTRIBUTION:NAME by its entry point; empty: --data gives them",
+        "The task in Python that draws the samples, DISTRIBUTION:NAME by its entry point; empty: `data` gives them",
         default="",
     )
     version: str = field("The task's own version", default="")

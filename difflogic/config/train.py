@@ -203,7 +203,7 @@ class PoolConfig(Section):
         default=1,
     )
     starts: str = field(
-        "The SHA-256 of start grids that are every second one of the pool, which then stays as it is: --starts "
+        "The SHA-256 of start grids that are every second one of the pool, which then stays as it is: `starts` "
         "sets it; empty: the pool keeps last states",
         default="",
     )

@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.config import picture_file
-from difflogic.config.choices import DRAWINGS
+from difflogic.config.choices import DRAWINGS, STARTS
 from difflogic.config.dataset import Dataset, why_unreadable
 from difflogic.config.schema import Config
-from difflogic.config.task import STARTS
 from difflogic.core import prng
 from difflogic.core.bits import Bits
 from difflogic.devices import cost

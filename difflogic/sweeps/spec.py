@@ -14,21 +14,19 @@ seed = "0..3"
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from difflogic.config import agent_presets, document, kept_starts, presets, registered
-from difflogic.config.choices import METHODS, METRICS
 from difflogic.config.customise import configure
 from difflogic.config.document import Document
-from difflogic.config.fields import Table, build, convert, field, hint, merged, nested, plain, section, shown
-from difflogic.config.limits import COUNT, one_of
+from difflogic.config.fields import Table, build, by_path, convert, field, hint, merged, nested, plain, section, shown
 from difflogic.config.policy import PolicyConfig
-from difflogic.config.request import TrainRequest, Within
+from difflogic.config.request import SweepRequest, TrainRequest, options
 from difflogic.config.schema import Config
 from difflogic.errors import ConfigError, UsageError
 from difflogic.sweeps.axes import SEED, Axis, axis
@@ -37,26 +35,25 @@ NAME = "sweep.toml"
 FORMAT = 1
 RUNGS, REDUCTION = 3, 3
 """`halving` looks at a trial after a ninth and after a third of its training, and lets about every third go on."""
+ENTRIES = ("config", *(each.name for each in options(SweepRequest)))
+OF_TRIALS = ("set", *(each.name for each in options(TrainRequest) if each.of_trials))
+"""Entries of a specification: what a sweep is, and what all its trials have alike."""
 OF_AUTOMATA, OF_AGENTS = ("tts", "hard_loss", "gates"), ("return", "tts")
 
 
 @section
-class Spec(Document):
+class Spec(SweepRequest, Document):
     """A sweep, whole: everything that its table depends on. Make one with `of`, which fills in what is usual."""
 
-    config: Table = field("The configuration that trials begin with, whole: what a preset is may change")
-    over: Table = field("The values of each axis, by the path of its field")
-    metric: str = field("The metric that compares trials", one_of(METRICS))
-    method: str = field("How trials are chosen", one_of(METHODS))
-    trials: int | None = field("The number of trials; of a grid the first ones, without it all", COUNT, default=None)
-    set: Table = field("Fields that are changed in all trials, and that override the recipe", default=Table())
-    recipe: str | None = None
-    population: int = field("Models of each trial", COUNT, default=1)
-    restarts: int | None = None
-    until_solved: bool = False
-    within: str | None = None
-    sampler_seed: int = 0
-    ahead: int = field("Trials that optuna and halving start before the first result is known", COUNT, default=8)
+    if TYPE_CHECKING:  # `of` fills them in
+        metric: str = ""
+        method: str = ""
+    config: Table = field(
+        "The configuration that trials begin with, whole: what a preset is may change", default=Table()
+    )
+    asked: TrainRequest = field(
+        "What all trials have alike: options of a request, and fields that override its recipe", default=TrainRequest()
+    )
 
     @classmethod
     def of(cls, **given: Any) -> Self:
@@ -67,11 +64,11 @@ class Spec(Document):
         given = {name: value for name, value in given.items() if value is not None}
         base = base_of(given.pop("preset", None), given.get("config"))
         over = {path: plain(list(value) if isinstance(value, range) else value)
-                for path, value in _flat(given.get("over", {}), "over").items()}  # fmt: skip
+                for path, value in by_path(_table(given.get("over", {}), "over")).items()}  # fmt: skip
         usual = {"metric": (OF_AGENTS if isinstance(base, PolicyConfig) else OF_AUTOMATA)[0]}
         is_grid = "trials" not in given and all(axis(path, value, base).values for path, value in over.items())
         usual |= {"method": "grid" if is_grid else "random"}
-        known = {"config": base.to_dict(), "over": over, "set": _flat(given.get("set", {}), "set")}
+        known = {"config": base.to_dict(), "over": over, "set": by_path(_table(given.get("set", {}), "set"))}
         return cls.from_dict(usual | given | known)
 
     @classmethod
@@ -79,12 +76,18 @@ class Spec(Document):
         """Read it like every document. Raises UsageError, ConfigError."""
         if data.get("format", FORMAT) != FORMAT:
             raise UsageError("The sweep was written by another version of difflogic: use that version to continue it.")
-        made: Self = build(cls, {name: value for name, value in data.items() if name != "format"})
+        entries = {name: value for name, value in data.items() if name != "format"}
+        if unknown := [name for name in entries if name not in (*ENTRIES, *OF_TRIALS)]:
+            known = ", ".join((*ENTRIES, *OF_TRIALS))
+            raise ConfigError(f"Unknown entry {shown(unknown[0])}{hint(unknown[0], (*ENTRIES, *OF_TRIALS))}: {known}.")
+        asked = {name: entries.pop(name) for name in OF_TRIALS if name in entries}
+        made: Self = build(cls, entries | {"asked": TrainRequest.from_dict(asked)})
         return made
 
     def to_dict(self) -> dict[str, Any]:
-        entries = {each.name: plain(getattr(self, each.name)) for each in dataclasses.fields(self)}
-        return {"format": FORMAT} | {name: value for name, value in entries.items() if value is not None}
+        """The entries of a file, with everything that trials depend on."""
+        entries = {name: plain(getattr(self, name)) for name in ENTRIES if getattr(self, name) is not None}
+        return {"format": FORMAT} | entries | self.asked.to_dict()
 
     @classmethod
     def load(cls, path: Path, **changed: Any) -> Self:
@@ -97,8 +100,6 @@ class Spec(Document):
     def __post_init__(self) -> None:
         """Raises UsageError for what contradicts itself, ConfigError where the fields are none."""
         super().__post_init__()
-        if not self.over:
-            raise UsageError("A sweep needs an axis: give --over FIELD=VALUES, say --over seed=0..31.")
         own, kind = (OF_AGENTS, "agents") if self.is_policy else (OF_AUTOMATA, "automata")
         if self.metric not in own:
             raise UsageError(f"The metric of {kind} is one of {', '.join(own)}, got {self.metric}.")
@@ -110,33 +111,33 @@ class Spec(Document):
         if self.method == "grid" and ranges:
             raise UsageError(
                 f"A grid needs values, but {ranges[0]} is the range {self.over[ranges[0]]}: list some, or give "
-                "--method random and --trials N."
+                "`method` random and `trials`."
             )
         if SEED in ranges:
-            raise UsageError("Seeds are not searched: list them, say --over seed=0..31.")
+            raise UsageError("Seeds are not searched: list them, say seed=0..31.")
         if self.method in ("optuna", "halving") and not self.searched:
-            raise UsageError(f"--method {self.method} searches fields, but seed is the only axis: give --method grid.")
+            raise UsageError(f"`method` {self.method} searches fields, but seed is the only axis: give `method` grid.")
         if self.method != "grid" and self.trials is None:
-            raise UsageError(f"--method {self.method} needs the number of trials: give --trials N.")
-        begins_again = self.until_solved or self.restarts or (self.recipe == "robust" and self.restarts is None)
+            raise UsageError(f"`method` {self.method} needs the number of trials: give `trials`.")
+        asked = self.asked
+        begins_again = asked.until_solved or asked.restarts or (asked.recipe == "robust" and asked.restarts is None)
         if self.method == "halving" and begins_again:
             raise UsageError(
-                "--method halving judges runs before they end, but trials of several attempts begin again: give "
-                "another method, or --restarts 0 without --until-solved."
+                "`method` halving judges runs before they end, but trials of several attempts begin again: give "
+                "another method, or `restarts` 0 without `until_solved`."
             )
 
     def _check_request(self) -> None:
-        of_automata = ("recipe", "restarts", "until_solved", "within")
-        if self.is_policy and (given := [name for name in of_automata if getattr(self, name) not in (None, False)]):
-            raise UsageError(f"Agents are swept without {', '.join(given)}: drop it.")
+        self.asked.check_kind(self.is_policy)
+        if self.is_policy and self.asked.until_solved:
+            raise UsageError("Agents are swept without `until_solved`: drop it.")
         if isinstance(self.base, Config):
             kept_starts.refuse(self.base, "a sweep")
         # Everything that is wrong with all trials is refused here, and not found in as many failures.
         try:
             self.configured({})
-        except ConfigError:  # the fields of --set may fit only beside values of the axes: the first of each is tried
+        except ConfigError:  # the fields of `set` may fit only beside values of the axes: the first of each is tried
             self.configured({each.path: each.values[0] if each.values else each.low for each in self.axes})
-        self.asked().check_attempts()
 
     @cached_property
     def base(self) -> Config | PolicyConfig:
@@ -179,31 +180,25 @@ class Spec(Document):
 
     def configured(self, values: Mapping[str, Any]) -> Config | PolicyConfig:
         """The configuration of a trial with these values, by their paths. Raises ConfigError."""
-        fields: dict[str, Any] = {}
-        for path, value in {**self.set, **values}.items():
+        fields = dict(self.asked.set)
+        for path, value in values.items():
             fields = merged(fields, nested(path, value))
         if isinstance(self.base, Config):
             fields = _fitted(self.base, fields)
-            return configure(TrainRequest(config=self.base, fields=fields, recipe=self.recipe)).config
+            return configure(TrainRequest(config=self.base, set=fields, recipe=self.asked.recipe)).config
         return self.base.with_(**fields)
 
-    def asked(self) -> TrainRequest:
+    @property
+    def request(self) -> TrainRequest:
         """Return how each trial is trained; of agents, how many, and whether a solution ends it."""
-        return TrainRequest(
-            recipe=self.recipe,
-            population=self.population,
-            # The time to a solution is over when there is one; who looks for few gates or values lets it go on.
-            stop_when_solved=self.population if self.metric == "tts" else 0,
-            restarts=self.restarts,
-            until_solved=self.until_solved,
-            within=None if self.within is None else Within.parse(self.within),
-        )
+        # The time to a solution is over when there is one; who looks for few gates or values lets it go on.
+        return replace(self.asked, set={}, stop_when_solved=self.asked.population if self.metric == "tts" else 0)
 
 
 def base_of(preset: Any, config: Any) -> Config | PolicyConfig:
     """A preset of automata or of agents, or what a file or a table holds. Raises UsageError, ConfigError."""
     if (preset is None) == (config is None):
-        raise UsageError("Say what to sweep: a PRESET, --config FILE, or a sweep's own file.")
+        raise UsageError("Say what to sweep: `preset`, `config`, or a sweep's own file.")
     if isinstance(config, Config | PolicyConfig):
         return config
     if config is not None:
@@ -218,15 +213,11 @@ def base_of(preset: Any, config: Any) -> Config | PolicyConfig:
     return presets.get(name)
 
 
-def _flat(found: Any, name: str) -> dict[str, Any]:
-    """A table, whether its paths are written `"train.epochs" = 3` or `train.epochs = 3`. Raises UsageError."""
+def _table(found: Any, name: str) -> Mapping[str, Any]:
+    """Raises UsageError unless an entry is a table."""
     if not isinstance(found, Mapping):
         raise UsageError(f"{name} must be a table of fields, got {shown(found)}.")
-    flat: dict[str, Any] = {}
-    for key, value in found.items():
-        inside = _flat(value, key) if isinstance(value, Mapping) else {"": value}
-        flat |= {f"{key}.{path}".removesuffix("."): each for path, each in inside.items()}
-    return flat
+    return found
 
 
 def _fitted(base: Config, fields: dict[str, Any]) -> dict[str, Any]:

@@ -113,7 +113,7 @@ def run(task: Task, folder: Path, selector: str, stop: Stop, saved: Callable[[],
             from difflogic.sweeps import agents  # half of what it loads is for agents alone
 
             train = agents.train
-        made: Outcome = train(config, task.spec.asked(), folder, selector, look, evaluated)
+        made: Outcome = train(config, task.spec.request, folder, selector, look, evaluated)
     except DifflogicError as error:
         made = Outcome("failed", error=str(error))
     except Exception as error:  # noqa: BLE001  one trial's fault must not end the others

@@ -23,7 +23,7 @@ def check(config: Config, restarts: int | None, population: int, within: Within 
         _check_until_solved(config, population, within)
         return
     if restarts < 0:
-        raise UsageError(f"--restarts must be a whole number of at least 0, got {restarts}.")
+        raise UsageError(f"`restarts` must be a whole number of at least 0, got {restarts}.")
     epochs = config.train.epochs
     useful = math.ceil(schedule.effort(config, stalled.first_look(config, epochs)))
     most = stalled.most_restarts(config, epochs)
@@ -44,7 +44,7 @@ def _check_until_solved(config: Config, population: int, within: Within | None) 
     if within is not None and within.epochs is not None and within.epochs // population < useful:
         raise UsageError(
             f"Within {within.epochs} epochs no attempt can be tested: one takes {useful * population}. Give a larger "
-            "--within, or a smaller population."
+            "`within`, or a smaller population."
         )
 
 
@@ -58,5 +58,5 @@ def notice(config: Config, population: int, within: Within | None) -> str | None
         return None
     return (
         f"It takes about {math.ceil(seconds)} s on two cores to see whether an attempt makes progress, longer than the "
-        "limit of --within: training may end before anything is solved."
+        "limit of `within`: training may end before anything is solved."
     )

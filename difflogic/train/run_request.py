@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from difflogic.config import recipes
 from difflogic.config.customise import configure
@@ -21,6 +21,8 @@ from difflogic.train.observer import Observer
 from difflogic.train.restarts import Attempts
 from difflogic.train.signals import Stop
 from difflogic.train.trainer import LOG_INTERVAL, Run, Trainer
+
+Asked = TypeVar("Asked", bound=TrainRequest)
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def fit(
         out: A new run folder; None: nothing is written.
         engine: An engine, or a selector as `--engine` takes it.
         observer: Hears what happens.
-        options: Fields of `TrainRequest`: `target`, `rule`, `data`, `recipe`, `population`, `restarts`, `fields`, ...
+        options: Fields of `TrainRequest`: `target`, `rule`, `data`, `recipe`, `population`, `restarts`, `set`, ...
 
     Returns:
         The run; of several attempts the best one.
@@ -82,7 +84,7 @@ def fit(
         RunFolderError: The folder is not empty, is in use, or cannot be written.
     """
     if epochs is not None:
-        options["fields"] = merged(options.get("fields", {}), {"train": {"epochs": epochs}})
+        options["set"] = merged(options.get("set", {}), {"train": {"epochs": epochs}})
     options["preset" if isinstance(what, str) else "config"] = what
     request = TrainRequest(**options)
     where = place(engine) if isinstance(engine, str) else Placement(engine)
@@ -95,23 +97,23 @@ def is_in(folder: Path) -> bool:
     return records.is_in(folder) or checkpoint.is_in(folder)
 
 
-def resolved(request: TrainRequest, config: Config) -> tuple[TrainRequest, str | None]:
+def resolved(request: Asked, config: Config) -> tuple[Asked, str | None]:
     """A request that says how often it begins again, and a sentence where that is less than its recipe asks for.
 
     A recipe that restarts does so as often as is of use, where nobody says how often. `config` is the request's own.
     """
     if request.restarts is not None or request.until_solved or request.recipe not in recipes.RESTARTS:
-        return replace(request, restarts=request.restarts or 0), None
+        return request, None
     why = None
     most = stalled.most_restarts(config, config.train.epochs)
     if request.init_from is not None:
-        why = "--init-from keeps the wiring of another run, so that there is one attempt"
+        why = "`init_from` keeps the wiring of another run, so that there is one attempt"
     elif request.starts is not None:
-        why = "--starts is for one run"
+        why = "`starts` is for one run"
     elif request.population > 1:
-        why = "--population tries other wirings at once, each with all epochs: give --restarts too to begin again"
+        why = "`population` tries other wirings at once, each with all epochs: give `restarts` too to begin again"
     elif not most:
-        why = f"--epochs {config.train.epochs} leaves no room for a second attempt"
+        why = f"`epochs` {config.train.epochs} leaves no room for a second attempt"
     if why is None:
         return replace(request, restarts=most), None
     return replace(request, restarts=0), f"The recipe {request.recipe} does not begin again here: {why}."

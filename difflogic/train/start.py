@@ -72,7 +72,7 @@ def _kept(config: Config, file: Path | None) -> Grids | None:
     if not config.pool.starts:
         return None
     if file is None:
-        raise UsageError("The configuration keeps start grids, pool.starts: give their file with --starts FILE.")
+        raise UsageError("The configuration keeps start grids, pool.starts: give their file with `starts`.")
     grids = kept_starts.load(file, config)
     if kept_starts.digest(grids) != config.pool.starts:
         raise UsageError(f"{file} does not hold the start grids that the configuration keeps, pool.starts.")
@@ -97,7 +97,7 @@ def _borrowed(expected: Circuit, circuit: Circuit, path: Path | None) -> Circuit
         given = [list(layer.shape) for layer in circuit.logits[network]]
         if wanted != given:
             raise CheckpointError(
-                f"--init-from needs a run with a circuit of the same shape: the {network} logits should be "
+                f"`init_from` needs a run with a circuit of the same shape: the {network} logits should be "
                 f"{wanted}, those of {path} are {given}."
             )
     # The wires come with the logits that were trained on them. What lies outside the grid is the new task's choice.
@@ -117,7 +117,7 @@ def resumed(config: Config, folder: RunFolder, file: Path, asked: Path) -> Start
         raise ConfigError(f"The run in {folder.path} has another configuration: only epochs may change on resume.")
     if found.epoch > epochs:
         raise UsageError(
-            f"The run in {folder.path} is at epoch {found.epoch}, past the {epochs} asked for: give a larger --epochs."
+            f"The run in {folder.path} is at epoch {found.epoch}, past the {epochs} asked for: give more `epochs`."
         )
     notices = []
     if file.name == checkpoint.PREVIOUS and asked.is_dir():
@@ -128,7 +128,7 @@ def resumed(config: Config, folder: RunFolder, file: Path, asked: Path) -> Start
     if complete < found.epoch:
         raise CheckpointError(
             f"The metrics in {folder.path} end at epoch {complete}, but its checkpoint is of epoch "
-            f"{found.epoch}: restore metrics.jsonl, or start a new run with --init-from {files.quoted(folder.path)}."
+            f"{found.epoch}: restore metrics.jsonl, or start a new run with `init_from` {files.quoted(folder.path)}."
         )
     if found.epoch < epochs:
         # The last epoch is always evaluated. Say the schedule is 1, 10, 20 and the run ended at 12: a run that goes on

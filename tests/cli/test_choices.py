@@ -13,11 +13,13 @@ from difflogic.circuits.simulation import engines
 from difflogic.circuits.synthesis import prove
 from difflogic.cli.main import group
 from difflogic.config import picture_file, schema, task, train
+from difflogic.config.request import TrainRequest
+from difflogic.errors import ConfigError
 from difflogic.evaluation import evaluate
 from difflogic.runs import film
-from difflogic.serve.api.schemas import JobRequest
+from difflogic.serve.api.schemas import schema_of
 from difflogic.serve.api.settings import Caps, ServeSettings
-from difflogic.serve.store.jobs import PRIORITIES
+from difflogic.serve.store.jobs import JobRequest
 
 TRAIN = train.TrainConfig(epochs=1, batch=1)
 
@@ -70,10 +72,7 @@ def test_defaults_that_are_taken() -> None:
 
 
 def test_bounds_of_the_service() -> None:
-    asked = JobRequest.model_json_schema()["properties"]
-    priority, padding = option("submit", "--priority").type, option("submit", "--padding").type
-    assert (priority.min, priority.max) == (PRIORITIES[0], PRIORITIES[-1])
-    assert (padding.min, padding.max) == (asked["padding"]["minimum"], asked["padding"]["maximum"])
+    asked = schema_of(JobRequest)["properties"]
     assert asked["colors"]["anyOf"][0]["enum"] == [*picture_file.CHANNELS]
     assert {*asked["start"]["anyOf"][0]["enum"]} == {*task.STARTS} - {"picture"}
 
@@ -81,9 +80,9 @@ def test_bounds_of_the_service() -> None:
 def test_sides_of_pictures() -> None:
     side = picture_file.MAX_SIDE
     assert f"at most {side}x{side} cells" in option("train", "--target").help
-    assert option("train", "--size").type(f"{side}x1") == (side, 1)
-    with pytest.raises(click.BadParameter, match=f"of 1 to {side} cells"):
-        option("train", "--size").type(f"{side + 1}x1")
+    TrainRequest(size=(side, 1))
+    with pytest.raises(ConfigError, match=f"1 to {side} cells"):
+        TrainRequest(size=(side + 1, 1))
 
 
 def test_thresholds_of_pictures() -> None:

@@ -235,15 +235,14 @@ BAD_INPUT = [
     (["train", "tiny", "--target", "cat.png", "--colors", "64"], "64 colours take 6 channels, but a cell has 2: give "
         "--colors 2, or a preset with more channels."),
     (["train", "tiny", "--target", "large.png"], "large.png is 300x2 pixels, at most 128x128 become cells: scale it "
-        "down with --size, say --size 32x32."),
+        "down with --size 32x32, say."),
     (["train", "tiny", "--target", "nowhere.png"], "Cannot read the picture nowhere.png: No such file or directory."),
     (["train", "tiny", "--rule", "B3S23"], "'B3S23' is not a rule: a rule is written B3/S23 (B: neighbours that give "
         "birth, S: that survive, digits 0 to 8), B2/S34H on hexagons (0 to 6), B13/S01V with four neighbours (0 to 4), "
         "110 or W110 on a line (0 to 255), or as its 512 entries in 128 hexadecimal digits."),
     (["train", "tiny", "--start", "ones"], "--start must be one of random, boards, seed, zeros, or a picture file, got "
         "'ones'."),
-    (["train", "tiny", "--size", "0x9"], "Invalid value for '--size': '0x9' is not WIDTHxHEIGHT of 1 to 128 cells "
-        "each, say 32x32. See 'difflogic train --help'."),
+    (["train", "tiny", "--size", "0x9"], "--size must be WIDTHxHEIGHT of 1 to 128 cells each, got 0x9."),
     (["train", "--resume", "x", "tiny", "--set", "a=b", "--target", "c.png", "--padding", "2"],
      "--resume continues a run as it was configured: drop --set, --target, --padding, PRESET."),
     (["train", "tiny", "--recipe", "robust"], "The recipe robust is made for the presets game-of-life, checkerboard, "
@@ -252,15 +251,19 @@ BAD_INPUT = [
     (["train", "tiny", "--restarts", "5", "--epochs", "10"],
      "5 restarts share 10 epochs, but no run is given up before epoch 2: give at most 4 restarts."),
     (["train", "tiny", "--within", "9s"],
-     "--within is a limit of --until-solved: give that too, or --epochs."),
+     "--within is only for --until-solved: give that too."),
     (["train", "tiny", "--until-solved", "--restarts", "2"],
-     "--until-solved restarts without a limit, and --restarts sets one: drop one."),
+     "--until-solved and --restarts do not go together: the one restarts without a limit, the other sets one. "
+     "Drop one."),
     (["train", "tiny", "--until-solved", "--init-from", "x"],
-     "--until-solved restarts with different wiring, but --init-from keeps the wiring of a run: drop one."),
+     "--until-solved and --init-from do not go together: every attempt has a wiring of its own, and that of the run is "
+     "kept. Drop one."),
     (["train", "tiny", "--until-solved", "--within", "soon"],
-     "A limit is a time or a number of epochs, say 60s, 5m, 2h or 2000 epochs, got 'soon'."),
+     "Invalid value for '--within': A limit is a time or a number of epochs, say 60s, 5m, 2h or 2000 epochs, got "
+     "'soon'. See 'difflogic train --help'."),
     (["train", "tiny", "--restarts", "1", "--init-from", "x"],
-     "--restarts restarts with different wiring, but --init-from keeps the wiring of a run: drop one."),
+     "--restarts and --init-from do not go together: every attempt has a wiring of its own, and that of the run is "
+     "kept. Drop one."),
     (["init", "lizard", "--set", "seed=-1"], "seed must be a whole number between 0 and 4294967295, got -1."),
     (["presets", "life"], "There is no preset 'life': expected one of " + ", ".join([*presets.PRESETS, "tiny"]) + "."),
 ]  # fmt: skip
@@ -348,4 +351,4 @@ def test_restarts_of_no_model_are_refused_as_one_run_is(difflogic: Call, tmp_pat
     for restarts in ([], ["--restarts", 1]):
         done = difflogic("train", "tiny", "--population", 0, *restarts, "--engine", "reference", "-o", "new")
         assert (done.code, (tmp_path / "new").exists()) == (2, False)
-        assert done.errors == "Error: population must be a whole number of at least 1, got 0.\n"
+        assert done.errors == "Error: --population must be a whole number between 1 and 2147483648, got 0.\n"

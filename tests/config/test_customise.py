@@ -121,7 +121,7 @@ def refused(words: str, config: Config, fixed: tuple[int, int] | None = None, **
 def test_a_target_that_is_larger_than_its_grid(tmp_path: Path) -> None:
     path = picture(tmp_path, 24, 9)
     words = (
-        f"{path} is 24 cells wide and 9 high, but the grid is 20 wide and 20 high: scale it down with --size 20x20, "
+        f"{path} is 24 cells wide and 9 high, but the grid is 20 wide and 20 high: scale it down with `size` 20x20, "
         "or give a larger grid."
     )
     refused(words, presets.lizard(), (20, 20), target=path)
@@ -141,7 +141,7 @@ def test_more_colours_than_channels_can_carry(tmp_path: Path) -> None:
 
 def test_wishes_that_contradict_each_other(tmp_path: Path) -> None:
     path, lizard = picture(tmp_path, 2, 2), presets.lizard()
-    refused("There can be only one target: give --target or --rule, not both.", lizard, target=path, rule="B3/S23")
+    refused("There can be only one target: give `target` or `rule`, not both.", lizard, target=path, rule="B3/S23")
     refused("--size is for pictures: give --target FILE or --start FILE with it.", lizard, size=(9, 9), start="zeros")
     refused("--colors is for pictures: give --target FILE or --start FILE with it.", lizard, colors=8)
     refused("--threshold is for pictures: give --target FILE or --start FILE with it.", lizard, threshold=0.0)

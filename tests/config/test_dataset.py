@@ -108,15 +108,15 @@ def test_no_file_and_too_large_a_file(tmp_path: Path, monkeypatch: pytest.Monkey
         (TrainRequest("game-of-life", data=Dataset.of(X, Y)), "The samples have 2 channels, but a cell has 1"),
         (
             TrainRequest("lizard", data=Dataset.of(X, Y), rule="B3/S23"),
-            "There can be only one target: give --rule or --data",
+            "There can be only one target: give `rule` or `data`",
         ),
         (TrainRequest(data=Dataset.of(X[:1], Y[:1])), "Of 1 sample nothing can be held out: give more, or set data"),
         (
             TrainRequest(data=Dataset.of(X, Y), start="seed"),
             "start only fills the channels that samples leave free: it must be random or zeros, got 'seed'",
         ),
-        (TrainRequest(data=Dataset.of(X, Y), fields={"pool": {"size": 64}}), "set pool.size and search.begin to 0"),
-        (TrainRequest("checkerboard", fields={"task": {"target": "data", "start": "zeros"}}), "go together: give them"),
+        (TrainRequest(data=Dataset.of(X, Y), set={"pool": {"size": 64}}), "set pool.size and search.begin to 0"),
+        (TrainRequest("checkerboard", set={"task": {"target": "data", "start": "zeros"}}), "go together: give them"),
     ],
 )
 def test_requests_that_samples_do_not_fit(request_: TrainRequest, message: str) -> None:

@@ -66,7 +66,7 @@ def test_no_array_and_no_file(tmp_path: Path) -> None:
 
 def test_tasks_whose_starts_are_not_random_are_refused(tmp_path: Path) -> None:
     for name in ("lizard", "game-of-life"):
-        with pytest.raises(ConfigError, match="--starts needs a task with random starts and one target"):
+        with pytest.raises(ConfigError, match="`starts` needs a task with random starts and one target"):
             kept_starts.load(file(tmp_path, GRIDS), presets.get(name))
     with pytest.raises(ConfigError, match=r"pool\.size is 4: set it to 0"):
         kept_starts.kept(BOARD.with_(pool={"size": 4}), GRIDS)
@@ -76,5 +76,5 @@ def test_tasks_whose_starts_are_not_random_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("again", [{"until_solved": True}, {"restarts": 2}])
 def test_attempts_are_not_for_them(again: dict[str, int], tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="--starts is for a single run"):
+    with pytest.raises(UsageError, match="`starts` do not go together"):
         TrainRequest("checkerboard", starts=tmp_path / "any.npy", **again).check_attempts()

@@ -30,7 +30,7 @@ def plain(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def configured(fields: dict[str, Any] | None = None, source: str | Config = NAME) -> Config:
     given = {"preset": source} if isinstance(source, str) else {"config": source}
-    return configure(TrainRequest(fields=fields or {}, **given)).config
+    return configure(TrainRequest(set=fields or {}, **given)).config
 
 
 def test_a_registered_task_is_a_preset_whose_settings_are_fields_of_task() -> None:

@@ -75,7 +75,7 @@ def test_size_keeps_proportions_and_never_enlarges(tmp_path: Path) -> None:
 
 def test_128_cells_a_side_are_the_most(tmp_path: Path) -> None:
     assert picture_file.load(save(tmp_path / "a.png", np.full((128, 128), 255)), 2).shape == (128, 128, 1)
-    with pytest.raises(DataError, match=r"is 129x1 pixels, at most 128x128 become cells: .* --size"):
+    with pytest.raises(DataError, match=r"is 129x1 pixels, at most 128x128 become cells: .* `size`"):
         picture_file.load(save(tmp_path / "b.png", np.full((1, 129), 255)), 2)
 
 

@@ -57,16 +57,6 @@ def test_a_configuration_of_ones_own(client):
     assert answer.json()["error"]["message"].startswith("Unknown field colour")
 
 
-def test_fields_and_configurations_of_the_old_form_are_taken(client):
-    """What a program sent before `[train]` had sections beside it."""
-    by_field = submit(client, set={"train.lr": 0.5, "train.hardening": 0.8, "train.harden_to": 9})
-    wanted = presets.checkerboard().with_(optimizer={"lr": 0.5}, hardening={"share": 0.8, "end": 9}).to_dict()
-    assert by_field["config"] == wanted
-    data = presets.checkerboard().to_dict()
-    sent = {name: data[name] for name in ("name", "model", "task")} | {"train": data["train"] | {"lr": 0.5}}
-    assert submit(client, preset=None, config=sent)["config"]["optimizer"]["lr"] == 0.5
-
-
 def test_a_recipe_and_fields_over_it(client):
     request = {"recipe": "robust", "set": {"optimizer.lr": 0.5, "train.epochs": 1000}}
     job = submit(client, **request)
@@ -95,7 +85,7 @@ def test_a_rule_as_a_table(client):
     told = send(b"no table").json()["error"]["message"]
     assert told.startswith("The file rule_table is not a rule table: expected 512 digits")
     told = send(digits.encode(), rule="B3/S23").json()["error"]["message"]
-    assert told == "There can be only one target: give rule or rule_table, not both."
+    assert told == "There can be only one target: give `rule` or `rule_table`, not both."
 
 
 def test_restarts_end_with_the_first_solved(client):
@@ -103,7 +93,7 @@ def test_restarts_end_with_the_first_solved(client):
     assert [job[name] for name in ("restarts", "attempt", "stop_when_solved")] == [3, 0, 1]
     assert client.post(f"/jobs/{job['id']}/clone").json()["restarts"] == 3
     assert submit(client, restarts=1, population=2, stop_when_solved=2)["stop_when_solved"] == 2
-    for wrong, words in (({"restarts": 9}, "give at most 4"), ({"restarts": 1, "init_from": job["id"]}, "drop one")):
+    for wrong, words in (({"restarts": 9}, "give at most 4"), ({"restarts": 1, "init_from": job["id"]}, "Drop one")):
         answer = client.post("/jobs/preview", json={"preset": "checkerboard", **wrong})
         assert answer.status_code == 422
         assert words in answer.json()["error"]["message"]
@@ -130,7 +120,7 @@ def test_a_recipe_brings_its_restarts(client):
         assert submit(client, **request)["restarts"] == found[name]["restarts"]
     assert {name: each["restarts"] for name, each in found.items()} == {"its own": 21, "none": 0, "paper": 0, "many": 0}
     assert [name for name, each in found.items() if each["notices"]] == ["many"]
-    assert found["many"]["notices"][0].startswith("The recipe robust does not begin again here: population tries")
+    assert found["many"]["notices"][0].startswith("The recipe robust does not begin again here: `population` tries")
 
 
 def test_until_solved_ends_within_what_the_server_allows(client):
@@ -144,9 +134,9 @@ def test_until_solved_ends_within_what_the_server_allows(client):
         ({"until_solved": True, "within": "2000000 epochs"}, "this server trains at most 1000000"),
         ({"until_solved": True, "within": "soon"}, "A limit is a time or a number of epochs, say 60s"),
         ({"until_solved": True, "within": "1 epoch", "recipe": "robust"}, "no attempt can be tested"),
-        ({"within": "60s"}, "within is a limit of until_solved"),
-        ({"until_solved": True, "restarts": 2}, "until_solved restarts without a limit"),
-        ({"until_solved": True, "init_from": job["id"]}, "init_from keeps the wiring of a run: drop one."),
+        ({"within": "60s"}, "`within` is only for `until_solved`"),
+        ({"until_solved": True, "restarts": 2}, "the one restarts without a limit"),
+        ({"until_solved": True, "init_from": job["id"]}, "that of the run is kept. Drop one."),
     ):
         answer = client.post("/jobs/preview", json={"preset": "checkerboard", **wrong})
         assert answer.status_code == 422

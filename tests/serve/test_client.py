@@ -17,14 +17,12 @@ import pytest
 
 from benchmarks.service.servers import Served
 from difflogic.cli import main as cli
-from difflogic.cli.commands import jobs, train
 from difflogic.cli.screen.following import follow, result_lines
 from difflogic.engine.api import EpochMetrics
 from difflogic.errors import UsageError
 from difflogic.runs import attempts
 from difflogic.runs.journal import Row
 from difflogic.serve import client as clients
-from difflogic.serve.api.schemas import JobRequest
 from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.client import SERVER, TOKEN, Client, ServerEvent
 from tests.serve.live import ANN, serving
@@ -370,11 +368,6 @@ def test_attempts_are_told_as_they_come(capsys, seen: set[int]) -> None:
     assert {each.number for each in made if f"Epoch {each.epoch:4}:" in live} == seen
 
 
-HERE_ALONE = {"gpu", "require_hardware", "policy", "log_interval", "out", "resume", "max_memory", "starts",
-              "devices", "track"}  # fmt: skip
-"""Options of `train` about the machine that trains and its files: of a server, whoever runs it decides on them."""
-
-
 def test_agents_are_submitted_and_watched(here: Path, capsys) -> None:
     (here / "agents.toml").write_text(small().to_toml())
     text = call(capsys, "submit", "--config", "agents.toml", "--engine", "cpu", "--seed", 4, "--watch")
@@ -388,14 +381,3 @@ def test_agents_are_submitted_and_watched(here: Path, capsys) -> None:
     assert "--epochs is for automata, and cartpole trains agents" in call(
         capsys, "submit", "cartpole", "--epochs", 5, code=2
     )
-
-
-def test_submit_takes_what_train_takes() -> None:
-    taken = {each.name for each in train.command.params}
-    assert taken - {each.name for each in jobs.submit.params} == HERE_ALONE
-    fields = set(JobRequest.model_fields)
-    by_another_name = {"config_file": "config", "assignments": "set", "rule_table": "rule", "target": "set"}
-    of_the_configuration = {"epochs", "seed", "batch", "eval_interval", "precision"}
-    refused = {"data", "from_film", "film_rule", "film_frames"}  # a server takes no samples, which submit says
-    wanted = taken - HERE_ALONE - of_the_configuration - refused - {"as_json"}
-    assert {by_another_name.get(name, name) for name in wanted} <= fields

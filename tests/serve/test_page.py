@@ -16,20 +16,17 @@ import pytest
 from PIL import Image, ImageDraw
 
 from difflogic.config import picture_file, presets, recipes, task
-from difflogic.config.choices import METHODS
 from difflogic.config.policy import POLE
 from difflogic.core import gates, text_picture
 from difflogic.devices.open import Placement, open_engine
 from difflogic.engine import job as tasks
 from difflogic.runs import attempts, film, plots
 from difflogic.serve.api.auth import COOKIE
-from difflogic.serve.api.schemas import JobRequest
 from difflogic.serve.api.settings import Caps, ServeSettings
 from difflogic.serve.api.tokens import Tokens
 from difflogic.serve.store.jobs import KINDS, SORTS, STATUSES, JobSpec
 from difflogic.serve.store.presence import Presence
 from difflogic.serve.worker.supervisor import Supervisor
-from difflogic.sweeps import spec as sweeps
 from difflogic.train import restarts
 from tests.export_cases import needs
 from tests.serve.chromium import Browser, Page, chromium
@@ -753,9 +750,9 @@ def test_what_the_page_says_twice_is_as_the_library_has_it(opened):
     page = opened(allowed=("willReadFrequently",))
     found = page.js(
         """Promise.all(
-        ["gates", "pixels", "target-fields", "run-fields", "progress", "jobs-view", "sweep-fields"].map((name) =>
+        ["gates", "pixels", "target-fields", "progress", "jobs-view"].map((name) =>
             import(`/static/${name}.js`))
-    ).then(([gates, pixels, target, run, progress, jobs, sweep]) => {
+    ).then(([gates, pixels, target, progress, jobs]) => {
         const drawn = (channels) => {
             const canvas = document.createElement("canvas"), width = 2 ** channels;
             const bits = Array.from({ length: channels * width }, (_, i) => (i % width) >> Math.floor(i / width) & 1);
@@ -764,13 +761,12 @@ def test_what_the_page_says_twice_is_as_the_library_has_it(opened):
         };
         const bits = (task) => [...pixels.targetOf(task).bits];
         return {
-            families: gates.FAMILIES, colours: target.COLOURS, starts: target.STARTS, engines: run.ENGINES,
+            families: gates.FAMILIES, colours: target.COLOURS, starts: target.STARTS,
             statuses: Object.keys(progress.STATUSES), kinds: Object.keys(progress.KINDS),
             sorts: Object.keys(jobs.SORTS),
             read: bits({ target: "picture", picture: [ALPHABET], loss_channels: 6 }),
             board: bits({ target: "checkerboard", height: 6, width: 8 }),
             drawn: [1, 2, 3, 4, 6].map(drawn),
-            methods: sweep.METHODS, metrics: sweep.METRICS,
             hexagons: (({ wide, high, cells }) => ({ wide, high, cells: [...cells] }))(pixels.hexagons(3, 4)),
         };
     })""".replace("ALPHABET", json.dumps(text_picture.ALPHABET))
@@ -795,13 +791,8 @@ def test_what_the_page_says_twice_is_as_the_library_has_it(opened):
     assert set(found["statuses"]) == set(STATUSES)
     assert set(found["kinds"]) == {*KINDS}
     assert found["sorts"] == [*SORTS]
-    assert (found["methods"], found["metrics"]) == (
-        [*METHODS], {"automata": [*sweeps.OF_AUTOMATA], "agents": [*sweeps.OF_AGENTS]}
-    )  # fmt: skip
     cells = film.pixels_of((3, 4), 8, "hex")
     assert found["hexagons"] == {"wide": cells.shape[1], "high": cells.shape[0], "cells": cells.ravel().tolist()}
-    for engine in found["engines"]:
-        JobRequest(engine=engine)
 
 
 def test_a_recipe_shows_its_fields_and_restarts_are_asked_for(opened, live):

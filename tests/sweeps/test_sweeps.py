@@ -193,13 +193,16 @@ TINY = "sweep checkerboard-small --epochs 1"
         ("--over model.kernels=4,x", "model.kernels must be a whole number"),
         ("--over optimizer.lr=-1,2", "optimizer.lr must be a number between 0 and 1e+30, got -1."),
         ("--over optimizer.lr", "--over takes FIELD=VALUES, say optimizer.lr=0.02:0.2:log or seed=0..31"),
-        ("", "A sweep needs an axis: give --over FIELD=VALUES"),
-        ("--over optimizer.lr=0.1:0.2", "--method random needs the number of trials: give --trials N."),
+        ("", "--over must be 1 to 20 fields with their values"),
+        ("--over optimizer.lr=0.1:0.2", "--method random needs the number of trials: give --trials."),
         ("--over optimizer.lr=0.1:0.2 --method grid", "A grid needs values, but optimizer.lr is the range 0.1:0.2"),
         ("--over seed=0..3 --method optuna --trials 3", "--method optuna searches fields, but seed is the only axis"),
         ("--over seed=0..3 --metric return", "The metric of automata is one of tts, hard_loss, gates, got return."),
         ("--over seed=0..3 --devices cuda", "Unknown engine 'cuda'"),
-        ("--over seed=0..3 --resume {tmp}", "--resume continues a sweep as it was configured: drop PRESET, --over"),
+        (
+            "--over seed=0..3 --resume {tmp}",
+            "--resume continues a sweep as it was configured: drop PRESET, --epochs, --over",
+        ),
     ],
 )
 def test_what_is_refused(words: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -224,7 +227,7 @@ def test_folders_that_are_not_taken(tmp_path: Path, capsys: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     ("how", "sentence"),
     [
-        ({"sampler_seed": "a"}, "sampler_seed must be a whole number, got 'a'."),
+        ({"sampler_seed": "a"}, "sampler_seed must be a whole number between 0 and 4294967295, got 'a'."),
         ({"population": "x"}, "population must be a whole number between 1 and 2147483648, got 'x'."),
         ({"within": 5}, "within must be text, got 5."),
         ({"config": None, "preset": ["lizard"]}, "preset must be text, got ['lizard']."),

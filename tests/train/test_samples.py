@@ -30,7 +30,7 @@ SHIFTED = Dataset.of(X, np.roll(X, 1, axis=2))
 
 
 def config_of(samples: Dataset, **fields: object) -> Config:
-    return configure(TrainRequest(config=tiny_config(), data=samples, fields=fields)).config
+    return configure(TrainRequest(config=tiny_config(), data=samples, set=fields)).config
 
 
 CONFIG = config_of(SHIFTED, model={"periodic": True})

@@ -9,7 +9,8 @@ import click
 
 from difflogic.cli import training
 from difflogic.cli.options import PATH, engine_options, engine_selector, json_option, megabytes, policy_option
-from difflogic.cli.request import train_request
+from difflogic.cli.request import requested
+from difflogic.config.request import TrainRequest
 
 
 @click.command("harden")
@@ -45,7 +46,8 @@ def command(run: Path, search: bool, **options: Any) -> int:
     from difflogic.runs import chosen
 
     found = chosen.load(run)
-    request = train_request(
+    request = requested(
+        TrainRequest,
         options,
         hardening(found.config, search, options["epochs"], options["eval_interval"]),
         engine=engine_selector(options["engine"], options["gpu"]),

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from difflogic.cli.options import force_option, forced, output_option, set_option, target_options
-from difflogic.cli.request import agents, changes, train_request
+from difflogic.cli.request import agents, changes, requested
+from difflogic.config.request import TrainRequest
 from difflogic.system.files import Output
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def command(name: str, out: Output | None, **options: Any) -> None:
     found, sentence, task = agents(options, name), "", None
     config: Document | None = found
     if config is None:
-        made = configure(train_request(options, preset=name))
+        made = configure(requested(TrainRequest, options, preset=name))
         config, sentence = made.config, changes(made)
         if made.config.plugin.name:
             # The hash stays out of it: samples are drawn by the settings, whatever these are changed to.

@@ -7,7 +7,7 @@ import json
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -17,14 +17,11 @@ from difflogic.cli.commands import job_actions
 from difflogic.cli.options import PATH, client, json_option
 from difflogic.cli.screen import table
 from difflogic.cli.screen.waiting import turn_words
+from difflogic.config.fields import Table
+from difflogic.config.request import SweepRequest
 from difflogic.errors import UsageError
-from difflogic.serve.store.jobs import KINDS, ON_DEVICES, PRIORITIES, SORTS, STATUSES, Sort, outcome
+from difflogic.serve.store.jobs import KINDS, ON_DEVICES, SORTS, STATUSES, JobRequest, Sort, outcome
 
-if TYPE_CHECKING:
-    from difflogic.config.request import TrainRequest
-    from difflogic.config.schema import Config
-
-SWEEPS = ("metric", "method", "trials", "sampler_seed", "ahead")
 HEADERS = ("job", "name", "kind", "status", "epochs", "soft loss", "hard loss", "solved", "on", "submitted", "tags")
 
 
@@ -33,22 +30,11 @@ HEADERS = ("job", "name", "kind", "status", "epochs", "soft loss", "hard loss", 
 @shared.config_option
 @shared.set_option
 @shared.target_options
+@shared.options_of("what", without=shared.GIVEN_OTHERWISE)
 @shared.field_options
-@click.option(
-    "--engine", default="auto", metavar="auto|gpu[:INDEX]|cpu|reference", help="The engine that trains [auto]."
-)
-@shared.model_options
-@shared.until_options
+@shared.options_of("run", "until", without=("starts",))
 @shared.sweep_options
-@click.option("--init-from", metavar="JOB", help="Start from the logits and wiring of another job.")
-@click.option("--name", help="The job's name [the configuration's].")
-@click.option(
-    "--priority",
-    type=click.IntRange(PRIORITIES[0], PRIORITIES[-1]),
-    default=0,
-    help="Jobs with a higher priority start first [0].",
-)
-@click.option("--tag", "tags", multiple=True, metavar="TAG", help="A word to search by. May be repeated.")
+@shared.options_of("queue", of=JobRequest, without=("sweep",))
 @click.option("--watch", is_flag=True, help="Follow the job at once, as `difflogic watch` does.")
 @json_option
 def submit(**options: Any) -> int:
@@ -62,15 +48,9 @@ def submit(**options: Any) -> int:
     """
     request.check_source(options)
     found = request.agents(options, options["preset"])
-    wanted = _automata(options) if found is None else {"config": found.to_dict(), "engine": options["engine"]}
-    if found is not None:
-        within = None if options["within"] is None else str(options["within"])
-        own = {name: options[name] for name in ("population", "stop_when_solved", "until_solved")} | {"within": within}
-        wanted |= {name: value for name, value in own.items() if value is not None}
-    wanted |= _sweep(options)
-    own = {name: options[name] for name in ("name", "init_from", "priority")}
+    asked = _automata(options) if found is None else _asked(options, preset=None, config=found, set=Table())
     with client("submit") as server:
-        job = server.submit(wanted | own | {"tags": list(options["tags"])})
+        job = server.submit(asked.to_dict())
         if not options["watch"]:
             click.echo(json.dumps(job) if options["as_json"] else job["id"])
             return 0
@@ -79,51 +59,36 @@ def submit(**options: Any) -> int:
         return follow(server, job["id"], options["as_json"])
 
 
-def _automata(options: dict[str, Any]) -> dict[str, Any]:
-    """Return what a request says of the training of automata."""
+def _asked(options: dict[str, Any], **others: Any) -> JobRequest:
+    """The request that the options ask for, with the place of the job in the queue. Raises UsageError, ConfigError."""
+    sweep = request.said(options, SweepRequest)
+    if options["over"]:
+        others["sweep"] = SweepRequest(**sweep | {"over": Table(request.axes(options["over"]))})
+    elif sweep:
+        raise UsageError(f"{request.written(next(iter(sweep)))} is only for sweeps: give --over FIELD=VALUES with it.")
+    return request.requested(JobRequest, options, **others)
+
+
+def _automata(options: dict[str, Any]) -> JobRequest:
+    """The request of automata, with the whole configuration."""
     from difflogic.config import kept_starts
     from difflogic.config.customise import configure
     from difflogic.train import reach, run_request
 
-    asked = request.train_request(options)
     # Configured here and not by the server: pictures, tables of rules and files with configurations are on this
     # machine, and what is wrong with them is said before anything is sent.
-    asked.check_attempts()
-    if options["over"]:
+    asked = _asked(options)
+    if asked.sweep is not None:
         # Recipe and fields go with the sweep, which applies them to each trial.
-        made = configure(replace(asked, fields={}, recipe=None))
-        return {"set": dict(asked.fields), "recipe": asked.recipe} | _requested(asked, made.config)
+        made = configure(replace(asked, set=Table(), recipe=None))
+        return replace(asked.configured(made.config), set=asked.set, recipe=asked.recipe)
     made = configure(asked)
     kept_starts.refuse(made.config)
     asked, notice = run_request.resolved(asked, made.config)
     for sentence in (request.changes(made), notice, reach.notice(made.config)):
         if sentence and not options["as_json"]:
-            click.echo(sentence, err=True)
-    return _requested(asked, made.config) | {"stop_when_solved": asked.solved_models}
-
-
-def _requested(asked: TrainRequest, config: Config) -> dict[str, Any]:
-    return {
-        "config": config.to_dict(),
-        "engine": asked.engine,
-        "population": asked.population,
-        "restarts": None if asked.until_solved else asked.restarts,
-        "until_solved": asked.until_solved,
-        "within": None if asked.within is None else str(asked.within),
-    }
-
-
-def _sweep(options: dict[str, Any]) -> dict[str, Any]:
-    """Return what a request says of a sweep; nothing where there is none. Raises UsageError."""
-    given = {name: options[name] for name in SWEEPS if options[name] is not None}
-    if not options["over"]:
-        if given:
-            raise UsageError(
-                f"{request.written(next(iter(given)))} is only for sweeps: give --over FIELD=VALUES with it."
-            )
-        return {}
-    axes = [each.partition("=") for each in options["over"]]
-    return {"sweep": given | {"over": {path.strip(): values for path, _, values in axes}}}
+            click.echo(request.in_options(sentence), err=True)
+    return asked.configured(made.config)
 
 
 @click.group("jobs", invoke_without_command=True)

@@ -53,7 +53,7 @@ def simplify(given: Controller, to_task: bool, out: Output | None, as_json: bool
         "thresholds": [given.inputs, made.inputs],
         "equal": found.verdict.equal,
         "proved": bool(found.verdict.proves and found.verdict.equal),
-        "how": found.verdict.how,
+        "run": found.verdict.how,
         "out": None if out is None else str(out),
     }
     if judged is not None:

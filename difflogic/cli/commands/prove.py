@@ -218,7 +218,7 @@ def _compare_controllers(one: Controller, other: Controller, asked: tuple[str, .
 def _show(
     verdicts: list[Equivalence], equal: bool | None, claim: str, ones: str, boundaries: Sequence[bool] = ()
 ) -> None:
-    table.show(("judge", "verdict", "how"), [(each.judge, WORDS[each.equal], each.how) for each in verdicts])
+    table.show(("judge", "verdict", "run"), [(each.judge, WORDS[each.equal], each.how) for each in verdicts])
     for each in verdicts:
         if each.counterexample is not None:
             click.echo(_counterexample(each.counterexample, ones))

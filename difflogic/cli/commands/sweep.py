@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from difflogic.cli import options as shared
-from difflogic.cli.request import parse, written
+from difflogic.cli.request import axes, parse, said, written
 from difflogic.cli.training import SIGNAL_BASE
+from difflogic.config.request import SweepRequest
 from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
     from difflogic.sweeps import Spec
 
-ENTRIES = ("metric", "method", "sampler_seed", "ahead", "recipe", "population", "restarts", "until_solved", "within")
-"""Options that are entries of a specification."""
-DESCRIBING = ("over", *ENTRIES, "assignments", "epochs", "config_file", "out")
-"""What a sweep that goes on has already."""
+WITH_RESUME = ("resume", "trials", "on", "devices", "workers", "as_json")
+"""Options that a sweep takes that goes on."""
 
 
 @click.command("sweep")
@@ -26,11 +26,8 @@ DESCRIBING = ("over", *ENTRIES, "assignments", "epochs", "config_file", "out")
 @shared.config_option
 @shared.set_option
 @shared.sweep_options
-@click.option("--recipe", type=click.Choice(("paper", "robust")), help="The recipe, as for train [paper].")
 @click.option("--epochs", type=int, help="Epochs of each trial.")
-@click.option("--population", type=int, metavar="M", help="Seeds that each trial trains at once [1].")
-@click.option("--restarts", type=int, metavar="N", help="The most restarts of a trial, as for train.")
-@shared.until_options
+@shared.options_of("what", "run", "until", where=attrgetter("of_trials"))
 @click.option("--on", default="local", metavar="local|ray[:HOST:PORT]", help="This machine, or a Ray cluster [local].")
 @click.option(
     "--devices", metavar="LIST", help="The devices, for example gpu:0,gpu:1 or cpu [the hardware GPUs, or else cpu]."
@@ -75,8 +72,7 @@ def _described(what: str | None, trials: int | None, options: dict[str, Any]) ->
     """The sweep that is asked for; what stands in a file gives way to options. Raises UsageError, ConfigError."""
     from difflogic.sweeps import Spec
 
-    given = {name: options[name] for name in ENTRIES} | {"trials": trials}
-    given |= {"until_solved": options["until_solved"] or None, "within": options["within"] and str(options["within"])}
+    given = said(options) | said(options, SweepRequest) | {"trials": trials}
     fields = parse(options["assignments"])
     if options["epochs"] is not None:
         fields.setdefault("train", {})["epochs"] = options["epochs"]
@@ -85,22 +81,12 @@ def _described(what: str | None, trials: int | None, options: dict[str, Any]) ->
         if options["over"] or options["config_file"] is not None:
             raise UsageError(f"{what} says what to sweep over: drop --over and --config, or name a PRESET.")
         return Spec.load(Path(what), **given)
-    over = {}
-    for each in options["over"]:
-        path, equals, text = each.partition("=")
-        if not equals or not path.strip():
-            raise UsageError(
-                f"--over takes FIELD=VALUES, say optimizer.lr=0.02:0.2:log or seed=0..31, got {each[:200]!r}."
-            )
-        if path.strip() in over:
-            raise UsageError("--over has a field twice: give all its values at once.")
-        over[path.strip()] = text
-    return Spec.of(preset=what, config=options["config_file"], over=over, **given)
+    return Spec.of(**given | {"preset": what, "config": options["config_file"], "over": axes(options["over"])})
 
 
 def _check_resumed(what: str | None, options: dict[str, Any]) -> None:
     """Raises UsageError for what describes a sweep: one that goes on has been described."""
     given = ["PRESET"] if what is not None else []
-    given += [written(name) for name in DESCRIBING if options[name]]
+    given += [written(name) for name, value in options.items() if name not in WITH_RESUME and value]
     if given:
         raise UsageError(f"--resume continues a sweep as it was configured: drop {', '.join(given)}.")

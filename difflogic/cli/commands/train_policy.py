@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,24 +34,9 @@ if TYPE_CHECKING:
 @click.option("--steps", type=int, help="Environment steps in total, including those before --resume.")
 @click.option("--seed", type=int, help="The seed of wiring, weights, episodes and actions [23].")
 @shared.engine_options
-@click.option("--population", type=int, metavar="M", help="Train M seeds, starting at --seed [1].")
-@click.option(
-    "--stop-when-solved",
-    type=int,
-    is_flag=False,
-    flag_value=1,
-    metavar="[N]",
-    help="Stop at the first evaluation at which one agent, or N agents, reach the environment's threshold.",
-)
-@click.option(
-    "--until-solved",
-    is_flag=True,
-    help="Restart with the next seed until an agent reaches the threshold in 100 fresh episodes.",
-)
-@click.option("--within", type=shared.within, metavar="LIMIT", help="With --until-solved: give up after 60s, 5m or 2h.")
+@shared.options_of("run", "until", without=("engine",), where=attrgetter("of_agents"))
 @click.option("--out", "-o", type=shared.PATH, metavar="DIR", help="A new run folder [runs/NAME-DATE-TIME].")
 @click.option("--resume", type=shared.PATH, metavar="DIR", help="Continue the run in this folder, bit for bit.")
-@click.option("--init-from", type=shared.PATH, metavar="RUN", help="Start from the best agent of another run.")
 @shared.json_option
 def command(environment: str | None, resume: Path | None, out: Path | None, as_json: bool, **options: Any) -> int:
     """Train an agent on ENVIRONMENT: a preset or a registered name.

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from difflogic.cli.request import in_options
 from difflogic.cli.screen.preview import Preview
 from difflogic.cli.screen.sinks import Event, Lines
 from difflogic.engine.api import EngineInfo, describe_engine
@@ -109,6 +110,7 @@ class TrainingReporter(Observer):
         self._sink.show(Event("placed", {"why": reason, "engine": asdict(engine)}, [text]))
 
     def noticed(self, text: str) -> None:
+        text = in_options(text)
         self._sink.show(Event("notice", {"text": text}, [text], is_warning=True))
 
     def saved(self, epoch: int) -> None:

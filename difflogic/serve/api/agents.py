@@ -3,38 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from difflogic.config.agent_presets import PRESETS
-from difflogic.config.document import is_policy
 from difflogic.config.policy import PolicyConfig, unlike
 from difflogic.config.request import Within
 from difflogic.devices.cost import Cost
 from difflogic.errors import MissingPackagesError, UsageError
 from difflogic.model import controller_json
-from difflogic.serve.api.schemas import JobRequest
 from difflogic.serve.api.settings import Caps, ServeSettings
-from difflogic.serve.api.submission import check_caps, job_spec, nested, over, preview_of
-from difflogic.serve.errors import ApiError, in_fields, one_sentence
-from difflogic.serve.store.jobs import JobSpec
+from difflogic.serve.api.submission import check_caps, job_spec, over, preview_of
+from difflogic.serve.errors import ApiError, one_sentence
+from difflogic.serve.store.jobs import JobRequest, JobSpec
 
 if TYPE_CHECKING:
     from difflogic.policies.environments import Spaces
 
-OF_AUTOMATA = (
-    "rule", "recipe", "start", "size", "colors", "threshold", "padding", "restarts",
-)  # fmt: skip
-"""Fields of a request that mean nothing to agents."""
 MOST_ITERATION_S = 60.0
 """Seconds, as predicted: between iterations a job is saved, and hears that it is to stop."""
 
 
 def asks_for_agents(request: JobRequest) -> bool:
     """Whether a request names a preset or has a configuration of agents."""
-    return request.preset in PRESETS or is_policy(request.config)
+    return request.preset in PRESETS or isinstance(request.config, PolicyConfig)
 
 
 class AgentSubmission:
@@ -43,26 +38,25 @@ class AgentSubmission:
     def __init__(self, request: JobRequest, uploads: Collection[str], settings: ServeSettings) -> None:
         """Raises ApiError, with one sentence, where the request cannot be met."""
         self.request = request
-        known = JobRequest.model_fields
-        others = [*uploads, *(name for name in OF_AUTOMATA if getattr(request, name) != known[name].default)]
-        if others:
-            raise ApiError(422, "invalid_config", f"{others[0]} is for automata, and this trains agents: drop it.")
         try:
+            if uploads:
+                raise UsageError(f"`{next(iter(uploads))}` is for automata, and this trains agents: drop it.")
+            request.check_kind(of_agents=True)
             if request.preset is not None and request.config is not None:
-                raise UsageError("preset and config are both given: give one of them.")
-            self.base = PRESETS[request.preset] if request.preset else PolicyConfig.from_dict(request.config or {})
-            self.config = self.base.with_(**nested(request.set))
+                raise UsageError("`preset` and `config` are both given: give one of them.")
+            self.base = request.config if isinstance(request.config, PolicyConfig) else PRESETS[request.preset or ""]
+            self.config = self.base.with_(**request.set)
             self.within = _limit(request, settings.caps)
             self._solved = 1 if request.until_solved else request.stop_when_solved
             self.cost = check_agents(self.config, request.population, self._solved, settings)
         except UsageError as error:
-            raise ApiError(422, "invalid_config", one_sentence(in_fields(str(error)))) from error
+            raise ApiError(422, "invalid_config", one_sentence(str(error))) from error
 
     @property
     def spec(self) -> JobSpec:
         """The job as the store takes it."""
-        attempts = {"restarts": 0, "until_solved": self.request.until_solved}
-        return job_spec(self.request, self.config, self._solved, self.within, **attempts)
+        asked = replace(self.request, stop_when_solved=self._solved, within=self.within)
+        return job_spec(asked, self.config)
 
     @property
     def preview(self) -> dict[str, Any]:
@@ -76,18 +70,16 @@ def _limit(request: JobRequest, caps: Caps) -> Within | None:
     Raises UsageError, ApiError.
     """
     if not request.until_solved:
-        if request.within is not None:
-            raise UsageError("--within is a limit of --until-solved: give that too, or steps.")
         return None
     if request.population > 1 or request.stop_when_solved or request.init_from:
         raise UsageError(
-            "--until-solved trains one seed after the other, each to its first solution: drop population, "
+            "`until_solved` trains one seed after the other, each to its first solution: drop population, "
             "stop_when_solved and init_from."
         )
     most = Within(caps.hours * 3600)
-    found = most if request.within is None else Within.parse(request.within)
+    found = most if request.within is None else request.within
     if found.seconds is None or found.epochs is not None:
-        raise UsageError("--within of agents is a time, say 60s, 5m or 2h: steps limit each attempt.")
+        raise UsageError("`within` of agents is a time, say 60s, 5m or 2h: steps limit each attempt.")
     if found.seconds > caps.hours * 3600:
         raise over("time", f"{found} were asked for, this server trains at most {most}")
     return found

@@ -15,7 +15,10 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 from starlette.responses import Response
 
-from difflogic.serve.errors import ApiError, invalid
+from difflogic.config.request import TrainRequest, options
+from difflogic.errors import UsageError
+from difflogic.serve.errors import ApiError, invalid, one_sentence
+from difflogic.serve.store.jobs import JobRequest
 
 Model = TypeVar("Model", bound=BaseModel)
 Submitted = tuple[Any, Mapping[str, UploadFile]]
@@ -24,7 +27,7 @@ Submitted = tuple[Any, Mapping[str, UploadFile]]
 JSON = "application/json"
 FORM = "multipart/form-data"
 BINARY = "application/octet-stream"
-FILES = ("target", "start_picture", "rule_table")
+FILES = (*(each.name for each in options(TrainRequest) if each.brought), "start_picture")
 """Fields of a form that are files: two uploads, and a rule."""
 
 
@@ -115,6 +118,16 @@ def parsed(body: bytes) -> Any:
 
 def _refused(constant: str) -> Any:
     raise ValueError(constant)
+
+
+def job_request(data: Any) -> JobRequest:
+    """A request for a job as JSON holds it. Raises ApiError."""
+    if not isinstance(data, dict):
+        raise ApiError(422, "invalid_request", "The job must be an object.")
+    try:
+        return JobRequest.from_dict(data)
+    except UsageError as error:
+        raise ApiError(422, "invalid_request", one_sentence(str(error))) from error
 
 
 def checked(model: type[Model], data: Any) -> Model:

@@ -145,18 +145,24 @@ class PresetList(BaseModel):
 
 
 class FieldReply(BaseModel):
-    """A field of a configuration."""
+    """A field of a configuration, or an option of a request."""
 
-    path: Annotated[str, Field(description="The field's path, as `set` of a job takes it: optimizer.lr.")]
-    section: Annotated[str, Field(description="What its section means.")]
-    kind: Literal["boolean", "integer", "number", "text", "list"]
+    path: Annotated[
+        str, Field(description="The field's path, as `set` of a job takes it: optimizer.lr. Of an option its name.")
+    ]
+    section: Annotated[str, Field(description="What its section means; the group of an option.")]
+    kind: Literal["boolean", "integer", "number", "text", "list", "table"]
     about: Annotated[str, Field(description="What it means.")]
     limits: Annotated[str | None, Field(description="The values it takes, in words.")]
     names: Annotated[list[str], Field(description="The words it takes; empty: any value in the limits.")]
+    usual: Annotated[str | None, Field(description="What holds where an option is left out.")] = None
+    of_agents: Annotated[bool, Field(description="Whether an option means something where agents are trained.")] = True
+    needs: Annotated[str | None, Field(description="The option without which it means nothing.")] = None
+    excludes: Annotated[list[str], Field(description="Options that do not go together with it.")] = []
 
 
 class FieldList(BaseModel):
-    """Every field of a configuration."""
+    """Every field of a configuration, or every option of a request."""
 
     fields: list[FieldReply]
 

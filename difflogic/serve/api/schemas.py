@@ -2,40 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, dataclass
+from typing import Annotated, Any, get_origin
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, StringConstraints
+from annotated_types import GroupedMetadata
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from difflogic.circuits.export.formats import FORMATS
-from difflogic.config.agent_presets import PRESETS as AGENTS
-from difflogic.config.choices import METHODS, METRICS, RECIPES
-from difflogic.config.presets import PRESETS
-from difflogic.config.task import STARTS
+from difflogic.config.document import Document
+from difflogic.config.fields import Table, plain, shown
+from difflogic.config.limits import Limits, one_of
+from difflogic.config.request import SweepRequest, options
 from difflogic.serve.api.bodies import FILES
 from difflogic.serve.api.tokens import Role
-from difflogic.serve.store.jobs import ID, MOST_TAGS, PRIORITIES, TAG, JobRecord
+from difflogic.serve.store.jobs import ID, JOB_NAME, PRIORITY, TAGS, JobRecord, JobRequest
 
-MOST_TRIALS = 10_000
+NO_LIMITS = Limits("anything", lambda _: True)
+
+
+@dataclass(frozen=True)
+class Held(GroupedMetadata):
+    """In an annotation: the field is checked by limits of ours, and told in their words."""
+
+    limits: Limits
+
+    def __iter__(self) -> Iterator[Any]:
+        yield AfterValidator(self._checked)
+        yield Field(json_schema_extra=dict(self.limits.schema))
+
+    def _checked(self, value: Any) -> Any:
+        if not self.limits.holds(value):
+            raise ValueError(f"must be {self.limits.words}, got {shown(value)}")
+        return value
+
+
 JobId = Annotated[str, StringConstraints(pattern=f"^{ID.pattern}$")]
-Name = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f-\x9f/\\]+$")]
-Tag = Annotated[str, StringConstraints(pattern=f"^{TAG.pattern}$")]
-Tags = Annotated[list[Tag], Field(max_length=MOST_TAGS), AfterValidator(lambda tags: list(dict.fromkeys(tags)))]
-Within = Annotated[str, StringConstraints(min_length=1, max_length=80)]
-Priority = Annotated[int, Field(ge=PRIORITIES[0], le=PRIORITIES[-1])]
-
-
-def _one_of(names: Iterable[str]) -> Any:
-    """The field of a text that is one of these names."""
-    # Not a Literal: the names are only known when the program runs. The pattern refuses others, and the enum shows them
-    # in the document.
-    known: list[JsonValue] = [*names]
-    return Field(pattern=f"^({'|'.join(map(str, known))})$", json_schema_extra={"enum": known})
-
-
-Format = Annotated[str, _one_of(FORMATS)]
-Start = Annotated[str, _one_of(name for name in STARTS if name != "picture")]
-Recipe = Annotated[str, _one_of(RECIPES)]
+Format = Annotated[str, Held(one_of(list(FORMATS)))]
 
 
 # A misspelled field would be ignored otherwise, and "1000" taken for 1000: whoever sends a request learns of both.
@@ -79,107 +82,37 @@ class SessionReply(BaseModel):
     ]
 
 
-class SweepRequest(Strict):
-    """Many trials that differ in some fields, as `difflogic sweep` has them."""
-
-    over: Annotated[
-        dict[str, str | list[Any]],
-        Field(
-            min_length=1,
-            max_length=20,
-            description='Values by fields: {"optimizer.lr": "0.02:0.2:log", "model.kernels": [4, 8], "seed": "0..3"}.',
-        ),
-    ]
-    metric: Annotated[
-        Annotated[str, _one_of(METRICS)] | None, Field(description="The metric that compares trials.")
-    ] = None
-    method: Annotated[Annotated[str, _one_of(METHODS)] | None, Field(description="How trials are chosen.")] = None
-    trials: Annotated[int | None, Field(ge=1, le=MOST_TRIALS, description="The number of trials [the whole grid].")] = (
-        None
-    )
-    sampler_seed: Annotated[int, Field(ge=0, lt=2**32, description="The seed of all random choices of the sweep.")] = 0
-    ahead: Annotated[
-        int, Field(ge=1, le=1000, description="Trials that are started before the first result is known.")
-    ] = 8
+_TYPES: dict[Any, str] = {bool: "boolean", int: "integer", float: "number", Document: "object", Table: "object"}
 
 
-class JobRequest(Strict):
-    """What to train: a preset or a whole configuration, with another target or start, and fields by name."""
-
-    kind: Literal["train"] = "train"
-    name: Annotated[Name | None, Field(description="The job's name [the configuration's].")] = None
-    preset: Annotated[
-        str | None,
-        Field(
-            max_length=100,
-            description="A preset of automata or agents. Without it, give `config`.",
-            json_schema_extra={"enum": [*PRESETS, *AGENTS, None]},
-        ),
-    ] = None
-    config: Annotated[dict[str, Any] | None, Field(description="A whole configuration, as a job shows it.")] = None
-    set: Annotated[
-        dict[str, Any], Field(description='Fields of the configuration: {"optimizer.lr": 0.05}.', max_length=100)
-    ] = {}
-    rule: Annotated[
-        str | None, Field(max_length=200, description="B3/S23, B2/S34H, B13/S01V, 110, or 128 hexadecimal digits.")
-    ] = None
-    recipe: Annotated[
-        Recipe | None,
-        Field(description="Settings that make training succeed more often. Fields in `set` override them."),
-    ] = None
-    start: Annotated[Start | None, Field(description="What each sample starts from.")] = None
-    size: Annotated[
-        str | None,
-        Field(pattern="^[0-9]{1,3}x[0-9]{1,3}$", description="WIDTHxHEIGHT in cells that pictures are scaled down to."),
-    ] = None
-    colors: Annotated[Literal[2, 8, 64] | None, Field(description="The number of colours of the target.")] = None
-    threshold: Annotated[
-        float | None,
-        Field(
-            ge=0, lt=1, strict=False, allow_inf_nan=False, description="A bit of a picture is 1 above this brightness."
-        ),
-    ] = None
-    padding: Annotated[int, Field(ge=0, le=64, description="Empty cells on each side of a target.")] = 0
-    init_from: Annotated[
-        JobId | None, Field(description="One of your trainings: start from its circuit and keep its wiring.")
-    ] = None
-    engine: Annotated[str, Field(pattern="^(auto|cpu|reference|gpu(:[0-9]{1,3})?)$", description="The engine.")] = (
-        "auto"
-    )
-    population: Annotated[int, Field(ge=1, description="Seeds trained at once.")] = 1
-    stop_when_solved: Annotated[int, Field(ge=0, description="End when this many models are solved; 0: never.")] = 0
-    restarts: Annotated[
-        int | None,
-        Field(
-            ge=0,
-            description="Restarts with different wiring when a run stalls, at most; all attempts share the epochs. "
-            "0: never [the recipe's number].",
-        ),
-    ] = None
-    until_solved: Annotated[
-        bool,
-        Field(description="Restart until a circuit is right on fresh starts, after more steps and on a larger grid."),
-    ] = False
-    within: Annotated[
-        Within | None,
-        Field(
-            description="The limit of `until_solved`: 60s, 5m or 2h of training, or 2000 epochs of all attempts "
-            "together [the server's limit]."
-        ),
-    ] = None
-    sweep: Annotated[
-        SweepRequest | None, Field(description="Train many times, with different values in some fields.")
-    ] = None
-    priority: Annotated[Priority, Field(description="Jobs with a higher priority start first.")] = 0
-    tags: Annotated[Tags, Field(description="Words to search by.")] = []
+def schema_of(part: type) -> dict[str, Any]:
+    """A request, or a part of one, in JSON Schema."""
+    properties, required = {}, []
+    for each in options(part):
+        if each.brought or each.here:
+            continue
+        told: dict[str, Any] = {"description": each.words}
+        if issubclass(kind := get_origin(each.kind) or each.kind, SweepRequest):
+            found = schema_of(kind)
+        else:
+            found = {"type": _TYPES.get(kind, "array" if kind is tuple else "object" if kind is Mapping else "string")}
+            found |= (each.sent or each.limits or NO_LIMITS).schema
+        if each.default is None:
+            found = {"anyOf": [found, {"type": "null"}]}
+        if each.default is MISSING:
+            required.append(each.name)
+        else:
+            told["default"] = plain(each.default)
+        properties[each.name] = found | told
+    about = (part.__doc__ or "").partition("\n")[0]
+    return {"type": "object", "description": about, "properties": properties, "required": required,
+            "additionalProperties": False}  # fmt: skip
 
 
 def job_body() -> dict[str, Any]:
     """`openapi_extra` of an address that takes a job as JSON, or as a form with files."""
     # FastAPI reads either JSON or a form. This address takes both, so that its body is described by hand.
-    job = JobRequest.model_json_schema()
-    # In its place: what stands inside a body has no definitions of its own to refer to.
-    job["properties"]["sweep"]["anyOf"][0] = job.pop("$defs")["SweepRequest"]
+    job = schema_of(JobRequest)
     files = {name: {"type": "string", "format": "binary"} for name in FILES}
     form = {"type": "object", "properties": {"job": job, **files}, "required": ["job"], "additionalProperties": False}
     content = {
@@ -232,9 +165,9 @@ class JobList(BaseModel):
 class Edit(Strict):
     """The changes to make to a job; what is left out stays."""
 
-    name: Name | None = None
-    priority: Priority | None = None
-    tags: Tags | None = None
+    name: Annotated[str, Held(JOB_NAME)] | None = None
+    priority: Annotated[int, Held(PRIORITY)] | None = None
+    tags: Annotated[list[str], Held(TAGS)] | None = None
 
 
 class HardenRequest(Strict):

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import fields, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from difflogic.config import kept_starts, old_form, picture_file, registered
+from difflogic.config import kept_starts, registered
 from difflogic.config.customise import base_of, configure
 from difflogic.config.document import Document
+from difflogic.config.fields import by_path
 from difflogic.config.request import TrainRequest, Within
 from difflogic.config.schema import Config
 from difflogic.devices.cost import Cost, cost_of
 from difflogic.errors import FaultyTaskError, LimitError, UsageError
 from difflogic.serve.api import pictures
-from difflogic.serve.api.schemas import JobRequest
 from difflogic.serve.api.settings import Caps, ServeSettings
-from difflogic.serve.errors import ApiError, in_fields, one_sentence
-from difflogic.serve.store.jobs import JobSpec, epochs_of
+from difflogic.serve.errors import ApiError, one_sentence
+from difflogic.serve.store.jobs import JobRequest, JobSpec, epochs_of
 from difflogic.train import reach
 
 MAX_CELLS = 1 << 20
@@ -41,14 +41,14 @@ class Submission:
             for name, path in uploads.items():
                 if name != "rule_table":
                     pictures.make_plain(path, caps.pixels)
-            self.asked = train_request(request, uploads)
-            check_task(None if self.asked.config is None else self.asked.config.plugin.name, settings)
+            self.asked = with_files(request, uploads)
+            check_task(self.asked.config.plugin.name if isinstance(self.asked.config, Config) else None, settings)
             _check_samples(self.asked)
             self.config, self.base, _ = configure(self.asked)
             kept_starts.refuse(self.config)
             found = reach.notice(self.config)  # it refuses what nothing can reach
             self.asked, notice = _with_attempts(self.asked, self.config)
-            self.notices = [in_fields(each) for each in (found, notice) if each is not None]
+            self.notices = [each for each in (found, notice) if each is not None]
         except (UsageError, FaultyTaskError, LimitError) as error:
             raise ApiError(422, "invalid_config", _words(error, uploads)) from error
         if request.stop_when_solved > request.population:
@@ -62,9 +62,7 @@ class Submission:
     @property
     def spec(self) -> JobSpec:
         """The job as the store takes it."""
-        asked = self.asked
-        attempts = {"restarts": asked.restarts or 0, "until_solved": asked.until_solved}
-        return job_spec(self.request, self.config, asked.solved_models, asked.within, **attempts)
+        return job_spec(replace(self.asked, stop_when_solved=self.asked.solved_models), self.config)
 
     @property
     def preview(self) -> dict[str, Any]:
@@ -80,32 +78,27 @@ class Submission:
     def changed(self) -> dict[str, Any]:
         """What a target, rule, start or recipe changed, by path."""
         # What the request set itself is no news to whoever sent it.
-        before = dict(_by_path(self.base.to_dict()))
-        after = _by_path(self.config.to_dict())
-        return {path: value for path, value in after if value != before[path] and path not in self.request.set}
+        before, after = by_path(self.base.to_dict()), by_path(self.config.to_dict())
+        asked = by_path(self.request.set)
+        return {path: value for path, value in after.items() if value != before[path] and path not in asked}
 
 
-def job_spec(
-    request: JobRequest,
-    config: Document,
-    solved: int,
-    within: Within | None,
-    **attempts: Any,
-) -> JobSpec:
-    """A training or a sweep as the store takes it; `solved`: so many solved models end it."""
+def job_spec(request: JobRequest, config: Document) -> JobSpec:
+    """A training or a sweep as the store takes it."""
     data = config.to_dict()
     return JobSpec(
         "train" if request.sweep is None else "sweep",
         request.name or data["name"],
         data,
-        request.engine,
+        request.engine or "auto",
         request.population,
-        solved,
-        **attempts,
-        within=None if within is None else str(within),
+        request.stop_when_solved,
+        request.restarts or 0,
+        request.until_solved,
+        within=None if request.within is None else str(request.within),
         priority=request.priority,
-        source=request.init_from,
-        tags=request.tags,
+        source=None if request.init_from is None else str(request.init_from),
+        tags=list(dict.fromkeys(request.tags)),
     )
 
 
@@ -127,33 +120,17 @@ def check_task(name: str | None, settings: ServeSettings) -> None:
         raise ApiError(422, "task", words)
 
 
-def _by_path(data: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in data.items():
-        if isinstance(value, dict):
-            yield from _by_path(value, f"{path}{name}.")
-        else:
-            yield path + name, value
-
-
-def train_request(request: JobRequest, uploads: Mapping[str, Path]) -> TrainRequest:
-    """A request's JSON and files in the form of all requests. Raises ConfigError, UsageError."""
-    if "start_picture" in uploads and request.start is not None:
-        raise UsageError("start and start_picture are both given: give one of them.")
-    # What has the same name in both is passed on as it is.
-    shared = {each.name for each in fields(TrainRequest)} & JobRequest.model_fields.keys()
-    same = {name: getattr(request, name) for name in shared}
-    read = {
-        "config": None if request.config is None else Config.from_dict(request.config),
-        "target": uploads.get("target"),
-        "rule_table": uploads.get("rule_table"),
-        "start": str(uploads["start_picture"]) if "start_picture" in uploads else request.start,
-        "size": _size(request.size),
-        "fields": old_form.moved(nested(request.set)),
-        "within": None if request.within is None else Within.parse(request.within),
-    }
-    asked = TrainRequest(**same | read)
-    if uploads:
-        _check_room(asked)
+def with_files(request: JobRequest, uploads: Mapping[str, Path]) -> JobRequest:
+    """A request with the files that came with it. Raises UsageError."""
+    if not uploads:
+        return request
+    files: dict[str, Any] = dict(uploads)
+    if "start_picture" in files:
+        if request.start is not None:
+            raise UsageError("start and start_picture are both given: give one of them.")
+        files["start"] = str(files.pop("start_picture"))
+    asked = replace(request, **files)
+    _check_room(asked)
     return asked
 
 
@@ -177,11 +154,10 @@ def check_caps(cost: Cost, population: int, caps: Caps) -> None:
         raise over("time", f"The job would take about {cost.seconds // 3600} hours, this server allows {caps.hours:g}")
 
 
-def _with_attempts(request: TrainRequest, config: Config) -> tuple[TrainRequest, str | None]:
+def _with_attempts(request: JobRequest, config: Config) -> tuple[JobRequest, str | None]:
     """The request with the restarts of its recipe, and what `run_request.resolved` says. Raises UsageError."""
     from difflogic.train import budget, run_request  # with all that trains
 
-    request.check_attempts()
     asked, notice = run_request.resolved(request, config)
     if asked.until_solved or asked.restarts:
         many = None if asked.until_solved else asked.restarts
@@ -217,37 +193,11 @@ def over(what: str, words: str) -> ApiError:
     )
 
 
-def nested(assignments: Mapping[str, Any]) -> dict[str, Any]:
-    """`{"optimizer.lr": 1}` as `{"optimizer": {"lr": 1}}`. Raises UsageError for paths that are none."""
-    data: dict[str, Any] = {}
-    for path, value in assignments.items():
-        *tables, name = path.split(".")
-        inside = data
-        for table in tables:
-            # `train` and `train.lr` at once: which goes before the other would be a matter of their order.
-            inside = inside.setdefault(table, {})
-            if not isinstance(inside, dict):
-                raise UsageError(f"set has a value for {path} and another for a part of it.")
-        if name in inside:
-            raise UsageError(f"set has a value for {path} and another for a part of it.")
-        inside[name] = value
-    return data
-
-
-def _size(text: str | None) -> tuple[int, int] | None:
-    if text is None:
-        return None
-    width, height = map(int, text.split("x"))
-    if not all(1 <= side <= picture_file.MAX_SIDE for side in (width, height)):
-        raise UsageError(f"size must be WIDTHxHEIGHT of 1 to {picture_file.MAX_SIDE} cells each, got {text}.")
-    return width, height
-
-
 def _check_room(request: TrainRequest) -> None:
     """A grid is made for a picture before its cost is known: it must not be endless."""
     base = base_of(request).task
     task = {"height": base.height, "width": base.width}
-    asked = request.fields.get("task")
+    asked = request.set.get("task")
     sides = [(task | (asked if isinstance(asked, dict) else {}))[name] for name in task]
     # Not `isinstance`, to which True is a number. What is no number at all is refused where the configuration is built.
     if all(type(side) is int for side in sides) and sides[0] * sides[1] > MAX_CELLS:
@@ -256,25 +206,25 @@ def _check_room(request: TrainRequest) -> None:
 
 def draws_samples(request: JobRequest) -> bool:
     """Whether a request is for a task in Python, of which samples are drawn."""
-    plugin = (request.config or {}).get("plugin")
-    return registered.is_task(request.preset or "") or bool(isinstance(plugin, dict) and plugin.get("name"))
+    named = request.config.plugin.name if isinstance(request.config, Config) else ""
+    return registered.is_task(request.preset or "") or bool(named)
 
 
 def _check_samples(request: TrainRequest) -> None:
-    data = request.fields.get("data")
+    data = request.set.get("data")
     asked = data.get("samples") if isinstance(data, dict) else None
-    has = 0 if request.config is None else request.config.data.samples
+    has = request.config.data.samples if isinstance(request.config, Config) else 0
     # Not `isinstance`, as in `_check_room`.
     if any(type(count) is int and count > MOST_SAMPLES for count in (asked, has)):
         raise UsageError(f"This server draws at most {MOST_SAMPLES} samples of a task: give a smaller data.samples.")
 
 
 def _words(error: Exception, uploads: Mapping[str, Path]) -> str:
-    """The words of an error without the server's paths, and with fields where the command line has options."""
+    """The words of an error without the server's paths."""
     text = str(error)
     for name, path in uploads.items():
         text = text.replace(str(path), f"The file {name}" if text.startswith(str(path)) else f"the file {name}")
-    return one_sentence(in_fields(text))
+    return one_sentence(text)
 
 
 def shown_target(config: Config) -> dict[str, Any] | None:

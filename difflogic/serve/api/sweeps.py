@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from difflogic.config.fields import Table
 from difflogic.config.policy import PolicyConfig
-from difflogic.config.request import Within
+from difflogic.config.request import SweepRequest, options
 from difflogic.config.schema import Config
 from difflogic.devices.cost import EVALUATIONS_PER_S, Cost, cost_of
 from difflogic.errors import ConfigError, DifflogicError, UsageError
 from difflogic.serve.api.agents import AgentSubmission, asks_for_agents, cost_of_agents
-from difflogic.serve.api.schemas import MOST_TRIALS, JobRequest, SweepRequest
 from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.api.submission import Submission, check_caps, job_spec
-from difflogic.serve.errors import ApiError, in_fields, one_sentence
-from difflogic.serve.store.jobs import JobSpec
+from difflogic.serve.errors import ApiError, one_sentence
+from difflogic.serve.store.jobs import JobRequest, JobSpec
 from difflogic.sweeps import Spec
+from difflogic.sweeps.spec import OF_TRIALS
 
-OF_TRIALS = ("recipe", "population", "restarts", "until_solved", "within")
-"""Fields of a request that every trial has alike."""
+MOST_TRIALS = 10_000
 CODE = ("environment.id", "plugin.")
 """How fields begin that name code, of which the operator allows each."""
 MOST_ENDS = 50
@@ -51,13 +52,13 @@ class SweepSubmission:
     ) -> None:
         """Raises ApiError, with one sentence, where the request cannot be met."""
         self.request = request
-        usual = {name: JobRequest.model_fields[name].default for name in (*OF_TRIALS, "sweep", "set")}
-        self.base = _of_one(request.model_copy(update=usual), uploads, settings)
-        given = {name: getattr(request, name) for name in OF_TRIALS if getattr(request, name) != usual[name]}
+        usual = {each.name: each.default for each in options(JobRequest) if each.of_trials}
+        self.base = _of_one(replace(request, sweep=None, set=Table(), **usual), uploads, settings)
+        asked = {name: value for name, value in request.to_dict().items() if name in OF_TRIALS}
         try:
             if request.stop_when_solved or request.init_from:
-                raise UsageError("A sweep takes neither stop_when_solved nor init_from: drop them.")
-            spec = Spec.of(config=self.base.config, set=request.set, **sweep.model_dump(), **given)
+                raise UsageError("A sweep takes neither `stop_when_solved` nor `init_from`: drop them.")
+            spec = Spec.of(**sweep.to_dict() | asked | {"config": self.base.config})
             if spec.most > MOST_TRIALS:
                 raise UsageError(f"This server runs at most {MOST_TRIALS} trials of a sweep, not {spec.most}.")
             if code := [each.path for each in spec.axes if each.path.startswith(CODE)]:
@@ -65,7 +66,7 @@ class SweepSubmission:
             self.spec_of_sweep = spec.with_(trials=spec.most)
             self.cost = _cost(self.spec_of_sweep, request, settings)
         except DifflogicError as error:
-            raise ApiError(422, "invalid_config", one_sentence(in_fields(str(error)))) from error
+            raise ApiError(422, "invalid_config", one_sentence(str(error))) from error
         if spec.method != "grid" and find_spec("optuna") is None:
             words = (
                 "This server can only run grids: whoever runs it has to install the extra `sweep` for other methods."
@@ -75,11 +76,8 @@ class SweepSubmission:
     @property
     def spec(self) -> JobSpec:
         """The job as the store takes it."""
-        found = self.spec_of_sweep
-        within = None if self.request.within is None else Within.parse(self.request.within)
-        attempts = {"restarts": self.request.restarts or 0, "until_solved": self.request.until_solved}
-        named = self.request.model_copy(update={"name": self.request.name or f"sweep of {self.base.config.name}"})
-        return job_spec(named, found, 0, within, **attempts)
+        named = replace(self.request, name=self.request.name or f"sweep of {self.base.config.name}")
+        return job_spec(named, self.spec_of_sweep)
 
     @property
     def preview(self) -> dict[str, Any]:
@@ -91,16 +89,16 @@ def _cost(spec: Spec, request: JobRequest, settings: ServeSettings) -> Cost:
     """The cost of all trials, each counted like the most expensive one. Raises ApiError, DifflogicError."""
     longest, largest = (spec.configured(_dearest(spec, part)) for part in ("evaluations", "memory"))
     if request.until_solved:
-        limit = None if request.within is None else Within.parse(request.within)
+        limit = request.within
         if limit is None or limit.seconds is None:
             raise UsageError("until_solved in a sweep needs within: give the time that each trial may take.")
         evaluations = round(limit.seconds * EVALUATIONS_PER_S)
     else:
         evaluations = _of_trial(spec, longest).evaluations
     # As if it were asked for alone: what this server does not allow is refused here.
-    alone = [JobRequest(config=each.to_dict(), population=spec.population) for each in (longest, largest)]
+    alone = [JobRequest(config=each, population=spec.asked.population) for each in (longest, largest)]
     cost = Cost(spec.most * evaluations, max(_of_one(each, {}, settings).cost.memory for each in alone))
-    check_caps(cost, spec.population, settings.caps)
+    check_caps(cost, spec.asked.population, settings.caps)
     return cost
 
 
@@ -123,4 +121,4 @@ def _dearest(spec: Spec, part: str) -> dict[str, Any]:
 
 def _of_trial(spec: Spec, config: Config | PolicyConfig) -> Cost:
     of = cost_of_agents if isinstance(config, PolicyConfig) else cost_of
-    return of(config, spec.population)  # type: ignore[arg-type]
+    return of(config, spec.asked.population)  # type: ignore[arg-type]

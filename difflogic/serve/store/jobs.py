@@ -14,6 +14,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
 from difflogic.config.document import is_policy
+from difflogic.config.fields import section
+from difflogic.config.limits import Limits, between, matching
+from difflogic.config.request import JOB_ID, SweepRequest, TrainRequest, option
 from difflogic.errors import StoreError
 
 Kind = Literal["train", "sweep", "simplify", "prove", "export", "evaluate"]
@@ -37,12 +40,18 @@ STATUS_AFTER: dict[Wanted | None, Status] = {
 """The status of a job that its worker left, by what someone asked of it meanwhile."""
 PRIORITIES = range(-10, 11)
 # Lower case and no digits that look like letters: an id is read aloud, typed, and used as a folder on any file system.
-ID = re.compile(r"[a-z2-7]{16}")
+ID = re.compile(JOB_ID)
 """Every path of a job is made of an id that matches whole."""
 TAG = re.compile(r"[^ ,\x00-\x1f\x7f-\x9f]([^,\x00-\x1f\x7f-\x9f]{0,38}[^ ,\x00-\x1f\x7f-\x9f])?")
 """A tag: up to 40 characters without commas, which part tags where they are typed."""
-MOST_TAGS = 10
-"""Of one job."""
+TAGS = Limits(
+    "at most 10 tags of up to 40 characters without commas",
+    lambda tags: len(tags) <= 10 and all(TAG.fullmatch(tag) for tag in tags),
+    schema={"maxItems": 10, "items": {"type": "string", "pattern": f"^{TAG.pattern}$"}},
+)
+JOB_NAME = matching("text of 1 to 100 characters, without slashes and control characters",
+                    r"[^\x00-\x1f\x7f-\x9f/\\]{1,100}")  # fmt: skip
+PRIORITY = between(PRIORITIES[0], PRIORITIES[-1])
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 
 
@@ -72,6 +81,16 @@ class DiskFullError(UnavailableError):
 
 class StoreLostError(UnavailableError, LeaseLostError):
     """The database is not the one that was opened any more. What was held under it is held no more."""
+
+
+@section
+class JobRequest(TrainRequest):
+    """A request to a server is one for training, perhaps many times, with its place in the queue."""
+
+    sweep: SweepRequest | None = option("Train many times, with different values in some fields", group="queue")
+    name: str | None = option("The job's name", JOB_NAME, group="queue", usual="the configuration's")
+    priority: int = option("Jobs with a higher priority start first", PRIORITY, group="queue", default=0)
+    tags: tuple[str, ...] = option("A word to search by", TAGS, group="queue", default=(), metavar="TAG")
 
 
 def outcome(job: Mapping[str, Any]) -> Literal["solved", "unsolved"] | None:

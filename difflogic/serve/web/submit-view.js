@@ -8,8 +8,7 @@ import { errorPlace, guarded, patiently } from "./notices.js";
 import { presetCards } from "./preset-cards.js";
 import { previewPanel } from "./preview.js";
 import { isPolicy } from "./progress.js";
-import { runFields } from "./run-fields.js";
-import { sweepFields } from "./sweep-fields.js";
+import { requestFields } from "./request-fields.js";
 import { targetFields } from "./target-fields.js";
 
 const WAIT = 300; // milliseconds after the last change
@@ -23,14 +22,17 @@ export async function submitView(root, signal, _, query) {
         const ask = () =>
             Promise.all([
                 get("/presets", { signal }),
-                Promise.all(["automata", "agents"].map((of) => get(`/fields?of=${of}`, { signal }))),
+                Promise.all(["automata", "agents", "request"].map((of) => get(`/fields?of=${of}`, { signal }))),
                 get("/jobs?kind=train&limit=100", { signal }),
                 from && get(`/jobs/${from}`, { signal }),
             ]);
         const [{ presets }, abouts, { jobs }, source] = await patiently(ask, place.show, signal);
         place.clear();
-        const trained = jobs.filter(({ saved_epoch: saved }) => saved > 0);
-        loading.replaceWith(form(presets, source && copyOf(source, presets), abouts, trained, signal));
+        const copy = source && copyOf(source, presets);
+        const circuits = jobs.filter(({ saved_epoch: saved }) => saved > 0).map(({ id, name }) => [id, `${name} (${id.slice(0, 4)})`]);
+        const lender = copy?.values.init_from;
+        if (lender && !circuits.some(([id]) => id === lender)) circuits.push([lender, lender]);
+        loading.replaceWith(form(presets, copy, abouts, circuits, signal));
     } catch (error) {
         place.show(error);
         loading.remove();
@@ -41,23 +43,22 @@ export async function submitView(root, signal, _, query) {
 function copyOf(source, presets) {
     const { recipes } = presets.find(({ name }) => name === (source.config.config ?? source.config).name) ?? { recipes: ["paper"] };
     const sweep = source.kind === "sweep" ? source.config : null;
-    const values = { ...source, ...sweep, init_from: source.source };
+    const values = { ...source, ...sweep, sweep, init_from: source.source };
     const config = sweep?.config ?? source.config;
     return { name: source.name, about: "the settings of the copied job", config, recipes, values, sweep };
 }
 
-// `copy`: the offer that is not a preset, if there is one; `abouts`: what the server says of the fields of automata and of
-// agents.
-function form(presets, copy, abouts, trained, signal) {
+// `copy`: the offer that is not a preset, if there is one; what the server says of the fields of automata, of agents and of
+// a request; `circuits`: [[id, name], ...] of the jobs whose circuit another can begin with.
+function form(presets, copy, [automata, agents, request], circuits, signal) {
     const offers = copy ? [copy, ...presets] : presets;
     const id = freshId("form"),
         place = errorPlace();
     const button = h("button", { class: "primary large", form: id }, "Submit");
     const preview = previewPanel(place.element, button);
     const target = targetFields(changed),
-        run = runFields(trained, copy?.values),
-        sweep = sweepFields(copy?.sweep),
-        editors = abouts.map(({ fields }) => fieldEditor(fields, changed));
+        run = requestFields(request.fields, copy?.values, { init_from: circuits }),
+        editors = [automata, agents].map(({ fields }) => fieldEditor(fields, changed));
     let base = offers[0],
         editor = editors[0],
         forAgents = false,
@@ -71,7 +72,6 @@ function form(presets, copy, abouts, trained, signal) {
         presetCards(offers, choose),
         target.element,
         run.element,
-        sweep.element,
         h("fieldset", {}, h("legend", {}, "Every field"), editors.map(({ element }) => element)),
     );
 
@@ -82,13 +82,12 @@ function form(presets, copy, abouts, trained, signal) {
         target.element.hidden = forAgents;
         for (const each of editors) each.element.hidden = each !== editor;
         editor.reset(base.config);
-        run.suggest(base);
-        sweep.suggest(forAgents);
+        run.suggest({ ...base, forAgents });
     }
 
     function send(path, options) {
         const origin = base === copy ? { config: base.config } : { preset: base.name };
-        const job = { ...origin, ...(forAgents ? {} : target.wishes()), ...run.wishes(), sweep: sweep.wishes(), set: { ...(base === copy && copy.sweep?.set), ...editor.values() } };
+        const job = { ...origin, ...(forAgents ? {} : target.wishes()), ...run.wishes(), set: { ...(base === copy && copy.sweep?.set), ...editor.values() } };
         const files = forAgents ? [] : target.files();
         if (!files.length) return post(path, job, options);
         const body = new FormData();

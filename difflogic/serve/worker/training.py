@@ -74,7 +74,7 @@ def _train(
         config=config,
         population=job.population,
         stop_when_solved=job.stop_when_solved,
-        restarts=job.restarts,
+        restarts=None if job.until_solved else job.restarts,
         until_solved=job.until_solved,
         # Of whose time earlier tries have used some; epochs are counted by the attempts' record.
         within=None if job.within is None else replace(Within.parse(job.within), used=job.trained_s),

@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import typing
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_origin
 
 from fastapi import APIRouter, Query
 
@@ -17,6 +17,7 @@ from difflogic.config import presets as known
 from difflogic.config.choices import RECIPES
 from difflogic.config.fields import Table, leaves
 from difflogic.config.policy import PolicyConfig
+from difflogic.config.request import SweepRequest, options
 from difflogic.config.schema import Config
 from difflogic.devices.cost import cost_of
 from difflogic.errors import ConfigError
@@ -25,6 +26,7 @@ from difflogic.serve.api.context import ALWAYS, CurrentCaller, ServiceContext, e
 from difflogic.serve.api.replies import DeviceList, FieldList, FormatList, LimitsReply, PresetList
 from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.errors import ApiError
+from difflogic.serve.store.jobs import JobRequest
 from difflogic.system.memory import free_memory, physical_memory
 
 router = APIRouter(tags=["server"])
@@ -84,9 +86,14 @@ def _recipes(config: Config) -> list[str]:
 def fields(
     context: ServiceContext,
     _caller: CurrentCaller,
-    of: Annotated[Literal["automata", "agents"], Query(description="What the configuration is of.")] = "automata",
+    of: Annotated[
+        Literal["automata", "agents", "request"],
+        Query(description="What the configuration is of, or the request that has one."),
+    ] = "automata",
 ) -> Any:
-    """The fields of a configuration: what each is for, and which values it takes."""
+    """The fields of a configuration, or the options of a request: what each is for, and which values it takes."""
+    if of == "request":
+        return reply({"fields": _options(JobRequest)})
     document = Config if of == "automata" else PolicyConfig
     # Those of a table are a task's own.
     found = [_field(document, *each) for each in leaves(document) if each[1] is not Table]
@@ -94,6 +101,24 @@ def fields(
         if each["path"] == "environment.id":
             each["names"] = sorted(context.settings.environments)
     return reply({"fields": found})
+
+
+def _options(part: type, path: str = "") -> list[dict[str, Any]]:
+    """Those of a request and of the parts inside it that are sent as JSON."""
+    found = []
+    for each in options(part):
+        if each.kind is SweepRequest:
+            found += _options(SweepRequest, f"{each.name}.")
+        elif not (each.brought or each.here):
+            limits = each.sent or each.limits
+            kind = "table" if each.kind is Table else "list" if get_origin(each.kind) is tuple else KINDS.get(each.kind)
+            found.append({
+                "path": path + each.name, "section": each.group, "kind": kind or "text", "about": each.about + ".",
+                "limits": limits.words if limits and not limits.names else None, "usual": each.usual_words,
+                "names": [*map(str, limits.names)] if limits else [], "of_agents": each.of_agents,
+                "needs": each.needs, "excludes": [*each.excludes],
+            })  # fmt: skip
+    return found
 
 
 def _field(document: type, path: str, kind: Any, field: dataclasses.Field[Any]) -> dict[str, Any]:

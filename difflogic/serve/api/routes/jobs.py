@@ -33,7 +33,6 @@ from difflogic.serve.api.schemas import (
     ExportRequest,
     HardenRequest,
     JobList,
-    JobRequest,
     PreviewReply,
     ProveRequest,
     SimplifyRequest,
@@ -88,7 +87,7 @@ async def _with_submission(request: Request, context: Context, use: Any) -> Any:
     """What `use` makes of the request, in a thread of its own."""
     # Reading the body is asynchronous. What is made of it reads pictures and computes, and so goes to a thread.
     async with bodies.submission(request) as (job, uploads):
-        wanted = bodies.checked(JobRequest, job)
+        wanted = bodies.job_request(job)
 
         def work() -> Any:
             with bodies.on_disk(uploads) as paths:
