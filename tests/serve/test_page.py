@@ -16,7 +16,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from difflogic.config import picture_file, presets, recipes, task
-from difflogic.config.policy import POLE
+from difflogic.config.agent_presets import POLE
 from difflogic.core import gates, text_picture
 from difflogic.devices.open import Placement, open_engine
 from difflogic.engine import job as tasks
