@@ -109,7 +109,7 @@ def test_records_of_a_newer_difflogic_are_refused(filled):
 
 
 def changed(**columns: object):
-    """A record of which some columns are others; those that are None here are left out."""
+    """A record of which some columns are others."""
 
     def strike(path: Path) -> None:
         data = json.loads(path.read_text())
@@ -117,6 +117,11 @@ def changed(**columns: object):
         path.write_text(json.dumps(data))
 
     return strike
+
+
+def asked(**fields: object):
+    """A record of which another request was kept."""
+    return lambda path: changed(request=json.loads(path.read_text())["job"]["request"] | fields)(path)
 
 
 def without(name: str):
@@ -146,15 +151,17 @@ ODD = {
     "version 2**70": outside(version=2**70),
     "version in words": outside(version="57"),
     "schema 0": outside(schema=0),
-    "request without a key": outside(request={"created": 1.0}),
+    "a request without a key": outside(key={"created": 1.0}),
     "1e999": lambda path: path.write_text(path.read_text().replace('"epoch": 1500', '"epoch": 1e999')),
     "no number": lambda path: path.write_text(path.read_text().replace('"trained_s": 0.0', '"trained_s": NaN')),
     "lease abc": changed(lease="abc"),
     "wanted xyz": changed(wanted="xyz"),
     "half a character": changed(name="\ud800"),
-    "a missing column": without("config"),
-    "a null column": changed(options=None),
-    "no configuration": changed(config="no JSON"),
+    "a missing column": without("request"),
+    "a null column": changed(request=None),
+    "a null option": asked(options=None),
+    "a flag of three values": asked(until_solved=2),
+    "no configuration": asked(config="no JSON"),
     "no date": changed(ended="yesterday"),
     "an id like a path": changed(id="../../etc/passwd"),
     "a list": lambda path: path.write_text("[]"),

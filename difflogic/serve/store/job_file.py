@@ -1,9 +1,9 @@
 """`job.json` in a job's folder: what the job is, so that a store whose database is lost can be made again.
 
-    {"form": 1, "schema": 7, "version": 57, "job": {"id": "...", "owner": "ann", ...}, "request": null}
+    {"form": 1, "schema": 7, "version": 57, "job": {"id": "...", "owner": "ann", ...}, "key": null}
 
-`job` has the columns of the row, but those of a lease, which nobody holds any more when the file is needed; `request`
-is the idempotency key under which it came. A change is written in three steps, the second of which decides:
+`job` has the columns of the row, but those of a lease, which nobody holds any more when the file is needed; `key` is
+the idempotency key under which it came. A change is written in three steps, the second of which decides:
 
     job.json.57.tmp is written -> the database commits version 57 -> job.json.57.tmp, flushed, becomes job.json
 
@@ -35,10 +35,8 @@ FORM = 1
 MOST = 1 << 53
 """Numbers of a record are smaller: the database counts on from them, and every reader of JSON knows them exactly."""
 MOST_BYTES = 64 << 20
-JSON_COLUMNS = ("config", "options", "result", "tags")
-BOOLEANS = ("until_solved",)
-"""Columns that SQLite keeps as 0 and 1."""
-OF_A_REQUEST: dict[str, Any] = {"key": str, "request": str, "created": float | int}
+JSON_COLUMNS = ("request", "result", "tags")
+OF_A_KEY: dict[str, Any] = {"key": str, "request": str, "created": float | int}
 OF_A_LEASE = {
     "version",
     "over_at",
@@ -63,7 +61,7 @@ class JobFile:
     """The version of the database that the columns are of."""
     job: dict[str, Any]
     """Columns as the database holds them."""
-    request: dict[str, Any] | None
+    key: dict[str, Any] | None
 
     @property
     def id(self) -> str:
@@ -83,10 +81,10 @@ def read(folder: Path) -> JobFile | None:
         data = json.loads(text, parse_float=_finite, parse_constant=_finite)
         if data["form"] != FORM or not isinstance(data["schema"], int) or data["schema"] < 1:
             raise RecordError(f"it is of form {data['form']!r} and schema {data['schema']!r}")
-        version, columns, request = data["version"], data["job"], data["request"]
-        _check(version, columns, request)
+        version, columns, key = data["version"], data["job"], data["key"]
+        _check(version, columns, key)
         stored = {name: _stored(name, value) for name, value in columns.items()}
-        return JobFile(version, data["schema"], stored, request)
+        return JobFile(version, data["schema"], stored, key)
     except KeyError as error:
         raise RecordError(f"it lacks {error}") from error
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
@@ -118,12 +116,11 @@ def _finite(text: str) -> float:
     return number
 
 
-def _check(version: Any, columns: dict[str, Any], request: Any) -> None:
+def _check(version: Any, columns: dict[str, Any], key: Any) -> None:
     """Raises ValueError, TypeError, KeyError for what no job of the store has."""
     passing = dict.fromkeys(("phase", "epochs_per_s", "waits_for")) | {"version": version}
-    flags = {name: columns[name] == 1 for name in BOOLEANS if columns[name] in (0, 1)}
     try:
-        _model().model_validate(columns | passing | flags)
+        _model().model_validate(columns | columns["request"] | passing)
     except ValidationError as error:  # of several complaints the first
         first = error.errors()[0]
         raise RecordError(f"{'.'.join(map(str, first['loc']))}: {first['msg'].lower()}") from error
@@ -132,12 +129,12 @@ def _check(version: Any, columns: dict[str, Any], request: Any) -> None:
     for name in ("created", "started", "ended"):
         if columns[name] is not None:
             datetime.fromisoformat(columns[name])
-    if request is not None:
-        wrong = [name for name, kind in OF_A_REQUEST.items() if not isinstance(request[name], kind)]
+    if key is not None:
+        wrong = [name for name, kind in OF_A_KEY.items() if not isinstance(key[name], kind)]
         if wrong:
-            raise RecordError(f"the {wrong[0]} of its request is {request[wrong[0]]!r}")
+            raise RecordError(f"the {wrong[0]} of its key is {key[wrong[0]]!r}")
     # It is written again, to the database and to clients, which take neither halves of characters nor all numbers.
-    json.dumps([columns, request], ensure_ascii=False).encode()
+    json.dumps([columns, key], ensure_ascii=False).encode()
     for name, value in {**columns, "version": version}.items():
         if isinstance(value, int | float) and abs(value) >= MOST:
             raise RecordError(f"{name} is {value}")
@@ -164,7 +161,7 @@ def encoded(connection: sqlite3.Connection, row: sqlite3.Row) -> bytes:
         "schema": connection.execute("PRAGMA user_version").fetchone()[0],
         "version": row["recorded"],
         "job": job,
-        "request": None if key is None else dict(key),
+        "key": None if key is None else dict(key),
     }
     return json.dumps(data, ensure_ascii=False, indent=1).encode()
 
@@ -176,7 +173,7 @@ def differs(file: JobFile, row: sqlite3.Row) -> bool:
 
 
 def _readable(name: str, value: Any) -> Any:
-    """A configuration is an object in the file, for whoever reads it; one that is no JSON stays a text."""
+    """A request is an object in the file, for whoever reads it; one that is no JSON stays a text."""
     if name not in JSON_COLUMNS or value is None:
         return value
     try:

@@ -52,6 +52,8 @@ TAGS = Limits(
 JOB_NAME = matching("text of 1 to 100 characters, without slashes and control characters",
                     r"[^\x00-\x1f\x7f-\x9f/\\]{1,100}")  # fmt: skip
 PRIORITY = between(PRIORITIES[0], PRIORITIES[-1])
+REQUEST = ("config", "population", "stop_when_solved", "restarts", "until_solved", "within", "options")
+"""What was asked for, as far as nothing is looked for by it: the store keeps it as one column."""
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 
 

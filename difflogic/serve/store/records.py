@@ -20,10 +20,10 @@ from difflogic.serve.log import log_event
 from difflogic.serve.store import job_file
 from difflogic.serve.store.database import Database
 from difflogic.serve.store.files import JobFolder, job_folder
-from difflogic.serve.store.job_file import BOOLEANS, JSON_COLUMNS, Prepared
-from difflogic.serve.store.jobs import DiskFullError, JobRecord, Sort, UnknownJobError
+from difflogic.serve.store.job_file import JSON_COLUMNS, Prepared
+from difflogic.serve.store.jobs import REQUEST, DiskFullError, JobRecord, Sort, UnknownJobError
 
-COLUMNS = tuple(each.name for each in fields(JobRecord))
+COLUMNS = ("request", *(each.name for each in fields(JobRecord) if each.name not in REQUEST))
 SELECTED = ", ".join(COLUMNS)
 ORDERS: dict[Sort, str] = {
     "newest": "number DESC",
@@ -185,17 +185,21 @@ def tick(connection: sqlite3.Connection) -> int:
 
 
 def as_stored(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Columns as the table `jobs` holds them, JSON as text."""
+    """Fields of a job as the table `jobs` holds them: JSON as text, what was asked for in one."""
+    columns = {name: value for name, value in values.items() if name not in REQUEST}
+    if asked := {name: values[name] for name in REQUEST if name in values}:
+        columns["request"] = asked
     return {
         name: json.dumps(value) if name in JSON_COLUMNS and value is not None else value
-        for name, value in values.items()
+        for name, value in columns.items()
     }
 
 
 def job_of(row: sqlite3.Row) -> JobRecord:
     """A row of the table `jobs` as a JobRecord."""
-    values = {name: row[name] for name in COLUMNS} | {name: bool(row[name]) for name in BOOLEANS}
-    return JobRecord(**values | {name: None if row[name] is None else json.loads(row[name]) for name in JSON_COLUMNS})
+    values = {name: row[name] for name in COLUMNS}
+    values |= {name: None if row[name] is None else json.loads(row[name]) for name in JSON_COLUMNS}
+    return JobRecord(**values.pop("request"), **values)
 
 
 def engines_of(row: sqlite3.Row) -> tuple[str, ...]:

@@ -122,11 +122,10 @@ def _insert_one(connection: sqlite3.Connection, record: JobFile, known: set[str]
     # What differs from the record is written to it when the store is opened.
     recorded = version if left else record.version
     insert(connection, columns | left | {"version": version, "recorded": recorded})
-    if record.request is not None:
+    if (key := record.key) is not None:
         # A client that repeats its request gets the same job, as before.
-        values = (columns["owner"], *(record.request[name] for name in ("key", "request")), record.id)
-        made = record.request["created"]
-        connection.execute("INSERT OR IGNORE INTO idempotency VALUES (?, ?, ?, ?, ?)", (*values, made))
+        values = (columns["owner"], key["key"], key["request"], record.id, key["created"])
+        connection.execute("INSERT OR IGNORE INTO idempotency VALUES (?, ?, ?, ?, ?)", values)
 
 
 def _give_numbers(records: list[JobFile]) -> None:
@@ -208,7 +207,10 @@ def reconcile(store: Path, connection: sqlite3.Connection) -> None:
     for each in strangers:
         put_aside(store, each)
     renamed, aside = found.put_in_place(rows)
-    trained = "SELECT id, config FROM jobs WHERE kind = 'train' AND config IS NOT NULL AND status != 'running'"
+    trained = (
+        "SELECT id, json_extract(request, '$.config') AS config FROM jobs "
+        "WHERE kind = 'train' AND status != 'running' AND config IS NOT NULL"
+    )
     runs = folders.runs_in_place(store, {row["id"]: row["config"] for row in connection.execute(trained)})
     gone = [job for job in rows if not (store / JOBS / job).is_dir()]
     _write_records(store, connection, found, rows)

@@ -26,7 +26,6 @@ import filelock
 
 from difflogic.errors import StoreError
 from difflogic.serve.store import clock, database, files, mount, recovery
-from difflogic.serve.store.access import Access
 from difflogic.serve.store.claims import missing, offered
 from difflogic.serve.store.database import Database
 from difflogic.serve.store.files import JOBS, STORE
@@ -57,7 +56,7 @@ AT_ONCE: dict[Wanted, Status] = {"cancel": "cancelled", "pause": "paused"}
 """What a job becomes that waits, by what is asked of it."""
 
 
-class Store(Leases, Access):
+class Store(Leases):
     """One object serves all threads of a process. Methods raise StoreError where the disk refuses.
 
     `owner`, where it is given, must be the job's: UnknownJobError for another's.
@@ -344,6 +343,25 @@ class Store(Leases, Access):
         connection.execute("INSERT INTO deletions VALUES (?, ?, ?)", (version, job, owner))
         newest = "SELECT version FROM deletions ORDER BY version DESC LIMIT ?"
         connection.execute(f"DELETE FROM deletions WHERE version NOT IN ({newest})", (KEPT_DELETIONS,))
+
+    # who is signed in on the page: hashes of cookies, never these themselves ----------------------------------
+
+    def open_session(self, digest: str, owner: str, seconds: float) -> None:
+        """Keep a session under the hash of its cookie, for so long."""
+        with self.database.writing() as connection:
+            connection.execute("DELETE FROM sessions WHERE expires < ?", (self.clock(),))
+            values = (digest, owner, self.clock() + seconds)
+            connection.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?)", values)
+
+    def session_owner(self, digest: str) -> str | None:
+        """The owner of a session; None where there is none, or it has expired."""
+        row = self.database.row("SELECT owner FROM sessions WHERE hash = ? AND expires >= ?", digest, self.clock())
+        return None if row is None else str(row["owner"])
+
+    def close_session(self, digest: str) -> None:
+        self.database.write("DELETE FROM sessions WHERE hash = ?", digest)
+
+    # looking on ---------------------------------------------------------------------------------------------
 
     def watch(self, job: str, seconds: float) -> None:
         """Someone looks at this job for so long: its worker makes state frames."""

@@ -16,15 +16,9 @@ CREATE TABLE jobs (
     over_at REAL, -- what the clock had counted when it ended
     attempts INTEGER NOT NULL DEFAULT 0, -- leases that were lost to a crash or a hang
     reason TEXT,
-    config TEXT, -- JSON
+    request TEXT NOT NULL, -- JSON: what was asked for, as far as nothing is looked for by it
     engine TEXT NOT NULL DEFAULT 'auto',
-    population INTEGER NOT NULL DEFAULT 1,
-    stop_when_solved INTEGER NOT NULL DEFAULT 0,
-    restarts INTEGER NOT NULL DEFAULT 0, -- how often a training may begin again
-    until_solved INTEGER NOT NULL DEFAULT 0, -- 1: a training begins again until it is solved
-    within TEXT, -- where that ends, solved or not: 60s, 2000 epochs
     source TEXT,
-    options TEXT NOT NULL DEFAULT '{}', -- JSON
     result TEXT, -- JSON: what a follow-up found, in short
     device TEXT,
     attempt INTEGER NOT NULL DEFAULT 0, -- of one that may begin again: which it is in, in the end the best
