@@ -27,6 +27,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from difflogic.errors import ServiceError, UsageError
+from difflogic.serve import local
 from difflogic.serve.api.artefacts import BLOCK, NAME
 from difflogic.serve.api.settings import is_loopback
 from difflogic.serve.store.jobs import ID
@@ -84,16 +85,20 @@ class Client:
 
     @classmethod
     def from_environment(cls, server: str | None = None) -> Self:
-        """A server, or that of DIFFLOGIC_SERVER, with the token of DIFFLOGIC_TOKEN. Raises UsageError without one."""
-        token = os.environ.get(TOKEN, "")
+        """A server, or that of DIFFLOGIC_SERVER, with the token of DIFFLOGIC_TOKEN, or that a server of this user made.
+
+        Raises UsageError without one.
+        """
+        server = server or os.environ.get(SERVER) or DEFAULT
+        token = os.environ.get(TOKEN) or local.token_of(server) or ""
         if not token:
             raise UsageError(
-                f"Set {TOKEN} to your token, and {SERVER} to the server's address if it is not {DEFAULT}. A server "
-                "that made a token keeps it in the file `token` of its folder."
+                f"Set {TOKEN} to your token: {server} is no server that you started on this machine. {SERVER} is the "
+                f"server's address, {DEFAULT} where it is not set."
             )
         if not token.isascii() or not token.isprintable():
             raise UsageError(f"{TOKEN} must be visible ASCII characters.")
-        return cls(server or os.environ.get(SERVER) or DEFAULT, token)
+        return cls(server, token)
 
     def __enter__(self) -> Self:
         return self

@@ -179,6 +179,17 @@ def test_the_log_is_json_lines_without_the_token(service: Served, here: Path, ca
     assert ANN not in service.log.read_text()
 
 
+def test_the_token_that_a_server_of_ours_made_is_found(tmp_path: Path, capsys, monkeypatch) -> None:
+    served = Served(tmp_path / "jobs", token="")
+    monkeypatch.setenv(SERVER, served.address)
+    monkeypatch.delenv(TOKEN, raising=False)
+    served.start()
+    job = call(capsys, "submit", "checkerboard").strip()
+    assert job in call(capsys, "jobs")
+    served.end(signal.SIGKILL)  # who has its port now may be anybody
+    assert "Set DIFFLOGIC_TOKEN" in call(capsys, "jobs", code=2)
+
+
 # without a worker -------------------------------------------------------------------------------------
 
 

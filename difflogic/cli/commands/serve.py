@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -72,9 +71,10 @@ def serve(
 ) -> None:
     """Serve the jobs in FOLDER: take them, train them one after another on each device, and show how they do.
 
-    The command prints its address. The first time it also makes and prints a token to sign in with, and keeps it in
-    FOLDER/token. You can set tokens in DIFFLOGIC_TOKEN or in a file. Without such tokens only this machine can
-    connect. Ctrl-C saves the current jobs, and the next start continues them.
+    The command prints its address. The first time it also makes a token to sign in with. It keeps the token in
+    FOLDER/token and prints the name of this file, which your other commands on this machine find by themselves. You
+    can set tokens in DIFFLOGIC_TOKEN or in a file. Without such tokens only this machine can connect. Ctrl-C saves
+    the current jobs, and the next start continues them.
 
     Example: difflogic serve --port 9000
     """
@@ -82,6 +82,7 @@ def serve(
         from difflogic.serve import log
         from difflogic.serve.api.app import create_app
         from difflogic.serve.api.server import Server, listen
+        from difflogic.serve.local import findable
         from difflogic.serve.store.cleanup import housekeeping
         from difflogic.serve.store.store import Store
         from difflogic.serve.worker import devices as known
@@ -94,21 +95,27 @@ def serve(
     os.umask(0o077)  # what is made from here on, also by workers, is nobody else's to read
     log.set_up()
     store = Store.open(folder, rebuild=rebuild)
-    tokens = _tokens(folder, settings, token_file)
+    tokens, made = _tokens(folder, settings, token_file)
     # Before any worker is started: an address that is taken ends the command at once, with nothing to clean up.
     socket = listen(settings.host, settings.port)
-    address = settings.address(socket.getsockname()[1])
+    port = socket.getsockname()[1]
+    address = settings.address(port)
     app = create_app(store, tokens, settings)
 
     def ready() -> None:
         click.echo(f"Serving {folder} at {address}")
         if cluster is not None:
             reached = settings if settings.is_local else replace(settings, host=cluster.address)
-            cluster.start(reached.address(socket.getsockname()[1]), tokens, store.lose_workers)
+            cluster.start(reached.address(port), tokens, store.lose_workers)
 
     server = Server(app, ready, None if cluster is None else cluster.close)
     # Left in the opposite order: the housekeeper ends, workers save and hand back their jobs, the socket closes.
-    with socket, Supervisor(folder, devices, max_memory=asked["memory"]), housekeeping(folder, keep_days, quota):
+    with (
+        socket,
+        findable(port, made),
+        Supervisor(folder, devices, max_memory=asked["memory"]),
+        housekeeping(folder, keep_days, quota),
+    ):
         server.run(sockets=[socket])
 
 
@@ -146,25 +153,22 @@ def _settings(asked: dict[str, Any]) -> ServeSettings:
     return ServeSettings(**given(ServeSettings) | own)
 
 
-def _tokens(folder: Path, settings: ServeSettings, file: Path | None) -> Tokens:
-    """The tokens of the operator, else, for this machine alone, one of our own."""
+def _tokens(folder: Path, settings: ServeSettings, file: Path | None) -> tuple[Tokens, Path | None]:
+    """The tokens of the operator, else, for this machine alone, one of our own, and the file that this is in."""
     from difflogic.serve.api import tokens
 
     if file is not None:
-        return tokens.Tokens.of_file(file)
+        return tokens.Tokens.of_file(file), None
     if given := os.environ.get("DIFFLOGIC_TOKEN"):
-        return tokens.Tokens.single(given)
+        return tokens.Tokens.single(given), None
     if not settings.is_local:
         raise UsageError(
             f"{settings.host} is reached by other machines: set a token of your own in DIFFLOGIC_TOKEN, or give "
             "--token-file."
         )
-    token, is_new = tokens.generated_token(folder)
-    # Into a terminal only: what a service manager collects as output would keep the token for ever.
-    if is_new and sys.stdout.isatty():
-        click.echo(f"Token: {token}")
-    click.echo(f"The token to sign in with is in {folder / tokens.GENERATED}")
-    return tokens.Tokens.of_file(folder / tokens.GENERATED)
+    path = tokens.generated_token(folder)
+    click.echo(f"The token to sign in with is in {path}")
+    return tokens.Tokens.of_file(path), path
 
 
 @click.command("worker")

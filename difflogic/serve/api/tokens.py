@@ -176,16 +176,14 @@ def digest(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
 
 
-def generated_token(folder: Path) -> tuple[str, bool]:
-    """The token kept in the store, and whether it was made now; the file is its owner's alone. Raises OSError."""
+def generated_token(folder: Path) -> Path:
+    """The file in the store with a token that is made where there is none; it is its owner's alone. Raises OSError."""
     path = folder / GENERATED
-    if path.exists():
-        return path.read_text(encoding="ascii").strip(), False
-    token = secrets.token_urlsafe(32)
-    # Never readable for others, not even for the moment between making the file and changing its mode.
-    before = os.umask(0o077)
-    try:
-        files.write_atomically(path, f"{token}\n".encode())
-    finally:
-        os.umask(before)
-    return token, True
+    if not path.exists():
+        # Never readable for others, not even for the moment between making the file and changing its mode.
+        before = os.umask(0o077)
+        try:
+            files.write_atomically(path, f"{secrets.token_urlsafe(32)}\n".encode())
+        finally:
+            os.umask(before)
+    return path
