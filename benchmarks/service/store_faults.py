@@ -28,7 +28,7 @@ from difflogic.serve.store.jobs import STATUS_AFTER, JobRecord, JobSpec, LeaseLo
 from difflogic.serve.store.store import Store
 
 KEPT = (
-    "owner", "name", "kind", "config", "options", "source", "priority", "engine", "attempts", "created", "started",
+    "owner", "name", "kind", "config", "options", "source", "priority", "engine", "lost_tries", "created", "started",
     "ended", "reason", "result", "number",
 )  # fmt: skip
 """What of a job must be the same afterwards, besides its status: one that ran waits."""

@@ -86,7 +86,7 @@ def clock_set(days: int, restarted: bool = False) -> Callable[[Filled], None]:
         for _ in range(2):  # the second try waits, and everybody else may be taken
             claimed = store.claim("w", "cpu", {"cpu"}, FOREVER_S)
             assert claimed is not None
-            store.fail_attempt(claimed[0].id, claimed[1], "it fell")
+            store.fail_try(claimed[0].id, claimed[1], "it fell")
         filled.note(store)
         store.close()
         try:

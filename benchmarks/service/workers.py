@@ -80,7 +80,7 @@ def _kill(store: Store, job: str, outcome: Outcome) -> None:
             outcome.hit(before.phase)
             lost = time.monotonic()
             jobs.wait(
-                lambda: store.job(job).attempts > before.attempts or store.job(job).is_over, "the loss to be seen"
+                lambda: store.job(job).lost_tries > before.lost_tries or store.job(job).is_over, "the loss to be seen"
             )
             outcome.detected_s.append(time.monotonic() - lost)
 
@@ -115,7 +115,7 @@ def faults(folder: Path, kind: str, count: int, seed: int = 0, limits: WorkerLim
             jobs.wait(mark.exists, "the fault")
             happened = time.monotonic()
             outcome.hit(store.job(job.id).phase)
-            jobs.wait(lambda job=job: store.job(job.id).attempts, "the fault to be seen")
+            jobs.wait(lambda job=job: store.job(job.id).lost_tries, "the fault to be seen")
             outcome.detected_s.append(time.monotonic() - happened)
             outcome.reasons.append(str(store.job(job.id).reason))
             _compare(store, job.id, expected, outcome)

@@ -22,7 +22,7 @@ from difflogic.serve.worker import agents, follow_up_process, observer, worker
 from difflogic.serve.worker.agents import AgentObserver
 from difflogic.serve.worker.lease import Lease, WorkerLimits
 from difflogic.serve.worker.log import say
-from difflogic.serve.worker.observer import ServiceObserver, Watch
+from difflogic.serve.worker.observer import AutomataObserver, ServiceObserver
 from difflogic.serve.worker.supervisor import Supervisor
 
 COMMAND = (sys.executable, "-P", __file__)
@@ -41,7 +41,7 @@ while True: pass
 """A follow-up that computes without end; as a real one does, it ends when its worker is gone and closes its input."""
 
 
-class _Holding(Watch):
+class _Holding(ServiceObserver):
     def _moved(self, epoch: int) -> None:
         name, _, places = self._lease.job.name.partition(" ")
         for place in places.split() if name == "hold" else ():
@@ -53,7 +53,7 @@ class _Holding(Watch):
         super()._moved(epoch)
 
 
-class _Observer(_Holding, ServiceObserver):
+class _Observer(_Holding, AutomataObserver):
     pass
 
 
@@ -85,7 +85,7 @@ class _Worker(worker.WorkerProcess):
 
 
 if __name__ == "__main__":
-    observer.ServiceObserver = _Observer
+    observer.AutomataObserver = _Observer
     agents.AgentObserver = _AgentObserver
     worker.WorkerProcess = _Worker
     plots._png = lambda _: b""

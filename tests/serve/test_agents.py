@@ -53,7 +53,7 @@ def test_a_killed_worker_changes_nothing(live: Live, client: httpx.Client, tmp_p
         reached(live.store, job, 1280)
         os.kill(next(each.pid for each in live.store.workers() if each.job == job), signal.SIGKILL)
         done = ended(live.store, job)
-    assert (done.status, done.attempts, done.epoch, done.epochs) == ("done", 1, 2048, 2048), done.reason
+    assert (done.status, done.lost_tries, done.epoch, done.epochs) == ("done", 1, 2048, 2048), done.reason
     hand = PolicyTrainer(config, Device("cpu")).run(tmp_path / "hand", population=2)
     assert_same_run(live.store.job_folder(job).run, tmp_path / "hand")
     assert (done.score, done.solved) == (hand.best.score.mean, len(hand.solved))
@@ -165,7 +165,7 @@ def test_no_module_that_a_job_names_is_imported(live: Live) -> None:
     job, _ = live.store.submit("ann", JobSpec("train", "named", config, "cpu"))
     with acting(live.store.folder):
         failed = ended(live.store, job.id)
-    assert (failed.status, failed.attempts) == ("failed", 0)
+    assert (failed.status, failed.lost_tries) == ("failed", 0)
     assert "may not name a module" in str(failed.reason)
 
 
@@ -193,7 +193,7 @@ def test_until_one_is_solved(live: Live, client: httpx.Client, tmp_path: Path) -
         reached(live.store, job, 512, attempt=2)
         os.kill(next(each.pid for each in live.store.workers() if each.job == job), signal.SIGKILL)
         done = ended(live.store, job)
-    assert (done.status, done.attempts, done.attempt, outcome(vars(done))) == ("done", 1, 2, "solved"), done.reason
+    assert (done.status, done.lost_tries, done.attempt, outcome(vars(done))) == ("done", 1, 2, "solved"), done.reason
     assert [(each["seed"], each["status"]) for each in done.result["attempts"]] == [(23, "complete"), (24, "solved")]
     assert done.score == hand.best.best.score.mean
     assert_same_run(live.store.job_folder(done).run, tmp_path / "hand")

@@ -43,7 +43,7 @@ def test_a_backup_while_jobs_run(tmp_path, capsys):
     assert (copy.workers(), copy.session_owner("hash")) == ([], None)
     assert checkpoint.read(copy.job_folder(job.id).run).epoch >= 50
     with Supervisor(copy.folder, ["cpu"]):
-        assert ended(copy, job.id).attempts == 0
+        assert ended(copy, job.id).lost_tries == 0
     begins = re.findall(r"from epoch (\d+)\n", copy.job_folder(job.id).log.read_text())
     assert (begins[0], len(begins)) == ("0", 2)
     assert int(begins[1]) >= 50

@@ -74,7 +74,7 @@ def test_a_machine_that_comes_later_and_one_that_is_lost(compiled: None, tmp_pat
                 wait(lambda each=each: ended(live.store, each), f"job {each} to end")
             done = [live.store.job(each) for each in jobs]
             assert [each.status for each in done] == ["done"] * JOBS
-            assert [each.attempts for each in done if each.id == job] == [1]
+            assert [each.lost_tries for each in done if each.id == job] == [1]
             expected = by_hand(config, tmp_path / "hand" / "run")
             for each in done:
                 assert_same_run(expected, live.store.job_folder(each).run)

@@ -85,7 +85,7 @@ def test_a_worker_that_stands_still(store, undisturbed):
         job = held(store, short_config(), 100)
         pid = store.workers()[0].pid
         os.kill(pid, signal.SIGSTOP)
-        assert ended(store, job).attempts == 1
+        assert ended(store, job).lost_tries == 1
         assert not _is_alive(pid)
     assert_same_run(store.job_folder(job).run, undisturbed)
 
@@ -94,7 +94,7 @@ def test_a_worker_that_stands_still_before_it_trains(store, undisturbed):
     job, _ = store.submit("ann", spec_of(short_config(), name="stand"))
     with acting(store.folder, QUICK):
         done = ended(store, job.id)
-    assert (done.status, done.attempts) == ("done", 1)
+    assert (done.status, done.lost_tries) == ("done", 1)
     assert_same_run(store.job_folder(job.id).run, undisturbed)
 
 
@@ -102,7 +102,7 @@ def test_a_supervisor_that_stops_hands_its_jobs_back(store, undisturbed):
     with acting(store.folder):
         job = held(store, short_config(), 100)
     handed = store.job(job)
-    assert (handed.status, handed.attempts, handed.reason) == ("queued", 0, None)
+    assert (handed.status, handed.lost_tries, handed.reason) == ("queued", 0, None)
     assert handed.saved_epoch == handed.epoch >= 100
     assert store.workers() == []
     with Supervisor(store.folder, ["cpu"]):
@@ -115,7 +115,7 @@ def test_tries_end_with_the_last_words(store, monkeypatch):
     job, _ = store.submit("ann", spec_of(short_config(), name="die"))
     with acting(store.folder):
         failed = ended(store, job.id)
-    assert (failed.status, failed.attempts) == ("failed", 5)
+    assert (failed.status, failed.lost_tries) == ("failed", 5)
     assert "Given up after 5 tries" in failed.reason
     assert "exit status 7" in failed.reason
     assert "the driver is broken" in failed.reason
@@ -135,7 +135,7 @@ def test_a_worker_does_not_outlive_its_supervisor(store):
         supervisor.kill()
     wait(lambda: not _is_alive(pid), "the worker to end")
     handed = store.job(job.id)
-    assert (handed.status, handed.attempts) == ("queued", 0), "it saved, and handed its job back"
+    assert (handed.status, handed.lost_tries) == ("queued", 0), "it saved, and handed its job back"
     assert handed.saved_epoch >= 100
 
 

@@ -74,7 +74,7 @@ def test_a_follow_up_does_not_wait_for_a_training(trained):
         wait(lambda: seen.update(each.device for each in store.workers()) or store.job(export).is_over, "the export")
         assert seen == {"cpu", FOLLOW_UPS}
         done = store.job(export)
-        assert (done.status, done.device, done.attempts) == ("done", "cpu", 0)
+        assert (done.status, done.device, done.lost_tries) == ("done", "cpu", 0)
         assert done.result["formats"]["c"] == ["export_tiny.h", "export_tiny_demo.c"]
         assert store.job(long).status == "running"
         wait(lambda: [each.device for each in store.workers()] == ["cpu"], "the idle one to end")
@@ -130,7 +130,7 @@ def test_a_worker_of_follow_ups_that_is_killed(trained):
         hand = next(each for each in store.workers() if each.job == job)
         os.kill(hand.pid, signal.SIGKILL)
         done = ended(store, job)
-    assert (done.status, done.attempts, done.reason) == ("done", 1, None)
+    assert (done.status, done.lost_tries, done.reason) == ("done", 1, None)
 
 
 def test_a_server_that_stops_hands_a_follow_up_back(trained, monkeypatch, begun):
@@ -142,7 +142,7 @@ def test_a_server_that_stops_hands_a_follow_up_back(trained, monkeypatch, begun)
     hand.stopping = True
     thread.join(PATIENCE_S)
     handed = store.job(job)
-    assert (handed.status, handed.attempts, handed.reason) == ("queued", 0, None)
+    assert (handed.status, handed.lost_tries, handed.reason) == ("queued", 0, None)
     assert not _is_alive(begun[0].pid)
     monkeypatch.undo()
     with Supervisor(store.folder, ["cpu"]):
@@ -171,7 +171,7 @@ def test_one_that_stands_still_is_ended_and_one_that_works_is_not(trained, monke
     monkeypatch.setattr(follow_up_process, "COMMAND", (sys.executable, "-c", SLEEPS))
     follow(store, limits)[1].join(PATIENCE_S)
     fallen = store.job(job)
-    assert (fallen.status, fallen.attempts) == ("queued", 1)
+    assert (fallen.status, fallen.lost_tries) == ("queued", 1)
     assert fallen.reason == "Try 1 of 5 ended: it made no progress for 2 s."
 
     monkeypatch.setattr(follow_up_process, "COMMAND", (sys.executable, "-c", WORKS))
@@ -189,7 +189,7 @@ def test_one_that_breaks_off(trained, monkeypatch):
     monkeypatch.setattr(follow_up_process, "COMMAND", (sys.executable, "-c", dies))
     follow(store)[1].join(PATIENCE_S)
     fallen = store.job(job)
-    assert (fallen.status, fallen.attempts) == ("queued", 1)
+    assert (fallen.status, fallen.lost_tries) == ("queued", 1)
     assert "its process was aborted (SIGABRT), and last printed: " in fallen.reason
     assert "the solver is broken" in store.job_folder(job).log.read_text()
     store.ask(job, "cancel")

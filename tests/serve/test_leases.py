@@ -57,7 +57,7 @@ def test_follow_ups_are_for_who_has_no_device(store, spec, clock):
     assert claim(store) is None
     job, lease = claim(store, device="follow-ups", engines=())
     assert (job.name, job.device) == ("urgent", "cpu")
-    store.fail_attempt(job.id, lease, "it fell")
+    store.fail_try(job.id, lease, "it fell")
     assert claim(store, engines=())[0].name == "urgent", "its first back-off is none"
     assert claim(store, engines=())[0].name == spec.name
     assert not store.awaits_follow_up()
@@ -67,7 +67,7 @@ def test_a_follow_up_that_fell_twice_is_not_awaited_at_once(store, spec, clock):
     store.submit("ann", replace(spec, kind="export", config=None, source="x"))
     for _ in range(2):
         job, lease = claim(store, engines=())
-        store.fail_attempt(job.id, lease, "it fell")
+        store.fail_try(job.id, lease, "it fell")
     assert not store.awaits_follow_up()
     clock.now += 1
     assert store.awaits_follow_up()
@@ -140,12 +140,12 @@ def test_who_lost_the_lease_can_write_no_more(store, spec, clock):
     job, old = claim(store)
     clock.now += 60 + GRACE_S + 1
     again, new = claim(store, "other")
-    assert (again.id, again.attempts, new > old) == (job.id, 1, True)
+    assert (again.id, again.lost_tries, new > old) == (job.id, 1, True)
     for call in (
         lambda: store.heartbeat(job.id, old, 60, epoch=5),
         lambda: store.finish(job.id, old, "done"),
         lambda: store.release(job.id, old),
-        lambda: store.fail_attempt(job.id, old, "it fell"),
+        lambda: store.fail_try(job.id, old, "it fell"),
     ):
         with pytest.raises(LeaseLostError):
             call()
@@ -167,7 +167,7 @@ def test_stopping_in_good_order_is_no_attempt(store, spec):
     store.submit("ann", spec)
     job, lease = claim(store)
     released = store.release(job.id, lease, epoch=4, saved_epoch=4)
-    assert (released.status, released.attempts, released.epoch, released.phase) == ("queued", 0, 4, None)
+    assert (released.status, released.lost_tries, released.epoch, released.phase) == ("queued", 0, 4, None)
 
 
 def lose(store, clock, saved=0):
@@ -181,10 +181,10 @@ def test_tries_without_progress_are_bounded(store, spec, clock):
     store.submit("ann", spec)
     for number in range(1, MAX_TRIES):
         job = lose(store, clock)
-        assert (job.status, job.attempts) == ("queued", number)
+        assert (job.status, job.lost_tries) == ("queued", number)
         assert f"Try {number} of {MAX_TRIES}" in job.reason
     job = lose(store, clock)
-    assert (job.status, job.attempts) == ("failed", MAX_TRIES)
+    assert (job.status, job.lost_tries) == ("failed", MAX_TRIES)
     assert "Given up" in job.reason
     assert "it was killed" in job.reason
     assert job.ended is not None
@@ -202,7 +202,7 @@ def test_a_lost_job_waits_before_it_is_tried_again(store, spec):
     store.submit("ann", spec)
     for _ in range(2):
         job, lease = claim(store)
-        store.fail_attempt(job.id, lease, "no space left")
+        store.fail_try(job.id, lease, "no space left")
     assert claim(store) is None, "the first try again is at once, the second one waits"
     store.clock.now += 2
     assert claim(store) is not None
@@ -257,7 +257,7 @@ def test_a_new_attempt_is_progress(store, clock, spec):
     for attempt in range(1, MAX_TRIES + 2):
         _, lease = store.claim("w", "cpu", {"auto"}, 60)
         store.heartbeat(job.id, lease, 60, attempt=attempt, saved_epoch=10 - attempt)
-        assert store.fail_attempt(job.id, lease, "it fell").status == "queued"
+        assert store.fail_try(job.id, lease, "it fell").status == "queued"
         clock.now += 100
 
 
@@ -269,15 +269,18 @@ def test_the_life_of_a_job_is_as_the_module_tells_it(store, spec, clock):
             row = connection.execute("SELECT * FROM jobs WHERE id = ?", (job,)).fetchone()
         until = None if row["lease_until"] is None else round(row["lease_until"] - begun, 1)
         ready = round(max(0.0, row["not_before"] - begun), 1)
-        return [row["lease"], until, row["attempts"], row["tries"], row["saved_epoch"], ready]
+        return [row["lease"], until, row["lost_tries"], row["vain_tries"], row["saved_epoch"], ready]
 
     def at(seconds):
         clock.now = begun + seconds
 
     begun = clock.now
     job, _ = store.submit("ann", spec)
-    _, old = store.claim("cpu-1", "cpu", ENGINES, 300)
-    assert standing(job.id)[:5] == [1, 300, 0, 0, 0]
+    _, old = store.claim("cpu-1", "cpu", ENGINES, 30)
+    assert standing(job.id)[:5] == [1, 30, 0, 0, 0]
+    at(25)
+    store.heartbeat(job.id, old, 30)
+    assert standing(job.id)[:5] == [1, 55, 0, 0, 0]
     at(40)
     store.heartbeat(job.id, old, 12)
     assert standing(job.id)[:5] == [1, 52, 0, 0, 0]
@@ -289,15 +292,15 @@ def test_the_life_of_a_job_is_as_the_module_tells_it(store, spec, clock):
     store.expire_worker("cpu-1", "its worker hung while training, and was ended")
     assert standing(job.id) == [2, None, 1, 1, 100, 72.5]
     at(72.8)
-    assert store.claim("cpu-2", "cpu", ENGINES, 300)[1] == 3
-    assert standing(job.id)[:5] == [3, 372.8, 1, 1, 100]
+    assert store.claim("cpu-2", "cpu", ENGINES, 30)[1] == 3
+    assert standing(job.id)[:5] == [3, 102.8, 1, 1, 100]
     at(75)
     with pytest.raises(LeaseLostError):
         store.heartbeat(job.id, old, 12)
     at(90)
     store.expire_worker("cpu-2", "its worker was killed")
     assert standing(job.id) == [4, None, 2, 2, 100, 91]
-    assert store.claim("cpu-3", "cpu", ENGINES, 300) is None
+    assert store.claim("cpu-3", "cpu", ENGINES, 30) is None
     at(91)
-    assert store.claim("cpu-3", "cpu", ENGINES, 300)[1] == 5
-    assert standing(job.id)[:5] == [5, 391, 2, 2, 100]
+    assert store.claim("cpu-3", "cpu", ENGINES, 30)[1] == 5
+    assert standing(job.id)[:5] == [5, 121, 2, 2, 100]

@@ -166,7 +166,7 @@ def test_a_claim_whose_answer_is_lost_is_repeated(
         machine.relay.turn()
     assert (lost, list(machine.relay._held)) == ([], [first])
     assert [live.store.job(each).status for each in (first, second)] == ["running", "queued"]
-    assert live.store.job(first).attempts == 0
+    assert live.store.job(first).lost_tries == 0
     taken, lease = machine.store.claim("cpu-1", "cpu", ["auto"], 60) or pytest.fail("no job came")
     machine.store.finish(taken.id, lease, "done")
     for _ in range(2):
@@ -371,6 +371,6 @@ def test_a_machine_that_is_killed_loses_nothing(live: Live, compiled: None, tmp_
         second.send_signal(signal.SIGTERM)
         assert second.wait(PATIENCE_S) == 0
     done = live.store.job(job)
-    assert (done.status, done.attempts) == ("done", 1)
+    assert (done.status, done.lost_tries) == ("done", 1)
     assert_same_run(by_hand(config, tmp_path / "hand" / "run"), live.store.job_folder(done).run)
     assert live.store.workers() == []

@@ -117,7 +117,7 @@ def test_what_is_killed_goes_on_in_the_right_attempt(store, by_hand):
     job = submit(store, name="hold 2.60")
     reached(store, job, 60, attempt=2)
     os.kill(next(each.pid for each in store.workers() if each.job == job), signal.SIGKILL)
-    assert ended(store, job).attempts == 1
+    assert ended(store, job).lost_tries == 1
     assert_as_by_hand(store, job, by_hand)
 
 
@@ -152,7 +152,7 @@ def test_what_goes_on_until_it_is_solved_survives_its_worker(store, unsolved):
     assert store.job(job).trained_s > 0
     os.kill(next(each.pid for each in store.workers() if each.job == job), signal.SIGKILL)
     done, record = ended(store, job), attempts.read(unsolved)
-    assert (done.status, done.attempts, done.solved, done.attempt) == ("done", 1, 0, 1)
+    assert (done.status, done.lost_tries, done.solved, done.attempt) == ("done", 1, 0, 1)
     assert (done.hard_loss, done.compared) == (
         record.attempts[0].wrong,
         trainer.load_run(unsolved / "attempt-1").best.job.values,

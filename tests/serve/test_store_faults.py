@@ -329,7 +329,7 @@ def test_waits_do_not_mind_a_clock_that_is_set(tmp_path, spec, monkeypatch):
     submit(store, spec)
     for _ in range(2):
         job, lease = store.claim("w", "cpu", ENGINES, 60)
-        store.fail_attempt(job.id, lease, "it fell")
+        store.fail_try(job.id, lease, "it fell")
     for days in (-1, 1):
         monkeypatch.setattr(time, "time", lambda days=days: real() + days * 86400)
         assert abs(Store.open(tmp_path).clock() - real()) < 60
@@ -343,7 +343,7 @@ def test_no_wait_is_longer_than_the_longest(store, spec, clock):
     submit(store, spec)
     for _ in range(2):
         job, lease = store.claim("w", "cpu", ENGINES, 60)
-        store.fail_attempt(job.id, lease, "it fell")
+        store.fail_try(job.id, lease, "it fell")
     assert store.claim("w", "cpu", ENGINES, 60) is None
     clock.now -= 86400
     assert store.claim("w", "cpu", ENGINES, 60) is not None

@@ -52,7 +52,7 @@ def test_a_killed_worker_changes_nothing(live: Live, client: httpx.Client, tmp_p
     with Supervisor(live.store.folder, ["cpu"]):
         reached(live.store, job["id"], 1)
         os.kill(next(each.pid for each in live.store.workers() if each.job == job["id"]), signal.SIGKILL)
-        wait(lambda: live.store.job(job["id"]).attempts == 1, "the worker to be missed")
+        wait(lambda: live.store.job(job["id"]).lost_tries == 1, "the worker to be missed")
         client.post(f"/jobs/{job['id']}/pause")
         wait(lambda: live.store.job(job["id"]).status in ("paused", *ENDED), "the pause")
         client.post(f"/jobs/{job['id']}/resume")

@@ -24,7 +24,7 @@ from difflogic.serve.store.jobs import JobSpec, new_id
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker import follow_ups, worker
 from difflogic.serve.worker.lease import WorkerLimits
-from difflogic.serve.worker.observer import ServiceObserver
+from difflogic.serve.worker.observer import AutomataObserver
 from difflogic.train.trainer import Trainer
 from tests.serve.acting import acting
 from tests.serve.service import by_hand, ended, held, reached, short_config, spec_of, wait
@@ -65,7 +65,7 @@ def test_a_job_is_trained_as_by_hand(store, trained, undisturbed):
         rows[-1]["soft_loss"],
         fewest,
     )
-    assert (job.attempts, job.device, job.phase, job.reason) == (0, "cpu", None, None)
+    assert (job.lost_tries, job.device, job.phase, job.reason) == (0, "cpu", None, None)
     assert job.created <= job.started <= job.ended
     (hand,) = store.workers()
     assert (hand.device, hand.job) == ("cpu", None)
@@ -96,7 +96,7 @@ def test_a_stopped_job_goes_on_as_if_it_had_not_been(store, undisturbed, ask, st
     assert stopped.saved_epoch == stopped.epoch == checkpoint.load(store.job_folder(job).run).state.epoch
     assert (stopped.ended is None) == (status == "paused")
     getattr(store, again)(job)
-    assert ended(store, job).attempts == 0
+    assert ended(store, job).lost_tries == 0
     assert_same_run(store.job_folder(job).run, undisturbed)
 
 
@@ -121,7 +121,7 @@ def test_a_training_that_begins_with_the_circuit_of_another(store, trained, undi
     other = replace(config.model, update=NetworkConfig((10, 8, 4, 2), ("unique",) * 3))
     job, _ = store.submit("ann", spec_of(config.with_(model=other), source=trained))
     failed = ended(store, job.id)
-    assert (failed.status, failed.attempts) == ("failed", 0)
+    assert (failed.status, failed.lost_tries) == ("failed", 0)
     assert failed.reason.startswith("init_from needs a run with a circuit of the same shape")
     assert str(store.folder) not in failed.reason
 
@@ -225,7 +225,7 @@ def test_a_job_that_cannot_be_trained_fails_with_a_sentence(store):
     data["train"]["batch"] = 0
     job, _ = store.submit("ann", JobSpec("train", "wrong", data, engine="cpu"))
     failed = ended(store, job.id)
-    assert (failed.status, failed.attempts) == ("failed", 0)
+    assert (failed.status, failed.lost_tries) == ("failed", 0)
     assert "batch" in failed.reason
 
 
@@ -290,7 +290,7 @@ def test_a_worker_that_was_told_to_stop_takes_no_other_job(tmp_path, monkeypatch
     first, _ = store.submit("ann", spec_of(short_config()))
     second, _ = store.submit("ann", spec_of(short_config()))
 
-    def advanced(observer: ServiceObserver, epoch: int) -> None:
+    def advanced(observer: AutomataObserver, epoch: int) -> None:
         if not told:
             told.append(epoch)
             signal.raise_signal(signal.SIGTERM)
@@ -298,15 +298,15 @@ def test_a_worker_that_was_told_to_stop_takes_no_other_job(tmp_path, monkeypatch
                 raise RunFolderError("The disk is full.")
         really_advanced(observer, epoch)
 
-    def ending(observer: ServiceObserver) -> None:
+    def ending(observer: AutomataObserver) -> None:
         if observer._lease.job.id == first.id:
             store.ask(first.id, "cancel")
         real(observer)
 
     told: list[int] = []
-    real, really_advanced = ServiceObserver.ending, ServiceObserver.advanced
-    monkeypatch.setattr(ServiceObserver, "advanced", advanced)
-    monkeypatch.setattr(ServiceObserver, "ending", ending)
+    real, really_advanced = AutomataObserver.ending, AutomataObserver.advanced
+    monkeypatch.setattr(AutomataObserver, "advanced", advanced)
+    monkeypatch.setattr(AutomataObserver, "ending", ending)
     before = signal.getsignal(signal.SIGTERM)
     try:
         worker.WorkerProcess(store, "w", "cpu", ["cpu"], WorkerLimits(), None).run()

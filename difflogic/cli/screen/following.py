@@ -102,7 +102,7 @@ class _Follower:
         # Somebody who begins to watch a job at epoch 100000 wants the last few lines, among them one with an
         # evaluation, and not a hundred thousand.
         after = max(0, job["epoch"] - self._back(job))
-        self._attempts = job["attempts"]
+        self._lost_tries = job["lost_tries"]
         for event in self._client.events(job["id"], after, self._lost):
             if event.name == "job":
                 job = event.data
@@ -123,8 +123,8 @@ class _Follower:
 
     def _show_job(self, job: JobJson) -> None:
         # The number of losses, and not the status: a job that is queued again may be taken before the next poll.
-        if job["attempts"] > self._attempts:
-            self._attempts = job["attempts"]
+        if job["lost_tries"] > self._lost_tries:
+            self._lost_tries = job["lost_tries"]
             self._reporter.noticed(job["reason"] or f"Its worker was lost; this is try {self._attempts + 1}.")
         if job["status"] != self._status:
             self._status = job["status"]

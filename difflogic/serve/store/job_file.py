@@ -145,7 +145,7 @@ def _model() -> type[BaseModel]:
     """What a record must have: the fields of a job, and those that only the store uses."""
     hints = get_type_hints(JobRecord)
     kinds: dict[str, Any] = {each.name: (hints[each.name], ...) for each in fields(JobRecord)}
-    own = {"tries": int, "tried_epoch": int, "not_before": float, "lease": int}
+    own = {"vain_tries": int, "tried_epoch": int, "not_before": float, "lease": int}
     return create_model(
         "Record", __config__=ConfigDict(strict=True), **kinds | {name: (kind, ...) for name, kind in own.items()}
     )

@@ -170,7 +170,7 @@ class JobRecord(JobSpec):
     started: str | None
     """When a worker first took it."""
     ended: str | None
-    attempts: int
+    lost_tries: int
     """How often its worker was lost, by a crash or a hang."""
     reason: str | None
     """One sentence: why it failed, or waits again."""

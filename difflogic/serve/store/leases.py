@@ -3,20 +3,22 @@
 A lease says which worker may write to a job, and until when. Its number grows with every claim and every loss, and each
 write names the number: whoever lost the job is refused, however late its write comes. The life of one job, in seconds:
 
-    time   what happens                                   lease  until  attempts  tries  saved_epoch
-       0   cpu-1 claims it, and has 300 s to compile          1    300         0      0            0
-      40   it trains; a heartbeat asks for 12 s more          1     52         0      0            0
-      60   a heartbeat after a checkpoint; then it hangs      1     72         0      0          100
+    time   what happens                                   lease  until  lost   vain   saved
+                                                                        tries  tries
+       0   cpu-1 claims it for 30 s                           1     30      0      0       0
+      25   it compiles; a thread beside that prolongs it      1     55      0      0       0
+      40   it trains; a heartbeat asks for 12 s more          1     52      0      0       0
+      60   a heartbeat after a checkpoint; then it hangs      1     72      0      0     100
     72.5   its supervisor sees that, ends it, and calls
-           `expire_worker`: the job is queued again           2      -         1      1          100
-    72.8   cpu-2 claims it, and goes on from epoch 100        3  372.8         1      1          100
+           `expire_worker`: the job is queued again           2      -      1      1     100
+    72.8   cpu-2 claims it, and goes on from epoch 100        3  102.8      1      1     100
       75   a write by cpu-1 under lease 1: LeaseLostError
-      90   cpu-2 is killed before a newer checkpoint          4      -         2      2          100
-      91   the back-off of 1 s is over: cpu-3 claims it       5    391         2      2          100
+      90   cpu-2 is killed before a newer checkpoint          4      -      2      2     100
+      91   the back-off of 1 s is over: cpu-3 claims it       5    121      2      2     100
 
-`attempts` counts every loss and is shown. `tries` counts those since the last new checkpoint: at MAX_TRIES the job has
-failed, and a checkpoint beyond `tried_epoch`, where the last loss was, makes it 1 again. Where the supervisor has gone
-together with its worker, another worker takes the job GRACE_S after the end of the lease.
+`lost_tries` counts every loss and is shown. `vain_tries` counts those since the last new checkpoint: at MAX_TRIES the
+job has failed, and a checkpoint beyond `tried_epoch`, where the last loss was, makes it 1 again. Where the supervisor
+has gone together with its worker, another worker takes the job GRACE_S after the end of the lease.
 """
 
 from __future__ import annotations
@@ -209,7 +211,7 @@ class Leases(Records):
             # The end of the lease is nothing that anybody watches: it makes no new version of the job.
             connection.execute("UPDATE jobs SET lease_until = ? WHERE id = ?", (now + lease_s, job))
             if "attempt" in changed:  # its epochs are counted from 1 again: tried_epoch would never be passed
-                changed |= {"tries": 0, "tried_epoch": 0}
+                changed |= {"vain_tries": 0, "tried_epoch": 0}
             if changed:
                 # The next record of the job has it: one for each heartbeat would wear the disk for nothing.
                 records.progress(connection, job, **changed)
@@ -252,7 +254,7 @@ class Leases(Records):
     def release(self, job: str, lease: int, **progress: Any) -> JobRecord:
         """Hand a job back in good order: it becomes what someone asked for, and otherwise waits for the next worker.
 
-        It counts as no attempt. Raises as `heartbeat` does.
+        It counts as no lost try. Raises as `heartbeat` does.
         """
         columns = _columns(progress)
         with self._recorded() as connection:
@@ -265,7 +267,7 @@ class Leases(Records):
             left = columns | _UNLEASED
             return change(connection, job, **left, status=status, reason=None, ended=ended)
 
-    def fail_attempt(self, job: str, lease: int, reason: str) -> JobRecord:
+    def fail_try(self, job: str, lease: int, reason: str) -> JobRecord:
         """Give a job back because this try ended badly, while the worker is well: it counts as a lost lease.
 
         Raises LeaseLostError as `heartbeat` does.
@@ -359,8 +361,8 @@ class Leases(Records):
         while nobody else has the job.
         """
         # A checkpoint beyond the last loss is progress: the job may go on failing as long as it goes on.
-        tries = 1 if row["saved_epoch"] > row["tried_epoch"] else row["tries"] + 1
-        counted = {"attempts": row["attempts"] + 1, "tries": tries, "tried_epoch": row["saved_epoch"]}
+        tries = 1 if row["saved_epoch"] > row["tried_epoch"] else row["vain_tries"] + 1
+        counted = {"lost_tries": row["lost_tries"] + 1, "vain_tries": tries, "tried_epoch": row["saved_epoch"]}
         status, ended, text = STATUS_AFTER[row["wanted"]], None, f"Try {tries} of {MAX_TRIES} ended: {reason}."
         if status == "queued" and tries >= MAX_TRIES:
             status = "failed"

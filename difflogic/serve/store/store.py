@@ -375,7 +375,7 @@ _REQUEUED: dict[str, Any] = {
     "reason": None,
     "ended": None,
     "wanted": None,
-    "tries": 0,
+    "vain_tries": 0,
     "not_before": 0.0,
 }
 """The columns of a job that someone sends to the queue again."""

@@ -138,7 +138,7 @@ export function facts(job) {
     const parts = [isAgents(job) ? "Training of agents" : KINDS[job.kind], job.device ? `on ${job.device}` : `for ${job.engine}`];
     if (job.population > 1) parts.push(`${job.population} models`);
     if (job.priority) parts.push(`priority ${job.priority > 0 ? "+" : "−"}${Math.abs(job.priority)}`);
-    if (job.attempts) parts.push(`worker lost ${job.attempts === 1 ? "once" : `${job.attempts} times`}`);
+    if (job.lost_tries) parts.push(`worker lost ${job.lost_tries === 1 ? "once" : `${job.lost_tries} times`}`);
     parts.push(
         job.ended
             ? `ended ${ago(job.ended)}`

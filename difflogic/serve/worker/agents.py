@@ -27,7 +27,7 @@ from difflogic.serve.store.jobs import JobRecord
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker.lease import Lease
 from difflogic.serve.worker.log import say
-from difflogic.serve.worker.observer import GateHistory, Watch
+from difflogic.serve.worker.observer import GateHistory, ServiceObserver
 from difflogic.serve.worker.training import TrainingOutcome, clear_unsaved, persistent
 from difflogic.system import files
 from difflogic.train.signals import OVER, Deadline, Stop
@@ -135,7 +135,7 @@ def _pictures(run: PolicyRun, name: str) -> Iterator[tuple[str, str | bytes]]:
         yield FILM, film.encoded(frames, ".gif", FRAME_MS)
 
 
-class AgentObserver(Watch, PolicyObserver):
+class AgentObserver(ServiceObserver, PolicyObserver):
     """The observer of the training of agents."""
 
     def __init__(self, lease: Lease, stopping: Callable[[], bool]) -> None:

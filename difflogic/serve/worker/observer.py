@@ -44,7 +44,7 @@ MOST_VALUES = 1 << 24
 """The most values of the rollout of a frame, which holds all its states; of larger ones there are no frames."""
 
 
-class Watch:
+class ServiceObserver:
     """What is told of one try at one job, whatever it trains.
 
     Its calls come from the thread that trains, so that a hang of it is seen.
@@ -95,7 +95,7 @@ class Watch:
         return round(self._lease.job.trained_s + time.monotonic() - self._since, 1)
 
 
-class ServiceObserver(Watch, Observer):
+class AutomataObserver(ServiceObserver, Observer):
     """The observer of the training of automata."""
 
     def __init__(self, lease: Lease, engine: Engine, stopping: Callable[[], bool]) -> None:

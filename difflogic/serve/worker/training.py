@@ -19,7 +19,7 @@ from difflogic.runs.folder import RunFolder
 from difflogic.serve.store.jobs import JobRecord
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker.log import say
-from difflogic.serve.worker.observer import ServiceObserver, Watch, result_of_attempts
+from difflogic.serve.worker.observer import AutomataObserver, ServiceObserver, result_of_attempts
 from difflogic.train import run_request, trainer
 from difflogic.train.trainer import Run
 
@@ -33,7 +33,7 @@ class TrainingOutcome:
     """Columns of the job, as `Store.release` and `Store.finish` take them."""
 
 
-def train(store: Store, job: JobRecord, placement: Placement, observer: ServiceObserver) -> TrainingOutcome:
+def train(store: Store, job: JobRecord, placement: Placement, observer: AutomataObserver) -> TrainingOutcome:
     """Train a job in its folder, from where it is. Raises what `Trainer.run` raises.
 
     Signals are the worker's own, so that it knows of every one, whatever else ends the training.
@@ -45,7 +45,7 @@ def train(store: Store, job: JobRecord, placement: Placement, observer: ServiceO
 
 
 def persistent(
-    observer: Watch, open_run: Callable[[], Path], train_once: Callable[[], TrainingOutcome]
+    observer: ServiceObserver, open_run: Callable[[], Path], train_once: Callable[[], TrainingOutcome]
 ) -> TrainingOutcome:
     """What `train_once` comes to, with the newest checkpoint that can be read of the run that `open_run` names."""
     while True:
@@ -59,7 +59,7 @@ def persistent(
 
 
 def _train(
-    store: Store, job: JobRecord, config: Config, placement: Placement, observer: ServiceObserver
+    store: Store, job: JobRecord, config: Config, placement: Placement, observer: AutomataObserver
 ) -> TrainingOutcome:
     path = store.job_folder(job).whole
     # All attempts may be over although the job is not: nothing is left to train, only to say.

@@ -39,7 +39,7 @@ from difflogic.system.memory import resident_memory
 
 if TYPE_CHECKING:
     from difflogic.devices.open import Placement
-    from difflogic.serve.worker.observer import Watch
+    from difflogic.serve.worker.observer import ServiceObserver
     from difflogic.serve.worker.training import TrainingOutcome
 
 CLAIM_POLL_S = 0.3
@@ -110,7 +110,7 @@ class WorkerProcess:
     def _run_job(self, job: JobRecord, number: int) -> None:
         lease = Lease(self.store, job, number, self.limits)
         with logged_to(self.store.job_folder(job.id).log):
-            say(f"{job.kind} on {self.device}, try {job.attempts + 1}")
+            say(f"{job.kind} on {self.device}, try {job.lost_tries + 1}")
             try:
                 with lease.kept():
                     self._train(lease) if job.kind == "train" else self._follow(lease)
@@ -127,7 +127,7 @@ class WorkerProcess:
         try:
             observer, train = self._agents(lease) if is_policy(job.config) else self._automata(lease)
         except DeviceError as error:
-            lease.store.fail_attempt(job.id, lease.number, _without_stop(error))
+            lease.store.fail_try(job.id, lease.number, _without_stop(error))
             say(f"{error} This worker ends.")
             # Its supervisor starts another worker, with growing pauses where that one ends so too.
             sys.exit(EXIT_DEVICE_UNUSABLE)
@@ -136,25 +136,25 @@ class WorkerProcess:
         # Which failures count as a try? Those that another try may not meet: a full disk, a lost device, a locked
         # folder. A configuration that cannot be trained fails at once.
         except (RunFolderError, OSError) as error:
-            self._fail_attempt(lease, _why_not_saved(error))
+            self._fail_try(lease, _why_not_saved(error))
         except LimitError as error:
             self._finish(lease, "failed", str(error))
         except DeviceError as error:
-            self._fail_attempt(lease, _without_stop(error))
+            self._fail_try(lease, _without_stop(error))
         except (DifflogicError, MemoryError) as error:
             self._finish(lease, "failed", str(error) or "There was not enough memory.")
         else:
             self._report(lease, outcome, observer)
 
-    def _automata(self, lease: Lease) -> tuple[Watch, Callable[[], TrainingOutcome]]:
-        from difflogic.serve.worker.observer import ServiceObserver
+    def _automata(self, lease: Lease) -> tuple[ServiceObserver, Callable[[], TrainingOutcome]]:
+        from difflogic.serve.worker.observer import AutomataObserver
         from difflogic.serve.worker.training import train
 
         placement = self._placement(lease.job.engine)
-        observer = ServiceObserver(lease, placement.engine, lambda: self.stopping)
+        observer = AutomataObserver(lease, placement.engine, lambda: self.stopping)
         return observer, partial(train, self.store, lease.job, placement, observer)
 
-    def _agents(self, lease: Lease) -> tuple[Watch, Callable[[], TrainingOutcome]]:
+    def _agents(self, lease: Lease) -> tuple[ServiceObserver, Callable[[], TrainingOutcome]]:
         from difflogic.serve.worker import agents
 
         observer = agents.AgentObserver(lease, lambda: self.stopping)
@@ -174,7 +174,7 @@ class WorkerProcess:
             self.store.describe_worker(self.name, placement.engine.info.adapter or self.device)
         return self._placements[selector]
 
-    def _report(self, lease: Lease, outcome: TrainingOutcome, observer: Watch) -> None:
+    def _report(self, lease: Lease, outcome: TrainingOutcome, observer: ServiceObserver) -> None:
         # What the last heartbeat had no time to write goes into the same transaction as the end.
         progress = lease.progress | outcome.progress | {"trained_s": observer.trained_s}
         if not outcome.interrupted:
@@ -188,9 +188,9 @@ class WorkerProcess:
         public = None if reason is None else self._public(in_fields(reason))
         self.store.finish(lease.job.id, lease.number, status, public, **progress)
 
-    def _fail_attempt(self, lease: Lease, reason: str) -> None:
+    def _fail_try(self, lease: Lease, reason: str) -> None:
         say(reason)
-        self.store.fail_attempt(lease.job.id, lease.number, reason)
+        self.store.fail_try(lease.job.id, lease.number, reason)
 
     def _public(self, text: str) -> str:
         """A text for the job's owner, without the path of the store, which is nobody's business."""
@@ -212,13 +212,13 @@ class WorkerProcess:
                     self._finish(lease, "failed", f"It took longer than the limit of {self.limits.follow_up:.0f} s.")
                     return
                 if process.stalled_s > self.limits.stalled:
-                    self._fail_attempt(lease, f"it made no progress for {self.limits.stalled:.0f} s")
+                    self._fail_try(lease, f"it made no progress for {self.limits.stalled:.0f} s")
                     return
             lease.progress |= process.progress()
             outcome = process.outcome()
         if isinstance(outcome, str):
             words = last_words(self.store.job_folder(lease.job.id).log)
-            self._fail_attempt(lease, self._public(f"{outcome}, and last printed: {words}"))
+            self._fail_try(lease, self._public(f"{outcome}, and last printed: {words}"))
         else:
             self._finish(lease, outcome.status, outcome.reason, **lease.progress | {"result": outcome.result})
 

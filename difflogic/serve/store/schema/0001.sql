@@ -14,7 +14,7 @@ CREATE TABLE jobs (
     started TEXT,
     ended TEXT,
     over_at REAL, -- what the clock had counted when it ended
-    attempts INTEGER NOT NULL DEFAULT 0, -- leases that were lost to a crash or a hang
+    lost_tries INTEGER NOT NULL DEFAULT 0, -- leases that were lost to a crash or a hang
     reason TEXT,
     request TEXT NOT NULL, -- JSON: what was asked for, as far as nothing is looked for by it
     engine TEXT NOT NULL DEFAULT 'auto',
@@ -36,7 +36,7 @@ CREATE TABLE jobs (
     version INTEGER NOT NULL,
     recorded INTEGER NOT NULL DEFAULT 0, -- version of the last change that its job.json has
     saved_epoch INTEGER NOT NULL DEFAULT 0, -- of the newest checkpoint
-    tries INTEGER NOT NULL DEFAULT 0, -- leases lost since a checkpoint was last ahead of tried_epoch
+    vain_tries INTEGER NOT NULL DEFAULT 0, -- leases lost since a checkpoint was last ahead of tried_epoch
     tried_epoch INTEGER NOT NULL DEFAULT 0,
     not_before REAL NOT NULL DEFAULT 0, -- back-off of a queued job
     waits_for TEXT, -- one sentence: why no worker takes it
