@@ -13,7 +13,7 @@ from benchmarks.store import Line, append
 from difflogic.bench.results import Results
 
 LEFT_OUT = ("profile", "variant")
-"""Of a case: long, and to be had again by `difflogic profile`."""
+"""Of a case: long, and to be had again by `difflogic bench PRESET`."""
 DIGITS = 6
 """More than any of these numbers knows."""
 

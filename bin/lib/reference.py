@@ -57,7 +57,7 @@ def _paragraphs(text: str) -> list[str]:
 
 
 def commands() -> dict[str, click.Command]:
-    """Every command by its full name, those of groups too: `bench compare`."""
+    """Every command by its full name, those of groups too."""
     context = click.Context(cli.group, info_name="difflogic")
     found: dict[str, Any] = {}
     for name in cli.group.list_commands(context):

@@ -39,6 +39,11 @@ class Results:
         found: dict[str, Line] = self.data["engines"]
         return found
 
+    def shown(self, engine: str) -> str:
+        """An engine as it is shown: of a GPU it is said where it is software, a program on the processor."""
+        kind = self.engines.get(engine, {})
+        return f"{engine} (software)" if kind.get("engine") == "gpu" and kind.get("software") else engine
+
     @property
     def wrong(self) -> bool:
         """Return whether an engine computed something else than the reference."""

@@ -1,13 +1,11 @@
-"""The growth of the cost is measured, as numbers and a picture."""
+"""How the cost grows with the work, in numbers and sentences."""
 
 from __future__ import annotations
 
-import io
 import itertools
 import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from difflogic.bench.cases import SCALING
 from difflogic.bench.results import Line, Results
@@ -23,6 +21,17 @@ class Curve:
     ms: tuple[float, ...]
     growth: tuple[float, ...]
     """The cost of each point over that of the one before, as `ratio` has it: 4 is linear."""
+
+
+def conclusions(results: Results) -> Iterator[str]:
+    """Return what several cases say together."""
+    for curve in curves(results):
+        growth = ", ".join(f"{each:.2f}" for each in curve.growth)
+        yield f"4 times the {curve.axis} on {results.shown(curve.engine)} costs {growth} times as much"
+    yield from overtaking(results)
+    for name in results.engines:
+        if (share := logging_share(results, name)) is not None:
+            yield f"Logging every epoch on {results.shown(name)} keeps {share:.0%} of the speed"
 
 
 def ratio(new: Line, old: Line) -> float:
@@ -72,7 +81,7 @@ def overtaking(results: Results) -> list[str]:
         sizes = [size for size in measured if is_gpu and ("cpu", f"{prefix}{size}") in found]
         faster = [ratio(*(found[name, f"{prefix}{size}"] for name in (engine, "cpu"))) < 1 for size in sizes]
         if sizes:
-            sentences.append(f"{what} on {engine} {_overtakes(axis, sizes, faster)}")
+            sentences.append(f"{what} on {results.shown(engine)} {_overtakes(axis, sizes, faster)}")
     return sentences
 
 
@@ -97,32 +106,3 @@ def _overtakes(axis: str, sizes: list[int], faster: list[bool]) -> str:
     if slower < 0:
         return f"is faster than cpu from {axis} {sizes[0]} on, the smallest measured"
     return f"overtakes cpu between {axis} {sizes[slower]} and {sizes[slower + 1]}"
-
-
-def draw(results: Results, kind: str) -> bytes:
-    """A picture of a `kind` such as png: a panel per axis, both scales logarithmic, with a line of linear cost."""
-    from matplotlib.figure import Figure
-
-    found = curves(results)
-    axes = [axis for axis in SCALING if any(curve.axis == axis for curve in found)]
-    figure = Figure(figsize=(4.5 * max(1, len(axes)), 4), layout="constrained")
-    panels = figure.subplots(1, max(1, len(axes)), squeeze=False)[0]
-    for axis, panel in zip(axes, panels, strict=False):
-        _draw_panel(panel, axis, [curve for curve in found if curve.axis == axis])
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format=kind, dpi=120)
-    return buffer.getvalue()
-
-
-def _draw_panel(panel: Any, axis: str, found: list[Curve]) -> None:
-    for curve in found:
-        # Each size is four times the work of the one before, whatever the axis is.
-        work = [4**index for index in range(len(curve.sizes))]
-        (line,) = panel.plot(curve.sizes, curve.ms, "o-", label=curve.engine)
-        panel.plot(curve.sizes, [curve.ms[0] * each for each in work], ":", color=line.get_color())
-    panel.set(xscale="log", yscale="log", xlabel=SCALING[axis], ylabel="ms per train step")
-    ticks = sorted({size for curve in found for size in curve.sizes})
-    panel.set_xticks(ticks, [str(tick) for tick in ticks])
-    panel.minorticks_off()
-    panel.set_title("dotted: cost grows as the work", fontsize=8)
-    panel.legend()

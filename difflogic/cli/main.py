@@ -30,11 +30,8 @@ COMMANDS = {
     "runs": ("runs:command", "List run folders."),
     "show": ("show:command", "Print one run in full."),
     "simulate": ("simulate:command", "Run a hard circuit on a large grid, at billions of cells per second."),
-    "devices": ("devices:command", "List the GPU adapters."),
-    "plan": ("plan:command", "Print the device memory that training would take."),
     "tune": ("tune:command", "Find the fastest workgroup sizes for an adapter."),
-    "doctor": ("doctor:command", "Check the installation and test each adapter."),
-    "check-grad": ("check_grad:command", "Compare the gradients of the engines on a run's circuit."),
+    "doctor": ("doctor:command", "Check the installation, list and test the devices, plan their memory."),
     "simplify": ("simplify:command", "Make a circuit smaller, proved to be the same."),
     "prove": ("prove:command", "Prove that two circuits are the same, or show where they differ."),
     "serve": ("serve:serve", "Serve a queue of trainings, and a page to watch them."),
@@ -47,8 +44,7 @@ COMMANDS = {
     "logs": ("jobs:logs", "Print the log of a job on a server."),
     "cancel": ("jobs:cancel", "Stop a job on a server."),
     "fetch": ("jobs:fetch", "Take the files of a job from a server."),
-    "bench": ("bench:command", "Measure the engines that are here, and compare measurements."),
-    "profile": ("profile:command", "Show where the time of a train step goes."),
+    "bench": ("bench:command", "Measure the engines that are here, kernel by kernel, and check their gradients."),
 }
 """Name: where its click command is, as `module:function` of `cli.commands`, and its line in `difflogic --help`."""
 

@@ -212,15 +212,6 @@ target_options = together(
 )
 """`--target` and all that goes with it; `cli.request` reads them."""
 
-work_options = together(
-    click.argument("preset", required=False),
-    config_option,
-    set_option,
-    click.option("--small", is_flag=True, help="The same as checkerboard-small: 1496 gates instead of 3040."),
-    click.option("--batch", type=int, help="Samples per epoch [the preset's]."),
-)
-"""PRESET, `--config`, `--set`, `--small` and `--batch`, for commands that look at training: `cli.request.work`."""
-
 field_options = together(
     click.option("--epochs", type=int, help="Epochs in total, including those before --resume."),
     click.option("--seed", type=int, help="The seed of the wiring, the starts and the probes [23]."),

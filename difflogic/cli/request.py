@@ -134,22 +134,6 @@ def agents(given: Mapping[str, Any], preset: str | None) -> PolicyConfig | None:
     return base.with_(**parse(given["assignments"]) | seed)
 
 
-def work(given: Mapping[str, Any]) -> Config:
-    """Return what `work_options` name: a preset, a file or, by default, the checkerboard; with fields changed.
-
-    Raises UsageError where they are named twice, ConfigError.
-    """
-    from difflogic.config import presets
-    from difflogic.config.customise import configure
-
-    named = given["preset"] is not None, given["config_file"] is not None, given["small"]
-    if sum(named) > 1:
-        raise UsageError("Only one thing can be trained: give a PRESET, --config FILE or --small, not several.")
-    # Without a name it is the paper's checkerboard.
-    board = None if any(named[:2]) else presets.checkerboard(given["small"])
-    return configure(requested(TrainRequest, given, board)).config
-
-
 def changes(made: Configured) -> str:
     """A sentence on what another target or start changed in the configuration; empty where nothing."""
     found = list(_differences(made))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -66,26 +66,23 @@ class SweepProgress:
     total: int
     seconds_left: float
 
+    @property
+    def left(self) -> str:
+        """The time left, in words: less where variants turn out not to be worth measuring."""
+        seconds = self.seconds_left
+        return f"about {math.ceil(seconds)} s left" if seconds < 90 else f"about {math.ceil(seconds / 60)} min left"
 
-class TuningObserver:
-    """Is called when something happens. This one does nothing."""
 
-    def say(self, text: str) -> None:
-        """Take a line of text."""
-
-    def began(self, progress: SweepProgress) -> None:
-        """The sweeps begin, or go on."""
-
-    def measured(self, text: str, progress: SweepProgress) -> None:
-        """One variant more is measured."""
+Tell = Callable[[str, SweepProgress | None], None]
+"""Takes a line of text, and how far the sweeps are where that has changed."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """An outcome holds what tuning found. `stored` is None where the default stays."""
+    """An outcome holds what tuning found: under `stored` the default, where it stays."""
 
     default: LaunchConfig
-    stored: Tuned | None
+    stored: Tuned
     measured: int
     """Variants timed, in a sweep that was cut off before too; 0 where the answer was stored before."""
 
@@ -96,8 +93,10 @@ class Tuner:
     Models share every dispatch, so what is fastest for one need not be so for several: their number is in the key.
     """
 
-    def __init__(self, device: Device, config: Config, screen: TuningObserver, population: int = 1) -> None:
-        self.device, self.screen = device, screen
+    def __init__(
+        self, device: Device, config: Config, tell: Tell = lambda text, progress: None, population: int = 1
+    ) -> None:
+        self.device, self._tell = device, tell
         jobs = [make_job(each, Circuit.initial(each.model, each.seed)) for each in configs(config, population)]
         self.groups, self.plan = plan_in_groups(device, jobs)
         self.jobs = jobs[: self.plan.models]
@@ -107,14 +106,19 @@ class Tuner:
         self._fastest: Seconds = {}
         self._seconds_per_variant: list[float] = []
 
-    def run(self, dry_run: bool = False) -> Outcome:
+    def run(self) -> Outcome:
         """Look the answer up, else measure it and store it. Raises DeviceError where a variant is wrong."""
         default = self.plan.launch
         known = tuning_cache.lookup(self.device.adapter, self.device.limits, self.plan)
-        if known is not None or dry_run:
+        if known is not None:
             return Outcome(default, known, 0)
         self._verify_against_reference()
-        self.screen.began(self._progress())
+        progress = self._progress()
+        before = f", {progress.done} of them measured before" if progress.done else ""
+        self._tell(
+            f"At most {progress.total} variants{before}; each is compiled, which software adapters take long for.",
+            progress,
+        )
         # Two families, invocations that have a chunk to themselves and such that share one: within a family times rise
         # and fall evenly with the numbers, so that a sweep may stop; between the two they do not.
         winners = [winner for family in self.families for winner in self._winners(family)]
@@ -185,14 +189,15 @@ class Tuner:
         self._pending.discard(launch)
         here = ", ".join(f"{kernel} {1e3 * each:.2f} ms" for kernel, each in seconds.items())
         text = f"lanes {launch.chunks_per_workgroup:2}, workgroups of {launch.workgroup_size:3}: {here}"
-        self.screen.measured(text, self._progress())
+        progress = self._progress()
+        self._tell(f"{text} ({progress.done} of at most {progress.total}, {progress.left})", progress)
 
     def _progress(self) -> SweepProgress:
         each = statistics.fmean(self._seconds_per_variant) if self._seconds_per_variant else 0.0
         left = len(self._pending)
         return SweepProgress(len(self.measured), len(self.measured) + left, each * left)
 
-    def _final(self, best: LaunchConfig) -> Tuned | None:
+    def _final(self, best: LaunchConfig) -> Tuned:
         """Train steps of the default and of the best in turns; the result where the best wins clearly."""
         default = self.plan.launch
         if best == default:
@@ -205,7 +210,7 @@ class Tuner:
                 for launch, model in ((default, one), (best, other)):
                     times[launch].append(self._time(model.workspace, model.train_step))
         default_ms, best_ms = (1e3 * statistics.median(times[launch]) for launch in (default, best))
-        self.screen.say(f"train step: default {default_ms:.2f} ms, best {best_ms:.2f} ms")
+        self._tell(f"train step: default {default_ms:.2f} ms, best {best_ms:.2f} ms", None)
         # Training would have to compile other pipelines: a gain within what measurements differ by is not worth that.
         winner = best if default_ms >= GAIN * best_ms else default
         return self._store(Tuned(self.device.adapter.name, winner, round(default_ms, 3), round(best_ms, 3)))

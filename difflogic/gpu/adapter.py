@@ -131,5 +131,5 @@ def open_device(adapter: Adapter, limits: dict[str, int] | None = None) -> Any:
     except RuntimeError as error:
         raise NoAdapterError(
             f"The adapter {adapter.name} refused to open a device: {first_line(error)}. Try another adapter "
-            "(difflogic devices lists them), or --engine cpu."
+            "(difflogic doctor --list lists them), or --engine cpu."
         ) from error

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import io
-
 import pytest
-from PIL import Image
 
 from difflogic.bench import scaling
 from difflogic.bench.results import Results
@@ -60,12 +57,3 @@ def test_where_a_gpu_overtakes_the_cpu(results: Results, gpu: tuple[float, ...],
 
 def test_without_both_engines_nothing_is_overtaken(results: Results) -> None:
     assert scaling.overtaking(results) == []
-
-
-def test_picture(results: Results) -> None:
-    with Image.open(io.BytesIO(scaling.draw(results, "png"))) as picture:
-        assert picture.size == (540, 480)
-
-
-def test_a_picture_of_nothing(results: Results) -> None:
-    assert b"<svg" in scaling.draw(Results({**results.data, "cases": []}), "svg")

@@ -1,4 +1,4 @@
-"""`difflogic bench` and `difflogic profile` as commands."""
+"""`difflogic bench`: tables, files and their comparison, one training kernel by kernel, and gradients."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from difflogic.bench import cases
 from difflogic.bench.results import Results
 from difflogic.cli.main import main
 from difflogic.cli.screen import table
-from difflogic.config import presets
+from difflogic.devices import check_gradients
+from difflogic.devices.check_gradients import Subject
 from difflogic.errors import NoAdapterError
+from difflogic.model.circuit import ArraysByNetwork
 from tests.bench.made_up import TINY, line, make_results
-from tests.cli.conftest import Said, complaints
-from tests.train.tiny import tiny_config
+from tests.cli.conftest import Call, Said, complaints
 
 QUICKLY = ("--quick", "--rounds", "1", "--engine", "reference")
 
@@ -48,14 +50,13 @@ def test_a_table(said: Said) -> None:
 
 
 def test_json_is_the_results_file(said: Said, tmp_path: Path) -> None:
-    out, picture = tmp_path / "a.json", tmp_path / "a.png"
+    out = tmp_path / "a.json"
     chosen = ("--case", "batch", "--case", "train", "--engine", "cpu")
-    captured = said("bench", *QUICKLY, *chosen, "--json", "--out", out, "--picture", picture)
+    captured = said("bench", *QUICKLY, *chosen, "--json", "--out", out)
     assert complaints(captured.err) == []
     assert captured.out == out.read_text()
     found = [(each["case"], each["engine"]) for each in json.loads(captured.out)["cases"]]
     assert found == [("train/tiny", "reference"), ("train/tiny", "cpu"), ("batch/3", "cpu"), ("batch/12", "cpu")]
-    assert picture.stat().st_size > 1000
 
 
 def test_a_terminal_gets_a_drawn_table(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,18 +73,9 @@ def test_unknown_words(capsys: pytest.CaptureFixture[str], said: Said) -> None:
     assert "Unknown engine 'abacus'" in said("bench", "--engine", "abacus", code=2).err
 
 
-@pytest.mark.parametrize(
-    ("option", "file", "sentence"),
-    [
-        ("--out", "none/a.json", "There is no folder "),
-        ("--picture", "none/a.png", "There is no folder "),
-        ("--picture", "a.txt", "--picture draws .png, .svg, .pdf: "),
-    ],
-)
-def test_nothing_is_measured_that_could_not_be_written(
-    option: str, file: str, sentence: str, tmp_path: Path, said: Said
-) -> None:
-    assert said("bench", *QUICKLY, option, tmp_path / file, code=2).err.startswith(f"Error: {sentence}")
+def test_nothing_is_measured_that_could_not_be_written(tmp_path: Path, said: Said) -> None:
+    error = said("bench", *QUICKLY, "--out", tmp_path / "none/a.json", code=2).err
+    assert error.startswith("Error: There is no folder ")
 
 
 def test_required_hardware_is_required_of_the_default_too(
@@ -111,10 +103,10 @@ def test_compare(results: Results, tmp_path: Path, said: Said) -> None:
     old.write_text(results.to_json())
     results.cases[0].update(line("train/a", 5.0))
     new.write_text(results.to_json())
-    rows = [row.split() for row in said("bench", "compare", old, new).out.splitlines()]
-    assert rows[1] == ["train/a", "cpu", "10.0", "5", "2.00"]
+    rows = [row.split() for row in said("bench", "--compare", old, new).out.splitlines()]
+    assert rows[1] == ["train/a", "cpu", "10", "5", "2.00"]
     assert rows[2] == ["grid/16", "cpu", "1", "1", "1.00", "within", "the", "spread"]
-    assert json.loads(said("bench", "compare", old, new, "--json").out)[0]["ratio"] == 2.0
+    assert json.loads(said("bench", "--compare", old, new, "--json").out)[0]["ratio"] == 2.0
 
 
 def test_incomparable(results: Results, tmp_path: Path, said: Said) -> None:
@@ -122,27 +114,69 @@ def test_incomparable(results: Results, tmp_path: Path, said: Said) -> None:
     old.write_text(results.to_json())
     results.engines["cpu"]["driver"] = "Numba 2"
     new.write_text(results.to_json())
-    assert said("bench", "compare", old, new, code=2).err == (
+    assert said("bench", "--compare", old, new, code=2).err == (
         "Error: The files cannot be compared: the driver of engine cpu is 'Numba 1' in the first and 'Numba 2' in the "
         "second.\n"
     )
 
 
-@pytest.fixture
-def tiny_board(monkeypatch: pytest.MonkeyPatch) -> None:
-    config = tiny_config()
-    monkeypatch.setattr(presets, "checkerboard", lambda small: config)
-
-
 @pytest.mark.parametrize("engine", ["gpu", "cpu", "reference"])
-def test_profile(engine: str, tiny_board: None, said: Said) -> None:
-    out = said("profile", "--engine", engine, "--rounds", "1").out
-    assert out.startswith(f"tiny, batch 3, on {engine}: ")
-    for word in ("gate_forward", "gate_backward", "adamw", "update", "Limited by: ", "One train step takes"):
-        assert word in out
+def test_a_training_kernel_by_kernel(engine: str, call: Call, said: Said) -> None:
+    out = said("bench", "--batch", "3", "--engine", engine, "--quick", "--rounds", "1").out
+    assert f"train/tiny on {engine + ' (software)' * (engine == 'gpu')} is limited by: " in out
+    for word in ("gate_forward", "gate_backward", "adamw"):
+        assert f"\n{word} " in out
 
 
-def test_profile_as_json(tiny_board: None, said: Said) -> None:
-    data = json.loads(said("profile", "--engine", "reference", "--rounds", "1", "--json").out)
-    assert data["engine"] == "reference"
-    assert {"forward", "loss", "backward"} <= set(data["phases_ms"])
+def test_a_run_is_measured_without_the_reference(run: Path, said: Said) -> None:
+    assert call_engines(said("bench", run, "--quick", "--rounds", "1", "--json").out) == {"gpu", "cpu"}
+
+
+def call_engines(text: str) -> set[str]:
+    return {line["engine"] for line in json.loads(text)["cases"]}
+
+
+def test_gradients_of_a_run(run: Path, said: Said) -> None:
+    lines = said("bench", run, "--gradients", "--engine", "cpu").out.splitlines()
+    assert lines[0] == "tiny after epoch 3: 54 gates, 3 steps, batch 3"
+    assert lines[1].startswith("cpu: ")
+    assert lines[2].startswith("gradients of")
+    assert sum(line.endswith("ok") for line in lines) == 6
+    assert lines[-1] == "All agree."
+    file = run / "checkpoint.safetensors"
+    report = json.loads(said("bench", file, "--gradients", "--engine", "cpu", "--batch", "1", "--json").out)
+    assert report["passed"]
+    assert report["epoch"] == 3
+    assert set(report["pairs"][0]) == {"one", "other", "layer", "error", "allowed", "passed"}
+    assert " fits.\n" in said("bench", run, "--gradients", "--engine", "cpu", "--batch", "2000000000", code=1).err
+
+
+def test_gradients_of_a_wrong_engine(call: Call, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(subject: Subject) -> ArraysByNetwork:
+        logits = subject.circuit.logits
+        return {network: [np.full_like(layer, np.inf) for layer in logits[network]] for network in logits}
+
+    monkeypatch.setattr(
+        check_gradients, "find", lambda *_: check_gradients.Oracles({"abacus": wrong}, {}, {"gpu": "It is not here."})
+    )
+    out = said("bench", "--gradients", code=1).out
+    assert out.startswith("tiny after epoch 0: ")
+    assert out.count("FAIL") == 3
+    assert "Not compared: gpu. It is not here.\n" in out
+    assert "NOT ALL AGREE" in out
+    report = json.loads(said("bench", "--gradients", "--json", code=1).out)
+    assert not report["passed"]
+    assert [pair["error"] for pair in report["pairs"] if not pair["passed"]] == [None] * 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--gradients", "--engine", "abacus"], "Unknown engine 'abacus'"),
+        (["--gradients", "--list"], "three things to do: give one of them"),
+        (["lizard", "--case", "train"], "--case names a case of --list: give it, or PRESET"),
+        (["lizard", "--config", "a.toml"], "a.toml"),
+    ],
+)
+def test_bad_input(arguments: list[str], text: str, said: Said) -> None:
+    assert text in said("bench", *arguments, code=2).err

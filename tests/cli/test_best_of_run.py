@@ -32,7 +32,7 @@ def run(difflogic: Call) -> Path:
         ("simulate", OUT, "--steps", 1, "--size", "8x8", "--engine", "reference"),
         ("render", OUT, "-o", "film.gif", "--engine", "cpu"),
         ("gallery", OUT, "--out", "pages"),
-        ("check-grad", OUT, "--engine", "cpu", "--samples", 0),
+        ("bench", OUT, "--gradients", "--engine", "cpu"),
     ],
     ids=lambda command: command[0],
 )

@@ -12,8 +12,7 @@ from tests.cli.conftest import Said
 @pytest.mark.parametrize(
     ("arguments", "lines"),
     [
-        (["plan", "--small"], False),
-        (["devices"], False),
+        (["doctor", "lizard"], False),
         (["tune", "--reset"], True),
         (["presets"], True),
     ],

@@ -16,9 +16,9 @@ from difflogic.cli import options
 
 PACKAGE = Path(cli.__file__).parents[1]
 READ_OR_FOLDERS = {
-    "backup folder", "bench compare new", "bench compare old", "check-grad run", "evaluate run", "export circuit",
+    "backup folder", "bench compare", "bench config_file", "doctor config_file", "evaluate run", "export circuit",
     "export out", "fetch folder", "gallery out", "gallery runs", "gc folder", "harden out", "harden run",
-    "init rule_table", "init target", "plan config_file", "profile config_file", "prove check", "prove one",
+    "init rule_table", "init target", "prove check", "prove one",
     "prove other", "render run", "report circuit", "runs folder", "serve folder", "serve tls_cert", "serve tls_key",
     "serve token_file", "show run",
     "simplify circuit", "simulate circuit", "submit config_file", "submit rule_table", "submit target",

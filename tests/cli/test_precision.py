@@ -39,8 +39,9 @@ def test_the_cpu_engine_refuses(call: Call) -> None:
     assert "but the cpu engine computes them again: ask for --gpu, or leave the precision at float32." in refused.errors
 
 
-def test_plan_shows_half(said: Said) -> None:
+def test_planned_memory_shows_half(said: Said) -> None:
     kept = []
-    for options in ((), HALF):
-        kept.append(json.loads(said("plan", "--json", *options).out)[0]["buffers"]["kept"])
+    for precision in ("float32", "f16-storage"):
+        options = ("--set", f"train.precision={precision}")
+        kept.append(json.loads(said("doctor", "--json", *options).out)[0]["buffers"]["kept"])
     assert 9 * kept[0] == 16 * kept[1]

@@ -17,7 +17,7 @@ from difflogic.config.model import ModelConfig, NetworkConfig
 from difflogic.config.schema import Config
 from difflogic.devices import selftest, tune
 from difflogic.devices.selftest import example
-from difflogic.devices.tune import SweepProgress, Tuner, TuningObserver
+from difflogic.devices.tune import SweepProgress, Tuner
 from difflogic.engine.job import TrainState, make_job
 from difflogic.engine.population import SequentialModels, configs
 from difflogic.errors import DeviceError
@@ -74,7 +74,7 @@ def tuner(device: Device, config: Config, monkeypatch: pytest.MonkeyPatch) -> Ma
             return sum(speed(work.plan.launch, dispatch.kernel) for dispatch in dispatches)
 
         monkeypatch.setattr(Tuner, "_time", timed)
-        return Tuner(device, config, TuningObserver(), population)
+        return Tuner(device, config, population=population)
 
     return make
 
@@ -135,7 +135,7 @@ def test_a_population_uses_what_was_tuned_for_its_groups(
     tuner: Make, device: Device, config: Config, monkeypatch: pytest.MonkeyPatch, groups: int
 ) -> None:
     if groups > 1:
-        most = Tuner(device, config, TuningObserver(), population=2).plan.buffer_bytes()
+        most = Tuner(device, config, population=2).plan.buffer_bytes()
         monkeypatch.setitem(device.limits, "max-storage-buffer-binding-size", max(most.values()))
     jobs = [make_job(each, Circuit.initial(each.model, each.seed)) for each in configs(config, 2 * groups)]
     states = [TrainState.initial(job) for job in jobs]
@@ -153,9 +153,9 @@ def test_a_population_uses_what_was_tuned_for_its_groups(
 
 
 def test_a_population_in_groups_is_said(device: Device, config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
-    most = Tuner(device, config, TuningObserver(), population=2).plan.buffer_bytes()
+    most = Tuner(device, config, population=2).plan.buffer_bytes()
     monkeypatch.setitem(device.limits, "max-storage-buffer-binding-size", max(most.values()))
-    one = Tuner(device, config, TuningObserver(), population=3)
+    one = Tuner(device, config, population=3)
     assert tune.sizes_of(one.plan, one.groups).endswith("2 model(s), the largest of 2 groups")
 
 
@@ -193,8 +193,6 @@ def test_command(monkeypatch: pytest.MonkeyPatch, config: Config, capsys: pytest
     monkeypatch.setattr(
         Tuner, "_time", lambda self, work, _: 0.5 if work.plan.launch.chunks_per_workgroup == 2 else 1.0
     )
-    assert main(["tune", "--dry-run"]) == 0
-    assert "would measure lanes  2: workgroups of 8, 16, 32" in capsys.readouterr().out
     assert main(["tune"]) == 0
     out = capsys.readouterr().out
     assert "At most 6 variants; each is compiled" in out
@@ -202,8 +200,6 @@ def test_command(monkeypatch: pytest.MonkeyPatch, config: Config, capsys: pytest
     assert "times as fast as the default" in out
     assert main(["tune", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["measured"] == 0
-    assert main(["tune", "--reset", "--dry-run"]) == 2
-    assert "--reset forgets what was stored, and --dry-run changes nothing" in capsys.readouterr().err
     assert main(["tune", "--reset"]) == 0
     assert capsys.readouterr().out.startswith("Forgot 1 result(s) of ")
     assert main(["tune", "--reset", "--json"]) == 0
@@ -258,8 +254,7 @@ def test_what_is_known_to_be_slower_is_not_measured(
         return float(launch.workgroup_size * launch.chunks_per_workgroup)
 
     one = tuner(speed)
-    one.screen.measured = lambda text, progress: seen.append(progress)  # type: ignore[method-assign]
-    one.screen.began = seen.append  # type: ignore[method-assign]
+    one._tell = lambda text, progress: seen.extend([progress] if progress else [])
     assert [[len(sweep) for sweep in family] for family in one.families] == [[1], [3, 3, 3, 2]]
     one.run()
     swept = list(
@@ -285,7 +280,7 @@ def test_lanes_that_would_be_empty_are_no_variants(
     device: Device, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tune, "LANES", (1, 4, 8, 16))
-    plan = Tuner(device, config, TuningObserver()).plan
+    plan = Tuner(device, config).plan
     chunks = -(-config.train.batch * config.task.height * config.task.width // 16)
     assert 4 < chunks <= 8
     lanes = {sweep[0].chunks_per_workgroup for family in tune.families(device, plan) for sweep in family}
@@ -303,7 +298,7 @@ def test_lanes_that_would_be_empty_are_no_variants(
 def test_workgroups_past_what_an_adapter_runs_well_are_no_variants(
     device: Device, config: Config, monkeypatch: pytest.MonkeyPatch, kind: str, limit: int, sizes: set[int]
 ) -> None:
-    plan = Tuner(device, config, TuningObserver()).plan
+    plan = Tuner(device, config).plan
     monkeypatch.setattr(tune, "WORKGROUP_SIZES", (32, 64, 128))
     other = copy.copy(device)
     other.adapter = dataclasses.replace(device.adapter, type=kind)
@@ -315,7 +310,7 @@ def test_workgroups_past_what_an_adapter_runs_well_are_no_variants(
 def test_what_needs_more_memory_than_training_takes_is_no_variant(
     device: Device, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = Tuner(device, config, TuningObserver())
+    one = Tuner(device, config)
     narrow = dataclasses.replace(one.plan, launch=LaunchConfig(8, 2))
     assert narrow.total_bytes() < one.plan.total_bytes()
     narrow = dataclasses.replace(narrow, keep_bytes=narrow.total_bytes())

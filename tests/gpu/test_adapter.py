@@ -89,7 +89,7 @@ def test_an_adapter_that_refuses_is_told(adapter: Adapter) -> None:
         open_device(replace(adapter, name="Big Card 9000", handle=Refusing()))
     assert str(caught.value) == (
         "The adapter Big Card 9000 refused to open a device: Request device failed (1): out of luck. Try another "
-        "adapter (difflogic devices lists them), or --engine cpu."
+        "adapter (difflogic doctor --list lists them), or --engine cpu."
     )
 
 

@@ -1,8 +1,10 @@
-"""`difflogic bench`: how fast is this machine, and what holds it back?"""
+"""`difflogic bench`: how fast is this machine, what holds it back, and are its gradients right?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from dataclasses import asdict, replace
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,76 +12,70 @@ import click
 
 from difflogic.cli.options import force_option, json_document_option, output_option
 from difflogic.cli.screen import sinks, table
+from difflogic.cli.work import is_asked, work, work_options
 from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
     from difflogic.bench.results import Line, Ratio, Results
+    from difflogic.devices.check_gradients import Pair
     from difflogic.system.files import Output
 
 FILE = click.Path(path_type=Path, dir_okay=False)
-PICTURES = (".png", ".svg", ".pdf")
 FAILED = 1
+SAMPLES = 8
+"""Logits that are checked by finite differences; each takes two rollouts in float64."""
 
 
-@click.group("bench", invoke_without_command=True)
+@click.command("bench")
+@work_options
 @click.option(
     "--engine",
     "engines",
     multiple=True,
     metavar="gpu[:INDEX|:NAME]|cpu|reference",
-    help="Measure this engine. May be repeated. Default: all that this machine has.",
+    help="Measure this engine. May be repeated. Default: all that are here. With --gradients also jax and torch.",
 )
 @click.option("--require-hardware", is_flag=True, help="Refuse everything but hardware GPUs.")
 @click.option(
     "--case", "patterns", multiple=True, metavar="NAME", help="Run only this case, group or pattern. May be repeated."
 )
 @click.option("--list", "only_list", is_flag=True, help="List the cases and stop.")
+@click.option("--gradients", is_flag=True, help="Compare gradients instead of times.")
+@click.option("--compare", nargs=2, type=FILE, metavar="OLD NEW", help="Compare two results files case by case.")
 @click.option("--quick", is_flag=True, help="Fewer cases and short rounds. Takes seconds and is less exact.")
 @click.option("--rounds", type=click.IntRange(min=1), help="Rounds in which the engines take turns [7; quick 3].")
-@output_option(help="Write a results file, for bench compare.")
-@output_option("--picture", help="Draw the scaling curves (PNG, SVG or PDF).")
+@output_option(help="Write a results file, for --compare.")
 @force_option
 @json_document_option
-@click.pass_context
-def command(ctx: click.Context, /, only_list: bool, as_json: bool, **settings: Any) -> int:
+def command(only_list: bool, gradients: bool, compare: tuple[Path, Path] | None, as_json: bool, **settings: Any) -> int:
     """Measure the engines that are here, side by side in one run: each is verified first, then timed.
 
+    With PRESET or RUN, the train step of that training is measured, kernel by kernel; otherwise the cases of --list.
     The engines take turns in each round, and so do the points of a curve. So a machine whose speed drifts treats
     all alike. Quote medians and ratios. The command does not need a GPU.
 
+    --gradients compares the gradients of the engines with the reference in float32 and float64, with finite
+    differences of the float64 loss for some logits, and with the model in JAX and PyTorch if these are installed: of
+    RUN with its trained circuit, otherwise before the first epoch. The exit code is 1 if two differ by more than 1e-4
+    of the largest gradient of a layer, and by more than float32 rounding explains.
+
+    Files are compared if they are of the same machine, adapters and drivers.
+
     Example: difflogic bench --quick
     """
-    # Click runs the group's own function before `bench compare` too.
-    if ctx.invoked_subcommand is not None:
-        return 0
+    if only_list + gradients + (compare is not None) > 1:
+        raise UsageError("--list, --gradients and --compare are three things to do: give one of them.")
     if only_list:
         _list_cases()
         return 0
+    if compare is not None:
+        _compare(*compare, as_json)
+        return 0
+    if gradients:
+        return _check_gradients(settings, as_json)
     results = _measure(as_json, **settings)
     click.echo(results.to_json(), nl=False) if as_json else _show(results)
     return FAILED if results.wrong else 0
-
-
-@command.command("compare")
-@click.argument("old", type=FILE)
-@click.argument("new", type=FILE)
-@json_document_option
-def compare_command(old: Path, new: Path, as_json: bool) -> int:
-    """Compare two results files case by case, where they are of the same machine, adapters and drivers.
-
-    Example: difflogic bench compare before.json after.json
-    """
-    import json
-    from dataclasses import asdict
-
-    from difflogic.bench.results import Results, compare
-
-    ratios = compare(Results.load(old), Results.load(new))
-    if as_json:
-        click.echo(json.dumps([asdict(each) | {"ratio": each.ratio} for each in ratios], indent=1))
-    else:
-        _show_ratios(ratios)
-    return 0
 
 
 def _list_cases() -> None:
@@ -102,17 +98,23 @@ def _measure(
     quick: bool,
     rounds: int | None,
     out: Output | None,
-    picture: Output | None,
+    **options: Any,
 ) -> Results:
-    from dataclasses import replace
-
-    from difflogic.bench import cases, runner, scaling
+    from difflogic.bench import cases, runner
+    from difflogic.bench.cases import Case
     from difflogic.bench.engines import open_benches
 
-    selected = cases.select(patterns, quick)
-    if picture is not None and picture.path.suffix.lower() not in PICTURES:
-        raise UsageError(f"--picture draws {', '.join(PICTURES)}: {picture} is named as none of them.")
     effort = runner.QUICK if quick else runner.Effort()
+    if is_asked(options):
+        if patterns:
+            raise UsageError("--case names a case of --list: give it, or PRESET or RUN with what changes it.")
+        # The reference is slow, and measured where it is asked for. Peak memory is measured by a child process, which
+        # knows the named cases alone.
+        config = work(options).config
+        selected: tuple[Any, ...] = (Case(f"train/{config.name}", "train", config, every_engine=bool(engines)),)
+        effort = replace(effort, memory=False)
+    else:
+        selected = cases.select(patterns, quick)
     effort = replace(effort, rounds=rounds or effort.rounds)
     # Progress goes to standard error anyway, but a program that asks for JSON wants neither.
     say = (lambda text: None) if as_json else sinks.working
@@ -120,54 +122,97 @@ def _measure(
     results = runner.measure(selected, open_benches(engines, require_hardware), effort, say)
     if out:
         out.write(results.to_json().encode())
-    if picture:
-        picture.write(scaling.draw(results, picture.path.suffix[1:]))
     return results
 
 
+def _compare(old: Path, new: Path, as_json: bool) -> None:
+    from difflogic.bench.results import Results, compare
+
+    ratios = compare(Results.load(old), Results.load(new))
+    if as_json:
+        click.echo(json.dumps([asdict(each) | {"ratio": each.ratio} for each in ratios], indent=1))
+    else:
+        table.show(("case", "engine", "old ms", "new ms", "times as fast", ""), list(map(_ratio_row, ratios)))
+
+
+def _check_gradients(options: dict[str, Any], as_json: bool) -> int:
+    from difflogic.devices import check_gradients
+    from difflogic.devices.check_gradients import Subject
+
+    config, model, data = work(options)
+    subject = Subject.start(config) if model is None else Subject.loaded(model, options["batch"], data)
+    found = check_gradients.find(subject, options["engines"])
+    pairs = check_gradients.compare(subject, found.found, SAMPLES)
+    passed = all(pair.passed for pair in pairs)
+    if as_json:
+        # An engine that gives NaN or infinity has failed; the report still has to be JSON.
+        rows = [asdict(each) | {"passed": each.passed} | _finite(each.error) for each in pairs]
+        report: dict[str, Any] = {"passed": passed, "epoch": subject.epoch, "pairs": rows}
+        click.echo(json.dumps(report | {"described": found.described, "skipped": found.skipped}))
+        return 0 if passed else FAILED
+    click.echo(
+        f"{config.name} after epoch {subject.epoch}: {subject.circuit.gates} gates, {config.task.steps} steps, "
+        f"batch {subject.config.train.batch}"
+    )
+    click.echo("\n".join(f"{name}: {text}" for name, text in found.described.items()))
+    headers = ("gradients of", "and of", "largest difference", "allowed", "in layer", "")
+    table.show(headers, list(map(_pair_row, pairs)))
+    click.echo("Differences are shares of the layer's largest gradient.")
+    for name, why in found.skipped.items():
+        click.echo(f"Not compared: {name}. {why}")
+    click.echo("All agree." if passed else "NOT ALL AGREE: do not train on an engine that fails; see difflogic doctor.")
+    return 0 if passed else FAILED
+
+
+def _finite(error: float) -> dict[str, float | None]:
+    return {"error": error if isfinite(error) else None}
+
+
+def _pair_row(each: Pair) -> tuple[str, ...]:
+    verdict = "ok" if each.passed else "FAIL"
+    return each.one, each.other, f"{each.error:.1e}", f"{each.allowed:.1e}", each.layer, verdict
+
+
 def _show(results: Results) -> None:
+    from difflogic.bench.profile import ATTRIBUTED
+    from difflogic.bench.scaling import conclusions
+
     machine = results.data["machine"]
     click.echo(f"{machine['processor']}, {machine['cores']} cores, load {machine['load_1min']}")
     for name, engine in results.engines.items():
-        click.echo(_engine_line(name, engine))
+        click.echo(_engine_line(results.shown(name), engine))
     click.echo("")
-    table.show(_HEADERS, [_row(line, results) for line in results.cases])
+    headers = ("case", "engine", *(header for header, *_ in _COLUMNS), "times as fast")
+    table.show(headers, [_row(line, results) for line in results.cases])
     for line in results.cases:
         if "limiter" in line:
-            click.echo(f"{line['case']} on {line['engine']} is limited by: {line['limiter']}")
+            click.echo(f"{line['case']} on {results.shown(line['engine'])} is limited by: {line['limiter']}")
     # Parts are matched by name, so that the same kernel of two engines stands in one row.
     if kernels := [line for line in results.cases if line["case"].startswith("train/") and "profile" in line]:
         click.echo("")
         table.show(
-            ("kernel", *(f"{line['case']} {line['engine']}" for line in kernels)),
+            ("kernel", *(f"{line['case']} {results.shown(line['engine'])}" for line in kernels)),
             _kernel_rows(kernels),
             "ms per train step:",
         )
         for line in kernels:
-            _say_what_is_missing(line)
-    for sentence in _conclusions(results):
+            if (share := line["profile"]["attributed"]) < ATTRIBUTED:
+                click.echo(f"{line['case']} on {line['engine']}: its parts account for only {share:.0%} of the time")
+    for sentence in conclusions(results):
         click.echo(sentence)
     for each in results.skipped:
-        click.echo(f"Not measured: {each['case']} on {each['engine']} ({each['kind']}): {each['why']}", err=True)
+        click.echo(
+            f"Not measured: {each['case']} on {results.shown(each['engine'])} ({each['kind']}): {each['why']}", err=True
+        )
 
 
-def _conclusions(results: Results) -> Iterator[str]:
-    """Return what several cases say together."""
-    from difflogic.bench.scaling import curves, logging_share, overtaking
-
-    for curve in curves(results):
-        growth = ", ".join(f"{each:.2f}" for each in curve.growth)
-        yield f"4 times the {curve.axis} on {curve.engine} costs {growth} times as much"
-    yield from overtaking(results)
-    for name in results.engines:
-        if (share := logging_share(results, name)) is not None:
-            yield f"Logging every epoch on {name} keeps {share:.0%} of the speed"
-
-
-_HEADERS = (
-    *("case", "engine", "median ms", "min", "max", "times as fast", "M gates/s", "GFLOP/s", "GB/s", "of copy rate"),
-    *("dispatches", "transfer", "memory MB", "on device MB"),
+_COLUMNS = (
+    *(("median ms", "median_ms", 1), ("min", "min_ms", 1), ("max", "max_ms", 1)),
+    *(("M gates/s", "gate_evaluations_per_s", 1e-6), ("GFLOP/s", "gflop_per_s", 1), ("GB/s", "traffic_gb_per_s", 1)),
+    *(("% of copy rate", "share_of_copy_rate", 100), ("dispatches", "dispatches", 1)),
+    *(("% transfer", "transfer_share", 100), ("memory MB", "peak_mb", 1), ("on device MB", "device_mb", 1)),
 )
+"""Headers, what of a line stands under them, and times what."""
 
 
 def _engine_line(name: str, engine: Line) -> str:
@@ -183,33 +228,15 @@ def _engine_line(name: str, engine: Line) -> str:
 def _row(line: Line, results: Results) -> tuple[str, ...]:
     # The slowest engine of the case is 1.0, and the others are so many times as fast.
     slowest = max(each["median_ms"] for each in results.cases if each["case"] == line["case"])
-    return (
-        line["case"],
-        line["engine"],
-        _number(line["median_ms"]),
-        _number(line["min_ms"]),
-        _number(line["max_ms"]),
-        f"{slowest / line['median_ms']:.1f}",
-        f"{line['gate_evaluations_per_s'] / 1e6:.0f}" if "gate_evaluations_per_s" in line else "",
-        _number(line.get("gflop_per_s")),
-        _number(line.get("traffic_gb_per_s")),
-        _percent(line.get("share_of_copy_rate")),
-        "" if line.get("dispatches") is None else str(line["dispatches"]),
-        _percent(line.get("transfer_share")),
-        _number(line["peak_mb"]),
-        _number(line.get("device_mb")),
-    )
+    cells = [_number(line.get(name), factor) for _, name, factor in _COLUMNS]
+    return line["case"], results.shown(line["engine"]), *cells, f"{slowest / line['median_ms']:.1f}"
 
 
-def _number(value: float | None) -> str:
-    """Three digits that matter."""
+def _number(value: float | None, factor: float = 1) -> str:
+    """Three digits that matter; nothing where there is no number."""
     if value is None:
         return ""
-    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.3g}"
-
-
-def _percent(share: float | None) -> str:
-    return "" if share is None else f"{100 * share:.1f} %"
+    return f"{factor * value:.0f}" if factor * value >= 100 else f"{factor * value:.3g}"
 
 
 def _kernel_rows(lines: list[Line]) -> list[tuple[str, ...]]:
@@ -223,24 +250,6 @@ def _kernel_rows(lines: list[Line]) -> list[tuple[str, ...]]:
     return [(name, *(_number(each.get(name)) for each in times)) for name in names]
 
 
-def _say_what_is_missing(line: Line) -> None:
-    from difflogic.bench.profile import ATTRIBUTED
-
-    share = line["profile"]["attributed"]
-    if share < ATTRIBUTED:
-        click.echo(f"{line['case']} on {line['engine']}: only {share:.0%} of the time is accounted for by its parts")
-
-
-def _show_ratios(ratios: list[Ratio]) -> None:
-    rows = [
-        (
-            each.case,
-            each.engine,
-            _number(each.old_ms),
-            _number(each.new_ms),
-            f"{each.ratio:.2f}",
-            "" if each.clear else "within the spread",
-        )
-        for each in ratios
-    ]
-    table.show(("case", "engine", "old ms", "new ms", "times as fast", ""), rows)
+def _ratio_row(each: Ratio) -> tuple[str, ...]:
+    change = "" if each.clear else "within the spread"
+    return each.case, each.engine, _number(each.old_ms), _number(each.new_ms), f"{each.ratio:.2f}", change

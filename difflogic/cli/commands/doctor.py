@@ -1,4 +1,4 @@
-"""`difflogic doctor`: is everything there, and do the adapters compute what they should?"""
+"""`difflogic doctor`: is everything there, do the devices compute what they should, and does a training fit?"""
 
 from __future__ import annotations
 
@@ -7,95 +7,154 @@ import json
 import platform
 from collections.abc import Callable
 from importlib import metadata
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import difflogic
-from difflogic.cli.commands import devices
-from difflogic.cli.options import json_document_option
+from difflogic.cli import bug_report
+from difflogic.cli.options import json_document_option, megabytes
+from difflogic.cli.screen import table
+from difflogic.cli.work import is_asked, work, work_options
 from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
+    from difflogic.devices.device import Device
     from difflogic.devices.selftest import Check
     from difflogic.gpu.adapter import Adapter
 
 FAILED = 1
+SHOWN_LIMITS = (
+    *("max-compute-invocations-per-workgroup", "max-storage-buffers-per-shader-stage"),
+    *("max-compute-workgroup-storage-size", "max-storage-buffer-binding-size", "max-buffer-size"),
+)
+"""Of an adapter: they decide how large a grid or a population may be."""
+SHOWN_FEATURES = ("timestamp-query", "shader-f16")
+PASSED = "All tests passed: the GPU engine can be used."
+NOT_PASSED = (
+    "Some tests failed: use another adapter (--engine gpu:INDEX) or --engine cpu until the problems above are fixed."
+)
 
 
 @click.command("doctor")
-@click.option("--adapter", metavar="INDEX|NAME", help="Test only this adapter (default: every one).")
+@work_options
+@click.option("--adapter", metavar="INDEX|NAME", help="Look only at this adapter [every one; of memory the first].")
+@click.option("--list", "only_list", is_flag=True, help="List the devices, and test none.")
+@click.option("--population", type=int, metavar="M", help="With PRESET or RUN: models trained at once [1].")
+@click.option(
+    "--max-memory", type=megabytes, metavar="MB", help="With PRESET or RUN: the most device memory to be used."
+)
 @click.option("--report", is_flag=True, help="Print a text for a bug report. It contains nothing private.")
 @json_document_option
-def command(adapter: str | None, report: bool, as_json: bool) -> int:
-    """Check the installation, and test each GPU adapter against the reference.
+def command(
+    adapter: str | None, only_list: bool, population: int | None, max_memory: int | None, report: bool, as_json: bool,
+    **options: Any,
+) -> int:  # fmt: skip
+    """Check the installation, list what --engine can name, and test each GPU adapter against the reference.
 
     The test runs in a child process, because a broken driver can crash it. Its result is saved, and training uses
     no adapter that failed. The exit code is 1 if something that training needs does not work.
 
+    With PRESET or RUN, the command prints the device memory that its training would take instead, by strategy, and
+    which is chosen. A strategy is `kept` if the forward pass keeps every gate's value for the backward pass. It is
+    `recomputed` if only the states are kept, or every 2nd, 3rd, ... state, and each step is computed again. The
+    results are the same. A population too large for one binding is trained in groups, one after another.
+
     Example: difflogic doctor
     """
-    from difflogic.devices import selftest
-    from difflogic.gpu.adapter import NO_ADAPTER, list_adapters, select_adapter
+    if is_asked(options) or population is not None or max_memory is not None:
+        if only_list or report:
+            raise UsageError("--list and --report are about the machine: drop PRESET or RUN and what goes with it.")
+        _show_memory(adapter, options, population, max_memory, as_json)
+        return 0
+    if report and (as_json or only_list):
+        raise UsageError("--report is a text to paste, --json a document, --list a list: give one of them.")
+    # The report passes every line through a filter that takes names and folders out of it.
+    private = bug_report.private() if report else str
+    return _examine(adapter, only_list, report, None if as_json else lambda text: click.echo(private(text)))
 
-    if report and as_json:
-        raise UsageError("--report is a text to paste, --json a document: give one of them.")
+
+def _examine(adapter: str | None, only_list: bool, report: bool, say: Callable[[str], None] | None) -> int:
+    """List the devices and test the adapters; `say` is None where one JSON document is to say all."""
+    from difflogic.devices.device import Device
+    from difflogic.gpu.adapter import NO_ADAPTER
+
     versions = {"difflogic": difflogic.__version__, "python": platform.python_version()}
     # Asked of the installation and not of the modules, which a broken one may fail to import.
     versions |= {name: metadata.version(name) for name in ("numpy", "wgpu")}
-    # The report passes every line through a filter that takes names and folders out of it.
-    say = (lambda text: None) if as_json else _reporting() if report else click.echo
-    if not report:
-        say(", ".join(f"{name} {version}" for name, version in versions.items()))
-    adapters = [select_adapter(adapter)] if adapter is not None else list_adapters()
-    results = []
-    for tested in adapters:
-        summary = f"{tested.index}: {tested.name} ({tested.backend}, {tested.driver})"
-        say("\n" + ("\n".join(devices.lines(tested)) if report else summary))
-        # By its index and not by its name, which two equal cards share.
-        checks = selftest.self_test(str(tested.index))
-        selftest.keep(tested, checks)
-        results.append((tested, checks))
-        say("\n".join(_line(check) for check in checks))
+    tell = say or (lambda text: None)
+    tell("\n".join(bug_report.lines()) if report else ", ".join(" ".join(each) for each in versions.items()))
+    found = []
+    for device in Device.all() if adapter is None else [Device(f"gpu:{adapter}")]:
+        tell("\n" + "\n".join(_lines(device)))
+        checks = [] if only_list or device.adapter is None else _tested(device.adapter)
+        for check in checks:
+            tell(f"   {'ok  ' if check.passed else 'FAIL'}  {check.name}: {check.detail}")
+        found.append((device, checks))
     # No adapter at all is not healthy either: the GPU engine cannot be used.
-    healthy = bool(results) and all(check.passed for _, checks in results for check in checks)
+    healthy = any(checks for _, checks in found) and all(check.passed for _, checks in found for check in checks)
+    if say is None:
+        document = {"versions": versions, "devices": [_described(*each) for each in found]}
+        click.echo(json.dumps(document if only_list else {"healthy": healthy} | document, indent=2))
+    elif not any(device.adapter for device, _ in found):
+        say(f"\n{NO_ADAPTER}")
+    elif not only_list:
+        say(f"\n{PASSED if healthy else NOT_PASSED}")
+    return 0 if healthy or only_list else FAILED
+
+
+def _tested(adapter: Adapter) -> list[Check]:
+    from difflogic.devices import selftest
+
+    # By its index and not by its name, which two equal cards share.
+    checks = selftest.self_test(str(adapter.index))
+    selftest.keep(adapter, checks)
+    return checks
+
+
+def _lines(device: Device) -> list[str]:
+    """Return what there is to know of a device, and matters here."""
+    lines, adapter = [f"{device}: {device.name}"], device.adapter
+    if adapter is None:
+        return [*lines, f"   kind      processor, {'NumPy' if str(device) == 'reference' else 'compiled for it'}"]
+    features = [name for name in SHOWN_FEATURES if name in adapter.features]
+    return [
+        *lines,
+        f"   kind      {adapter.type} ({'software, on the CPU' if adapter.software else 'hardware'})",
+        f"   backend   {adapter.backend}",
+        f"   driver    {adapter.driver or 'not named'}",
+        *(f"   limit     {name} = {adapter.limits[name]}" for name in SHOWN_LIMITS),
+        f"   features  {', '.join(features) or 'none'}",
+    ]
+
+
+def _described(device: Device, checks: list[Check]) -> dict[str, Any]:
+    """A device as plain data: of an adapter every limit and feature."""
+    plain: dict[str, Any] = {"device": str(device), "name": device.name, "kind": device.kind}
+    if device.adapter is not None:
+        # The handle is wgpu's own object.
+        names = [field.name for field in dataclasses.fields(device.adapter) if field.name != "handle"]
+        plain |= {name: getattr(device.adapter, name) for name in names}
+    return plain | ({"checks": [dataclasses.asdict(check) for check in checks]} if checks else {})
+
+
+def _show_memory(
+    adapter: str | None, options: dict[str, Any], population: int | None, max_memory: int | None, as_json: bool
+) -> None:
+    from difflogic.bench.plans import memory_plans
+
+    config = work(options).config
+    rows = memory_plans(adapter, config, 1 if population is None else population, max_memory)
     if as_json:
-        click.echo(json.dumps(_report(versions, results, healthy), indent=2))
-    else:
-        say("\n" + (_verdict(healthy) if adapters else NO_ADAPTER))
-    return 0 if healthy else FAILED
+        click.echo(json.dumps(rows, indent=2))
+        return
+    groups = rows[0]["groups"]
+    title = f"{config.name}, " if groups == 1 else f"{config.name}, for each of {groups} groups, "
+    table.show(("strategy", "", "MB", "of that"), list(map(_memory_row, rows)), f"{title}device memory:", texts=True)
 
 
-def _reporting() -> Callable[[str], None]:
-    """The report's beginning, and what prints the rest without anything private."""
-    from difflogic.cli.commands import bug_report
-
-    private = bug_report.private()
-    for line in bug_report.lines():
-        click.echo(private(line))
-    return lambda text: click.echo(private(text))
-
-
-def _line(check: Check) -> str:
-    mark = "ok  " if check.passed else "FAIL"
-    return f"   {mark}  {check.name}: {check.detail}"
-
-
-def _verdict(healthy: bool) -> str:
-    if healthy:
-        return "All tests passed: the GPU engine can be used."
-    return (
-        "Some tests failed: use another adapter (--engine gpu:INDEX) or --engine cpu until the problems above are "
-        "fixed."
-    )
-
-
-def _report(versions: dict[str, str], results: list[tuple[Adapter, list[Check]]], healthy: bool) -> dict[str, object]:
-    return {
-        "healthy": healthy,
-        "versions": versions,
-        "adapters": [
-            devices.describe(adapter) | {"checks": [dataclasses.asdict(check) for check in checks]}
-            for adapter, checks in results
-        ],
-    }
+def _memory_row(row: dict[str, Any]) -> tuple[str, ...]:
+    largest = sorted(row["buffers"].items(), key=lambda item: -item[1])[:4]
+    apart = f"/{row['states_apart']}" if row["states_apart"] > 1 else ""
+    parts = ", ".join(f"{name} {size / 1e6:.1f}" for name, size in largest)
+    return row["strategy"] + apart, "chosen" if row["chosen"] else "", f"{row['total_bytes'] / 1e6:.1f}", parts

@@ -105,15 +105,12 @@ def _compiled() -> Path:
 
 
 def _state(folder: Path) -> str:
-    """Return what lies in it, and whether more can."""
+    """Return how much lies in it, and whether more can."""
     if not folder.is_dir():
         return "not there yet"
-    sizes: dict[str, list[int]] = {}
-    for path in folder.rglob("*"):
-        if path.is_file():
-            sizes.setdefault(path.suffix or "other", []).append(path.stat().st_size)
-    held = ", ".join(f"{len(found)} {kind} of {_megabytes(sum(found))}" for kind, found in sorted(sizes.items()))
-    return f"{held or 'empty'}{'' if os.access(folder, os.W_OK) else ', and cannot be written'}"
+    held = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
+    written = "" if os.access(folder, os.W_OK) else ", and cannot be written"
+    return f"{len(held)} files of {_megabytes(sum(held))}{written}"
 
 
 def _megabytes(count: int) -> str:

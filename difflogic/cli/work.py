@@ -1,0 +1,67 @@
+"""PRESET or RUN: the training that a command looks at, without doing it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from difflogic.cli.options import config_option, set_option, tell_choice, together
+from difflogic.cli.request import requested, written
+from difflogic.errors import UsageError
+
+if TYPE_CHECKING:
+    from difflogic.config.dataset import Dataset
+    from difflogic.config.schema import Config
+    from difflogic.runs.checkpoint import ModelState
+
+work_options = together(
+    click.argument("what", required=False, metavar="[PRESET|RUN]"),
+    config_option,
+    set_option,
+    click.option("--batch", type=int, help="Samples per epoch [as configured]."),
+)
+"""PRESET or RUN, `--config`, `--set` and `--batch`; `work` reads them."""
+
+
+class Work(NamedTuple):
+    """What would be trained; `model` and `data` are those of a run."""
+
+    config: Config
+    model: ModelState | None = None
+    data: Dataset | None = None
+
+
+def is_asked(options: Mapping[str, Any]) -> bool:
+    """Return whether any of `work_options` was given."""
+    return any(options[name] not in (None, ()) for name in ("what", "config_file", "assignments", "batch"))
+
+
+def work(options: Mapping[str, Any]) -> Work:
+    """Return what `work_options` name: a preset, a run, a file or, by default, the checkerboard.
+
+    Raises UsageError, ConfigError; RunFolderError, CheckpointError and DataError for a run that cannot be read.
+    """
+    from difflogic.config import presets
+    from difflogic.config.customise import configure
+    from difflogic.config.request import TrainRequest
+
+    what = options["what"]
+    if what is not None and what not in presets.PRESETS and (os.sep in what or Path(what).exists()):
+        return _of_run(Path(what), options)
+    board = presets.checkerboard(small=False) if what is None and options["config_file"] is None else None
+    return Work(configure(requested(TrainRequest, {**options, "preset": what}, board)).config)
+
+
+def _of_run(path: Path, options: Mapping[str, Any]) -> Work:
+    from difflogic.runs import chosen
+
+    if others := [written(name) for name in ("config_file", "assignments") if options[name]]:
+        raise UsageError(f"{path} is a run and brings its configuration: drop {others[0]}, or name a preset.")
+    found = chosen.load(path)
+    tell_choice(found.told)
+    batch = {} if options["batch"] is None else {"train": {"batch": options["batch"]}}
+    return Work(found.config.with_(**batch), found.model, found.data())
