@@ -23,9 +23,9 @@ READ_OR_FOLDERS = {
     "serve token_file", "show run",
     "simplify circuit", "simulate circuit", "submit config_file", "submit rule_table", "submit target",
     "train config_file",
-    "train init_from", "train out", "train resume", "train rule_table", "train starts", "train target",
-    "train-checkerboard init_from", "train-checkerboard out", "train-checkerboard resume", "train-checkerboard starts",
-    "train-policy config_file", "train-policy init_from", "train-policy out", "train-policy resume", "tune config_file",
+    "train out", "train resume", "train rule_table", "train starts", "train target",
+    "train-checkerboard out", "train-checkerboard resume", "train-checkerboard starts",
+    "train-policy config_file", "train-policy out", "train-policy resume", "tune config_file",
     "evaluate data", "init data", "init from_film", "submit data", "submit from_film", "train data", "train from_film",
     "sweep config_file", "sweep out", "sweep resume",
 }  # fmt: skip
