@@ -37,6 +37,19 @@ def test_measured_cases_are_kept_and_shown(monkeypatch: pytest.MonkeyPatch) -> N
     assert "reference (NumPy)" in row
 
 
+def test_what_nothing_was_measured_on_is_said() -> None:
+    def line(system: str, **device: object) -> store.Line:
+        return {"machine": {"system": system}, **device}
+
+    llvmpipe = {"engine": "gpu", "adapter": "llvmpipe (1)", "software": True}
+    said = {"bench": [line("Linux", **llvmpipe), line("Linux", engine="cpu", software=False)]}
+    assert report.untried(said) == "No hardware GPU, no Windows and no macOS has run it yet."
+    said["simulate"] = [line("Darwin", contender="gpu", device="Apple M9", software=False)]
+    assert report.untried(said) == "No Windows has run it yet."
+    said["sweeps"] = [line("Windows", engine="gpu:0")]
+    assert report.untried(said) == ""
+
+
 def lines(rounds: dict[str, list[float]], models: int = 1, date: str = "2026-01-01") -> list[store.Line]:
     """One run of a software GPU: the times of each case by round."""
     device = {"engine": "gpu", "software": True, "adapter": "Soft (1)", "driver": "2.0", "device_mb": 139.4}

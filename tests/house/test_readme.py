@@ -36,6 +36,13 @@ def test_tables_of_speed_and_presets_and_the_numbers_of_the_readme_are_generated
         assert path.read_text(encoding="utf-8") == text
 
 
+def test_the_readme_says_what_nothing_was_run_on():
+    """Of every results file that is kept."""
+    assert sorted(report.MEASURED) == sorted(path.stem for path in (CHECKOUT / "benchmarks/results").glob("*.jsonl"))
+    words = " ".join((CHECKOUT / "README.md").read_text(encoding="utf-8").split())
+    assert report.untried(report.kept()).removesuffix(".") in words
+
+
 def test_the_table_of_agents_is_the_newest_kept_results():
     assert policies.report() in (CHECKOUT / "docs/how-to/policies.md").read_text(encoding="utf-8")
 
