@@ -242,7 +242,12 @@ train_options = together(
         help="Also log the run to tensorboard:DIR, mlflow:URI or wandb:PROJECT. May be repeated.",
     ),
     click.option("--out", "-o", type=PATH, metavar="DIR", help="A new run folder [runs/NAME-DATE-TIME]."),
-    click.option("--resume", type=PATH, metavar="DIR", help="Continue the run in this folder, bit for bit."),
+    click.option(
+        "--resume",
+        type=PATH,
+        metavar="DIR",
+        help="Continue the run in this folder, bit for bit on the same device and driver.",
+    ),
     click.option(
         "--max-memory", type=megabytes, metavar="MB", help="The most device memory that training may use (GPU)."
     ),

@@ -173,7 +173,8 @@ class Trainer:
         Args:
             epochs: In all, those before `resume` included; None: as the configuration says.
             out: A new run folder; None: nothing is written.
-            resume: A run folder, or a checkpoint file in it, to continue bit for bit. `config` must be its own.
+            resume: A run folder, or a checkpoint file in it, to continue, bit for bit on the same device and driver.
+                `config` must be its own.
             init_from: A run folder or checkpoint whose circuit to begin with, with fresh moments.
             starts: The file of start grids that `config` keeps (`config.kept_starts`).
             data: The samples that `config` names. The folder gets a copy.

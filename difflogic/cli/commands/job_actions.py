@@ -130,7 +130,11 @@ def delete(jobs: tuple[str, ...], yes: bool) -> None:
 
 ACTIONS = (
     _steering("pause", "is paused", "Stop JOB and save a checkpoint. `difflogic jobs resume` continues it."),
-    _steering("resume", "goes on", "Queue a paused JOB again. It continues from its checkpoint, bit for bit."),
+    _steering(
+        "resume",
+        "goes on",
+        "Queue a paused JOB again. It continues from its checkpoint, bit for bit on the same device and driver.",
+    ),
     _steering("retry", "is queued again", "Queue a failed or cancelled JOB again. It continues from its checkpoint."),
     _editing(
         "rename",

@@ -36,7 +36,12 @@ if TYPE_CHECKING:
 @shared.engine_options
 @shared.options_of("run", "until", without=("engine",), where=attrgetter("of_agents"))
 @click.option("--out", "-o", type=shared.PATH, metavar="DIR", help="A new run folder [runs/NAME-DATE-TIME].")
-@click.option("--resume", type=shared.PATH, metavar="DIR", help="Continue the run in this folder, bit for bit.")
+@click.option(
+    "--resume",
+    type=shared.PATH,
+    metavar="DIR",
+    help="Continue the run in this folder, bit for bit on the same device and driver.",
+)
 @shared.json_option
 def command(environment: str | None, resume: Path | None, out: Path | None, as_json: bool, **options: Any) -> int:
     """Train an agent on ENVIRONMENT: a preset or a registered name.
