@@ -12,7 +12,7 @@ from difflogic.serve.api import pictures, tokens
 from difflogic.serve.api.settings import Caps, ConnectionLimits
 from difflogic.serve.api.telemetry import Telemetry
 from difflogic.serve.api.tokens import ROLES, Tokens
-from difflogic.serve.store.jobs import MOST_TAGS
+from difflogic.serve.store.jobs import TAGS
 from difflogic.serve.store.store import Store
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "service.md").read_text(encoding="utf-8")
@@ -24,23 +24,21 @@ def test_its_options_exist():
     # Ray's own options stand behind its name.
     named = set(re.findall(r"--[a-z][a-z-]+", re.sub(r"ray start[^\n`]*|`--num-cpus 0`", "", PAGE)))
     assert named <= options
-    assert {"--trusted-proxy", "--root-path", "--tls-cert", "--tls-key", "--max-connections", "--max-jobs"} <= named
+    assert {"--trusted-proxy", "--root-path", "--tls-cert", "--tls-key", "--max-jobs"} <= named
 
 
 def test_its_limits_are_the_servers():
     limits, caps = ConnectionLimits(), Caps()
     for words in (
-        f"the head of a request, or the TLS handshake | {limits.head_s:g} seconds",
-        f"a pause within a body | {limits.body_s:g} seconds",
-        f"{limits.body_s:g} seconds, and one more for every {limits.body_rate >> 10} KiB",
+        f"a request, or the TLS handshake | {limits.request_s:g} seconds",
+        f"for a body one more for every {limits.rate >> 10} KiB",
         f"does not read its answer | {limits.write_s:g} seconds",
-        f"{limits.per_address}, or `--max-connections N`",
         f"{caps.pixels >> 20} megapixels, as PNG {pictures.MAX_CHUNKS:,} chunks, {pictures.PROCESSOR_S} seconds",
         f"{pictures.MEMORY >> 30} GiB of memory",
         f"at most {log.MOST_LINES} lines of the same event in {log.WINDOW_S:g} seconds",
     ):
         assert words in SENTENCES
-    assert f"A job has up to {MOST_TAGS} tags of up to 40 characters" in SENTENCES
+    assert TAGS.words.removeprefix("at most ").partition(" without")[0] in SENTENCES
     assert f"{tokens.LEAST} to 200 characters" in SENTENCES
 
 

@@ -132,12 +132,6 @@ door_options = together(
     click.option("--root-path", type=root_path, default="", metavar="/PATH", help="The path prefix that a proxy adds."),
     click.option("--tls-cert", type=PATH, metavar="FILE", help="The certificate for HTTPS, in PEM."),
     click.option("--tls-key", type=PATH, metavar="FILE", help="The certificate's private key, in PEM."),
-    click.option(
-        "--max-connections",
-        "per_address",
-        type=click.IntRange(1),
-        help="The most open connections from one address [256].",
-    ),
 )
 """Who reaches the server, and how; options have the names of the settings that they are."""
 cap_options = together(

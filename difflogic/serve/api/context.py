@@ -114,7 +114,6 @@ DESCRIPTIONS = {
     401: "No token, or a wrong one.",
     403: "The session cookie came without its CSRF token, or the owner may not do this.",
     404: "It does not exist, or it belongs to someone else.",
-    408: "The body came too slowly.",
     409: "The job's state, or an earlier request, forbids this.",
     413: "The body is too large.",
     415: "The body has a media type that this address does not take.",
@@ -125,5 +124,5 @@ DESCRIPTIONS = {
 }
 ALWAYS = (401, 421, 422, 503)
 """The errors of every address that needs a token."""
-WRITES = (400, 403, 408, 413)
+WRITES = (400, 403, 413)
 """The errors that every address has besides which changes something."""

@@ -4,7 +4,6 @@ answer, the log, the counters, and an answer where something fails.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from urllib.parse import urlsplit
@@ -16,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from difflogic.errors import StoreError
 from difflogic.serve.api.bodies import BINARY, FORM
-from difflogic.serve.api.settings import ConnectionLimits, ServeSettings, is_address
+from difflogic.serve.api.settings import ServeSettings, is_address
 from difflogic.serve.api.telemetry import Telemetry
 from difflogic.serve.errors import ApiError
 from difflogic.serve.log import LOGGER, log_event
@@ -77,7 +76,7 @@ class ServiceMiddleware:
             if not scope["path"].startswith(f"{root}/"):
                 scope["path"] = root + scope["path"]
             scope["root_path"] = root
-            limited = _limited(scope, receive, self._most(scope), self._settings.connections)
+            limited = _limited(scope, receive, self._most(scope))
             answer = self._head if scope["method"] == "HEAD" else self._app
             await answer(scope, limited, exchange.send)
         except ApiError as error:
@@ -168,35 +167,20 @@ class _Exchange:
             await JSONResponse(error.body, error.status, CLOSE)(self._scope, self._receive, self.send)
 
 
-def _limited(scope: Scope, receive: Receive, most: int, limits: ConnectionLimits) -> Receive:
-    """`receive` until `most` bytes have come, none of them late.
-
-    Raises ApiError, at once where the request says that it is longer.
-    """
+def _limited(scope: Scope, receive: Receive, most: int) -> Receive:
+    """`receive` until `most` bytes have come. Raises ApiError, at once where the request says that it is longer."""
     # The header is only a claim. A body that is longer than it says, or says nothing, is cut off while it comes.
     length = Headers(scope=scope).get("content-length", "")
     said = int(length) if length.isascii() and length.isdigit() and len(length) < 20 else 0
     too_large = ApiError(413, "too_large", f"The body is larger than {most} bytes.", CLOSE)
-    came, waited, is_whole = 0, 0.0, False
+    came = 0
 
     async def read() -> Message:
-        nonlocal came, waited, is_whole
-        if is_whole:  # what comes now is that the client leaves
-            return await receive()
+        nonlocal came
         if said > most:
             raise too_large
-        # With 30 s and 16 KiB a second: a client that has sent 160 KiB may be waited for 40 s in all. One that sends a
-        # byte every 29 s is never silent for too long, and the second time it is late. What the server itself takes
-        # between two pieces is nobody's fault.
-        begun = time.monotonic()
-        left = limits.body_s + came / limits.body_rate - waited
-        try:
-            message = await asyncio.wait_for(receive(), min(limits.body_s, left))
-        except TimeoutError:
-            raise ApiError(408, "too_slow", "The body came too slowly: send it without long pauses.", CLOSE) from None
-        waited += time.monotonic() - begun
+        message = await receive()
         came += len(message.get("body", b""))
-        is_whole = not message.get("more_body", False)
         if came > most:
             raise too_large
         return message

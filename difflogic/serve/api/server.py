@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import signal
@@ -9,6 +10,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -17,7 +19,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from difflogic.errors import UsageError
-from difflogic.serve.api.connections import Connection, Connections, Listener
+from difflogic.serve.api.connections import Connection
 from difflogic.serve.api.context import Context
 
 STOPS = (signal.SIGINT, signal.SIGTERM)
@@ -27,11 +29,11 @@ BACKLOG = 100
 """Connections that the system keeps until they are accepted, all of which may be open for a moment beside the rest."""
 
 
-def listen(host: str, port: int) -> Listener:
+def listen(host: str, port: int) -> socket.socket:
     """A bound socket; port 0 is any that is free. Raises UsageError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        found = Listener(fileno=socket.create_server((host, port), family=family, backlog=BACKLOG).detach())
+        found = socket.create_server((host, port), family=family, backlog=BACKLOG)
         # asyncio does so where a socket says that its protocol is TCP, which one that was bound before does not: else
         # the second piece of an answer waits 40 ms for the client's acknowledgement of the first.
         found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -63,11 +65,11 @@ class Server(uvicorn.Server):
         """`ready` is called when requests are answered, `leaving` before a signal ends that."""
         self._context: Context = app.state.context
         settings = self._context.settings
-        self._connections = Connections(settings.connections, settings.proxies, self._context.telemetry)
+        own = {"limits": settings.connections, "telemetry": self._context.telemetry}
         certificate, key = settings.tls or (None, None)
         super().__init__(
             uvicorn.Config(
-                app, http=type("_Connection", (Connection,), {"door": self._connections}), loop="asyncio",
+                app, http=type("_Connection", (Connection,), own), loop="asyncio",
                 ws="none", lifespan="on", log_config=None, access_log=False, server_header=False, backlog=BACKLOG,
                 proxy_headers=bool(settings.proxies), forwarded_allow_ips=list(settings.proxies),
                 ssl_certfile=certificate, ssl_keyfile=key, timeout_graceful_shutdown=PATIENCE_S,
@@ -76,9 +78,10 @@ class Server(uvicorn.Server):
         self._ready, self._leaving = ready, leaving
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        for each in sockets or []:
-            if isinstance(each, Listener):
-                each.door = self._connections
+        settings = self._context.settings
+        if settings.tls:  # uvicorn has no option for it, and asyncio waits for a minute
+            loop: Any = asyncio.get_running_loop()
+            loop.create_server = partial(loop.create_server, ssl_handshake_timeout=settings.connections.request_s)
         await super().startup(sockets)
         if not self.should_exit:
             self._ready()

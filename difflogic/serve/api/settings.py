@@ -56,14 +56,11 @@ class ConnectionLimits:
     """How many connections clients may hold, and how long they may take for what they send."""
 
     all: int = field(default_factory=_connections)
-    per_address: int = 256
-    """Of one address, an IPv6 one with its network; a trusted proxy may hold all, for it speaks for many."""
-    head_s: float = 15.0
-    """Seconds for the head of a request, from the connection or the last answer on; for the TLS handshake as well."""
-    body_s: float = 30.0
-    """Seconds between two pieces of a body, and for all of it beyond what it takes at `body_rate`."""
-    body_rate: int = 16 << 10
-    """Bytes a second: a body that comes slower for long holds a connection for nothing."""
+    request_s: float = 15.0
+    """Seconds for a request, from the connection or the last answer on, and for the TLS handshake: fewer, the more
+    connections are open, and more by what comes at `rate`."""
+    rate: int = 16 << 10
+    """Bytes a second: what comes slower for long holds a connection for nothing."""
     write_s: float = 60.0
     """Seconds in which a client must take something of an answer that waits for it."""
 
@@ -109,17 +106,6 @@ def is_address(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def network_of(address: str) -> str:
-    """The address itself; of an IPv6 one its network of 64 bits, for whoever has one address of it has them all."""
-    try:
-        parsed = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
-    if parsed.version == 4:
-        return address
-    return str(parsed.ipv4_mapped or ipaddress.ip_network((int(parsed) >> 64 << 64, 64)))
 
 
 def is_loopback(host: str) -> bool:

@@ -32,9 +32,8 @@ class Telemetry:
         self.refused = Counter("difflogic_refused_tokens", "Wrong tokens.", registry=self.registry)
         self.connections = Gauge("difflogic_connections", "Connections that are open.", registry=self.registry)
         self.turned_away = Counter(
-            "difflogic_connections_ended",
-            "Connections ended by the server: refused as it was full, late with a request or with reading the answer, "
-            "or to make room.", ("why",), registry=self.registry,
+            "difflogic_connections_ended", "Connections ended by the server, as the client was late.",
+            registry=self.registry,
         )  # fmt: skip
         self.ended = Counter("difflogic_jobs_ended", "Jobs that ended while this server ran.", ("status",),
                              registry=self.registry)  # fmt: skip

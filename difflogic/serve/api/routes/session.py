@@ -14,7 +14,7 @@ from difflogic.serve.api.schemas import SessionReply, SignIn
 router = APIRouter(prefix="/session", tags=["session"], route_class=JsonRoute)
 
 
-@router.post("", status_code=204, responses=errors(400, 401, 408, 413, 415, 421, 422, 503))
+@router.post("", status_code=204, responses=errors(400, 401, 413, 415, 421, 422, 503))
 async def sign_in(request: Request, context: ServiceContext, body: SignIn) -> Response:
     """Sign in with a token: the answer sets a cookie that lasts a week."""
     response = Response(status_code=204)
