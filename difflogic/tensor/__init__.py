@@ -1,11 +1,13 @@
 """Tensors on devices, with gradients: what policies, critics and losses of one's own are written in.
 
-`Tensor` has the operations, `gathered` takes rows of several tensors, `nn` has the layers, `optim` the optimiser.
+`Tensor` has the operations, `gathered` takes rows of several tensors, `nn` has the layers, `optim` the optimiser, and
+`to_device` moves any of these.
 """
 
 from __future__ import annotations
 
 from difflogic.tensor import nn as nn
 from difflogic.tensor import optim as optim
+from difflogic.tensor.move import to_device as to_device
 from difflogic.tensor.tensor import Tensor as Tensor
 from difflogic.tensor.tensor import gathered as gathered

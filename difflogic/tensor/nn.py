@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +29,33 @@ _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-class Dense:
+class Layer:
+    """A base of layers: of its attributes, tensors and other layers are moved with it, in lists too."""
+
+    def to(self, device: Device | str) -> Self:
+        """Return the same layer on another device: a copy whose parameters are equal to the bit, and are its own.
+
+        An optimiser knows the parameters that it was made with: make it after the layer is moved.
+        """
+        made = copy.copy(self)
+        for name, value in vars(self).items():
+            setattr(made, name, _moved(value, device))
+        return made
+
+    def parameters(self) -> list[Tensor]:
+        """Return what an optimiser changes."""
+        return []
+
+
+def _moved(value: Any, device: Device | str) -> Any:
+    if isinstance(value, Tensor):  # made anew: what `Tensor.to` gives is a result, and no parameter
+        return Tensor(value.numpy(), device, requires_grad=value.requires_grad, dtype=value.dtype)
+    if isinstance(value, list):
+        return [_moved(each, device) for each in value]
+    return value.to(device) if isinstance(value, Layer) else value
+
+
+class Dense(Layer):
     """A linear layer, `[B, nin]` to `[B, nout]`, and what its sums pass through.
 
     Weights begin uniformly within `sqrt(6 / (nin + nout))` (Glorot & Bengio 2010), drawn from `seed`, biases at 0.
@@ -57,7 +84,7 @@ class Dense:
         return [self.weights, self.biases]
 
 
-class MLP:
+class MLP(Layer):
     """Dense layers one behind the other, with an activation after each but the last.
 
     >>> MLP(4, [64, 64, 1])(Tensor([[0.1, 0.2, 0.3, 0.4]])).shape
@@ -91,7 +118,7 @@ class MLP:
         return [each for layer in self.layers for each in layer.parameters()]
 
 
-class Logic:
+class Logic(Layer):
     """A logic circuit as a layer, whose parameter is `logits [G, 16]`, computed by the engine of its device, fused.
 
     A feed-forward circuit takes `[B, inputs]` to `[B, outputs]`, an automaton grids `[B, H, W, C]` to what they are
@@ -137,6 +164,9 @@ class Logic:
 
         return x._result(y, (self.logits, x), pull)
 
+    def to(self, device: Device | str) -> Self:
+        return type(self)(self.circuit, self.steps, hard=self.hard, device=device)
+
     def parameters(self) -> list[Tensor]:
         return [self.logits]
 
@@ -150,7 +180,7 @@ class Logic:
         return self._functions[grid]
 
 
-class GroupSum:
+class GroupSum(Layer):
     """Sums of equal groups, `[B, groups * k]` to `[B, groups]`, divided by `tau`: how bits vote for an action."""
 
     def __init__(self, groups: int, tau: float = 1.0) -> None:
@@ -166,6 +196,3 @@ class GroupSum:
             rows = np.repeat(np.eye(self.groups) / self.tau, width // self.groups, axis=0)
             self._members = known = Tensor(rows, x.device, dtype=x.dtype)
         return x @ known
-
-    def parameters(self) -> list[Tensor]:
-        return []

@@ -126,13 +126,33 @@ def test_an_evaluation_that_is_broken_off_is_played_again(tmp_path, solved, wher
     assert_same_run(tmp_path / "whole", tmp_path / "cut")
 
 
-def test_on_a_gpu_it_repeats_itself_and_goes_on_bit_for_bit(tmp_path):
+SHORT_SAC = {
+    "algorithm": "sac",
+    "steps": 2000,
+    "environment": {"id": "test/Aim-v0", "n_envs": 8},
+    "sac": {"learning_starts": 600, "train_freq": 100, "batch_size": 32, "buffer_size": 700},
+    "evaluation": {"interval": 1000, "episodes": 1, "final_episodes": 1, "threshold": 1.0},
+}
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "sac"])
+@pytest.mark.parametrize("policy", ["logic", "automaton", "mlp"])
+def test_on_a_gpu_it_repeats_itself_and_goes_on_bit_for_bit(tmp_path, policy, algorithm):
+    """And learns at first what it learns on the processor, but for rounding."""
     gpu, half = Device("gpu:0"), StopAfter(1)
-    settings = config(steps=256, ppo={"n_epochs": 2}, evaluation={"final_episodes": 4})
+    settings = config(steps=256, ppo={"n_epochs": 2}, evaluation={"final_episodes": 4}, policy=policy)
+    settings = settings.with_(automaton={"side": 4, "steps": 2, "channels": 4, "kernels": 1, "widths": [8]})
+    if algorithm == "sac":
+        settings = settings.with_(**SHORT_SAC)
     PolicyTrainer(settings, gpu).run(tmp_path / "one")
     PolicyTrainer(settings, gpu).run(tmp_path / "half", observer=half, stop=half.stop)
     PolicyTrainer(settings, gpu).resume(tmp_path / "half")
     assert_same_run(tmp_path / "one", tmp_path / "half")
+    PolicyTrainer(settings.with_(steps=settings.steps // 2), CPU).run(tmp_path / "cpu")
+    (here,), (there, _) = untimed(tmp_path / "cpu"), untimed(tmp_path / "one")
+    losses = [name for name in here if name.endswith(("_loss", "entropy")) and here[name] is not None]
+    assert len(losses) >= 2
+    assert [there[name] for name in losses] == pytest.approx([here[name] for name in losses], rel=0.02, abs=1e-3)
 
 
 def test_transitions_are_kept_over_a_pause(tmp_path):

@@ -12,7 +12,8 @@ from difflogic.errors import DeviceMismatchError, UsageError
 from difflogic.gpu import buffer_pool
 from difflogic.gpu.arrays import GpuArrays
 from difflogic.gpu.buffer_pool import BufferPool
-from difflogic.tensor import Tensor, nn, optim
+from difflogic.model.circuit import Circuit
+from difflogic.tensor import Tensor, nn, optim, to_device
 
 
 @pytest.mark.parametrize("max_norm", [None, 0.5, 1e9])
@@ -130,3 +131,25 @@ def test_buffers_are_used_again_within_bounds(arrays: GpuArrays, monkeypatch: py
     assert lease.buffer is buffers[3]
     del lease
     assert pool.take(1024).buffer is not buffers[3]
+
+
+def test_layers_move_with_their_parameters(gpu: Device) -> None:
+    """In lists and dicts too; what is computed there is what was computed here, and an optimiser changes the copy."""
+    bits = np.random.default_rng(0).integers(0, 2, (4, 6))
+    actor, critic = nn.Logic(Circuit.feed_forward([6, 8, 4], seed=0), hard=True), nn.MLP(6, [3, 1])
+    here = {"layers": [actor, critic], "votes": nn.GroupSum(2, tau=2.0), "x": (Tensor(bits),)}
+    there = to_device(here, gpu)
+    for each in (here, there):
+        actor, critic = each["layers"]
+        (x,) = each["x"]
+        loss = ((each["votes"](actor(x)) - critic(x)) ** 2).mean()
+        each["loss"] = loss.item()
+    loss.backward()
+    assert there["loss"] == pytest.approx(here["loss"], rel=1e-5)
+    optim.Adam([*actor.parameters(), *critic.parameters()], lr=0.1).step()
+    assert [each.device for each in (*actor.parameters(), *critic.parameters(), x)] == [gpu] * 6
+    for old, new in zip(here["layers"][1].parameters(), critic.parameters(), strict=True):
+        assert (old.numpy() != new.numpy()).any()
+        assert old.device == Device("cpu")
+    with pytest.raises(UsageError, match=r"to_device moves tensors and layers, .* not array"):
+        to_device([np.zeros(2)], gpu)
