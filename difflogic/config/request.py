@@ -125,8 +125,8 @@ class Option:
     @property
     def usual_words(self) -> str | None:
         """What holds where it is left out."""
-        has_none = self.usual is None and self.default in (None, False, (), {}, dataclasses.MISSING)
-        return None if has_none else self.usual or str(self.default)
+        tells_nothing = self.default is False or self.default in (None, (), {}, dataclasses.MISSING)
+        return self.usual or (None if tells_nothing else str(self.default))
 
     @property
     def words(self) -> str:
@@ -243,7 +243,7 @@ class TrainRequest(Request):
     )  # fmt: skip
     start: str | None = option(
         "The start of each sample: one of these words, or a picture file",
-        group="target", metavar="random|boards|seed|zeros|PICTURE", of_agents=False,
+        group="target", metavar="random|boards|seed|zeros|PICTURE", usual="the preset's", of_agents=False,
         sent=one_of([word for word in STARTS if word != "picture"]),
     )  # fmt: skip
     colors: int | None = option(
@@ -296,7 +296,7 @@ class TrainRequest(Request):
     )  # fmt: skip
     init_from: str | Path | None = option(
         "Start from the logits and wiring of another run; of a request to a server, of a job",
-        group="run", metavar="RUN|JOB", sent=matching("the id of a job", JOB_ID),
+        group="run", metavar="RUN|JOB", usual="a new one", sent=matching("the id of a job", JOB_ID),
     )  # fmt: skip
     starts: Path | None = option(
         "Also train on the starts in this .npy file, in half of all samples. `prove` writes such counterexamples",

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from difflogic.config import picture_file, presets, recipes, task
+from difflogic.config import presets, recipes
 from difflogic.config.agent_presets import POLE
 from difflogic.core import gates, text_picture
 from difflogic.devices.open import Placement, open_engine
@@ -746,13 +746,13 @@ def test_a_list_that_comes_late_does_not_undo_what_the_stream_said(opened, live)
 
 
 def test_what_the_page_says_twice_is_as_the_library_has_it(opened):
-    """The alphabet and colours of pictures, the sixteen gates, and the choices of forms."""
+    """The alphabet and colours of pictures, the sixteen gates, and the words of a job."""
     page = opened(allowed=("willReadFrequently",))
     found = page.js(
         """Promise.all(
-        ["gates", "pixels", "target-fields", "progress", "jobs-view"].map((name) =>
+        ["gates", "pixels", "progress", "jobs-view"].map((name) =>
             import(`/static/${name}.js`))
-    ).then(([gates, pixels, target, progress, jobs]) => {
+    ).then(([gates, pixels, progress, jobs]) => {
         const drawn = (channels) => {
             const canvas = document.createElement("canvas"), width = 2 ** channels;
             const bits = Array.from({ length: channels * width }, (_, i) => (i % width) >> Math.floor(i / width) & 1);
@@ -761,7 +761,7 @@ def test_what_the_page_says_twice_is_as_the_library_has_it(opened):
         };
         const bits = (task) => [...pixels.targetOf(task).bits];
         return {
-            families: gates.FAMILIES, colours: target.COLOURS, starts: target.STARTS,
+            families: gates.FAMILIES,
             statuses: Object.keys(progress.STATUSES), kinds: Object.keys(progress.KINDS),
             sorts: Object.keys(jobs.SORTS),
             read: bits({ target: "picture", picture: [ALPHABET], loss_channels: 6 }),
@@ -786,8 +786,6 @@ def test_what_the_page_says_twice_is_as_the_library_has_it(opened):
     assert kinds["constants"] == ["FALSE", "TRUE"]
     assert {gates.TRUTH[gates.NAMES.index(name)].sum() for name in kinds["ands"]} == {1}
     assert {gates.TRUTH[gates.NAMES.index(name)].sum() for name in kinds["ors"]} == {3}
-    assert [value for value, _ in found["colours"]] == ["", *picture_file.CHANNELS]
-    assert {value for value, _ in found["starts"]} == {"", *task.STARTS}
     assert set(found["statuses"]) == set(STATUSES)
     assert set(found["kinds"]) == {*KINDS}
     assert found["sorts"] == [*SORTS]

@@ -56,7 +56,7 @@ function form(presets, copy, [automata, agents, request], circuits, signal) {
         place = errorPlace();
     const button = h("button", { class: "primary large", form: id }, "Submit");
     const preview = previewPanel(place.element, button);
-    const target = targetFields(changed),
+    const target = targetFields(request.fields, changed),
         run = requestFields(request.fields, copy?.values, { init_from: circuits }),
         editors = [automata, agents].map(({ fields }) => fieldEditor(fields, changed));
     let base = offers[0],

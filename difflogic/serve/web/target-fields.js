@@ -2,58 +2,32 @@
 
 import { h } from "./dom.js";
 import { dropZone } from "./drop-zone.js";
-import { numberField, numberOf, selectField, textField, textOf } from "./inputs.js";
+import { optionOf } from "./option.js";
 
 const AIMS = { preset: "The preset's", picture: "A picture", rule: "A rule" };
 const TABLES = ".txt,.npy";
-export const COLOURS = [
-    ["", "as the preset's"],
-    [2, "2"],
-    [8, "8"],
-    [64, "64"],
-];
-export const STARTS = [
-    ["", "as the preset"],
-    ["random", "random bits"],
-    ["seed", "one cell"],
-    ["zeros", "nothing: all cells off"],
-    ["boards", "all boards"],
-    ["picture", "a picture"],
-];
 
+// `about`: what GET /fields?of=request says.
 // {element, wishes(): fields of a request, files(): {target, start_picture, rule_table}, take(file)}
-export function targetFields(changed) {
-    const target = dropZone("Drop the target here", changed),
-        start = dropZone("Drop the start here", changed),
-        table = dropZone("Or drop a rule's table: 512 digits 0 and 1, 128 hexadecimal ones, or .npy", changed, TABLES);
-    const rule = textField("rule", "Rule", { placeholder: "B3/S23" });
-    const ofRule = h("div", { class: "stacked", hidden: true }, rule, table.element);
-    const ofTarget = h("div", { hidden: true }, target.element);
-    const ofStart = h("div", { hidden: true }, start.element);
-    const ofPictures = h(
-        "div",
-        { class: "grid-fields", hidden: true },
-        textField("size", "Fit into (width x height)", { placeholder: "24x24" }),
-        selectField("colors", "Colours", COLOURS),
-        numberField("threshold", "Threshold", "0.26"),
-        numberField("padding", "Padding", "0"),
+export function targetFields(about, changed) {
+    const controls = Object.fromEntries(
+        about.filter(({ section }) => section === "target").map((told) => [told.path, optionOf(told)]),
     );
+    const { rule, start, ...ofPicture } = controls;
+    start.input.append(h("option", { value: "picture" }, "a picture"));
+    const target = dropZone("Drop the target here", changed),
+        begin = dropZone("Drop the start here", changed),
+        table = dropZone("Or drop a rule's table: 512 digits 0 and 1, 128 hexadecimal ones, or .npy", changed, TABLES);
+    const ofRule = h("div", { class: "stacked", hidden: true }, rule.box, table.element);
+    const ofTarget = h("div", { hidden: true }, target.element);
+    const ofStart = h("div", { hidden: true }, begin.element);
+    const ofPictures = h("div", { class: "grid-fields", hidden: true }, Object.values(ofPicture).map(({ box }) => box));
     const aims = h(
         "div",
         { class: "choices", role: "radiogroup", "aria-label": "Target" },
         Object.keys(AIMS).map(choice),
     );
-    const element = h(
-        "fieldset",
-        { onchange: show },
-        h("legend", {}, "Target"),
-        aims,
-        ofTarget,
-        ofRule,
-        selectField("start", "Start from", STARTS),
-        ofStart,
-        ofPictures,
-    );
+    const element = h("fieldset", { onchange: show }, h("legend", {}, "Target"), aims, ofTarget, ofRule, start.box, ofStart, ofPictures);
 
     function choice(value) {
         const input = h("input", { type: "radio", name: "aim", value, checked: value === "preset" });
@@ -61,30 +35,27 @@ export function targetFields(changed) {
     }
 
     const aim = () => aims.querySelector(":checked").value;
-    const begins = () => textOf(element, "start");
 
     function show() {
         ofTarget.hidden = aim() !== "picture";
         ofRule.hidden = aim() !== "rule";
-        ofStart.hidden = begins() !== "picture";
+        ofStart.hidden = start.read() !== "picture";
         ofPictures.hidden = ofTarget.hidden && ofStart.hidden;
     }
 
     return {
         element,
         wishes() {
-            const wishes = { start: begins() };
-            if (aim() === "rule") wishes.rule = textOf(element, "rule");
-            if (ofPictures.hidden) return wishes;
-            if (wishes.start === "picture") delete wishes.start; // the file says it
-            wishes.size = textOf(element, "size");
-            for (const name of ["colors", "threshold", "padding"]) wishes[name] = numberOf(element, name);
+            const wishes = {};
+            if (start.read() !== "picture") wishes.start = start.read(); // else the file says it
+            if (aim() === "rule") wishes.rule = rule.read();
+            if (!ofPictures.hidden) for (const [name, { read }] of Object.entries(ofPicture)) wishes[name] = read();
             return wishes;
         },
         files() {
             const files = {
                 target: aim() === "picture" && target.file(),
-                start_picture: begins() === "picture" && start.file(),
+                start_picture: start.read() === "picture" && begin.file(),
                 rule_table: aim() === "rule" && table.file(),
             };
             return Object.entries(files).filter(([, file]) => file);
