@@ -39,7 +39,9 @@ def config(seed: int = 23, epochs: int = EPOCHS, interval: int = INTERVAL) -> Co
 
 
 def spec_of(config: Config, **fields: Any) -> JobSpec:
-    """A training on the processor, unless `fields` say otherwise."""
+    """A training on the processor, unless `fields` say otherwise: those of a job, and options of its request."""
+    asked = {name: fields.pop(name) for name in [*fields] if name not in JobSpec.__dataclass_fields__}
+    fields = {"request": asked} | fields
     return JobSpec(**{"kind": "train", "name": config.name, "config": config.to_dict(), "engine": "cpu"} | fields)
 
 

@@ -31,7 +31,7 @@ PORTABLE_LIMITS = {
 
 NO_ADAPTER = (
     "No GPU adapter was found: install a Vulkan driver (on Debian or Ubuntu the package "
-    "mesa-vulkan-drivers brings a software one), or use --engine cpu."
+    "mesa-vulkan-drivers brings a software one), or use `engine` cpu."
 )
 
 
@@ -131,5 +131,5 @@ def open_device(adapter: Adapter, limits: dict[str, int] | None = None) -> Any:
     except RuntimeError as error:
         raise NoAdapterError(
             f"The adapter {adapter.name} refused to open a device: {first_line(error)}. Try another adapter "
-            "(difflogic doctor --list lists them), or --engine cpu."
+            "(difflogic doctor --list lists them), or `engine` cpu."
         ) from error

@@ -130,12 +130,12 @@ def check(plan: Plan, limits: Mapping[str, int]) -> None:
     if len(plan.layout.levels) > MAX_LEVELS:
         raise LimitError(
             f"The circuit has {len(plan.layout.levels)} layers, but the GPU kernels hold {MAX_LEVELS}: use fewer "
-            "layers, or --engine cpu."
+            "layers, or `engine` cpu."
         )
     if plan.layout.gates > MAX_GATES:
         raise LimitError(
             f"The circuit has {plan.layout.gates} gates, but the GPU kernels hold {MAX_GATES}: use narrower "
-            "layers, or --engine cpu."
+            "layers, or `engine` cpu."
         )
     for name, size in plan.buffer_bytes().items():
         allowed = min(limits["max-storage-buffer-binding-size"], limits["max-buffer-size"])
@@ -272,7 +272,7 @@ def _plan_of_first(count: int, device: Device, work: Plan, launch: LaunchConfig 
         if not fitting:
             raise
         raise LimitError(
-            f"{error} Of the {work.models} models asked for, {fitting} fit at once: use --population {fitting}."
+            f"{error} Of the {work.models} models asked for, {fitting} fit at once: use `population` {fitting}."
         ) from error
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -37,11 +36,6 @@ def invalid(errors: Sequence[Any]) -> ApiError:
     where = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path", "header"))
     words = str(first["msg"]).rstrip(".")
     return ApiError(422, "invalid_request", f"{where or 'The request'}: {words[:1].lower()}{words[1:]}.")
-
-
-def in_fields(text: str) -> str:
-    """An error of the command line, with fields where that has options."""
-    return re.sub(r"--([a-z]+(?:-[a-z]+)*)", lambda found: found[1].replace("-", "_"), text)
 
 
 def one_sentence(text: str) -> str:

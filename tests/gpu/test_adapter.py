@@ -62,7 +62,7 @@ def test_no_adapter_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
         GpuEngine.on("0")
     assert str(caught.value) == room.NO_ADAPTER
     assert "mesa-vulkan-drivers" in room.NO_ADAPTER
-    assert room.NO_ADAPTER.endswith("or use --engine cpu.")
+    assert room.NO_ADAPTER.endswith("or use `engine` cpu.")
 
 
 def test_adapters_describe_themselves() -> None:
@@ -89,7 +89,7 @@ def test_an_adapter_that_refuses_is_told(adapter: Adapter) -> None:
         open_device(replace(adapter, name="Big Card 9000", handle=Refusing()))
     assert str(caught.value) == (
         "The adapter Big Card 9000 refused to open a device: Request device failed (1): out of luck. Try another "
-        "adapter (difflogic doctor --list lists them), or --engine cpu."
+        "adapter (difflogic doctor --list lists them), or `engine` cpu."
     )
 
 

@@ -106,7 +106,7 @@ def test_too_many_layers(adapter: Adapter, device: Device) -> None:
     with pytest.raises(LimitError) as caught:
         plan(adapter, device.limits, layout=deep)
     assert str(caught.value) == (
-        "The circuit has 303 layers, but the GPU kernels hold 256: use fewer layers, or --engine cpu."
+        "The circuit has 303 layers, but the GPU kernels hold 256: use fewer layers, or `engine` cpu."
     )
 
 
@@ -117,7 +117,7 @@ def test_too_many_gates(adapter: Adapter, device: Device) -> None:
     with pytest.raises(LimitError) as caught:
         plan(adapter, device.limits, replace(SHAPE, channels=1), wide)
     assert str(caught.value) == (
-        "The circuit has 524281 gates, but the GPU kernels hold 524280: use narrower layers, or --engine cpu."
+        "The circuit has 524281 gates, but the GPU kernels hold 524280: use narrower layers, or `engine` cpu."
     )
 
 

@@ -75,7 +75,7 @@ def test_what_fits_is_said(device: Device, fitting: int) -> None:
     largest = max(plan_for(device, jobs[:fitting]).buffer_bytes().values())
     assert plan_for(small(device, largest), jobs[:fitting]).models == fitting
     with pytest.raises(
-        LimitError, match=f"Of the 6 models asked for, {fitting} fit at once: use --population {fitting}."
+        LimitError, match=f"Of the 6 models asked for, {fitting} fit at once: use `population` {fitting}."
     ):
         plan_for(small(device, largest), jobs)
 
@@ -117,7 +117,7 @@ def test_a_memory_limit_is_not_evaded_by_groups(device: Device) -> None:
     jobs = [make_job(seed) for seed in SEEDS]
     two = plan_for(device, jobs[:2])
     least = replace(two, launch=two.launch.with_memory(False)).total_bytes()
-    with pytest.raises(LimitError, match=r"Of the 3 models asked for, 2 fit at once: use --population 2\."):
+    with pytest.raises(LimitError, match=r"Of the 3 models asked for, 2 fit at once: use `population` 2\."):
         GpuEngine(device).open(jobs, [start(job) for job in jobs], least)
 
 
@@ -133,7 +133,7 @@ def test_groups_share_a_memory_limit(device: Device, monkeypatch: pytest.MonkeyP
     assert sum(group.plan.total_bytes() for group in together.models) <= least
     together.close()
     with pytest.raises(
-        LimitError, match=r"needs [\d.]+ MB in 3 groups of models, but .* 2 fit at once: use --population 2"
+        LimitError, match=r"needs [\d.]+ MB in 3 groups of models, but .* 2 fit at once: use `population` 2"
     ):
         GpuEngine(device).open(jobs, states, two.total_bytes())
 

@@ -40,7 +40,8 @@ with serving(Path(sys.argv[1])) as live, live.client() as client:
     bodies = document["paths"]["/api/v1/jobs"]["post"]["requestBody"]["content"]
     told = [each for each in client.get("/fields?of=request").json()["fields"] if each["path"] == "patience"]
     job = {"preset": "game-of-life", "patience": 9}
-    kept = [client.post("/jobs", json=job | {"sweep": {"over": {"seed": "0..1"}}}).json()["config"]]
+    kept = [client.post("/jobs", json=job).json()["request"]]
+    kept.append(client.post("/jobs", json=job | {"sweep": {"over": {"seed": "0..1"}}}).json()["config"])
     refused = client.post("/jobs", json=job | {"patience": 0}).json()
 spec = Spec.of(preset="game-of-life", over={"seed": "0..1"}, patience=5)
 print(json.dumps({
@@ -67,6 +68,6 @@ def test_an_option_that_is_added_is_found_everywhere(tmp_path: Path) -> None:
     assert [(each["about"], each["limits"], each["usual"]) for each in found["form"]] == [
         ("Wait so many turns.", "a whole number between 1 and 2147483648", "7")
     ]
-    assert found["kept"] == [9]
+    assert found["kept"] == [9, 9]
     assert found["refused"] == "`patience` must be a whole number between 1 and 2147483648, got 0."
     assert found["sweep"] == [5, 5]

@@ -44,8 +44,9 @@ def test_a_submission_is_what_was_asked(client):
     job = submit(client, name="mine", set={"optimizer.lr": 0.5, "seed": 7}, engine="cpu", population=3,
                  stop_when_solved=2, priority=-3)  # fmt: skip
     assert job["config"] == presets.checkerboard().with_(optimizer={"lr": 0.5}, seed=7).to_dict()
-    fields = ("name", "status", "engine", "population", "stop_when_solved", "priority", "epochs", "kind", "owner")
-    assert [job[name] for name in fields] == ["mine", "queued", "cpu", 3, 2, -3, 500, "train", "ann"]
+    fields = ("name", "status", "engine", "priority", "epochs", "kind", "owner")
+    assert [job[name] for name in fields] == ["mine", "queued", "cpu", -3, 500, "train", "ann"]
+    assert job["request"] == {"population": 3, "stop_when_solved": 2}
     assert client.get(f"/jobs/{job['id']}").json() == job
 
 
@@ -90,9 +91,9 @@ def test_a_rule_as_a_table(client):
 
 def test_restarts_end_with_the_first_solved(client):
     job = submit(client, restarts=3)
-    assert [job[name] for name in ("restarts", "attempt", "stop_when_solved")] == [3, 0, 1]
-    assert client.post(f"/jobs/{job['id']}/clone").json()["restarts"] == 3
-    assert submit(client, restarts=1, population=2, stop_when_solved=2)["stop_when_solved"] == 2
+    assert (job["request"], job["attempt"]) == ({"restarts": 3, "stop_when_solved": 1}, 0)
+    assert client.post(f"/jobs/{job['id']}/clone").json()["request"] == job["request"]
+    assert submit(client, restarts=1, population=2, stop_when_solved=2)["request"]["stop_when_solved"] == 2
     for wrong, words in (({"restarts": 9}, "give at most 4"), ({"restarts": 1, "init_from": job["id"]}, "Drop one")):
         answer = client.post("/jobs/preview", json={"preset": "checkerboard", **wrong})
         assert answer.status_code == 422
@@ -117,18 +118,20 @@ def test_a_recipe_brings_its_restarts(client):
     }.items():
         request = {"preset": "checkerboard", "recipe": "robust", **request}
         found[name] = client.post("/jobs/preview", json=request).json()
-        assert submit(client, **request)["restarts"] == found[name]["restarts"]
-    assert {name: each["restarts"] for name, each in found.items()} == {"its own": 21, "none": 0, "paper": 0, "many": 0}
+        assert submit(client, **request)["request"] == found[name]["request"]
+    assert {name: each["request"].get("restarts") for name, each in found.items()} == {
+        "its own": 21, "none": 0, "paper": None, "many": 0
+    }  # fmt: skip
     assert [name for name, each in found.items() if each["notices"]] == ["many"]
     assert found["many"]["notices"][0].startswith("The recipe robust does not begin again here: `population` tries")
 
 
 def test_until_solved_ends_within_what_the_server_allows(client):
     job = submit(client, recipe="robust", until_solved=True, within="60s")
-    assert [job[name] for name in ("until_solved", "within", "restarts", "stop_when_solved")] == [True, "60s", 0, 1]
-    assert client.post(f"/jobs/{job['id']}/clone").json()["within"] == "60s"
-    assert client.get("/jobs").json()["jobs"][-1]["until_solved"] is True
-    assert submit(client, until_solved=True)["within"] == "48h or 1000000 epochs"
+    assert job["request"] == {"until_solved": True, "within": "60s", "stop_when_solved": 1}
+    assert client.post(f"/jobs/{job['id']}/clone").json()["request"] == job["request"]
+    assert client.get("/jobs").json()["jobs"][-1]["request"]["until_solved"] is True
+    assert submit(client, until_solved=True)["request"]["within"] == "48h or 1000000 epochs"
     for wrong, words in (
         ({"until_solved": True, "within": "49h"}, "49h were asked for, this server trains at most 48h"),
         ({"until_solved": True, "within": "2000000 epochs"}, "this server trains at most 1000000"),
@@ -175,8 +178,8 @@ def test_a_circuit_is_hardened(client, live):
     live.store.finish(claimed.id, lease, "done", saved_epoch=5)
     made = client.post(f"/jobs/{first['id']}/harden", json={"epochs": 40}).json()
     assert made["config"] == hardening(Config.from_dict(first["config"]), epochs=40).to_dict()
-    found = [made[name] for name in ("kind", "source", "population", "stop_when_solved", "options")]
-    assert found == ["train", first["id"], 1, 1, {"decide": True}]
+    found = [made[name] for name in ("kind", "source", "request", "options")]
+    assert found == ["train", first["id"], {"stop_when_solved": 1}, {"decide": True}]
     assert client.post(f"/jobs/{first['id']}/harden", json={"search": True}).json()["options"] == {"decide": False}
     answer = client.post(f"/jobs/{first['id']}/harden", json={"epochs": 2_000_000})
     assert answer.json()["error"]["code"] == "too_much_epochs"
@@ -249,7 +252,7 @@ def test_steering(client):
     assert client.post("/jobs", json={"preset": "checkerboard", "priority": -11}).status_code == 422
     clone = client.post(f"/jobs/{job}/clone")
     assert clone.status_code == 201
-    same = ("name", "config", "engine", "population", "priority", "kind")
+    same = ("name", "config", "engine", "request", "priority", "kind")
     assert [clone.json()[name] for name in same] == [client.get(f"/jobs/{job}").json()[name] for name in same]
     assert clone.headers["location"].endswith(clone.json()["id"])
     assert client.delete(f"/jobs/{job}").status_code == 204

@@ -340,7 +340,7 @@ def test_attempts_are_told_as_they_come(capsys, seen: set[int]) -> None:
             attempts.Attempt(2, 3, 24, 800, "", "given up", 300, 14, "it is flat"),
             attempts.Attempt(3, 3, 25, 500, "", "complete", 500, 14)]  # fmt: skip
     job = {"id": "a" * 16, "name": "again", "kind": "train", "attempts": 0, "reason": None, "waits_for": None,
-           "config": config.to_dict(), "device": "cpu", "population": 1, "restarts": 2, "until_solved": False,
+           "config": config.to_dict(), "device": "cpu", "request": {"restarts": 2},
            "hard_loss": 14, "solved": 0, "compared": 480}  # fmt: skip
 
     def state(status: str, attempt: int, epoch: int, results: list[attempts.Attempt]) -> dict[str, object]:

@@ -30,7 +30,7 @@ class Training:
 
     def __init__(self, store, owner: str = "ann", population: int = 1) -> None:
         self.store = store
-        spec = JobSpec("train", "by hand", tiny_config(epochs=1000).to_dict(), population=population)
+        spec = JobSpec("train", "by hand", tiny_config(epochs=1000).to_dict(), request={"population": population})
         self.job: JobRecord = store.submit(owner, spec)[0]
         claimed = store.claim("w", "cpu", {"auto"}, 1000)
         assert claimed is not None
@@ -285,7 +285,7 @@ def test_an_old_change_does_not_undo_a_newer_one(live, training):
 def test_every_attempt_is_told_from_its_first_row(live):
     """In the end the best one's, whichever that was."""
     store = live.store
-    job, _ = store.submit("ann", JobSpec("train", "again", tiny_config(epochs=100).to_dict(), restarts=2))
+    job, _ = store.submit("ann", JobSpec("train", "again", tiny_config(epochs=100).to_dict(), request={"restarts": 2}))
     claimed, lease = store.claim("w", "cpu", {"auto"}, 1000)
 
     def attempt(number: int, epochs: int) -> None:
@@ -334,7 +334,7 @@ def test_every_attempt_is_told_from_its_first_row(live):
 def test_the_end_is_never_told_before_the_rows_of_the_best_attempt(live, monkeypatch):
     """A listener that looks while the feed reads the attempt that the job has become in the end."""
     store = live.store
-    job, _ = store.submit("ann", JobSpec("train", "again", tiny_config(epochs=100).to_dict(), restarts=1))
+    job, _ = store.submit("ann", JobSpec("train", "again", tiny_config(epochs=100).to_dict(), request={"restarts": 1}))
     _, lease = store.claim("w", "cpu", {"auto"}, 1000)
     for number in (1, 2):
         store.heartbeat(job.id, lease, 1000, attempt=number, epoch=30, epochs=100)

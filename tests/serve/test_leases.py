@@ -253,7 +253,7 @@ def test_a_workers_name_leads_nowhere_else(store):
 
 def test_a_new_attempt_is_progress(store, clock, spec):
     """Its checkpoints are counted from 0 again, and the tries since the last one too."""
-    job, _ = store.submit("ann", replace(spec, restarts=2))
+    job, _ = store.submit("ann", replace(spec, request={"restarts": 2}))
     for attempt in range(1, MAX_TRIES + 2):
         _, lease = store.claim("w", "cpu", {"auto"}, 60)
         store.heartbeat(job.id, lease, 60, attempt=attempt, saved_epoch=10 - attempt)

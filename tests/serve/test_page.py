@@ -808,7 +808,7 @@ def test_a_recipe_shows_its_fields_and_restarts_are_asked_for(opened, live):
     page.see("by recipe", "h1")
     job = live.store.jobs("ann", text="by recipe")[0]
     wanted = recipes.applied("robust", presets.checkerboard()).with_(optimizer={"lr": 0.1})
-    assert (job.config, job.restarts, job.stop_when_solved) == (wanted.to_dict(), 2, 1)
+    assert (job.config, job.request) == (wanted.to_dict(), {"restarts": 2, "stop_when_solved": 1})
     live.store.delete(job.id)
 
 
@@ -839,7 +839,7 @@ def test_until_it_is_solved_is_asked_for_and_its_end_is_told(opened, live):
     page.click(".preview button")
     page.see("until", "h1")
     job = live.store.jobs("ann", text="until")[0]
-    assert (job.until_solved, job.within, job.restarts) == (True, "60s", 0)
+    assert job.request == {"until_solved": True, "within": "60s", "stop_when_solved": 1}
     with closing(Presence(live.store.folder, "by-hand")):
         lease = live.store.claim("by-hand", "gpu:9", {"gpu:9"}, 1000)[1]
         made = [attempts.Attempt(1, None, 23, 500, "", "given up", 50, 9), attempts.Attempt(2, None, 7, 500, "")]

@@ -27,12 +27,12 @@ def running(store, spec, **fields):
 
 
 def test_a_job_comes_back_as_it_was_submitted(store, spec):
-    job, created = store.submit("ann", replace(spec, engine="cpu", population=3, stop_when_solved=2, priority=-4))
+    job, created = store.submit("ann", replace(spec, engine="cpu", request={"population": 3}, priority=-4))
     assert created
     again = Store.open(store.folder).job(job.id)
     assert again == job
     assert (job.status, job.owner, job.config, job.epochs) == ("queued", "ann", spec.config, 12)
-    assert (job.engine, job.population, job.stop_when_solved, job.priority) == ("cpu", 3, 2, -4)
+    assert (job.engine, job.request, job.asked.population, job.priority) == ("cpu", {"population": 3}, 3, -4)
 
 
 def test_others_jobs_do_not_exist(store, spec):

@@ -160,7 +160,7 @@ ODD = {
     "a missing column": without("request"),
     "a null column": changed(request=None),
     "a null option": asked(options=None),
-    "a flag of three values": asked(until_solved=2),
+    "a flag of three values": asked(request={"until_solved": 2}),
     "no configuration": asked(config="no JSON"),
     "no date": changed(ended="yesterday"),
     "an id like a path": changed(id="../../etc/passwd"),

@@ -140,7 +140,7 @@ def _row(job: dict[str, Any]) -> tuple[str, ...]:
         job["kind"],
         _status(job),
         _epochs(job),
-        *table.loss_cells(job["soft_loss"], job["hard_loss"], job["solved"], job["population"]),
+        *table.loss_cells(job["soft_loss"], job["hard_loss"], job["solved"], job["request"].get("population", 1)),
         job["device"] or "",
         job["created"][:16].replace("T", " "),
         ", ".join(job["tags"]),

@@ -14,6 +14,7 @@ from difflogic.cli.screen.sinks import Event
 from difflogic.cli.screen.training import TrainingReporter
 from difflogic.cli.screen.waiting import turn_words
 from difflogic.config.document import is_policy
+from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
 from difflogic.engine.api import EngineInfo
 from difflogic.errors import ServiceError
@@ -155,10 +156,11 @@ class _Follower:
         config = Config.from_dict(job["config"])
         if self._attempt:
             config = restarts.attempt_of(config, self._attempt - 1, job["epochs"])
-            of = None if job["until_solved"] else job["restarts"] + 1
+            asked = _asked(job)
+            of = None if asked.until_solved else (asked.restarts or 0) + 1
             attempt = Attempt(self._attempt, of, config.seed, job["epochs"], "")
             self._reporter.attempted(attempt)
-        self._reporter.began(Beginning(config, info, reason, None, job["epoch"], job["population"]))
+        self._reporter.began(Beginning(config, info, reason, None, job["epoch"], _asked(job).population))
 
     def _turn(self, job: JobJson) -> str:
         """Return where a job that waits stands, as the end of a sentence."""
@@ -278,7 +280,11 @@ class _SweepFollower(_Follower):
 
 def _code(job: JobJson) -> int:
     """The exit code of a job that is done: as of a training here, 1 where it was to be solved and is not."""
-    return int(job["until_solved"] and outcome(job) == "unsolved")
+    return int(_asked(job).until_solved and outcome(job) == "unsolved")
+
+
+def _asked(job: JobJson) -> TrainRequest:
+    return TrainRequest.from_dict(job["request"])
 
 
 def _outcome(job: JobJson) -> str | None:
@@ -286,17 +292,18 @@ def _outcome(job: JobJson) -> str | None:
     found = outcome(job)
     if found is None:
         return None
+    asked = _asked(job)
     if found == "solved":
-        return "Solved." if job["population"] == 1 else f"Solved: {job['solved']} of {job['population']} models."
+        return "Solved." if asked.population == 1 else f"Solved: {job['solved']} of {asked.population} models."
     if is_policy(job["config"]):
         least = job["config"]["evaluation"]["threshold"]
-        ended = f"NOT solved within {job['within']}" if job["until_solved"] else "Ended unsolved"
+        ended = f"NOT solved within {asked.within}" if asked.until_solved else "Ended unsolved"
         return f"{ended}: the best agent's mean return is {job['score']:.1f}, below {least:g}."
     of = "" if job["compared"] is None else f" of {job['compared']}"
     best = f"the best circuit has {job['hard_loss']}{of} values wrong"
     if not job["hard_loss"]:
         best = "the best circuit is right on its probes, but not on fresh starts"
-    return f"NOT solved within {job['within']}: {best}." if job["until_solved"] else f"Ended unsolved: {best}."
+    return f"NOT solved within {asked.within}: {best}." if asked.until_solved else f"Ended unsolved: {best}."
 
 
 def _attempts_of(job: JobJson) -> list[Attempt]:

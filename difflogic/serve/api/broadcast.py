@@ -214,7 +214,7 @@ class ChangeFeed:
         """Add to the telemetry the epochs that a job trained since it was last counted, and its end."""
         attempt, before = self._epochs.get(job.id, (job.attempt, job.epoch))
         if attempt == job.attempt:
-            self._telemetry.epochs.inc(max(0, job.epoch - before) * job.population)
+            self._telemetry.epochs.inc(max(0, job.epoch - before) * job.asked.population)
         if job.is_over:
             self._epochs.pop(job.id, None)
             # A job that is renamed when it is over changes too.
@@ -245,8 +245,8 @@ class ChangeFeed:
 
     def rows(self, job: JobRecord, epoch: int) -> Excerpt:
         """Rows of a job after an epoch, a batch at most. Raises OSError."""
-        epochs = jsonl.epochs_in(BATCH_ROWS, job.population)
-        return jsonl.after(self._store.job_folder(job).run / JSONL, epoch, epochs, job.population)
+        epochs = jsonl.epochs_in(BATCH_ROWS, job.asked.population)
+        return jsonl.after(self._store.job_folder(job).run / JSONL, epoch, epochs, job.asked.population)
 
     def _read_attempt(self, feed: JobFeed, job: JobRecord) -> int:
         """Read the frame of the attempt that a job is in now; returns the epoch of its newest row."""

@@ -148,8 +148,9 @@ class PreviewReply(BaseModel):
     changed: Annotated[
         dict[str, Any], Field(description="Fields that the target, rule, start or recipe changed, by path.")
     ]
-    restarts: Annotated[int, Field(description="The most restarts when training stalls.")]
-    within: Annotated[str | None, Field(description="The limit of a training until solved; null for others.")]
+    request: Annotated[
+        dict[str, Any], Field(description="How many models are trained, and until when, as a job has it.")
+    ]
     trials: Annotated[int | None, Field(description="The most trials of a sweep, which the cost counts.")] = None
     notices: Annotated[list[str], Field(description="Warnings to read before this is trained.")]
     cost: CostReply

@@ -13,7 +13,7 @@ from difflogic.config import kept_starts, registered
 from difflogic.config.customise import base_of, configure
 from difflogic.config.document import Document
 from difflogic.config.fields import by_path
-from difflogic.config.request import TrainRequest, Within
+from difflogic.config.request import TrainRequest, Within, options
 from difflogic.config.schema import Config
 from difflogic.devices.cost import Cost, cost_of
 from difflogic.errors import FaultyTaskError, LimitError, UsageError
@@ -27,6 +27,9 @@ MAX_CELLS = 1 << 20
 """The most cells of a grid that a picture is put into."""
 MOST_SAMPLES = 1 << 16
 """The most samples of a task in Python: they are drawn before the cost of a job is known."""
+OF_A_JOB = [each.name for each in options(TrainRequest)
+            if each.group in ("run", "until") and each.name not in ("engine", "init_from")]  # fmt: skip
+"""Options that a job has as they were asked for; the others are in its configuration, its engine and its source."""
 
 
 class Submission:
@@ -91,11 +94,7 @@ def job_spec(request: JobRequest, config: Document) -> JobSpec:
         request.name or data["name"],
         data,
         request.engine or "auto",
-        request.population,
-        request.stop_when_solved,
-        request.restarts or 0,
-        request.until_solved,
-        within=None if request.within is None else str(request.within),
+        {name: value for name, value in request.to_dict().items() if name in OF_A_JOB},
         priority=request.priority,
         source=None if request.init_from is None else str(request.init_from),
         tags=list(dict.fromkeys(request.tags)),
@@ -105,8 +104,8 @@ def job_spec(request: JobRequest, config: Document) -> JobSpec:
 def preview_of(spec: JobSpec, cost: Cost, gates: int) -> dict[str, Any]:
     """What a job would train, as far as all previews have it."""
     nothing: dict[str, Any] = {"target": None, "changed": {}, "notices": []}
-    return {"config": spec.config, "epochs": epochs_of(spec.config), "gates": gates, "restarts": spec.restarts,
-            "within": spec.within, "cost": cost.to_dict(), **nothing}  # fmt: skip
+    return {"config": spec.config, "epochs": epochs_of(spec.config), "gates": gates, "request": spec.request,
+            "cost": cost.to_dict(), **nothing}  # fmt: skip
 
 
 def check_task(name: str | None, settings: ServeSettings) -> None:

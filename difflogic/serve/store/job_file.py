@@ -27,6 +27,8 @@ from typing import Any, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
+from difflogic.config.request import TrainRequest
+from difflogic.errors import UsageError
 from difflogic.serve.store.jobs import ID, JobRecord
 from difflogic.system import files
 
@@ -124,6 +126,10 @@ def _check(version: Any, columns: dict[str, Any], key: Any) -> None:
     except ValidationError as error:  # of several complaints the first
         first = error.errors()[0]
         raise RecordError(f"{'.'.join(map(str, first['loc']))}: {first['msg'].lower()}") from error
+    try:
+        TrainRequest.from_dict(columns["request"]["request"])
+    except UsageError as error:
+        raise RecordError(str(error)) from error
     if not ID.fullmatch(columns["id"]):
         raise RecordError(f"{columns['id']!r} is no id")
     for name in ("created", "started", "ended"):

@@ -11,6 +11,7 @@ import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 from difflogic.config.document import is_policy
@@ -52,7 +53,7 @@ TAGS = Limits(
 JOB_NAME = matching("text of 1 to 100 characters, without slashes and control characters",
                     r"[^\x00-\x1f\x7f-\x9f/\\]{1,100}")  # fmt: skip
 PRIORITY = between(PRIORITIES[0], PRIORITIES[-1])
-REQUEST = ("config", "population", "stop_when_solved", "restarts", "until_solved", "within", "options")
+REQUEST = ("config", "request", "options")
 """What was asked for, as far as nothing is looked for by it: the store keeps it as one column."""
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 
@@ -137,14 +138,8 @@ class JobSpec:
     trial but for its own values; None for follow-ups."""
     engine: str = "auto"
     """The engine that was asked for."""
-    population: int = 1
-    stop_when_solved: int = 0
-    restarts: int = 0
-    """How often the training may begin again with other wiring, where it stalls."""
-    until_solved: bool = False
-    """Whether it begins again, however often, until a circuit passes the success test."""
-    within: str | None = None
-    """Where that ends, solved or not: a limit of time or of epochs, as `config.request.Within` writes it."""
+    request: dict[str, Any] = field(default_factory=dict)
+    """How many models are trained, and until when: those options of a request that are not as they would be anyway."""
     priority: int = 0
     source: str | None = None
     """The job whose circuit a follow-up works on, or a training begins with."""
@@ -211,13 +206,18 @@ class JobRecord(JobSpec):
     """The version of its last change. Changes are counted over the whole store, so that one number says what was
     seen."""
 
+    @cached_property
+    def asked(self) -> TrainRequest:
+        """The options of its request."""
+        return TrainRequest.from_dict(self.request)
+
     @property
     def is_over(self) -> bool:
         return self.status in ENDED
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON holds it."""
-        return dict(vars(self))
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     def spec(self) -> JobSpec:
         """What was asked for, for another job that is to do the same."""

@@ -157,8 +157,8 @@ export function compareView(root, signal, ids) {
 }
 
 // What a job was asked for, by path: its configuration, and how it was to be trained.
-function asked({ config, engine, population, restarts, until_solved, within }) {
-    const found = Object.entries(flat({ ...config, engine, population, restarts, until_solved, within }));
+function asked({ config, engine, request }) {
+    const found = Object.entries(flat({ ...config, engine, population: 1, ...request }));
     return new Map(found.map(([path, value]) => [path, JSON.stringify(value ?? null)]));
 }
 

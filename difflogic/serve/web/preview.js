@@ -27,7 +27,8 @@ export function previewPanel(...more) {
     );
 
     function show(found) {
-        const { config, target, cost } = found;
+        const { config, target, cost } = found,
+            { within, restarts } = found.request;
         error.hidden = true;
         element.classList.remove("stale");
         canvas.hidden = !target;
@@ -43,8 +44,8 @@ export function previewPanel(...more) {
             ["Gate evaluations", large(cost.evaluations)],
             ["Memory", bytes(cost.memory)],
             ...(found.trials ? [["Trials", count(found.trials)]] : []),
-            ["Attempts", found.within ? "until solved" : found.restarts ? `up to ${count(found.restarts + 1)}` : "1"],
-            ["Time", found.within ? `at most ${found.within}` : `${found.trials ? "at most" : "about"} ${duration(cost.seconds)} on two cores`],
+            ["Attempts", within ? "until solved" : restarts ? `up to ${count(restarts + 1)}` : "1"],
+            ["Time", within ? `at most ${within}` : `${found.trials ? "at most" : "about"} ${duration(cost.seconds)} on two cores`],
         ]);
         notices.replaceChildren(...found.notices.map((text) => h("p", { class: "warning" }, text)));
         const changed = Object.keys(found.changed);

@@ -81,7 +81,7 @@ function attempt(job) {
     if (!job.attempt) return [];
     const made = job.result?.attempts?.length;
     if (job.status === "done" && made) return [`attempt ${job.attempt}, the best of ${made}`];
-    return [`attempt ${job.attempt}${job.until_solved ? "" : ` of at most ${job.restarts + 1}`}`];
+    return [`attempt ${job.attempt}${job.request.until_solved ? "" : ` of at most ${job.request.restarts + 1}`}`];
 }
 
 // Of a training with several attempts that goes on: the fewest wrong values of any of them.
@@ -93,9 +93,9 @@ function bestSoFar(job) {
 
 // The time that a training until it is solved has taken, and its limit.
 function used(job) {
-    if (!job.until_solved) return [];
+    if (!job.request.until_solved) return [];
     const time = duration(job.trained_s);
-    return [isOver(job) ? `${time} of training` : `until solved, at most ${job.within}, ${time} so far`];
+    return [isOver(job) ? `${time} of training` : `until solved, at most ${job.request.within}, ${time} so far`];
 }
 
 function progressWords(job) {
@@ -126,7 +126,7 @@ function shortfall(job) {
 // Why it waits, failed, was taken up again, or what it came to; nothing where there is nothing to say.
 export function remark(job) {
     if (outcome(job) !== "unsolved") return job.waits_for ?? job.reason ?? "";
-    const within = job.until_solved ? `NOT solved within ${job.within}` : "Ended unsolved";
+    const within = job.request.until_solved ? `NOT solved within ${job.request.within}` : "Ended unsolved";
     return `${within}: ${shortfall(job)}.`;
 }
 
@@ -136,7 +136,7 @@ export const ownerOf = ({ owner }) =>
 
 export function facts(job) {
     const parts = [isAgents(job) ? "Training of agents" : KINDS[job.kind], job.device ? `on ${job.device}` : `for ${job.engine}`];
-    if (job.population > 1) parts.push(`${job.population} models`);
+    if (job.request.population > 1) parts.push(`${job.request.population} models`);
     if (job.priority) parts.push(`priority ${job.priority > 0 ? "+" : "−"}${Math.abs(job.priority)}`);
     if (job.lost_tries) parts.push(`worker lost ${job.lost_tries === 1 ? "once" : `${job.lost_tries} times`}`);
     parts.push(

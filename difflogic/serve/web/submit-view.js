@@ -43,7 +43,7 @@ export async function submitView(root, signal, _, query) {
 function copyOf(source, presets) {
     const { recipes } = presets.find(({ name }) => name === (source.config.config ?? source.config).name) ?? { recipes: ["paper"] };
     const sweep = source.kind === "sweep" ? source.config : null;
-    const values = { ...source, ...sweep, sweep, init_from: source.source };
+    const values = { ...source, ...source.request, ...sweep, sweep, init_from: source.source };
     const config = sweep?.config ?? source.config;
     return { name: source.name, about: "the settings of the copied job", config, recipes, values, sweep };
 }

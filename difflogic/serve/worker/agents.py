@@ -48,7 +48,7 @@ def train(store: Store, job: JobRecord, device: Device, observer: AgentObserver)
     # Of an environment `module:Name` the module would be imported: whatever a server said, none is.
     if ":" in config.environment.id:
         raise ConfigError(f"A job may not name a module, got the environment {config.environment.id}.")
-    make = partial(_until_solved if job.until_solved else _train, store, job, config, device, observer)
+    make = partial(_until_solved if job.asked.until_solved else _train, store, job, config, device, observer)
     return persistent(observer, lambda: observer.folder.run, make)
 
 
@@ -69,16 +69,16 @@ def _run(
     """The run in the folder that the observer is at, from where it is."""
     path = observer.folder.run
     if checkpoint.is_in(path):
-        return trainer.resume(path, job.stop_when_solved, observer, stop)
+        return trainer.resume(path, job.asked.stop_when_solved, observer, stop)
     clear_unsaved(path)
-    return trainer.run(path, job.population, job.stop_when_solved, observer, stop, lender)
+    return trainer.run(path, job.asked.population, job.asked.stop_when_solved, observer, stop, lender)
 
 
 def _until_solved(
     store: Store, job: JobRecord, config: PolicyConfig, device: Device, observer: AgentObserver
 ) -> TrainingOutcome:
     """Attempts of ever other seeds, each in a folder of its own, until one is solved or the time is over."""
-    stop = Deadline(observer.stop, Within.parse(str(job.within)).seconds or 0.0, job.trained_s)
+    stop = Deadline(observer.stop, Within.parse(str(job.asked.within)).seconds or 0.0, job.trained_s)
     number = max(1, job.attempt)
     made = [each for each in (job.result or {}).get("attempts", []) if each["number"] < number]
     while True:
@@ -195,7 +195,7 @@ class AgentObserver(ServiceObserver, PolicyObserver):
             self._gates.append(steps, census(actor.circuit))
         standing = _standing(self._run)
         say(f"step {steps}: mean return {standing['score']:.1f}")
-        if self._lease.job.until_solved:  # which is known when its last episodes are played
+        if self._lease.job.asked.until_solved:  # which is known when its last episodes are played
             standing["solved"] = 0
         self._lease.report(epoch=steps, saved_epoch=steps, **standing)
 

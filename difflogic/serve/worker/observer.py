@@ -169,7 +169,7 @@ class AutomataObserver(ServiceObserver, Observer):
         wrong = [row.hard_loss for row in rows if row.hard_loss is not None]
         if wrong:
             # Until it is solved means more than right probes: that is known when an attempt has ended.
-            solved = 0 if self._lease.job.until_solved else wrong.count(0)
+            solved = 0 if self._lease.job.asked.until_solved else wrong.count(0)
             self._lease.progress |= {"hard_loss": min(wrong), "solved": solved}
             say(f"epoch {rows[0].epoch}: soft loss {soft_loss:.4g}, hard loss {min(wrong)}")
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from difflogic.config.request import TrainRequest, Within
 from difflogic.config.schema import Config
 from difflogic.devices.open import Placement
 from difflogic.errors import CheckpointError, StoreError
@@ -70,14 +69,12 @@ def _train(
     is_new = not run_request.is_in(path)
     if is_new:
         clear_unsaved(path)
-    request = TrainRequest(
+    within = job.asked.within
+    request = replace(
+        job.asked,
         config=config,
-        population=job.population,
-        stop_when_solved=job.stop_when_solved,
-        restarts=None if job.until_solved else job.restarts,
-        until_solved=job.until_solved,
         # Of whose time earlier tries have used some; epochs are counted by the attempts' record.
-        within=None if job.within is None else replace(Within.parse(job.within), used=job.trained_s),
+        within=None if within is None else replace(within, used=job.trained_s),
         decide=bool(job.options.get("decide")),
         # The source is read at the beginning only: it may be deleted while this job trains.
         init_from=store.job_folder(store.job(job.source, job.owner)).run if is_new and job.source is not None else None,

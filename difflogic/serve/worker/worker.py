@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from difflogic.config.document import is_policy
 from difflogic.errors import DeviceError, DifflogicError, LimitError, RunFolderError
-from difflogic.serve.errors import in_fields
 from difflogic.serve.store.jobs import JobRecord, LeaseLostError
 from difflogic.serve.store.presence import Presence
 from difflogic.serve.store.records import FULL
@@ -185,7 +184,7 @@ class WorkerProcess:
 
     def _finish(self, lease: Lease, status: Ending, reason: str | None = None, **progress: Any) -> None:
         say(reason or status)
-        public = None if reason is None else self._public(in_fields(reason))
+        public = None if reason is None else self._public(reason)
         self.store.finish(lease.job.id, lease.number, status, public, **progress)
 
     def _fail_try(self, lease: Lease, reason: str) -> None:

@@ -40,7 +40,7 @@ from difflogic.serve.api.schemas import (
 )
 from difflogic.serve.api.submission import check_cost, check_task, draws_samples
 from difflogic.serve.api.sweeps import submission
-from difflogic.serve.errors import ApiError, in_fields, one_sentence
+from difflogic.serve.errors import ApiError, one_sentence
 from difflogic.serve.store.jobs import ID, JobRecord, JobSpec, Kind, Sort, Status, trained
 
 router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=bodies.JsonRoute)
@@ -229,7 +229,7 @@ def harden(context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: Ha
     try:
         config = hardening(Config.from_dict(job.config), asked.search, asked.epochs)
     except UsageError as error:
-        raise ApiError(422, "invalid_config", one_sentence(in_fields(str(error)))) from error
+        raise ApiError(422, "invalid_config", one_sentence(str(error))) from error
     check_cost(config, 1, context.settings.caps)
     spec = JobSpec(
         "train",
@@ -237,7 +237,7 @@ def harden(context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: Ha
         config.to_dict(),
         job.engine,
         # One right evaluation is all that is wanted: what is undecided then is decided without changing the circuit.
-        stop_when_solved=1,
+        {"stop_when_solved": 1},
         priority=job.priority,
         source=job.id,
         options={"decide": not asked.search},

@@ -49,8 +49,8 @@ def metrics(
     limit: Annotated[int, Query(ge=1, le=10_000, description="Epochs.")] = 1000,
 ) -> Any:
     """Rows of the metrics after an epoch."""
-    epochs = min(limit, jsonl.epochs_in(ROWS, job.population))
-    found = jsonl.after(context.store.job_folder(job).run / JSONL, after, epochs, job.population)
+    epochs = min(limit, jsonl.epochs_in(ROWS, job.asked.population))
+    found = jsonl.after(context.store.job_folder(job).run / JSONL, after, epochs, job.asked.population)
     # A full answer may have more behind it. One that is not full has reached the end of what there is now.
     follows = found.until if found.epochs == epochs else "null"
     return reply_text(f'{{"rows":{found.text},"next":{follows}}}')
@@ -71,8 +71,8 @@ def compare(
 
 
 def _thinned(context: Context, job: JobRecord) -> str:
-    most = min(POINTS, jsonl.epochs_in(ROWS, job.population))
-    return context.samples.of(context.store.job_folder(job).run / JSONL, most, job.population)
+    most = min(POINTS, jsonl.epochs_in(ROWS, job.asked.population))
+    return context.samples.of(context.store.job_folder(job).run / JSONL, most, job.asked.population)
 
 
 @router.get("/jobs/{job}/log", response_model=LogReply, responses=FOUND)
