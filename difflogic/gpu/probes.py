@@ -20,7 +20,7 @@ Words = npt.NDArray[np.uint32]
 LOOP_TRIPS = 40_000
 CUTS_LOOPS = (
     "the driver silently cuts long loops short, as lavapipe does before Mesa 25: install a newer one, or use "
-    "`engine` cpu"
+    "--engine cpu"
 )
 _OPENED: dict[int, Device] = {}
 """By the adapter's index: in a process pipelines are compiled once, and buffers can be used together."""
