@@ -36,9 +36,13 @@ def encode(arrays: Arrays, metadata: dict[str, str]) -> bytes:
         {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in arrays.items()},
         metadata=metadata | digests | blank,
     )
+    header = _sorted_header(data)
     # The digits of the file's checksum cannot cover themselves: they count as zeros, here and when it is checked.
-    start = _checksum_start(data)
-    return data[:start] + _file_digest(data, start) + data[start + len(_BLANK) :]
+    whole = bytearray(len(header).to_bytes(_LENGTH_BYTES, "little") + header)
+    whole += memoryview(data)[_LENGTH_BYTES + len(_header(data)) :]
+    start = _checksum_start(whole)
+    whole[start : start + len(_BLANK)] = _file_digest(whole, start)
+    return bytes(whole)
 
 
 def decode(data: bytes) -> Arrays:
@@ -61,18 +65,27 @@ def metadata(data: bytes) -> dict[str, str]:
     return dict(json.loads(_header(data))["__metadata__"])
 
 
-def _header(data: bytes) -> bytes:
+def _header(data: bytes | bytearray) -> bytes:
     length = int.from_bytes(data[:_LENGTH_BYTES], "little")
-    return data[_LENGTH_BYTES : _LENGTH_BYTES + length]
+    return bytes(data[_LENGTH_BYTES : _LENGTH_BYTES + length])
 
 
-def _checksum_start(data: bytes) -> int:
+def _sorted_header(data: bytes) -> bytes:
+    """Return the header with its metadata sorted: the library writes them in another order each time."""
+    header = json.loads(_header(data))
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    # The arrays behind it begin at a multiple of their entries' size, as the library has it.
+    return text.ljust(-(-len(text) // _LENGTH_BYTES) * _LENGTH_BYTES)
+
+
+def _checksum_start(data: bytes | bytearray) -> int:
     match = _FILE_CHECKSUM.search(_header(data))
     return match.start(1) + _LENGTH_BYTES if match else -1
 
 
-def _file_digest(data: bytes, start: int) -> bytes:
-    digest = hashlib.sha256(data[:start])
+def _file_digest(data: bytes | bytearray, start: int) -> bytes:
+    digest = hashlib.sha256(memoryview(data)[:start])
     digest.update(_BLANK)
     digest.update(memoryview(data)[start + len(_BLANK) :])  # no copy: a population's file is large
     return digest.hexdigest().encode()

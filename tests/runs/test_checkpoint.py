@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import safetensors.numpy
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -91,6 +92,18 @@ def test_the_one_before_is_kept(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == [checkpoint.PREVIOUS, checkpoint.NAME]
     assert checkpoint.load(tmp_path).state.epoch == 3
     assert checkpoint.load(tmp_path / checkpoint.PREVIOUS).state.epoch == 2
+
+
+def test_equal_checkpoints_are_equal_bytes() -> None:
+    """Whatever order the library has for the metadata; and another program reads them, arrays where they belong."""
+    arrays = {"b": np.arange(3, dtype=np.uint8), "a": np.arange(5.0)}
+    files = {checksummed.encode(arrays, dict.fromkeys("zyxwvu", "é\n")) for _ in range(9)}
+    assert len(files) == 1
+    (data,) = files
+    assert int.from_bytes(data[:8], "little") % 8 == 0
+    read = safetensors.numpy.load(data)
+    assert all(np.array_equal(read[name], array) for name, array in arrays.items())
+    assert checksummed.metadata(data)["z"] == "é\n"
 
 
 @given(st.integers(0, len(BYTES) - 1), st.integers(1, 255))
