@@ -2,6 +2,7 @@
 
     DifflogicError                  exit code 1
     +-- UsageError                  exit code 2: the request itself is wrong
+    |   +-- NotFoundError           a run, checkpoint, sweep or store that is not where the request says
     |   +-- ConfigError             a configuration field, preset or TOML file
     |   +-- CircuitError            logits, wires or their shapes
     |   +-- DataError               x, y or masks handed to an engine
@@ -14,7 +15,7 @@
     +-- ToolError               another program is missing or fails
     +-- MissingPackagesError    an extra that is not installed
     +-- ExportError             an export does not compute what its circuit does
-    +-- CheckpointError             a checkpoint that is missing, corrupt or foreign
+    +-- CheckpointError             a checkpoint that is corrupt or foreign
     +-- RunFolderError              a run folder that is occupied, locked or unwritable
     +-- FaultyTaskError         a task in Python that raises, or gives what no run can take
     +-- FaultyEnvironmentError  an environment that raises, or gives what nothing can be learned from
@@ -38,6 +39,10 @@ class UsageError(DifflogicError):
     """The request cannot be carried out as it was put."""
 
     exit_code = 2
+
+
+class NotFoundError(UsageError):
+    """The request names a run, a checkpoint, a sweep or a store that is not there."""
 
 
 class ConfigError(UsageError):
@@ -97,7 +102,7 @@ class ExportError(DifflogicError):
 
 
 class CheckpointError(DifflogicError):
-    """A checkpoint is missing, truncated, corrupt, or from another version."""
+    """A checkpoint is truncated, corrupt, or from another version."""
 
 
 class RunFolderError(DifflogicError):

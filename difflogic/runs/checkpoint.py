@@ -24,7 +24,7 @@ import difflogic
 from difflogic.config.document import Document
 from difflogic.config.schema import Config
 from difflogic.engine.job import OptimizerState, TrainState
-from difflogic.errors import CheckpointError, UsageError
+from difflogic.errors import CheckpointError, NotFoundError, UsageError
 from difflogic.model.circuit import Circuit
 from difflogic.runs import checksummed
 from difflogic.system.brief import brief
@@ -135,16 +135,16 @@ def save(folder: Path, checkpoint: Saved) -> None:
 
 
 def locate(path: Path) -> Path:
-    """The checkpoint file that `path`, a run folder or a file, stands for. Raises CheckpointError."""
+    """The checkpoint file that `path`, a run folder or a file, stands for. Raises NotFoundError."""
     if path.is_file():
         return path
     if not path.is_dir():
-        raise CheckpointError(f"There is no run folder or checkpoint at {path}.")
+        raise NotFoundError(f"There is no run folder or checkpoint at {path}.")
     # Where a process was killed between the two renames of `save`, only the previous one is there.
     for name in (NAME, PREVIOUS):
         if (path / name).exists():
             return path / name
-    raise CheckpointError(f"The folder {path} holds no {NAME}: expected the folder of an earlier run.")
+    raise NotFoundError(f"The folder {path} holds no {NAME}: expected the folder of an earlier run.")
 
 
 def is_in(folder: Path) -> bool:
@@ -164,8 +164,8 @@ def load(path: Path) -> ModelState:
 def read(path: Path) -> Checkpoint:
     """Read a run folder's checkpoint, or a checkpoint file.
 
-    Raises CheckpointError where it is missing, truncated, altered or of another format; the message
-    names the previous checkpoint where that one is intact.
+    Raises NotFoundError where there is none, CheckpointError where it is truncated, altered or of another format; the
+    message names the previous checkpoint where that one is intact.
     """
     file = locate(Path(path))
     try:

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from difflogic.errors import RunFolderError
+from difflogic.errors import NotFoundError, RunFolderError
 from difflogic.runs import attempts, checkpoint, chosen, jsonl, manifest
 from difflogic.runs import folder as folders
 from difflogic.runs.journal import JSONL, Row, last_evaluated, read_rows
@@ -70,7 +70,7 @@ def find(folder: Path) -> Iterator[Path]:
     """The run folders at and below `folder`, in order of their names. Raises RunFolderError without such a folder."""
     if not folder.is_dir():
         what = "is a file" if folder.exists() else "does not exist"
-        raise RunFolderError(f"{folder} {what}: expected a folder with runs in it.")
+        raise NotFoundError(f"{folder} {what}: expected a folder with runs in it.")
     return _search(folder, DEPTH)
 
 

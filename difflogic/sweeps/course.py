@@ -18,7 +18,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Literal, NamedTuple, Protocol
 
-from difflogic.errors import RunFolderError, UsageError
+from difflogic.errors import NotFoundError, RunFolderError, UsageError
 from difflogic.runs import folder as folders
 from difflogic.runs import jsonl
 from difflogic.sweeps import sampling, spec
@@ -111,7 +111,7 @@ class Workers(Protocol):
 def opened(described: Spec | None, out: Path | None, trials: int | None = None) -> Iterator[tuple[Spec, Path]]:
     """A sweep's folder, locked: a new one, or without a description that of an earlier sweep, with so many trials.
 
-    Raises RunFolderError where it is not free, or holds no sweep; UsageError.
+    Raises RunFolderError where it is not free, NotFoundError where it holds no sweep, UsageError.
     """
     if described is not None:
         sampling.check(described)
@@ -119,7 +119,7 @@ def opened(described: Spec | None, out: Path | None, trials: int | None = None) 
         folders.check_new(out)
         out.mkdir(parents=True, exist_ok=True)
     elif out is None or not (out / spec.NAME).is_file():
-        raise RunFolderError(f"{out} holds no sweep: it has no {spec.NAME}.")
+        raise NotFoundError(f"{out} holds no sweep: it has no {spec.NAME}.")
     else:
         described = Spec.load(out / spec.NAME)
         if trials is not None and trials < described.most:

@@ -17,7 +17,7 @@ from difflogic.core.bits import Planes
 from difflogic.cpu.codegen import row_code
 from difflogic.cpu.hard.simulation import CpuSimulation
 from difflogic.engine.simulation import Simulation, SimulationSpec
-from difflogic.errors import DeviceError, NoAdapterError, UsageError
+from difflogic.errors import DeviceError, LimitError, NoAdapterError, UsageError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.reference.simulation import ReferenceSimulation
 from difflogic.system.files import Output
@@ -122,11 +122,11 @@ def test_what_fits_into_memory() -> None:
     engines.check_fits(spec, None)
     engines.check_fits(spec, int(2.4 * state))
     with pytest.raises(
-        UsageError,
+        LimitError,
         match=r"^65536x65536 cells with 2 channels need 2\.5 GB, but 1\.1 GB are free: some 4\d{4}x4\d{4} fit",
     ):
         engines.check_fits(spec, state)
-    with pytest.raises(UsageError, match="are free: some"):
+    with pytest.raises(LimitError, match="are free: some"):
         engines.check_fits(spec, 20 * state, "reference")
 
 
@@ -137,7 +137,7 @@ def test_what_fits_into_memory() -> None:
 def test_what_writes_the_file_must_fit_too(file: str, every: int | None, written: float, tmp_path: Path) -> None:
     spec = SimulationSpec(CellNetlist.build(2, False, [], [], [4, 13], visible=2), 65536, 65536)
     recording = Recording(Output(tmp_path / file, False), spec, 10, every)
-    with pytest.raises(UsageError, match=f" GB, {written} GB of them to write the file, but 10.0 GB are free: some "):
+    with pytest.raises(LimitError, match=f" GB, {written} GB of them to write the file, but 10.0 GB are free: some "):
         engines.check_fits(spec, 10**10, to_write=recording.held_bytes)
 
 

@@ -115,7 +115,7 @@ def test_nothing_is_replaced_unasked(run: Path, said: Said) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [
-        (["nowhere"], 1, "There is no run folder or checkpoint at nowhere."),
+        (["nowhere"], 2, "There is no run folder or checkpoint at nowhere."),
         (["here", "--member", "3"], 2, "There is no member 3 in here: it has 1 to 2, of seeds 23 to 24."),
         (["here", "--starts", "0"], 2, "Invalid value for '--starts'"),
         (["here", "--engine", "abacus"], 2, "Unknown engine 'abacus'"),
@@ -129,7 +129,7 @@ def test_refusals(run: Path, said: Said, arguments: list[str], code: int, text: 
 
 def test_a_folder_without_a_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / (checkpoint.NAME + ".tmp")).write_bytes(b"half")
-    assert main(["evaluate", str(tmp_path)]) == 1
+    assert main(["evaluate", str(tmp_path)]) == 2
     error = f"The folder {tmp_path} holds no checkpoint.safetensors: expected the folder of an earlier run."
     assert error in capsys.readouterr().err
 

@@ -102,6 +102,6 @@ def test_usage(pages: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], 
         ([], "Missing argument 'RUN...'"),
     ):
         assert sentence in said("gallery", *arguments, code=2).err
-    assert main(["gallery", str(tmp_path / "absent"), "--out", str(tmp_path / "out")]) == 1
+    assert main(["gallery", str(tmp_path / "absent"), "--out", str(tmp_path / "out")]) == 2
     assert "absent does not exist: expected a folder with runs in it." in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

@@ -132,6 +132,18 @@ def test_python_m_difflogic_is_the_command() -> None:
     assert script == {"difflogic": "difflogic.__main__:main"}
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["show", "simplify", "evaluate", "render -o x.gif", "export verilog --run", "prove", "harden", "train --resume",
+     "train-policy --resume", "simulate", "runs", "gallery -o out", "check-grad", "sweep --resume", "worker",
+     "gc --keep-days 1", "train --config"],
+)  # fmt: skip
+def test_what_is_not_there_is_a_wrong_request(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert entry.main([*command.split(), "nowhere"]) == 2
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entry.group, "main", raising(ZeroDivisionError()))
     with pytest.raises(ZeroDivisionError):

@@ -136,11 +136,11 @@ def test_a_run_under_way(runs: Path, said: Said) -> None:
 
 def test_nothing_there(tmp_path: Path, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert "runs does not exist: expected a folder with runs in it." in said("runs", code=1).err
+    assert "runs does not exist: expected a folder with runs in it." in said("runs", code=2).err
     Path("runs").mkdir()
     assert said("runs").out == "runs: there are no runs in it.\n"
     Path("file").write_text("")
-    assert "file is a file: expected a folder with runs in it." in said("runs", "file", code=1).err
+    assert "file is a file: expected a folder with runs in it." in said("runs", "file", code=2).err
 
 
 def test_a_run_folder_itself(runs: Path) -> None:
@@ -183,5 +183,5 @@ def test_how_to_go_on(runs: Path, said: Said) -> None:
 
 def test_show_wants_a_folder(runs: Path, said: Said) -> None:
     assert (
-        "all/one/summary.txt is not a folder: expected a run folder" in said("show", "all/one/summary.txt", code=1).err
+        "all/one/summary.txt is not a folder: expected a run folder" in said("show", "all/one/summary.txt", code=2).err
     )

@@ -175,7 +175,6 @@ def test_half_blocks() -> None:
     [
         (["--size", "2x9"], "A grid needs at least 3x3 cells, got 2x9."),
         (["--size", "9"], "'9' is not WIDTHxHEIGHT, say 64x64."),
-        (["--size", "9999999x9999999"], "9999999x9999999 cells with 1 channel need"),
         (["--engine", "cuda"], "Unknown engine 'cuda': expected auto, numba, gpu or reference."),
         (["--fire-rate", "0"], "--fire-rate must be between"),
         (["--density", "1.5"], "--density must be between 0 and 1, got 1.5."),
@@ -197,6 +196,12 @@ def test_mistakes_are_one_sentence(simulate: Simulate, options: list[str], compl
     assert done.errors.startswith("Error: ")
     assert complaint in done.errors
     assert len(done.errors.splitlines()) == 1
+
+
+def test_a_grid_that_is_too_large_for_this_machine(simulate: Simulate) -> None:
+    done = simulate("--size", "9999999x9999999")
+    assert (done.code, done.out) == (1, "")
+    assert done.errors.startswith("Error: 9999999x9999999 cells with 1 channel need ")
 
 
 def test_channels_that_a_circuit_does_not_have(simulate: Simulate, tmp_path: Path) -> None:

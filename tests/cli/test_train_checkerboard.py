@@ -186,13 +186,13 @@ BAD_INPUT = [
     (["--engine", "cuda"], 2, "Unknown engine 'cuda': expected auto, cpu, reference, gpu, gpu:INDEX or gpu:NAME."),
     (["--require-hardware"], 2, "The reference engine runs on the CPU: drop --require-hardware, "
                                 "or ask for gpu or auto."),
-    (["--resume", "nowhere"], 1, "There is no run folder or checkpoint at nowhere."),
+    (["--resume", "nowhere"], 2, "There is no run folder or checkpoint at nowhere."),
     (["--resume", "occupied"], 1, "The folder occupied holds no checkpoint.safetensors: "
                                   "expected the folder of an earlier run."),
     (["--resume", "x", "--seed", "3", "--small"], 2, "--resume continues a run as it was configured: "
                                                      "drop --seed, --small."),
     (["--resume", "x", "--population", "3"], 2, "--resume continues a run as it was configured: drop --population."),
-    (["--init-from", "nowhere"], 1, "There is no run folder or checkpoint at nowhere."),
+    (["--init-from", "nowhere"], 2, "There is no run folder or checkpoint at nowhere."),
     (["--init-from", "file"], 1, "file is not a difflogic checkpoint, or its header is damaged. "
                                  "Restore the file from a copy, or start a new run."),
     (["--out", "occupied"], 1, "The folder occupied is not empty: continue its run with --resume occupied, "

@@ -16,7 +16,7 @@ from difflogic.config.presets import LETTER_G
 from difflogic.core import gates, prng, rules
 from difflogic.engine import job
 from difflogic.engine.api import Engine
-from difflogic.errors import CheckpointError, UsageError
+from difflogic.errors import CheckpointError, NotFoundError, UsageError
 from difflogic.evaluation import paper, rehearsal, suite
 from difflogic.evaluation.evaluate import RunEvaluation, evaluate
 from difflogic.evaluation.faults import FaultTests, single_stuck_gates
@@ -326,7 +326,7 @@ def test_what_cannot_be_evaluated(tmp_path):
     untrained = kept(tmp_path / "untrained", keeper_config(2, BOARD), epoch=0)
     with pytest.raises(CheckpointError, match="has no trained circuit yet: its checkpoint is of epoch 0"):
         evaluate(untrained, ReferenceEngine())
-    with pytest.raises(CheckpointError, match="There is no run folder or checkpoint at"):
+    with pytest.raises(NotFoundError, match="There is no run folder or checkpoint at"):
         evaluate(tmp_path / "nowhere", ReferenceEngine())
     with pytest.raises(UsageError, match="at least 1 start, got 0"):
         evaluate(untrained, ReferenceEngine(), starts=0)

@@ -110,5 +110,5 @@ def test_devices_of_the_worker_command_are_checked(store, workers, words, capsys
 
 
 def test_the_worker_command_needs_a_store(tmp_path, capsys):
-    assert main(["worker", str(tmp_path)]) == 1
+    assert main(["worker", str(tmp_path)]) == 2
     assert "There is no store" in capsys.readouterr().err

@@ -116,7 +116,7 @@ def test_the_command(tmp_path, spec, capsys):
     assert ([each["name"] for each in answer["removed"]], answer["bytes_left"]) == ([job.id], 0)
     assert main(["gc", str(tmp_path)]) == 2
     assert "Say what to delete" in capsys.readouterr().err
-    assert main(["gc", str(tmp_path / "nowhere"), "--keep-days", "1"]) == 1
+    assert main(["gc", str(tmp_path / "nowhere"), "--keep-days", "1"]) == 2
     assert "There is no store" in capsys.readouterr().err
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from difflogic.errors import StoreError
+from difflogic.errors import NotFoundError, StoreError
 from difflogic.serve.store import database, files, job_file
 from difflogic.serve.store.jobs import ConflictError, JobSpec, UnknownJobError, new_id
 from difflogic.serve.store.store import KEPT_DELETIONS, REMEMBER_S, Store
@@ -291,7 +291,7 @@ def test_what_is_no_store_is_told(tmp_path):
     (tmp_path / files.STORE).write_text("This is a text and no database." * 100)
     with pytest.raises(StoreError, match="not a database"):
         Store.open(tmp_path)
-    with pytest.raises(StoreError, match="There is no store"):
+    with pytest.raises(NotFoundError, match="There is no store"):
         Store.existing(tmp_path / "elsewhere")
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="Cannot use"):

@@ -15,7 +15,7 @@ import pytest
 
 from difflogic.cli import main as cli
 from difflogic.devices.open import open_engine
-from difflogic.errors import RunFolderError, UsageError
+from difflogic.errors import NotFoundError, RunFolderError, UsageError
 from difflogic.sweeps import course, local
 from difflogic.sweeps import run as of_sweeps
 from difflogic.sweeps.local import LocalWorkers
@@ -218,7 +218,7 @@ def test_folders_that_are_not_taken(tmp_path: Path, capsys: pytest.CaptureFixtur
     for words, code, sentence in (
         ("checkerboard-small --over seed=0..1 -o {}", 1, "is not empty: continue its run with --resume"),
         ("--resume {} --trials 1", 2, "The sweep has 2 trials: give --trials of more, got 1."),
-        ("--resume {}/best", 1, "best holds no sweep: it has no sweep.toml."),
+        ("--resume {}/best", 2, "best holds no sweep: it has no sweep.toml."),
     ):
         assert cli.main(["sweep", *words.format(done.path).split()]) == code
         assert sentence in capsys.readouterr().err
@@ -257,7 +257,7 @@ def test_workers_are_as_many_as_are_asked_for(monkeypatch: pytest.MonkeyPatch) -
 def test_a_sweep_that_is_refused_lets_go_of_its_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = Mock()
     monkeypatch.setattr(of_sweeps, "RayWorkers", Mock(return_value=cluster))
-    with pytest.raises(RunFolderError, match="holds no sweep"):
+    with pytest.raises(NotFoundError, match="holds no sweep"):
         of_sweeps.resume_sweep(tmp_path, on="ray")
     cluster.close.assert_called_once()
 

@@ -17,7 +17,7 @@ from difflogic.config.harden import hardening
 from difflogic.config.schema import Config
 from difflogic.devices.open import open_engine
 from difflogic.engine.api import Engine
-from difflogic.errors import CheckpointError, ConfigError, UsageError
+from difflogic.errors import CheckpointError, ConfigError, NotFoundError, UsageError
 from difflogic.runs import checkpoint
 from difflogic.train.observer import Observer
 from difflogic.train.signals import Stop
@@ -258,7 +258,7 @@ def test_resume_refuses_to_go_back(config: Config, engine: Engine, finished: Run
 
 
 def test_resume_needs_a_run(config: Config, one: Engine, tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="There is no run folder or checkpoint at"):
+    with pytest.raises(NotFoundError, match="There is no run folder or checkpoint at"):
         Trainer(config, one).run(resume=tmp_path / "nowhere")
     with pytest.raises(CheckpointError, match=r"holds no checkpoint\.safetensors"):
         Trainer(config, one).run(resume=tmp_path)

@@ -22,7 +22,7 @@ from difflogic.circuits.simulation.starts import planes_of
 from difflogic.core import bernoulli
 from difflogic.core.bits import Planes
 from difflogic.engine.simulation import Simulation, SimulationSpec
-from difflogic.errors import DeviceError, UsageError
+from difflogic.errors import DeviceError, LimitError, UsageError
 from difflogic.reference.simulation import ReferenceSimulation
 
 NAMES = ("auto", "numba", "gpu", "reference")
@@ -151,7 +151,7 @@ def _seconds_per_step(simulation: Simulation, start: Planes) -> float:
 
 
 def check_fits(spec: SimulationSpec, available: int | None, engine: str = "auto", to_write: int = 0) -> None:
-    """Raises UsageError, with what would fit, where so many bytes do not hold the grid and what writes its file."""
+    """Raises LimitError, with what would fit, where so many bytes do not hold the grid and what writes its file."""
     from difflogic.cpu.hard.simulation import held_bytes
 
     copies = COPIES.get(engine.partition(":")[0])
@@ -161,7 +161,7 @@ def check_fits(spec: SimulationSpec, available: int | None, engine: str = "auto"
     channels = "1 channel" if spec.channels == 1 else f"{spec.channels} channels"
     file = f", {to_write / 1e9:.1f} GB of them to write the file" if to_write else ""
     side = int((available / needed * spec.height * spec.width) ** 0.5)
-    raise UsageError(
+    raise LimitError(
         f"{spec.width}x{spec.height} cells with {channels} need {needed / 1e9:.1f} GB{file}, but "
         f"{available / 1e9:.1f} GB are free: some {side}x{side} fit."
     )

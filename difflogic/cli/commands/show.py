@@ -12,7 +12,7 @@ import click
 from difflogic.cli.commands import policy_runs
 from difflogic.cli.options import PATH, json_option
 from difflogic.cli.screen import table
-from difflogic.errors import RunFolderError
+from difflogic.errors import NotFoundError, RunFolderError
 
 if TYPE_CHECKING:
     from difflogic.runs.checkpoint import Checkpoint
@@ -33,7 +33,7 @@ def command(run: Path, as_json: bool) -> int:
     from difflogic.runs.run_list import Broken, read
 
     if not run.is_dir():
-        raise RunFolderError(f"{run} is not a folder: expected a run folder, as `difflogic runs` lists them.")
+        raise NotFoundError(f"{run} is not a folder: expected a run folder, as `difflogic runs` lists them.")
     of_agents, entry = policy_runs.is_policy(run), read(run)
     if isinstance(entry, Broken):
         raise RunFolderError(f"{run} is not a run folder that can be shown: {entry.why}.")

@@ -24,7 +24,7 @@ from typing import Any
 
 import filelock
 
-from difflogic.errors import StoreError
+from difflogic.errors import NotFoundError, StoreError
 from difflogic.serve.store import clock, database, files, mount, recovery
 from difflogic.serve.store.claims import missing, offered
 from difflogic.serve.store.database import Database
@@ -94,14 +94,16 @@ class Store(Leases):
 
     @classmethod
     def existing(cls, folder: Path, durable: bool = True) -> Store:
-        """The store in a folder. Raises StoreError where there is none."""
+        """The store in a folder. Raises NotFoundError where there is none."""
         if not (folder / STORE).is_file():
             if recovery.has_folders(folder):
                 raise StoreError(
                     f"The store {folder} has folders of jobs but no database: `difflogic serve {quoted(folder)}` makes "
                     "it from them."
                 )
-            raise StoreError(f"There is no store in {folder}: expected a folder that `difflogic serve` was started on.")
+            raise NotFoundError(
+                f"There is no store in {folder}: expected a folder that `difflogic serve` was started on."
+            )
         return cls.open(folder, durable)
 
     # reading ------------------------------------------------------------------------------------------
