@@ -1,7 +1,7 @@
 """Samples from a recorded automaton: pairs of frames of a film, or of a pattern that a named rule moves.
 
     .gif     a picture a frame; colours are states, the darkest 0, and a cell may be a square of several pixels
-    .npy     [T, H, W] of states, or [T, H, W, C] of bits
+    .npy     [T, H, W] of states, or [T, H, W, C] of bits; of two values, say 0 and 255, the larger is 1
     .rle     a pattern, moved by the rule of its header, or another
     .cells   a pattern of plain text, `.` and `O`, moved by a rule
 
@@ -24,6 +24,7 @@ from difflogic.config.dataset import UNREADABLE, Dataset, why_unreadable
 from difflogic.core import rules
 from difflogic.core.bits import Bits
 from difflogic.errors import DataError, LimitError, UsageError
+from difflogic.system.cache import warn
 
 FRAMES = 50
 """Of a pattern, where nobody says how many."""
@@ -77,12 +78,16 @@ def _npy(path: Path) -> npt.NDArray[Any]:
         film = np.load(path, mmap_mode="r", allow_pickle=False)  # whose values are not read yet
     except UNREADABLE as error:
         raise DataError(f"Cannot read the film {path}: {why_unreadable(error)}.") from error
-    most = 1 if getattr(film, "ndim", 0) == 4 else (1 << MOST_CHANNELS) - 1
     if getattr(film, "ndim", 0) not in (3, 4) or not film.size or film.dtype.kind not in "biu":
         raise DataError(f"{path} must be [T, H, W] of states or [T, H, W, C] of bits, in whole numbers.")
     _check_size(path, film.size)
-    if film.min() < 0 or film.max() > most:
-        raise DataError(f"The states in {path} must be 0 to {most}, got {film.min()} to {film.max()}.")
+    least, largest = film.min(), film.max()
+    if least == 0 and largest > 1 and np.isin(film, (0, largest)).all():
+        warn(f"The film {path} holds 0 and {largest} alone: {largest} is read as 1.")
+        return np.asarray(film > 0, dtype=np.int64)
+    most = 1 if film.ndim == 4 else (1 << MOST_CHANNELS) - 1
+    if least < 0 or largest > most:
+        raise DataError(f"The states in {path} must be 0 to {most}, got {least} to {largest}.")
     return np.asarray(film, dtype=np.int64)
 
 

@@ -22,6 +22,7 @@ from difflogic.core import rules
 from difflogic.core.bits import Bits, pack_bits, unpack_bits
 from difflogic.errors import DataError
 from difflogic.model.cell_netlist import CellNetlist
+from difflogic.system.words import counted
 
 MOST_CHANNELS = 8
 LINE = 70
@@ -54,8 +55,8 @@ def read(path: Path, channels: int) -> Bits:
         state = _state(tag)
         if state >> channels:
             raise DataError(
-                f"{where}: {tag!r} is state {state}, but a cell of this circuit has {_count(channels)}: states 0 to "
-                f"{(1 << channels) - 1}."
+                f"{where}: {tag!r} is state {state}, but a cell of this circuit has {counted(channels, 'channel')}: "
+                f"states 0 to {(1 << channels) - 1}."
             )
         if row >= height or column + count > width:
             raise DataError(f"{where}: the pattern leaves the {width} columns and {height} rows of its header.")
@@ -185,7 +186,3 @@ def _tag(state: int) -> str:
     # Letters A to X count 1 to 24, and p to y before them how many times 24 come first: 25 is pA, 255 is yO.
     block, last = divmod(state - 1, 24)
     return f"{chr(ord('p') + block - 1) if block else ''}{chr(ord('A') + last)}"
-
-
-def _count(channels: int) -> str:
-    return "1 channel" if channels == 1 else f"{channels} channels"

@@ -11,6 +11,8 @@ from difflogic.config.request import SweepRequest, TrainRequest, options
 from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from difflogic.config.customise import Configured
     from difflogic.config.dataset import Dataset
     from difflogic.config.policy import PolicyConfig
@@ -61,7 +63,15 @@ def requested(of: type[Asked], given: Mapping[str, Any], config: Config | None =
         from difflogic.config.schema import Config
 
         config = Config.load(given["config_file"])
-    return of(**asked | {"config": config, "set": _fields(given)} | others)
+    fields = _fields(given)
+    if "data" in asked and config is None and asked.get("preset") is None:
+        fields.setdefault("name", _named(given["data"] or given["from_film"]))
+    return of(**asked | {"config": config, "set": fields} | others)
+
+
+def _named(file: Path) -> str:
+    """The name of a run that learns what is in a file, where nobody says another."""
+    return "".join(character for character in file.stem if character.isprintable())[:100] or "data"
 
 
 def said(given: Mapping[str, Any], part: type = TrainRequest) -> dict[str, Any]:
@@ -135,9 +145,9 @@ def agents(given: Mapping[str, Any], preset: str | None) -> PolicyConfig | None:
 
 
 def changes(made: Configured) -> str:
-    """A sentence on what another target or start changed in the configuration; empty where nothing."""
-    found = list(_differences(made))
-    return f"Settings changed to fit: {', '.join(found)}" if found else ""
+    """Sentences on what another target or start changed in the configuration, and on pictures; empty where nothing."""
+    found, notices = list(_differences(made)), map(in_options, made.notices)
+    return "\n".join([*([f"Settings changed to fit: {', '.join(found)}"] if found else []), *notices])
 
 
 def _differences(made: Configured) -> Iterator[str]:

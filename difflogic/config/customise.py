@@ -6,7 +6,7 @@ A picture comes from `picture_file`, the table of a rule from `load_rule`.
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -44,6 +44,8 @@ class Configured(NamedTuple):
     """The preset or configuration before anything was changed."""
     changes: Changes
     """What another target or start set; `config` has it unless a field of the request goes before."""
+    notices: tuple[str, ...] = ()
+    """Sentences about pictures that may not be meant as they are read."""
 
 
 def configure(request: TrainRequest) -> Configured:
@@ -65,7 +67,7 @@ def configure(request: TrainRequest) -> Configured:
         config = recipes.applied(request.recipe, config).with_(**fields)
     if request.starts is not None:
         config = kept_starts.kept(config, kept_starts.load(request.starts, config))
-    return Configured(config, base, changed)
+    return Configured(config, base, changed, tuple(_notices(config, request)))
 
 
 def _with_task(request: TrainRequest) -> TrainRequest:
@@ -97,8 +99,8 @@ def _check(request: TrainRequest) -> None:
     if len(given) > 1:
         raise UsageError(f"There can be only one target: give {' or '.join(given)}, not both.")
     pictures = request.target is not None or (request.start is not None and request.start not in STARTS)
-    for name in ("colors", "size", "threshold"):
-        if getattr(request, name) is not None and not pictures:
+    for name in ("colors", "size", "threshold", "invert"):
+        if getattr(request, name) is not None and getattr(request, name) is not False and not pictures:
             raise UsageError(f"`{name}` is for pictures: give `target` or `start` with it.")
     if request.padding and request.target is None:
         raise UsageError("`padding` surrounds a picture: give `target` with it.")
@@ -129,6 +131,17 @@ def changes(config: Config, request: TrainRequest, fixed: tuple[int, int] | None
         grid = tuple(changed["task"].get(name, side) for name, side in zip(("height", "width"), grid, strict=True))
         _begin_with(changed, request, grid, channels, loss_channels)
     return changed
+
+
+def _notices(config: Config, request: TrainRequest) -> Iterator[str]:
+    """Return what is to be told of the target that was read from a picture."""
+    if request.target is None or request.invert:
+        return
+    if picture_file.is_dark_on_light(text_picture.decode(config.task.picture, text_picture.MAX_BITS)):
+        yield (
+            "The picture is dark on light, and what is light is on: its background is learned. Add `invert` if the "
+            "drawing is meant."
+        )
 
 
 def _picture_target(config: Config, bits: Bits) -> dict[str, Any]:
@@ -208,7 +221,7 @@ def _picture(path: Path, request: TrainRequest, channels: int, loss_channels: in
             f"{colors} colours take {CHANNELS[colors]} channels, but a cell has {channels}: give `colors` {fitting}, "
             "or a preset with more channels."
         )
-    return picture_file.load(path, colors, request.size, request.threshold)
+    return picture_file.load(path, colors, request.size, request.threshold, request.invert)
 
 
 def _room(request: TrainRequest, bits: Bits, fixed: tuple[int, int] | None) -> tuple[int, int]:

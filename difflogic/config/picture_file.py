@@ -34,8 +34,12 @@ FORMATS = ("PNG", "GIF", "JPEG", "BMP", "WEBP", "PPM")
 """Those that describe pixels: others may be programs, or need some to be read."""
 
 
-def load(path: Path, colors: int, size: tuple[int, int] | None = None, threshold: float | None = None) -> Bits:
+def load(
+    path: Path, colors: int, size: tuple[int, int] | None = None, threshold: float | None = None, invert: bool = False
+) -> Bits:
     """`[H, W, CHANNELS[colors]]`, 0 or 1; `size`, width and height, is the room it is made to fit into.
+
+    Under `invert` a drawing is dark on light: light is taken as dark, and dark as light.
 
     Raises DataError, in one sentence, for everything that is not a still picture of a fitting size with something
     in it.
@@ -52,16 +56,28 @@ def load(path: Path, colors: int, size: tuple[int, int] | None = None, threshold
             f"{path} is {_sides(picture.size)} pixels, at most {MAX_SIDE}x{MAX_SIDE} become cells: scale it down "
             "with `size` 32x32, say."
         )
-    bits = _bits(picture, colors, threshold)
+    bits = _bits(picture, colors, threshold, invert)
     if not bits.any():
-        raise DataError(f"Every pixel of {path} is transparent or too dark to count: expected some that are on.")
+        too = "light" if invert else "dark"
+        raise DataError(f"Every pixel of {path} is transparent or too {too} to count: expected some that are on.")
     return bits
 
 
-def _bits(picture: Image.Image, colors: int, threshold: float | None) -> Bits:
+def is_dark_on_light(bits: Bits) -> bool:
+    """Return whether what surrounds a picture is on and something inside is off, as of ink on paper."""
+    on = np.asarray(bits.any(axis=-1))
+    # Without the empty cells that padding put around it.
+    rows, columns = (np.flatnonzero(on.any(axis=axis)) for axis in (1, 0))
+    inner: npt.NDArray[np.bool_] = on[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+    around = np.concatenate([inner[0], inner[-1], inner[:, 0], inner[:, -1]])
+    # Nearly all of it: a drawing may touch a side. And ink is the smaller part, as a dark one on black is not.
+    return bool(around.mean() > 0.9 and 0.5 < inner.mean() < 1)
+
+
+def _bits(picture: Image.Image, colors: int, threshold: float | None, invert: bool) -> Bits:
     pixels = np.asarray(picture, dtype=np.float32) / 255
     # On black: a pixel that is half transparent is half as bright.
-    light = pixels[..., :3] * pixels[..., 3:]
+    light = (1 - pixels[..., :3] if invert else pixels[..., :3]) * pixels[..., 3:]
     if colors in THRESHOLDS:
         above: npt.NDArray[np.bool_] = light > (THRESHOLDS[colors] if threshold is None else threshold)
         return np.asarray(above.any(axis=-1, keepdims=True) if colors == 2 else above, dtype=np.uint8)

@@ -259,6 +259,10 @@ class TrainRequest(Request):
         "A bit of a picture is 1 above this share of full brightness",
         BELOW_ONE, group="target", usual="0.26 in 2 colours, 0.5 in 8", of_agents=False,
     )  # fmt: skip
+    invert: bool = option(
+        "Read pictures as a drawing that is dark on light: what is light is off",
+        default=False, group="target", of_agents=False,
+    )  # fmt: skip
     padding: int = option(
         "Empty cells on each side of a target", between(0, 64), default=0, group="target", of_agents=False
     )

@@ -27,6 +27,7 @@ from difflogic.config.train import (
 )
 from difflogic.core import rules, text_picture, wiring
 from difflogic.errors import ConfigError, DataError
+from difflogic.system.words import counted
 
 
 @section
@@ -67,10 +68,7 @@ class Config(Document):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(
-            self.task.loss_channels <= self.model.channels,
-            f"loss_channels is {self.task.loss_channels}, but a cell has {self.model.channels} channels.",
-        )
+        self._check_channels()
         require(
             self.task.start != "boards" or self.model.channels == 1,
             f'start "boards" fills one channel, but a cell has {self.model.channels}.',
@@ -93,6 +91,22 @@ class Config(Document):
         self._check_pool()
         self._check_growth()
         self._check_data()
+
+    def _check_channels(self) -> None:
+        """Raises ConfigError unless a cell has room for what the task begins with and is compared with."""
+        model, wanted = self.model, max(self.task.loss_channels, self.data.channels)
+        if self.task.target == "data":
+            inputs = wanted * (1 + model.perceive.widths[-1] * model.kernels)
+            require(
+                wanted <= model.channels,
+                f"The samples have {counted(wanted, 'channel')}, but a cell has {model.channels}: leave out the "
+                f"preset, then a circuit is made for them; or set model.channels to {wanted}, and model.update.widths "
+                f"so that it begins with {inputs} and ends with {wanted}.",
+            )
+        require(
+            wanted <= model.channels,
+            f"loss_channels is {wanted}, but a cell has {counted(model.channels, 'channel')}.",
+        )
 
     def _check_rule(self) -> None:
         if self.task.target != "rule":
@@ -155,10 +169,7 @@ class Config(Document):
         )
         if not data.sha256:
             return
-        require(
-            1 <= data.channels <= self.model.channels,
-            f"The samples have {data.channels} channels, but a cell has {self.model.channels}: give a larger circuit.",
-        )
+        require(data.channels >= 1, f"data.channels must be at least 1, got {data.channels}.")
         require(
             data.targets in (1, len(task.judged_steps)),
             f"The samples have {data.targets} targets each, but {len(task.judged_steps)} steps are judged.",

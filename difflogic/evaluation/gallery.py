@@ -27,6 +27,7 @@ from difflogic.runs import plots, run_list
 from difflogic.runs.journal import CSV
 from difflogic.runs.summary import verdict
 from difflogic.system.files import Output
+from difflogic.system.words import counted
 
 INDEX = "index.html"
 ON_THE_PAGE = {"html": "live.html", "svg": "circuit.svg"}
@@ -123,8 +124,8 @@ def _facts(trained: TrainedCircuit) -> str:
     task, train, model = config.task, config.train, config.model
     timing = f"each updated with a chance of {train.fire_rate:g}" if train.asynchronous else "all updated in each step"
     return (
-        f"{model.gates} gates trained for {trained.epoch} epochs; {task.width}x{task.height} cells of {model.channels} "
-        f"channels, {timing}, judged after {task.steps} step{'s' if task.steps > 1 else ''}; the grid "
+        f"{model.gates} gates trained for {trained.epoch} epochs; {task.width}x{task.height} cells of "
+        f"{counted(model.channels, 'channel')}, {timing}, judged after {counted(task.steps, 'step')}; the grid "
         f"{'wraps around' if model.periodic else 'is 0 outside'}; start: {task.start}."
     )
 

@@ -12,6 +12,7 @@ import numpy as np
 import difflogic
 from difflogic.evaluation.measure import Film
 from difflogic.runs import film, plots
+from difflogic.system.words import counted
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -61,7 +62,7 @@ def _facts(evaluation: RunEvaluation) -> str:
     return (
         f"{model.gates} gates, {task.width}x{task.height} grid ({'periodic' if model.periodic else 'zero'} boundary), "
         f"{'' if model.neighbourhood == 'moore' else f'neighbourhood {model.neighbourhood}, '}"
-        f"{model.channels} channels, {task.steps} steps, run {evaluation.trained.path}"
+        f"{counted(model.channels, 'channel')}, {counted(task.steps, 'step')}, run {evaluation.trained.path}"
     )
 
 

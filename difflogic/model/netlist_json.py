@@ -147,10 +147,8 @@ def check_format(data: Mapping[str, Any], form: str, version: int) -> None:
     """Raises CircuitError where a file is of another format or version."""
     if data.get("format") != form or data.get("version") != version or data["version"] is True:
         writer = f", written by difflogic {data['difflogic']}" if "difflogic" in data else ""
-        raise CircuitError(
-            f"Expected format {form} version {version}, got format {data.get('format')} version {data.get('version')}"
-            f"{writer}."
-        )
+        got = " ".join(f"{each} {data[each]}" for each in ("format", "version") if each in data) or "neither"
+        raise CircuitError(f"Expected format {form} version {version}, got {got}{writer}.")
 
 
 def read_gates(data: Mapping[str, Any], inputs: Sequence[str]) -> tuple[list[int], list[Wire], list[int]]:

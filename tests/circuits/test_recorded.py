@@ -65,6 +65,15 @@ def test_a_film_is_read_as_it_was_recorded(rule: str, states: int, tmp_path: Pat
     assert len(recorded.samples(tmp_path / "film.npy", frames=3)) == 2
 
 
+def test_a_film_of_two_shades_is_one_of_bits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    film = film_of("B3/S23", 2).astype(np.uint8)
+    for name, frames in (("bits.npy", film), ("shades.npy", 255 * film), ("channel.npy", 255 * film[..., None])):
+        np.save(tmp_path / name, frames)
+    bits, *others = (recorded.samples(tmp_path / name).sha256 for name in ("bits.npy", "shades.npy", "channel.npy"))
+    assert others == [bits, bits]
+    assert capsys.readouterr().err.count(" holds 0 and 255 alone: 255 is read as 1.\n") == 2
+
+
 def test_a_film_that_contradicts_itself_is_told_where_and_how_often(tmp_path: Path) -> None:
     """One that was recorded with 0 outside does not, though it is no torus."""
     film = np.zeros((3, 8, 8), dtype=np.uint8)

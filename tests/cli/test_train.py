@@ -114,6 +114,17 @@ def test_a_picture_in_a_file(difflogic: Call) -> None:
     assert (config.task.height, config.task.width, config.task.loss_channels) == (7, 8, 3)
 
 
+def test_a_drawing_on_paper_is_told_and_can_be_inverted(difflogic: Call) -> None:
+    paper = np.full((6, 6), 255, dtype=np.uint8)
+    paper[2:4, 1:5] = 0
+    Image.fromarray(paper).save("paper.png")
+    told = "its background is learned. Add --invert if the drawing is meant."
+    for extra, expected in ((["--padding", 1], True), (["--padding", 1, "--invert"], False)):
+        done = difflogic("init", "lizard", "--target", "paper.png", *extra, "--force", "-o", "paper.toml")
+        assert (told in done.out) == expected
+    assert Config.load(Path("paper.toml")).task.picture[3] == "..1111.."
+
+
 def test_a_recipe_goes_before_the_preset_and_after_what_is_asked(
     difflogic: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,6 +248,7 @@ BAD_INPUT = [
     (["train", "tiny", "--target", "large.png"], "large.png is 300x2 pixels, at most 128x128 become cells: scale it "
         "down with --size 32x32, say."),
     (["train", "tiny", "--target", "nowhere.png"], "Cannot read the picture nowhere.png: No such file or directory."),
+    (["train", "tiny", "--invert"], "--invert is for pictures: give --target or --start with it."),
     (["train", "tiny", "--rule", "B3S23"], "'B3S23' is not a rule: a rule is written B3/S23 (B: neighbours that give "
         "birth, S: that survive, digits 0 to 8), B2/S34H on hexagons (0 to 6), B13/S01V with four neighbours (0 to 4), "
         "110 or W110 on a line (0 to 255), or as its 512 entries in 128 hexadecimal digits."),

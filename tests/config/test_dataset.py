@@ -105,7 +105,11 @@ def test_no_file_and_too_large_a_file(tmp_path: Path, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("request_", "message"),
     [
-        (TrainRequest("game-of-life", data=Dataset.of(X, Y)), "The samples have 2 channels, but a cell has 1"),
+        (TrainRequest("game-of-life", data=Dataset.of(X, Y)), "The samples have 2 channels, but a cell has 1: leave"),
+        (
+            TrainRequest("game-of-life", data=Dataset.of(X, Y), set={"model": {"channels": 2}}),
+            "its widths must begin with 34",
+        ),
         (
             TrainRequest("lizard", data=Dataset.of(X, Y), rule="B3/S23"),
             "There can be only one target: give `rule` or `data`",

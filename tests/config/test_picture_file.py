@@ -31,6 +31,18 @@ def test_black_and_white(tmp_path: Path) -> None:
     assert picture_file.load(path, 2, threshold=0.999)[..., 0].tolist() == [[1, 0, 0], [1, 0, 0]]
 
 
+def test_a_drawing_that_is_dark_on_light(tmp_path: Path) -> None:
+    """Read inverted its ink is what is on; what is transparent stays off."""
+    path = save(tmp_path / "a.png", [[WHITE] * 5, [WHITE, BLACK, RED, CLEAR, WHITE], [WHITE] * 5])
+    bits = picture_file.load(path, 2, invert=True)
+    assert bits[..., 0].tolist() == [[0] * 5, [0, 1, 1, 0, 0], [0] * 5]
+    assert picture_file.is_dark_on_light(np.pad(picture_file.load(path, 2), ((3, 3), (1, 1), (0, 0))))
+    assert not picture_file.is_dark_on_light(bits)
+    assert not picture_file.is_dark_on_light(np.ones((4, 4, 1), np.uint8)), "nothing is drawn on it"
+    with pytest.raises(DataError, match="too light to count"):
+        picture_file.load(save(tmp_path / "b.png", [[WHITE] * 3] * 3), 2, invert=True)
+
+
 def test_opacity_dims_a_colour(tmp_path: Path) -> None:
     path = save(tmp_path / "a.png", [[(255, 255, 255, 66), (255, 255, 255, 67)]])
     assert picture_file.load(path, 2)[..., 0].tolist() == [[0, 1]]

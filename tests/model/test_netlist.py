@@ -105,6 +105,7 @@ def test_an_input_may_be_an_output() -> None:
     [
         ('"version": 1', '"version": 2', "version 1, got format difflogic-circuit version 2"),
         ("difflogic-circuit", "other", "got format other version 1"),
+        ('"version": 1', '"other": 1', "version 1, got format difflogic-circuit"),
         ('"id": "g0"', '"id": "g1"', "'g1' is given twice"),
         ('"id": "g0"', '"id": "in[0][3]"', r"'in\[0\]\[3\]' is given twice"),
         ('"id": "g0"', '"id": 0', "gate 0 is {"),

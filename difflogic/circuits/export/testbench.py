@@ -11,12 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.circuits.export.text import Files, counted
+from difflogic.circuits.export.text import Files
 from difflogic.core import prng
 from difflogic.core.bits import Bits, pack_bits, unpack_bits
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import lines, read_inputs
+from difflogic.system.words import counted
 
 _VECTORS_SEED = 1
 

@@ -14,6 +14,7 @@ from difflogic.model.controller import Controller
 from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import expression, lines
 from difflogic.system.files import Output
+from difflogic.system.words import counted
 
 Files = dict[str, str | bytes]
 """A format's files by name."""
@@ -133,11 +134,6 @@ def channel_names(origin: tuple[int, ...]) -> str:
     runs = [[number for _, number in run] for _, run in groupby(enumerate(origin), lambda each: each[1] - each[0])]
     parts = [map(str, run) if len(run) < 3 else [f"{run[0]}-{run[-1]}"] for run in runs]
     return ", ".join(chain(*parts))
-
-
-def counted(count: int, noun: str) -> str:
-    """`1 gate`, `2 gates`."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def bit_names(netlist: Netlist, inputs: str | None = None) -> list[str]:

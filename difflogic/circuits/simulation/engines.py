@@ -24,6 +24,7 @@ from difflogic.core.bits import Planes
 from difflogic.engine.simulation import Simulation, SimulationSpec
 from difflogic.errors import DeviceError, LimitError, UsageError
 from difflogic.reference.simulation import ReferenceSimulation
+from difflogic.system.words import counted
 
 NAMES = ("auto", "numba", "gpu", "reference")
 SHORT_S = 1.0
@@ -158,10 +159,9 @@ def check_fits(spec: SimulationSpec, available: int | None, engine: str = "auto"
     needed = to_write + (copies * spec.state_bytes if copies else held_bytes(spec) + BESIDE * spec.state_bytes)
     if available is None or needed <= available:
         return
-    channels = "1 channel" if spec.channels == 1 else f"{spec.channels} channels"
     file = f", {to_write / 1e9:.1f} GB of them to write the file" if to_write else ""
     side = int((available / needed * spec.height * spec.width) ** 0.5)
     raise LimitError(
-        f"{spec.width}x{spec.height} cells with {channels} need {needed / 1e9:.1f} GB{file}, but "
-        f"{available / 1e9:.1f} GB are free: some {side}x{side} fit."
+        f"{spec.width}x{spec.height} cells with {counted(spec.channels, 'channel')} need {needed / 1e9:.1f} GB{file}, "
+        f"but {available / 1e9:.1f} GB are free: some {side}x{side} fit."
     )

@@ -13,6 +13,7 @@ from difflogic.cli.commands import policy_runs
 from difflogic.cli.options import PATH, json_option
 from difflogic.cli.screen import table
 from difflogic.errors import NotFoundError, RunFolderError
+from difflogic.system.words import counted
 
 if TYPE_CHECKING:
     from difflogic.runs.checkpoint import Checkpoint
@@ -70,8 +71,10 @@ def _facts(entry: Entry, record: dict[str, Any], saved: Checkpoint) -> list[str]
     last = "" if len(saved.seeds) == 1 else f" to {saved.seeds[-1]}"
     lines = [
         f"Run:       {entry.path}, {entry.name}, {entry.status}",
-        f"Task:      {task.target} from {task.start}, {task.width}x{task.height} grid, {task.steps} steps, {timing}",
-        f"Circuit:   {model.gates} gates, {model.channels} channels, {model.kernels} perception kernels, "
+        f"Task:      {task.target} from {task.start}, {task.width}x{task.height} grid, {counted(task.steps, 'step')}, "
+        f"{timing}",
+        f"Circuit:   {model.gates} gates, {counted(model.channels, 'channel')}, "
+        f"{counted(model.kernels, 'perception kernel')}, "
         f"{'periodic' if model.periodic else 'zero'} boundary"
         f"{'' if model.neighbourhood == 'moore' else f', neighbourhood {model.neighbourhood}'}",
         f"Training:  epoch {saved.epoch} of {train.epochs}, batch {train.batch}, lr {config.optimizer.lr:g}, "

@@ -15,6 +15,7 @@ from difflogic.engine.api import EngineInfo, describe_engine
 from difflogic.runs.attempts import Attempt
 from difflogic.runs.journal import Row
 from difflogic.system.files import quoted
+from difflogic.system.words import counted
 from difflogic.train.advice import next_steps
 from difflogic.train.observer import Beginning, Observer, Standing
 from difflogic.train.run_request import Trained
@@ -42,7 +43,8 @@ class TrainingReporter(Observer):
         }
         text: list[object] = [
             f"{config.name}: {config.model.gates} gates, {task.width}x{task.height} grid, "
-            f"{config.model.channels} channels, {task.steps} steps, batch {train.batch}, {seeds(beginning)}",
+            f"{counted(config.model.channels, 'channel')}, {counted(task.steps, 'step')}, batch {train.batch}, "
+            f"{seeds(beginning)}",
             *self._where(beginning),
             Preview(config),
         ]

@@ -47,11 +47,12 @@ class Submission:
             self.asked = with_files(request, uploads)
             check_task(self.asked.config.plugin.name if isinstance(self.asked.config, Config) else None, settings)
             _check_samples(self.asked)
-            self.config, self.base, _ = configure(self.asked)
+            made = configure(self.asked)
+            self.config, self.base = made.config, made.base
             kept_starts.refuse(self.config)
             found = reach.notice(self.config)  # it refuses what nothing can reach
             self.asked, notice = _with_attempts(self.asked, self.config)
-            self.notices = [each for each in (found, notice) if each is not None]
+            self.notices = [each for each in (*made.notices, found, notice) if each is not None]
         except (UsageError, FaultyTaskError, LimitError) as error:
             raise ApiError(422, "invalid_config", _words(error, uploads)) from error
         if request.stop_when_solved > request.population:
