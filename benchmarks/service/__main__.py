@@ -2,6 +2,7 @@
 
     python -m benchmarks.service kills --count 200 --save      # SIGKILL of the worker
     python -m benchmarks.service server-kills --count 50 --save    # of the server, with clients
+    python -m benchmarks.service nodes --count 20 --save       # of a machine of a Ray cluster; another one joins
     python -m benchmarks.service store --save                  # its files removed, cut, mixed up, old; disks and clocks
     python -m benchmarks.service abort --count 5 --save        # a submit with a destroyed buffer, on the GPU engine
     python -m benchmarks.service hang --count 5 --save
@@ -23,7 +24,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.service import load, servers, store_cases, store_faults, store_live, store_world, workers
+from benchmarks.service import cluster, load, servers, store_cases, store_faults, store_live, store_world, workers
 from benchmarks.store import Line, append
 from difflogic.bench.machine import stamp
 from difflogic.serve.store.mount import ALLOW
@@ -31,7 +32,7 @@ from difflogic.serve.store.mount import ALLOW
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("case", choices=("kills", "server-kills", "store", *workers.FAULTS, "load"))
+    parser.add_argument("case", choices=("kills", "server-kills", "nodes", "store", *workers.FAULTS, "load"))
     parser.add_argument("--count", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0, help="of the random moments")
     parser.add_argument("--seconds", type=float, default=60.0, help="of load")
@@ -47,6 +48,8 @@ def main() -> int:
             outcome = workers.kill_workers(Path(folder), options.count, options.seed)
         elif options.case == "server-kills":
             outcome = servers.kill_servers(Path(folder), options.count, options.seed)
+        elif options.case == "nodes":
+            outcome = cluster.kill_nodes(Path(folder), options.count, options.seed)
         elif options.case == "store":
             outcome = store_faults.strike_all(Path(folder), store_cases.CASES | store_world.CASES)
             store_live.strike_all(Path(folder), outcome)

@@ -35,7 +35,6 @@ COMMANDS = {
     "simplify": ("simplify:command", "Make a circuit smaller, proved to be the same."),
     "prove": ("prove:command", "Prove that two circuits are the same, or show where they differ."),
     "serve": ("serve:serve", "Serve a queue of trainings, and a page to watch them."),
-    "worker": ("serve:worker", "Train the jobs of a store, beside its server's workers."),
     "gc": ("serve:gc", "Delete old jobs of a store."),
     "backup": ("serve:backup", "Copy a store that is in use."),
     "submit": ("jobs:submit", "Give a training to a server."),

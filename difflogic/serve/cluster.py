@@ -1,8 +1,9 @@
 """The machines of a Ray cluster as workers: `difflogic serve --workers ray`.
 
-On each machine an actor does what `difflogic worker URL` does. Ray says which machines there are, starts the actors,
-and tells when one is lost; whose a job is, is a matter of leases as ever (`difflogic.serve.remote`). Ray restarts no
-actor by itself: a machine that is back gets a new one, which takes jobs like any other.
+Ray places an actor for each device of each machine, carries what it asks and its files, and tells when it is lost. The
+actor is a worker as on this machine, and its supervisor is too: it sees the end of its workers, expires them, and
+starts others. Whose a job is, is a matter of leases as ever. What differs is how a worker begins, and its store: see
+`difflogic.serve.worker.remote_store`. A machine that joins later gets workers when it is seen.
 
 Each machine looks for its own GPUs. Ray counts those that have CUDA, and by other numbers than wgpu does.
 """
@@ -12,118 +13,178 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from difflogic.serve import remote
-from difflogic.serve.api.tokens import WORKER, Tokens
+import difflogic
+from difflogic.errors import first_line
 from difflogic.serve.log import log_event
+from difflogic.serve.store import mount
 from difflogic.serve.worker import devices as known
-from difflogic.system.cluster import connect
+from difflogic.serve.worker.lease import WorkerLimits
+from difflogic.serve.worker.remote_store import RemoteStore, StoreActor
+from difflogic.serve.worker.supervisor import Child, Slot, Supervisor
+from difflogic.serve.worker.worker import WorkerProcess
 
-RAY = "ray"
-"""What is asked for with --workers, and the name under which the token of the machines is one of the server's."""
-POLL_S = 1.0
-AGAIN_S = 5.0
-"""Seconds before an actor that ended is started once more."""
-PATIENCE_S = 60.0
-"""Seconds in which the machines save and hand back, when the server ends."""
+LOOK_S = 1.0
+"""Seconds between two looks for machines that have come or gone."""
+CALLS = 64
+"""Calls of workers that the store's side answers at once."""
 
 
-class Machine:
-    """The actor on one machine."""
+class WorkerActor:
+    """The actor of one device of a machine."""
 
     def __init__(self) -> None:
-        self._over = threading.Event()
+        self._worker: WorkerProcess | None = None
 
-    def work(self, server: str, token: str, devices: Sequence[str], name: str) -> None:
-        """Train the server's jobs until `stop` is called; as difflogic.serve.remote.work."""
+    def work(self, store: Any, slot: Slot, name: str, host: str, limits: WorkerLimits, max_memory: int | None) -> None:
+        """Do jobs of the store behind this actor until `stop` is called."""
         os.umask(0o077)
-        with remote.Home(server, token) as home:
-            remote.work(home, known.of_this_machine(devices), self._over, name=name)
+        # Nothing here has to last, also not on a container's own mount: what a job has become is sent as it comes.
+        os.environ[mount.ALLOW] = "1"
+        with TemporaryDirectory(prefix="difflogic-worker-", ignore_cleanup_errors=True) as folder:
+            remote = RemoteStore(partial(_asked, store), Path(folder), host)
+            self._worker = WorkerProcess(remote, name, slot.device, slot.engines, limits, max_memory)
+            self._worker.run()
 
     def stop(self) -> None:
-        """Let `work` end."""
-        self._over.set()
+        """Let `work` save, hand back its job and end."""
+        if self._worker is not None:
+            self._worker.stopping = True
 
 
-class Cluster:
-    """Keeps an actor at work on every machine of a cluster, from `start` to `close`."""
+def _asked(actor: Any, method: str, *given: Any) -> Any:
+    """The answer of another actor. Raises what its method raises; what Ray raises where it is lost ends the worker."""
+    from ray.exceptions import RayTaskError
 
-    def __init__(self, address: str | None, devices: Sequence[str] = (known.AUTO,)) -> None:
-        """`address`: of the cluster, None: the one that this machine is in. `devices`: of each machine.
+    try:
+        # Not ray.get: while an actor waits there, Ray lends its core to others.
+        return getattr(actor, method).remote(*given).future().result()
+    except RayTaskError as error:
+        raise error.cause from None
 
-        Raises UsageError without Ray or such a cluster.
-        """
-        ray = connect(address, "A worker on a Ray cluster")
-        self._ray, self._devices = ray, list(devices)
-        self._lost: Callable[[str], None] = lambda name: None
-        self._server = self._token = ""
-        self._working: dict[str, tuple[Any, Any]] = {}
-        """The actor of each node, and its call that lasts as long as it works."""
-        self._due: dict[str, float] = {}
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="cluster")
 
-    @property
-    def is_here(self) -> bool:
-        """Whether this machine is all of the cluster."""
-        return len({node["NodeManagerAddress"] for node in self._ray.nodes() if node["Alive"]}) < 2
+class _ActorChild:
+    """A worker on a machine of the cluster, as its supervisor sees it."""
+
+    def __init__(self, ray: Any, store: Any, actor: Any, work: Any, name: str, device: str) -> None:
+        self._ray, self._store, self._actor, self._work = ray, store, actor, work
+        self.name, self.device = name, device
+        self.how = ""
 
     @property
-    def address(self) -> str:
-        """How the machines call this one."""
-        return str(self._ray.util.get_node_ip_address())
+    def status(self) -> int | None:
+        if not self._ray.wait([self._work], timeout=0)[0]:
+            return None
+        try:
+            self._ray.get(self._work)
+        except Exception as error:  # noqa: BLE001  whatever ended it ended it alone
+            self.how = f"its worker was lost ({first_line(error)})"
+            return 1
+        self.how = "its worker ended with exit status 0"
+        return 0
 
-    def start(self, server: str, tokens: Tokens, lost: Callable[[str], None]) -> None:
-        """Have the machines work for the server at this address, with a token that is added to its tokens.
+    def ask_to_stop(self) -> None:
+        self._actor.stop.remote()
 
-        `lost` hears the beginning of the names of workers whose machine is gone.
-        """
-        self._server, self._token, self._lost = server, secrets.token_urlsafe(32), lost
-        tokens.add(RAY, self._token, WORKER)
-        self._thread.start()
+    def kill(self) -> None:
+        self._ray.kill(self._actor)
+        self._ray.wait([self._work])
+        self.close()
 
     def close(self) -> None:
-        """Let the machines save and hand back what they have."""
-        self._over.set()
-        if self._thread.is_alive():
-            self._thread.join()
-        for actor, _ in self._working.values():
-            actor.stop.remote()
-        calls = [call for _, call in self._working.values()]
-        if calls:
-            self._ray.wait(calls, num_returns=len(calls), timeout=PATIENCE_S)
-        self._ray.shutdown()
+        self._store.forget.remote(self.name)
 
-    def _run(self) -> None:
-        while not self._over.wait(POLL_S):
-            try:
-                self._look()
-            except Exception as error:  # noqa: BLE001  Ray's own; the next look may do better
-                log_event("cluster", logging.ERROR, why=str(error).strip().splitlines()[-1])
+
+class ClusterSupervisor(Supervisor):
+    """Workers on the machines of a Ray cluster: each on every device that is meant, wherever there is one."""
+
+    def __init__(
+        self,
+        ray: Any,
+        folder: Path,
+        devices: Sequence[str] = (known.AUTO,),
+        limits: WorkerLimits | None = None,
+        max_memory: int | None = None,
+    ) -> None:
+        """`ray`: connected, and let go of at the end. `devices`: of each machine."""
+        self._ray = ray
+        super().__init__(folder, devices, limits, max_memory)
+        here = ray.get_runtime_context().get_node_id()
+        kind = ray.remote(num_cpus=0, max_concurrency=CALLS, scheduling_strategy=self._on(here))(StoreActor)
+        self._actor = kind.remote(folder.resolve())
+        self._machines: dict[str, str] = {}
+        """The names of the machines that are there, by their nodes."""
+        self._asked: dict[str, Any] = {}
+        """Machines that were asked for their devices, and have not answered yet."""
+        self._looked = 0.0
+
+    def open_slots(self) -> list[Slot]:
+        return []
+
+    def refresh(self) -> None:
+        if time.monotonic() - self._looked < LOOK_S:
+            return
+        self._looked = time.monotonic()
+        try:
+            self._look()
+        except Exception as error:  # noqa: BLE001  Ray's own; the next look may do better
+            log_event("cluster", logging.ERROR, why=first_line(error))
 
     def _look(self) -> None:
-        """Start an actor on every machine that has none, and let go of those that ended."""
+        """Ask the machines that have come for their devices, and forget those that have gone."""
         # A head that was begun with --num-cpus 0 is not to compute.
         nodes = [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
-        alive = {node["NodeID"] for node in nodes}
-        for node, (_, call) in list(self._working.items()):
-            if node not in alive or self._ray.wait([call], timeout=0)[0]:
-                del self._working[node]
-                self._due[node] = time.monotonic() + AGAIN_S
-                log_event("machine lost" if node not in alive else "machine ended", logging.WARNING, node=node[:8])
-                self._lost(f"{remote.REMOTE}{node[:8]}")
-        for node in alive - set(self._working):
-            if time.monotonic() >= self._due.get(node, 0.0):
-                self._begin(node)
+        there = {node["NodeID"]: node["NodeManagerHostname"] for node in nodes}
+        for node in there.keys() - self._machines.keys():
+            ask = self._ray.remote(num_cpus=0, max_retries=0, scheduling_strategy=self._on(node))(_devices)
+            self._asked[node] = ask.remote(self._devices)
+        for node in self._machines.keys() - there.keys():
+            log_event("machine lost", logging.WARNING, node=node, host=self._machines[node])
+            self._asked.pop(node, None)
+        self._machines = there
+        # Its worker is expired first, which the slot sees.
+        self._slots = [slot for slot in self._slots if slot.node in there or slot.child is not None]
+        for node, answer in list(self._asked.items()):
+            if self._ray.wait([answer], timeout=0)[0]:
+                del self._asked[node]
+                self._join(node, *self._ray.get(answer))
 
-    def _begin(self, node: str) -> None:
-        here = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node, soft=False)
+    def _join(self, node: str, version: str, devices: list[str], trouble: str | None) -> None:
+        about: dict[str, Any] = {"node": node, "host": self._machines[node]}
+        # A run that goes on elsewhere must go on bit for bit, and both must mean the same by a job.
+        if version != difflogic.__version__:
+            why = f"It has difflogic {version} and this server {difflogic.__version__}: use the same version."
+            log_event("machine refused", logging.ERROR, **about, why=why)
+            return
+        if trouble is not None:
+            log_event("no GPU is used", logging.ERROR, **about, why=trouble)
+        log_event("machine joined", **about, devices=devices)
+        self.add(*(Slot(device, known.engines_of(device, devices), node) for device in devices))
+
+    def start_worker(self, slot: Slot) -> Child:
+        name = f"{slot.node[:8]}-{slot.device.replace(':', '-')}-{secrets.token_hex(4)}"
         # Two calls at once: one that works, and one that says when it is over.
-        kind = self._ray.remote(max_restarts=0, max_concurrency=2, num_cpus=1, scheduling_strategy=here)(Machine)
-        actor = kind.remote()
-        self._working[node] = actor, actor.work.remote(self._server, self._token, self._devices, node[:8])
-        log_event("machine begun", node=node[:8])
+        strategy = self._on(slot.node)
+        kind = self._ray.remote(max_restarts=0, max_concurrency=2, num_cpus=1, scheduling_strategy=strategy)
+        actor = kind(WorkerActor).remote()
+        host = self._machines.get(slot.node, slot.node[:8])
+        work = actor.work.remote(self._actor, slot, name, host, self.limits, self._max_memory)
+        return _ActorChild(self._ray, self._actor, actor, work, name, slot.device)
+
+    def _on(self, node: str) -> Any:
+        return self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node, soft=False)
+
+    def _end(self) -> None:
+        super()._end()
+        self._ray.shutdown()
+
+
+def _devices(meant: Sequence[str]) -> tuple[str, list[str], str | None]:
+    """The version of difflogic on this machine, its devices, and why it lists no GPUs where it cannot."""
+    return difflogic.__version__, *known.usable(meant)

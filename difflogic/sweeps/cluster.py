@@ -28,7 +28,7 @@ from difflogic.errors import UsageError, first_line
 from difflogic.runs.folder import LOCK
 from difflogic.sweeps import trial
 from difflogic.sweeps.trial import Outcome, Task
-from difflogic.system.cluster import connect
+from difflogic.system.cluster import connected
 from difflogic.system.files import TEMPORARY, replace_folder
 from difflogic.train.signals import Stop
 
@@ -46,14 +46,15 @@ class RayWorkers:
     def __init__(self, address: str | None, device: str = "cpu", saved_s: float = SAVED_S) -> None:
         """Raises UsageError without Ray, such a cluster, or what a trial needs there."""
         self._device, self._saved_s, self._open = device, saved_s, set[Any]()
-        self._ray = ray = connect(address, "A sweep on a Ray cluster")
+        found = connected(f"ray:{address or ''}", "A sweep on a Ray cluster")
+        self._ray: Any = found or None
         offered = ADAPTER if device == "gpu" else "CPU"
         needs = {"num_cpus": 1} | ({"resources": {ADAPTER: 1}} if device == "gpu" else {})
         # Made once: tasks of one function take turns in one warm process, those of many begin many.
-        self._work = ray.remote(max_retries=TRIES, **needs)(work)
-        self.size = int(ray.cluster_resources().get(offered, 0))
+        self._work = self._ray.remote(max_retries=TRIES, **needs)(work)
+        self.size = int(self._ray.cluster_resources().get(offered, 0))
         if not self.size:
-            ray.shutdown()
+            self._ray.shutdown()
             raise UsageError(
                 f"No machine of the Ray cluster offers {offered}: begin each with ray start "
                 + ("--resources '{\"adapter\": 1}', 1 for each GPU." if device == "gpu" else "--num-cpus of 1 or more.")

@@ -6,12 +6,18 @@ from typing import Any
 
 from difflogic.errors import MissingPackagesError, UsageError
 
+RAY = "ray"
+"""What is asked for with --workers."""
 
-def connect(address: str | None, what: str) -> Any:
-    """The module ray, connected to the cluster at an address; None: to the one that this machine is in.
 
-    `what` needs it, say "A sweep". Raises MissingPackagesError, UsageError.
+def connected(where: str, what: str) -> Any | None:
+    """The module ray, connected to the cluster that `where` names: `ray` that of this machine, `ray:HOST:PORT`.
+
+    None where it is anything else. `what` needs it, say "A sweep". Raises MissingPackagesError, UsageError.
     """
+    name, _, address = where.partition(":")
+    if name != RAY:
+        return None
     try:
         import ray
     except ImportError as error:
@@ -19,8 +25,8 @@ def connect(address: str | None, what: str) -> Any:
     try:
         ray.init(address or "auto", namespace="difflogic", log_to_driver=False, configure_logging=False)
     except (ConnectionError, ValueError) as error:
-        where = "on this machine" if address is None else f"at {address}"
+        place = f"at {address}" if address else "on this machine"
         raise UsageError(
-            f"There is no Ray cluster {where}: start one with `ray start --head`, or give ray:HOST:PORT."
+            f"There is no Ray cluster {place}: start one with `ray start --head`, or give ray:HOST:PORT."
         ) from error
     return ray

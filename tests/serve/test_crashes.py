@@ -122,8 +122,18 @@ def test_tries_end_with_the_last_words(store, monkeypatch):
     assert store.job_folder(job.id).log.read_text().count("the driver is broken") == 5
 
 
+SUPERVISES = """
+import signal, sys
+from pathlib import Path
+from difflogic.serve.worker.supervisor import Supervisor
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+with Supervisor(Path(sys.argv[1]), ["cpu"]):
+    signal.sigwait([signal.SIGINT])
+"""
+
+
 def hands(store: Store) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "difflogic.cli.main", "worker", str(store.folder), "--workers", "cpu"]
+    command = [sys.executable, "-c", SUPERVISES, str(store.folder)]
     return subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from contextlib import contextmanager
 
 import pytest
 
 from difflogic.cli.main import main
-from difflogic.errors import ServiceError, StoreError
-from difflogic.serve import remote
+from difflogic.errors import StoreError
 from difflogic.serve.store import machine, mount
 from difflogic.serve.store.jobs import StoreLostError
 from difflogic.serve.store.machine import Machine
@@ -115,17 +113,3 @@ def test_network_and_overlay_mounts_are_refused(tmp_path, monkeypatch, capsys, k
         monkeypatch.setenv("DIFFLOGIC_TOKEN", "too short")
         assert main(["serve", str(place / "jobs"), "--workers", "none", "--any-mount"]) == 2, "its token is refused"
     Store.open(place / "jobs")
-
-
-def test_a_machine_that_trains_for_a_server_may_be_a_container(tmp_path, monkeypatch):
-    """Its own store is a passing one anyway."""
-
-    class Home:
-        def register(self, *_):
-            raise ServiceError("it has no such role")
-
-    (tmp_path / "mountinfo").write_text("22 1 0:9 / / rw - overlay overlay rw\n")
-    monkeypatch.setattr(mount, "MOUNTS", tmp_path / "mountinfo")
-    monkeypatch.delenv(mount.ALLOW)
-    with pytest.raises(ServiceError, match="no such role"):
-        remote.work(Home(), ["cpu"], threading.Event())

@@ -20,7 +20,7 @@ def test_a_worker_that_cannot_be_started_is_tried_ever_more_rarely(
 ) -> None:
     monkeypatch.setattr(supervisor_module, "time", SimpleNamespace(monotonic=lambda: 100.0))
     supervisor = Supervisor(tmp_path, ["cpu"], command=("/nowhere/python",))
-    slot = supervisor._open_slots()[0]
+    slot = supervisor.open_slots()[0]
     with caplog.at_level(logging.INFO, "difflogic.serve"):
         for _ in range(20):
             supervisor._check_slot(slot)  # ten times a second, most of them in vain
@@ -38,7 +38,7 @@ def test_a_worker_that_cannot_be_started_is_tried_ever_more_rarely(
 def test_hands_elsewhere_go_on_with_a_database_that_was_made_again(
     store: Store, spec: JobSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those of `difflogic worker`, while the server is started again; with a copy of an older day they do not."""
+    """Those of another process, while the server is started again; with a copy of an older day they do not."""
     supervisor = Supervisor(store.folder, ["cpu"])
     old = (store.folder / STORE).read_bytes()
     store.submit("ann", spec)

@@ -1,16 +1,12 @@
-"""`difflogic serve`, `worker`, `gc` and `backup`: what the owner of a store does with it."""
+"""`difflogic serve`, `gc` and `backup`: what the owner of a store does with it."""
 
 from __future__ import annotations
 
 import json
 import os
-import signal
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import asdict, fields, replace
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -23,14 +19,14 @@ from difflogic.cli.commands.serve_options import (
     retention_options,
     tasks_option,
 )
-from difflogic.cli.options import PATH, force_option, json_option, megabytes, output, service
+from difflogic.cli.options import PATH, force_option, json_option, output, service
 from difflogic.errors import UsageError
 from difflogic.system.files import Output
 
 if TYPE_CHECKING:
     from difflogic.serve.api.settings import ServeSettings
     from difflogic.serve.api.tokens import Tokens
-    from difflogic.serve.cluster import Cluster
+    from difflogic.serve.worker.supervisor import Supervisor
 
 
 @click.command("serve")
@@ -41,15 +37,14 @@ if TYPE_CHECKING:
     show_default=True,
     metavar="auto|none|cpu,gpu:0|ray",
     help="The devices that train. auto: each hardware GPU and the CPU. ray or ray:HOST:PORT: those of all "
-    "machines of a Ray cluster. follow-ups: other machines train, and this one only simplifies, proves, exports and "
-    "evaluates. none: other processes and machines do all jobs.",
+    "machines of a Ray cluster, while this one simplifies, proves, exports and evaluates. none: jobs only wait.",
 )
 @click.option(
     "--token-file",
     type=PATH,
     metavar="FILE",
-    help="A file with a line name:token per owner. `name operator:token` sees all jobs, `name worker:token` trains "
-    "from another machine. The file is read again when it changes.",
+    help="A file with a line name:token per owner. `name operator:token` sees all jobs. The file is read again when "
+    "it changes.",
 )
 @door_options
 @cap_options
@@ -87,11 +82,12 @@ def serve(
         from difflogic.serve.store.store import Store
         from difflogic.serve.worker import devices as known
         from difflogic.serve.worker.supervisor import Supervisor
+        from difflogic.system.cluster import connected
 
     # A misspelled device, or a certificate that is none, is found before the folder is made.
     settings = _settings(asked)
-    cluster = _cluster(workers, settings)
-    devices = known.parse(workers) if cluster is None else [known.FOLLOW_UPS]
+    ray = connected(workers, "A worker on a Ray cluster")
+    devices = known.parse(workers) if ray is None else [known.FOLLOW_UPS]
     os.umask(0o077)  # what is made from here on, also by workers, is nobody else's to read
     log.set_up()
     store = Store.open(folder, rebuild=rebuild)
@@ -104,33 +100,24 @@ def serve(
 
     def ready() -> None:
         click.echo(f"Serving {folder} at {address}")
-        if cluster is not None:
-            reached = settings if settings.is_local else replace(settings, host=cluster.address)
-            cluster.start(reached.address(port), tokens, store.lose_workers)
 
-    server = Server(app, ready, None if cluster is None else cluster.close)
+    server, most = Server(app, ready), asked["memory"]
+    elsewhere = nullcontext() if ray is None else _on_cluster(ray, folder, most)
     # Left in the opposite order: the housekeeper ends, workers save and hand back their jobs, the socket closes.
     with (
         socket,
         findable(port, made),
-        Supervisor(folder, devices, max_memory=asked["memory"]),
+        Supervisor(folder, devices, max_memory=most),
+        elsewhere,
         housekeeping(folder, keep_days, quota),
     ):
         server.run(sockets=[socket])
 
 
-def _cluster(workers: str, settings: ServeSettings) -> Cluster | None:
-    """The Ray cluster whose machines are to train, where that was asked for. Raises UsageError."""
-    from difflogic.serve.cluster import RAY, Cluster
+def _on_cluster(ray: Any, folder: Path, max_memory: int | None) -> Supervisor:
+    from difflogic.serve.cluster import ClusterSupervisor
 
-    name, _, address = workers.partition(":")
-    if name != RAY:
-        return None
-    cluster = Cluster(address or None)
-    if settings.is_local and not cluster.is_here:
-        cluster.close()
-        raise UsageError("Ray's other machines must reach this server: give --host 0.0.0.0, and tokens of your own.")
-    return cluster
+    return ClusterSupervisor(ray, folder, max_memory=max_memory)
 
 
 def _settings(asked: dict[str, Any]) -> ServeSettings:
@@ -169,70 +156,6 @@ def _tokens(folder: Path, settings: ServeSettings, file: Path | None) -> tuple[T
     path = tokens.generated_token(folder)
     click.echo(f"The token to sign in with is in {path}")
     return tokens.Tokens.of_file(path), path
-
-
-@click.command("worker")
-@click.argument("store", metavar="FOLDER|URL")
-@click.option(
-    "--workers",
-    default="auto",
-    metavar="DEVICES",
-    help="A list such as cpu,gpu:0. auto: each GPU and the CPU [auto].",
-)
-@click.option("--max-memory", type=megabytes, metavar="MB", help="The most device memory that a job may use (GPU).")
-@any_mount_option
-def worker(store: str, workers: str, max_memory: int | None) -> None:
-    """Train the jobs of a `difflogic serve`: in FOLDER on this machine, beside its own workers, or over the network.
-
-    A job is never trained twice: the worker that takes it holds a lease. If the worker crashes, hangs or loses its
-    connection, another one continues from the last checkpoint. Ctrl-C saves the current job and hands it back.
-
-    With a URL the worker only needs to reach that address. The token in DIFFLOGIC_TOKEN must be an operator's, or
-    be in a line `name worker:token` of the server's --token-file.
-
-    Example: difflogic worker difflogic-jobs --workers gpu:1
-
-    Example: difflogic worker https://lab.example:8765
-    """
-    with service("worker"):
-        from difflogic.serve import log
-        from difflogic.serve.worker import devices
-
-    wanted = devices.parse(workers)
-    os.umask(0o077)
-    log.set_up()
-    with _asked_to_end() as over:
-        if store.startswith(("http://", "https://")):
-            from difflogic.serve import remote
-
-            here = devices.of_this_machine(wanted)
-            with remote.Home.from_environment(store) as home:
-                click.echo(f"Training jobs of {home.server} on {', '.join(here)}")
-                remote.work(home, here, over, max_memory)
-            return
-        from difflogic.serve.store.store import Store
-        from difflogic.serve.worker.supervisor import Supervisor
-
-        # A folder that is misspelled is refused here, and not made into an empty store by the supervisor.
-        Store.existing(Path(store)).close()
-        with Supervisor(Path(store), wanted, max_memory=max_memory):
-            over.wait()
-
-
-@contextmanager
-def _asked_to_end() -> Iterator[threading.Event]:
-    """Return what Ctrl-C and SIGTERM set: without a server nobody else handles signals."""
-    over = threading.Event()
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        over.set()
-
-    before = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield over
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
 
 
 @click.command("gc")

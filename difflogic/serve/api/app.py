@@ -28,7 +28,6 @@ from difflogic.serve.api.broadcast import ChangeFeed
 from difflogic.serve.api.context import Context, reply
 from difflogic.serve.api.middleware import ServiceMiddleware
 from difflogic.serve.api.routes import about, document, events, health, jobs, overview, results, session
-from difflogic.serve.api.routes import remote as remote_routes
 from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.api.telemetry import Telemetry
 from difflogic.serve.api.tokens import Tokens
@@ -74,7 +73,7 @@ def create_app(store: Store, tokens: Tokens, settings: ServeSettings) -> FastAPI
         servers=[{"url": settings.root_path}] if settings.root_path else None,
     )  # fmt: skip
     app.state.context = context
-    for module in (session, jobs, overview, results, events, about, remote_routes):
+    for module in (session, jobs, overview, results, events, about):
         app.include_router(module.router, prefix="/api/v1")
     for module in (health, document):
         app.include_router(module.router)

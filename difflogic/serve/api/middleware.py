@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from difflogic.errors import StoreError
-from difflogic.serve.api.bodies import BINARY, FORM
+from difflogic.serve.api.bodies import FORM
 from difflogic.serve.api.settings import ServeSettings, is_address
 from difflogic.serve.api.telemetry import Telemetry
 from difflogic.serve.errors import ApiError
@@ -40,10 +40,6 @@ HEADERS = {
 CLOSE = {"connection": "close"}
 """Headers of an answer to a request that was not read to its end: what is left of it must not be read as another."""
 INTERNAL = ApiError(500, "internal", "The server failed; its log says why.")
-REMOTE = "/api/v1/remote/"
-"""To where workers of other machines send files."""
-MOST_FILE = 4 << 30
-"""The bytes of one of them."""
 METHODS = ("GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS", "PUT")
 """Any other method is counted as one, so that clients cannot make up labels."""
 
@@ -121,9 +117,6 @@ class ServiceMiddleware:
 
     def _most(self, scope: Scope) -> int:
         kind = Headers(scope=scope).get("content-type", "").partition(";")[0].strip().lower()
-        # Who sends a file of a job has shown a worker's token before any of it is read.
-        if kind == BINARY and REMOTE in scope["path"]:
-            return MOST_FILE
         return self._settings.caps.upload if kind == FORM else self._settings.caps.body
 
     def _note(self, scope: Scope, exchange: _Exchange) -> None:

@@ -76,9 +76,7 @@ class SessionReply(BaseModel):
     ]
     roles: Annotated[
         list[Role],
-        Field(
-            description="operator: sees everybody's jobs; priority: may set a priority above 0; worker: trains jobs."
-        ),
+        Field(description="operator: sees everybody's jobs; priority: may set a priority above 0;"),
     ]
 
 

@@ -61,8 +61,8 @@ def check_tls(certificate: Path, key: Path) -> None:
 class Server(uvicorn.Server):
     """Runs an application until it is told to stop, or a signal does."""
 
-    def __init__(self, app: FastAPI, ready: Callable[[], None], leaving: Callable[[], None] | None = None) -> None:
-        """`ready` is called when requests are answered, `leaving` before a signal ends that."""
+    def __init__(self, app: FastAPI, ready: Callable[[], None]) -> None:
+        """`ready` is called when requests are answered."""
         self._context: Context = app.state.context
         settings = self._context.settings
         own = {"limits": settings.connections, "telemetry": self._context.telemetry}
@@ -75,7 +75,7 @@ class Server(uvicorn.Server):
                 ssl_certfile=certificate, ssl_keyfile=key, timeout_graceful_shutdown=PATIENCE_S,
             )
         )  # fmt: skip
-        self._ready, self._leaving = ready, leaving
+        self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         settings = self._context.settings
@@ -93,12 +93,7 @@ class Server(uvicorn.Server):
         self._context.feed.close()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        if self._leaving is None:
-            self.stop()
-            return
-        # Once, and beside the server: workers elsewhere hand back what they have, for which it has to answer.
-        leaving, self._leaving = self._leaving, None
-        threading.Thread(target=lambda: (leaving(), self.stop()), name="leaving").start()  # type: ignore[func-returns-value]
+        self.stop()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -4,8 +4,7 @@ A file of tokens has a line for each owner; empty lines and those that begin wit
 
     ann: TOKEN              sees and steers her own jobs
     ben priority: TOKEN     may also give them a priority above 0
-    cas operator: TOKEN     sees and steers everybody's, and may do what a worker does
-    lab2 worker: TOKEN      trains jobs on another machine: `difflogic worker URL`
+    cas operator: TOKEN     sees and steers everybody's
 
 The file is looked at again whenever it has changed. One that cannot be used is said in the log, and changes nothing.
 """
@@ -27,11 +26,10 @@ from difflogic.errors import UsageError
 from difflogic.serve.log import log_event
 from difflogic.system import files
 
-Role = Literal["operator", "priority", "worker"]
+Role = Literal["operator", "priority"]
 ROLES: tuple[Role, ...] = get_args(Role)
-OPERATOR, PRIORITY, WORKER = ROLES
-"""The role that sees everybody's jobs, also the owner of a token without a name; that of priorities above 0; and
-that of other machines."""
+OPERATOR, PRIORITY = ROLES
+"""The role that sees everybody's jobs, also the owner of a token without a name; and that of priorities above 0."""
 LEAST = 16
 """The least characters of a token."""
 GENERATED = "token"
@@ -66,7 +64,6 @@ class Tokens:
         }
         if len({each.digest for each in self._known.values()}) < len(self._known):
             raise UsageError("Two owners have the same token: give each one of its own.")
-        self._added: dict[str, _Known] = {}
         self._path: Path | None = None
         self._mark: tuple[int, ...] | None = None
         """What the file at `_path` looked like before it was last read."""
@@ -84,10 +81,6 @@ class Tokens:
         tokens = _read(path)
         tokens._path, tokens._mark = path, mark
         return tokens
-
-    def add(self, owner: str, token: str, role: Role) -> None:
-        """An owner of this process's own making, whatever the file says."""
-        self._added[owner] = _Known(digest(token), frozenset((role,)))
 
     def owner(self, token: str) -> str | None:
         """Return the owner of a token, or None; every known token is compared, whole, whichever fits."""
@@ -112,10 +105,10 @@ class Tokens:
         known = self._current().get(owner)
         return None if known is None else hmac.new(known.digest, text.encode(), hashlib.sha256).hexdigest()
 
-    def _current(self) -> dict[str, _Known]:
+    def _current(self) -> Mapping[str, _Known]:
         if self._path is not None:
             self._reread(self._path)
-        return {**self._known, **self._added}
+        return self._known
 
     def _reread(self, path: Path) -> None:
         """Take over what is in the file where it changed; where that cannot be used, the log says why, once."""

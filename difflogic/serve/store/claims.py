@@ -73,16 +73,6 @@ class NextJob:
         return row
 
 
-def claimed(connection: sqlite3.Connection, worker: str, claim: str) -> sqlite3.Row | None:
-    """The job that a worker got by this claim and still holds."""
-    query = (
-        "SELECT jobs.* FROM workers JOIN jobs ON jobs.id = workers.job AND jobs.worker = workers.name "
-        "WHERE workers.name = ? AND workers.claim = ? AND jobs.status = 'running'"
-    )
-    row: sqlite3.Row | None = connection.execute(query, (worker, claim)).fetchone()
-    return row
-
-
 def ready_at(now: float) -> tuple[float, float]:
     """The values of READY. No back-off is longer than the longest: one that seems so was set by another clock."""
     return now, now + BACK_OFF_S[-1]

@@ -33,13 +33,11 @@ from typing import Any, Literal
 from difflogic.errors import StoreError
 from difflogic.serve.store import presence, records
 from difflogic.serve.store.claims import (
-    ALIVE_S,
     BACK_OFF_S,
     QUEUED_FOLLOW_UPS,
     READY,
     TRAINS,
     NextJob,
-    claimed,
     missing,
     offered,
     ready_at,
@@ -55,10 +53,6 @@ PROGRESS = frozenset((
     "phase", "attempt", "epoch", "epochs", "soft_loss", "hard_loss", "solved", "active_gates", "epochs_per_s",
     "saved_epoch", "result", "trained_s", "compared", "score",
 ))  # fmt: skip
-
-
-ELSEWHERE = 0
-"""In the place of a process id: the worker is on another machine, and alive for as long as it is heard of."""
 
 
 @dataclass(frozen=True)
@@ -137,21 +131,17 @@ class Leases(Records):
 
     # leases -------------------------------------------------------------------------------------------
 
-    def claim(
-        self, worker: str, device: str, engines: Collection[str], lease_s: float, claim: str | None = None
-    ) -> tuple[JobRecord, int] | None:
+    def claim(self, worker: str, device: str, engines: Collection[str], lease_s: float) -> tuple[JobRecord, int] | None:
         """The next job for this worker, by priority, then in turns of owners, then age; None where there is none.
 
         `engines`: what trainings may have asked for; without any they are follow-ups. A training that was on a device
-        goes on there, as long as that has a worker. `claim`: who repeats one, whose answer was lost, gets the same job.
+        goes on there, as long as that has a worker.
         """
         # One moment for all that follows: the job that the read finds is judged by the same clock as the one that is
         # taken.
         selection = NextJob(worker, device, list(engines), self.clock())
         # Workers ask a few times a second, mostly in vain: a read neither waits for a writer nor holds one up.
         with self.database.reading() as connection:
-            if claim is not None and (row := claimed(connection, worker, claim)) is not None:
-                return job_of(row), row["lease"]
             if selection.overdue(connection) is None and selection.next(connection) is None:
                 return None
         with self._recorded() as connection:
@@ -168,7 +158,6 @@ class Leases(Records):
             # smaller one.
             lease = row["lease"] + 1
             self._assign(connection, worker, row["id"])
-            connection.execute("UPDATE workers SET claim = ? WHERE name = ?", (claim, worker))
             selection.took(connection, row["owner"])
             job = change(
                 connection,
@@ -294,21 +283,13 @@ class Leases(Records):
             return [self._requeue(connection, row, reason) for row in held]
 
     def expire_dead_workers(self) -> list[JobRecord]:
-        """Expire every worker whose process is gone, also of supervisors that are gone, and every one on another
-        machine of which nothing was heard for ALIVE_S. Raises OSError.
-        """
+        """Expire every worker whose process is gone, also of supervisors that are gone. Raises OSError."""
         query = "SELECT name FROM workers UNION SELECT worker FROM jobs WHERE status = 'running'"
         names = [row["name"] for row in self.database.rows(query)]
         # The locks are tried outside of any transaction, since a file system may be slow. Every name that was read has
         # its lock already: a worker locks its file before it registers.
-        elsewhere = "SELECT name FROM workers WHERE pid = ? AND seen > ?"
-        heard = {row["name"] for row in self.database.rows(elsewhere, ELSEWHERE, self.clock() - ALIVE_S)}
-        gone = [name for name in names if name not in heard and presence.is_gone(self.folder, name)]
+        gone = [name for name in names if presence.is_gone(self.folder, name)]
         return [job for name in gone for job in self.expire_worker(name, "its worker was killed")]
-
-    def lose_workers(self, prefix: str) -> None:
-        """Nothing more is heard of workers on other machines whose names begin so: a supervisor expires them."""
-        self.database.write("UPDATE workers SET seen = 0 WHERE pid = ? AND instr(name, ?) = 1", ELSEWHERE, prefix)
 
     # what workers offer -----------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """Who is alive: a worker holds a lock on a file of its own, and the system lets go of it however the worker ends.
 
-Workers on other machines have no lock here: they are alive for as long as something is heard of them.
+For a worker on another machine the actor that speaks for it here holds the lock, for as long as Ray keeps it.
 """
 
 from __future__ import annotations

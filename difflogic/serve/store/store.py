@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
 from functools import partial
@@ -38,7 +37,6 @@ from difflogic.serve.store.jobs import (
     JobSpec,
     QueueFullError,
     Status,
-    UnknownJobError,
     Wanted,
     epochs_of,
     new_id,
@@ -245,20 +243,6 @@ class Store(Leases):
         }
         insert(connection, values)
         return job_of(find(connection, job))
-
-    def adopt(self, record: JobRecord, status: Status) -> JobRecord:
-        """A job of another store, as it is there but for status and worker. Its files are the caller's business.
-
-        An earlier one of the same id is forgotten, with its files.
-        """
-        with suppress(UnknownJobError):
-            self.delete(record.id)
-        left = {"number", "version", "worker", "lease", "wanted", "waits_for", "device", "phase", "epochs_per_s"}
-        values = as_stored({name: value for name, value in vars(record).items() if name not in left})
-        with self._recorded() as connection:
-            version = tick(connection)
-            insert(connection, values | {"status": status, "version": version, "recorded": version})
-            return job_of(find(connection, record.id))
 
     def ask(self, job: str, what: Wanted, owner: str | None = None) -> JobRecord:
         """Cancel or pause a job: at once where it waits, else its worker will hear of it and save first.

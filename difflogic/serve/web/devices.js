@@ -13,7 +13,7 @@ export function devicesView(root, signal) {
     const place = errorPlace(),
         cards = new Map();
     const list = h("ul", { class: "devices", "aria-label": "Workers" });
-    const nothing = empty("No workers", "The server starts one worker for each device. `difflogic worker` adds more.");
+    const nothing = empty("No workers", "The server starts one worker for each device.");
     const machine = h("p", { class: "quiet" });
     root.append(h("h1", {}, "Devices"), machine, place.element, nothing, list);
 

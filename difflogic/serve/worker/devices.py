@@ -13,7 +13,7 @@ from difflogic.errors import DeviceError, UsageError
 DEVICE = re.compile(r"cpu|gpu:[0-9]{1,3}|follow-ups")
 AUTO = "auto"
 NONE = "none"
-"""No workers: those of `difflogic worker` do the jobs."""
+"""No workers: jobs wait until the store is served with some."""
 FOLLOW_UPS = "follow-ups"
 """What a worker without a device is for: simplify, prove, export, evaluate."""
 PATIENCE_S = 20.0
@@ -52,6 +52,14 @@ def of_this_machine(devices: Sequence[str]) -> list[str]:
     """The devices that are meant, as `parse` gives them. Raises DeviceError where `auto` finds no answer."""
     named = [*hardware_gpus(), "cpu"] if list(devices) == [AUTO] else devices
     return [each for each in named if each != FOLLOW_UPS]
+
+
+def usable(devices: Sequence[str]) -> tuple[list[str], str | None]:
+    """The devices of this machine that are meant; where it cannot list its GPUs the processor, and why."""
+    try:
+        return of_this_machine(devices), None
+    except DeviceError as error:
+        return ["cpu"], str(error)
 
 
 def engines_of(device: str, others: Sequence[str] = ()) -> list[str]:

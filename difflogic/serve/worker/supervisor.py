@@ -27,8 +27,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
-from difflogic.errors import DeviceError, StoreError
+from difflogic.errors import StoreError
 from difflogic.serve.log import log_event
 from difflogic.serve.store.jobs import JobRecord, StoreLostError
 from difflogic.serve.store.store import Store
@@ -50,8 +51,32 @@ OFFER_KEPT_S = 45.0
 """Seconds for which an engine counts as offered after its last worker was seen: one that restarts is soon back."""
 
 
-class Child:
-    """A worker process that this one started. It ends by itself when this one does: it sees its standard input end."""
+class Child(Protocol):
+    """A worker that a supervisor has started, and ends by itself when that does."""
+
+    name: str
+    device: str
+
+    @property
+    def status(self) -> int | None:
+        """The exit status, negative for a signal; None while it runs."""
+
+    @property
+    def how(self) -> str:
+        """The beginning of a sentence that says how it ended."""
+
+    def ask_to_stop(self) -> None:
+        """Let it save, hand back its job and end."""
+
+    def kill(self) -> None:
+        """End it now, if it has not ended, and wait for that."""
+
+    def close(self) -> None:
+        """Let go of one that has ended."""
+
+
+class ChildProcess:
+    """A worker in a process of this machine, which sees its standard input end when this process does."""
 
     def __init__(
         self,
@@ -77,37 +102,36 @@ class Child:
         )
 
     @property
-    def pid(self) -> int:
-        return self._process.pid
+    def status(self) -> int | None:
+        return self._process.poll()
 
     @property
-    def status(self) -> int | None:
-        """The exit status, negative for a signal; None while it runs."""
-        return self._process.poll()
+    def how(self) -> str:
+        return how_it_ended(self.status or 0)
 
     def ask_to_stop(self) -> None:
         if self.status is None:
             self._process.terminate()
 
     def kill(self) -> None:
-        """End it now, if it has not ended, and wait for that."""
         if self.status is None:
             self._process.kill()
         self._process.wait()
         self.close()
 
     def close(self) -> None:
-        """Let go of a process that has ended."""
         if self._process.stdin is not None:
             self._process.stdin.close()
 
 
 @dataclass
-class _DeviceSlot:
-    """A device, and the worker process that has it."""
+class Slot:
+    """A device, and the worker that has it."""
 
     device: str
     engines: list[str]
+    node: str = ""
+    """Where the device is; empty for this machine."""
     child: Child | None = None
     failures: int = 0
     """How many workers in a row did not start, or ended badly without a job in their hands: retries get rarer."""
@@ -124,9 +148,9 @@ class _DeviceSlot:
 
 
 class Supervisor:
-    """Workers on the devices of one machine; several supervisors may share a store.
+    """Workers on the devices of this machine; several supervisors may share a store.
 
-    `devices` are as `devices.parse` gives them.
+    `devices` are as `devices.parse` gives them. `difflogic.serve.cluster` has one for other machines.
     """
 
     def __init__(
@@ -140,10 +164,10 @@ class Supervisor:
         """`max_memory`: bytes of device memory that a job may take. `command` starts a worker."""
         self._store = Store.open(folder, durable=False)
         self._devices = list(devices)
-        self._limits = limits or WorkerLimits()
+        self.limits = limits or WorkerLimits()
         self._max_memory = max_memory
         self._command = command
-        self._slots: list[_DeviceSlot] = []
+        self._slots: list[Slot] = []
         self._over = threading.Event()
         self._thread = threading.Thread(target=self.run, name="supervisor")
         self._hangs_checked = self._dead_checked = 0.0
@@ -167,11 +191,9 @@ class Supervisor:
     def run(self) -> None:
         """Keep the workers alive until `stop` is called."""
         try:
-            self._slots = self._open_slots()
-            # Right after the start no worker is registered yet: their engines count as offered, so that no job is told
-            # that nobody takes it.
-            self._offered = {engine: time.monotonic() for slot in self._slots for engine in slot.engines}
+            self.add(*self.open_slots())
             while not self._over.wait(POLL_S):
+                self.refresh()
                 for slot in self._slots:
                     self._guarded(partial(self._check_slot, slot))
                 self._check_leases()
@@ -179,14 +201,26 @@ class Supervisor:
             self._end()
             self._store.close()
 
-    def _open_slots(self) -> list[_DeviceSlot]:
-        try:
-            trains = known.of_this_machine(self._devices)
-        except DeviceError as error:
-            log_event("no GPU is used", logging.ERROR, why=str(error))
-            trains = ["cpu"]
-        slots = [_DeviceSlot(device, known.engines_of(device, trains)) for device in trains]
-        return [*slots, *(_DeviceSlot(known.FOLLOW_UPS, []) for _ in range(LANES))] if self._devices else []
+    def open_slots(self) -> list[Slot]:
+        """The devices that are to have workers from the beginning on."""
+        trains, trouble = known.usable(self._devices)
+        if trouble is not None:
+            log_event("no GPU is used", logging.ERROR, why=trouble)
+        slots = [Slot(device, known.engines_of(device, trains)) for device in trains]
+        return [*slots, *(Slot(known.FOLLOW_UPS, []) for _ in range(LANES))] if self._devices else []
+
+    def start_worker(self, slot: Slot) -> Child:
+        """Start the worker of a device. Raises OSError."""
+        return ChildProcess(self._store.folder, slot.device, slot.engines, self.limits, self._max_memory, self._command)
+
+    def refresh(self) -> None:
+        """Look whether devices have come or gone; those of a machine stay."""
+
+    def add(self, *slots: Slot) -> None:
+        """Have workers on these devices from now on."""
+        self._slots += slots
+        # Before its worker is registered an engine counts as offered, so that no job is told that nobody takes it.
+        self._offered |= {engine: time.monotonic() for slot in slots for engine in slot.engines}
 
     def _guarded(self, act: Callable[[], None]) -> None:
         """Act; trouble with the disk must not end the supervision, and is logged once, not at every turn."""
@@ -207,7 +241,7 @@ class Supervisor:
         self._store.close()
         self._store, self._is_lost = Store.open(self._store.folder, durable=False), False
 
-    def _check_slot(self, slot: _DeviceSlot) -> None:
+    def _check_slot(self, slot: Slot) -> None:
         """Start a worker where there is none, and expire one that has ended."""
         if slot.child is None:
             # A worker of follow-ups loads much and works seldom: it is started when one waits, and ends when it has
@@ -217,7 +251,7 @@ class Supervisor:
             return
         status = slot.child.status
         if status is not None:
-            self._expire(slot, slot.child, status, how_it_ended(status))
+            self._expire(slot, slot.child, status, slot.child.how)
 
     def _lacks_a_lane(self) -> bool:
         """Whether a follow-up waits that no worker of ours is free for; one that only starts is free soon."""
@@ -227,19 +261,17 @@ class Supervisor:
         lanes = [slot.child for slot in self._slots if slot.device == known.FOLLOW_UPS and slot.child is not None]
         return all(child.name in busy for child in lanes)
 
-    def _start(self, slot: _DeviceSlot) -> None:
+    def _start(self, slot: Slot) -> None:
         try:
-            slot.child = Child(
-                self._store.folder, slot.device, slot.engines, self._limits, self._max_memory, self._command
-            )
+            slot.child = self.start_worker(slot)
         except OSError as error:
             slot.failures += 1
             wait = slot.back_off()
             log_event("worker not started", logging.ERROR, device=slot.device, why=str(error), next_in_s=wait)
             return
-        log_event("worker started", worker=slot.child.name, device=slot.device, process=slot.child.pid)
+        log_event("worker started", worker=slot.child.name, device=slot.device)
 
-    def _expire(self, slot: _DeviceSlot, child: Child, status: int, how: str) -> None:
+    def _expire(self, slot: Slot, child: Child, status: int, how: str) -> None:
         # The log must be read before the job is queued again: the next worker writes into the same file.
         held = next((each.job for each in self._store.workers() if each.name == child.name), None)
         if held is not None and (words := last_words(self._store.job_folder(held).log)):
@@ -276,7 +308,7 @@ class Supervisor:
         self._offered |= dict.fromkeys(self._store.offered_engines(), now)
         self._store.explain_waiting([engine for engine, seen in self._offered.items() if now - seen < OFFER_KEPT_S])
 
-    def _end_if_hung(self, slot: _DeviceSlot) -> None:
+    def _end_if_hung(self, slot: Slot) -> None:
         """Kill a worker whose lease has ended because it sent no heartbeat in time."""
         child = slot.child
         job = None if child is None else self._store.overdue_job(child.name)
@@ -292,13 +324,13 @@ class Supervisor:
         for child in children:
             child.ask_to_stop()
         # All are asked before any is waited for: they save at the same time.
-        deadline = time.monotonic() + self._limits.stop
+        deadline = time.monotonic() + self.limits.stop
         while time.monotonic() < deadline and any(child.status is None for child in children):
             time.sleep(POLL_S)
         for child in children:
             late = child.status is None
             child.kill()
-            how = "its worker did not stop in time, and was killed" if late else how_it_ended(child.status or 0)
+            how = "its worker did not stop in time, and was killed" if late else child.how
             self._guarded(partial(self._expire_ended, child, how))
         log_event("workers stopped")
 

@@ -67,8 +67,7 @@ class WorkerProcess:
         self._placements: dict[str, Placement] = {}
 
     def run(self) -> None:
-        """Do jobs until SIGTERM comes; a worker of follow-ups also ends after `WorkerLimits.idle` without any."""
-        signal.signal(signal.SIGTERM, self._stop)
+        """Do jobs until `stopping`; a worker of follow-ups also ends after `WorkerLimits.idle` without any."""
         presence = Presence(self.store.folder, self.name)
         try:
             about = "simplify, prove, export and evaluate" if self.device == FOLLOW_UPS else self.device
@@ -103,7 +102,8 @@ class WorkerProcess:
             say(f"worker {self.name}: {FULL}")
         return self._had_space
 
-    def _stop(self, number: int, frame: FrameType | None) -> None:
+    def stop(self, number: int, frame: FrameType | None) -> None:
+        """Handle a signal that asks it to end."""
         self.stopping = True
 
     def _run_job(self, job: JobRecord, number: int) -> None:
@@ -269,7 +269,9 @@ def main() -> None:
         _lower_priority()
     try:
         store = Store.existing(options.store, durable=False)
-        WorkerProcess(store, options.name, options.device, engines, options.limits, options.max_memory).run()
+        worker = WorkerProcess(store, options.name, options.device, engines, options.limits, options.max_memory)
+        signal.signal(signal.SIGTERM, worker.stop)
+        worker.run()
     except DifflogicError as error:
         say(str(error))
         sys.exit(error.exit_code)

@@ -79,8 +79,7 @@ CREATE TABLE workers (
     job TEXT,
     memory INTEGER, -- bytes of the process
     epochs_per_s REAL,
-    engines TEXT NOT NULL DEFAULT '', -- what trainings may have asked for, with commas between
-    claim TEXT -- what it calls its last claim: one that comes again gets the same job
+    engines TEXT NOT NULL DEFAULT '' -- what trainings may have asked for, with commas between
 );
 
 -- Whose turn it is: owners of equal priority take turns, in trainings and in follow-ups each for themselves.
