@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import filelock
 
@@ -47,7 +47,7 @@ class RayWorkers:
         """Raises UsageError without Ray, such a cluster, or what a trial needs there."""
         self._device, self._saved_s, self._open = device, saved_s, set[Any]()
         found = connected(f"ray:{address or ''}", "A sweep on a Ray cluster")
-        self._ray: Any = found or None
+        self._ray = cast("Any", found)
         offered = ADAPTER if device == "gpu" else "CPU"
         needs = {"num_cpus": 1} | ({"resources": {ADAPTER: 1}} if device == "gpu" else {})
         # Made once: tasks of one function take turns in one warm process, those of many begin many.

@@ -104,11 +104,12 @@ def test_a_full_disk_leaves_no_half_backup(store, spec, tmp_path, monkeypatch, c
 
 
 @pytest.mark.parametrize(("workers", "words"), [("cpu,cpu", "each device once"), ("tpu", "got 'tpu'")])
-def test_devices_of_the_worker_command_are_checked(store, workers, words, capsys):
-    assert main(["worker", str(store.folder), "--workers", workers]) == 2
+def test_devices_are_checked_before_the_folder_is_made(tmp_path, workers, words, capsys):
+    assert main(["serve", str(tmp_path / "jobs"), "--workers", workers]) == 2
     assert words in capsys.readouterr().err
+    assert not (tmp_path / "jobs").exists()
 
 
-def test_the_worker_command_needs_a_store(tmp_path, capsys):
-    assert main(["worker", str(tmp_path)]) == 2
+def test_a_backup_needs_a_store(tmp_path, capsys):
+    assert main(["backup", str(tmp_path / "none"), str(tmp_path / "copy.tar")]) == 2
     assert "There is no store" in capsys.readouterr().err

@@ -46,7 +46,7 @@ def test_a_struck_store(filled, case):
 def test_a_missing_database_is_not_an_empty_store(filled, capsys):
     """Every command but `serve`, which makes it again, refuses: before, `gc` deleted all folders as nobody's."""
     store_cases.removed(filled)
-    for command in (["gc", "--keep-days", "0"], ["gc", "--quota", "0.000001"], ["worker"]):
+    for command in (["gc", "--keep-days", "0"], ["gc", "--quota", "0.000001"]):
         assert main([command[0], str(filled.folder), *command[1:]]) == 1
         assert "has folders of jobs but no database: `difflogic serve" in capsys.readouterr().err
     assert store_faults.digests(filled.folder) == filled.files

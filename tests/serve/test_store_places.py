@@ -39,7 +39,7 @@ def test_a_second_machine_is_refused_until_the_first_has_gone(tmp_path, spec, on
     with on(Machine("two", "", "boot 2")):
         with pytest.raises(StoreError, match=r"used by the machine one: stop .* can be used in \d+ seconds"):
             Store.open(tmp_path)
-        for command in ("worker", "gc --quota 1", f"backup {tmp_path / 'copy.tar'}"):
+        for command in ("gc --quota 1", f"backup {tmp_path / 'copy.tar'}"):
             name, *rest = command.split()
             assert (
                 main([name, str(tmp_path), *(rest if name == "gc" else []), *(rest if name == "backup" else [])]) == 1
