@@ -101,7 +101,8 @@ def measured(name: str, path: Path, engine: str, on_pass: OnPass) -> Line:
     """What became of a run: its losses, its tests, and how few gates do the same."""
     config = presets.get(name)
     found = evaluate(path, open_engine(engine))
-    found.save()
+    for file, content in found.files().items():
+        (path / file).write_bytes(content if isinstance(content, bytes) else content.encode())
     first = found.trained.rows[0]
     circuit = source.load(path)
     fixed = circuit.netlist.scenario is not None and circuit.netlist.scenario.start != "random"

@@ -17,9 +17,11 @@ from difflogic.model import framed as _framed
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from difflogic.actions.evaluate import evaluate as evaluate
+    from difflogic.actions.export import export as export
+    from difflogic.actions.prove import prove as prove
+    from difflogic.actions.simplify import simplify as simplify
     from difflogic.circuits.readers.source import load as load
-    from difflogic.circuits.synthesis.pipeline import simplify as simplify
-    from difflogic.circuits.synthesis.prove import prove as prove
     from difflogic.config import presets as presets
     from difflogic.config.dataset import Dataset as Dataset
     from difflogic.config.own_task import Task as Task
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     from difflogic.devices.open import open_engine as open_engine
     from difflogic.engine.batch import Batch as Batch
     from difflogic.engine.job import OptimizerState as OptimizerState
-    from difflogic.evaluation.evaluate import evaluate as evaluate
     from difflogic.evaluation.render import render as render
     from difflogic.model.cell_netlist import CellNetlist as CellNetlist
     from difflogic.model.circuit import Circuit as Circuit
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from difflogic.train.observer import Observer as Observer
     from difflogic.train.restarts import solve as solve
     from difflogic.train.run_request import fit as fit
+    from difflogic.train.run_request import harden as harden
     from difflogic.train.trainer import Run as Run
     from difflogic.train.trainer import Trainer as Trainer
     from difflogic.train.trainer import load_run as load_run
@@ -56,17 +58,19 @@ _EXPORTS = {
     "Trainer": "difflogic.train.trainer",
     "Run": "difflogic.train.trainer",
     "circuit": "difflogic.config.own_task",
-    "evaluate": "difflogic.evaluation.evaluate",
+    "evaluate": "difflogic.actions.evaluate",
+    "export": "difflogic.actions.export",
     "fit": "difflogic.train.run_request",
+    "harden": "difflogic.train.run_request",
     "load": "difflogic.circuits.readers.source",
     "load_run": "difflogic.train.trainer",
     "open_engine": "difflogic.devices.open",
     "presets": "difflogic.config.presets",
-    "prove": "difflogic.circuits.synthesis.prove",
+    "prove": "difflogic.actions.prove",
     "render": "difflogic.evaluation.render",
     "resume_sweep": "difflogic.sweeps",
     "setting": "difflogic.config.own_task",
-    "simplify": "difflogic.circuits.synthesis.pipeline",
+    "simplify": "difflogic.actions.simplify",
     "solve": "difflogic.train.restarts",
     "sweep": "difflogic.sweeps",
 }

@@ -18,12 +18,15 @@ def hardening(config: Config, search: bool = False, epochs: int | None = None, i
 
     It takes `epochs`, by default a share of the run's, with an evaluation every `interval` of them.
     """
-    epochs = epochs or max(1, round(SHARE_OF_EPOCHS * config.train.epochs))
+    if epochs is None:
+        epochs = max(1, round(SHARE_OF_EPOCHS * config.train.epochs))
+    if interval is None:
+        interval = min(10, config.train.eval_interval)
     # An example: a run of 1000 epochs gets 250 more. Hardening grows to all gates over the first 200 of them, and in
     # the last 50 the circuit is trained as it will be used.
     to = min(HARDENING_EPOCHS - 1, max(1, round(GROWS_FOR * epochs)))
     return config.with_(
-        train={"epochs": epochs, "eval_interval": interval or min(10, config.train.eval_interval)},
+        train={"epochs": epochs, "eval_interval": interval},
         optimizer={"lr": 0.0 if search else LR * config.optimizer.lr},
         schedule={"share": 1.0},
         hardening={"share": 0.0} if search else {"share": 1.0, "begin": 0, "end": to},

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import difflogic
+from difflogic.circuits.export.text import Files
 from difflogic.config.dataset import Dataset
 from difflogic.engine.api import Engine, describe_engine
-from difflogic.errors import RunFolderError, UsageError
-from difflogic.evaluation import own_task, report, samples, trained_circuit
+from difflogic.evaluation import own_task, samples, trained_circuit
 from difflogic.evaluation.faults import CURVES, points
 from difflogic.evaluation.measure import Measure
 from difflogic.evaluation.paper import published
@@ -31,7 +31,6 @@ from difflogic.evaluation.suite import TESTS, Test
 from difflogic.evaluation.trained_circuit import TrainedCircuit, engine_of
 from difflogic.model.statistics import Layer, census
 from difflogic.runs import plots
-from difflogic.system import files
 from difflogic.system.brief import brief
 
 FORMAT, VERSION = "difflogic-evaluation", 1
@@ -51,13 +50,6 @@ class RunEvaluation:
     layers: tuple[Layer, ...]
 
     __repr__ = brief
-
-    def _repr_html_(self) -> str:
-        return report.page("results.html", evaluation=self)
-
-    def __getitem__(self, key: str) -> Measure:
-        """The measure of that key. Raises KeyError where the test does not apply."""
-        return {measure.key: measure for measure in self.measures}[key]
 
     @property
     def fault_curves(self) -> list[tuple[str, Sequence[float], Sequence[float]]]:
@@ -107,18 +99,12 @@ class RunEvaluation:
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), allow_nan=False) + "\n"
 
-    def save(self) -> Path | None:
-        """Keep it in the run folder; nothing where a checkpoint file alone was evaluated. Raises RunFolderError."""
-        if self.trained.folder is None:
-            return None
-        path = self.trained.folder / NAME
-        try:
-            if self.fault_curves:
-                files.write_atomically(path.with_name(FAULTS), plots.accuracy_png(self.fault_curves))
-            files.write_atomically(path, self.to_json().encode())
-        except OSError as error:
-            raise RunFolderError(f"Cannot write {path}: {error.strerror or error}.") from error
-        return path
+    def files(self) -> Files:
+        """What a run folder keeps of it, by name."""
+        made: Files = {NAME: self.to_json()}
+        if self.fault_curves:
+            made[FAULTS] = plots.accuracy_png(self.fault_curves)
+        return made
 
 
 def evaluate(
@@ -133,32 +119,10 @@ def evaluate(
     settings: Mapping[str, Any] | None = None,
     faults: Iterable[Test] = (),
 ) -> RunEvaluation:
-    """Test the discrete circuit of a run by every test that applies to its task.
+    """Test the discrete circuit of a run by every test that applies to its task: see `difflogic.actions.evaluate`.
 
-        >>> evaluation = difflogic.evaluate(folder, engine, starts=1)
-        >>> evaluation["accuracy"].values["samples"]
-        1
-
-    Args:
-        run: A run folder or a checkpoint file.
-        engine: What computes; None: as `engine_of` finds.
-        starts: Fresh starts; None: 64, or 8 if `quick`. They come from the run's seed, but from a stream of their own.
-        quick: Fewer starts, and a tenth of the long tests.
-        member: Of a population the model counted from 1; None: the best.
-        tell: Hears of each result.
-        data: Samples to test it on, in place of those that the run held out.
-        settings: Of a task in Python: what its fresh samples are drawn with, where that is not the run's.
-        faults: Further tests, such as `difflogic.evaluation.faults.FaultTests`.
-
-    Returns:
-        The results by key, and how many gates of which kind there are.
-
-    Raises:
-        UsageError: What is asked for does not apply to the run.
-        CheckpointError: There is no usable, trained checkpoint.
+    Starts come from the run's seed, but from a stream of their own. Raises UsageError, CheckpointError.
     """
-    if starts is not None and starts < 1:
-        raise UsageError(f"An evaluation needs at least 1 start, got {starts}.")
     trained = trained_circuit.load(Path(run), member)
     engine = engine_of(trained) if engine is None else engine
     count = starts or (QUICK_STARTS if quick else STARTS)

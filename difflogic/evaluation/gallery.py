@@ -14,7 +14,7 @@ from difflogic.circuits.export import formats
 from difflogic.circuits.export.text import Files, identifier
 from difflogic.circuits.synthesis.convert import gate_count, gates_once
 from difflogic.circuits.synthesis.simplify import OnPass, Simplified, silent, simplified
-from difflogic.errors import CircuitError, DifflogicError, RunFolderError, UsageError
+from difflogic.errors import DifflogicError, RunFolderError, UsageError
 from difflogic.evaluation import evaluate, proof, trained_circuit
 from difflogic.evaluation.render import Look, RenderSpec, rollout_picture
 from difflogic.evaluation.report import page
@@ -30,8 +30,6 @@ from difflogic.system.files import Output
 from difflogic.system.words import counted
 
 INDEX = "index.html"
-ON_THE_PAGE = {"html": "live.html", "svg": "circuit.svg"}
-"""Formats that the page itself shows, and what their files are called there."""
 RULE_SIDE, RULE_STEPS = 48, 60
 """A rule is learned on boards of nine cells, where there is little to see: it is shown on so many, for so long."""
 
@@ -69,8 +67,8 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
     if trained.rows:
         files["loss.png"] = plots.loss_png(trained.rows, trained.config, trained.title)
     # A circuit may be too large for a drawing, or have too many channels for Golly. What does not fit is named.
-    exports, left_out = _exports(found.netlist, name)
-    for form, file in ON_THE_PAGE.items():
+    exports, left_out = formats.exports(found.netlist, name)
+    for form, file in formats.SHOWN.items():
         for content in exports.pop(form, {}).values():
             files[file] = content
     downloads = _downloads(trained, netlist, name) | {
@@ -90,22 +88,11 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
         files=set(files),
         measures=_measures(trained),
         downloads=listed(downloads),
-        left_out=left_out,
+        left_out=[f"{form}: {why}" for form, why in left_out.items()],
         config=trained.config.to_toml(),
     )
     brief = f"{gate_count(found.netlist)} gates, {found.netlist.channels} of {netlist.channels} channels"
     return Exhibit(name, trained.title, heading, brief, trained.told, files | downloads)
-
-
-def _exports(netlist: CellNetlist, name: str) -> tuple[dict[str, Files], list[str]]:
-    """The exports by format, and a sentence for each format that cannot hold the circuit."""
-    found, left_out = {}, []
-    for form in formats.FORMATS:
-        try:
-            found[form] = formats.export(netlist, name, form)
-        except CircuitError as error:
-            left_out.append(f"{form}: {error}")
-    return found, left_out
 
 
 def _downloads(trained: TrainedCircuit, netlist: CellNetlist, name: str) -> Files:

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from difflogic.circuits.export.text import Files
 from difflogic.core import rules, text_picture
 from difflogic.core.bits import Bits
-from difflogic.errors import CircuitError, RunFolderError
+from difflogic.errors import CircuitError
 from difflogic.evaluation.proof import CLAIMS, FORMAT, NAME, VERSION, Claim, Proof, fingerprint, shown
 from difflogic.model import netlist_json
 from difflogic.runs import plots
-from difflogic.system import files
-from difflogic.system.files import Output
+
+COUNTEREXAMPLE = ("proof-counterexample.npy", "proof-counterexample.png")
 
 
 def read(path: Path) -> Proof:
@@ -61,37 +62,12 @@ def _from_data(data: dict[str, Any]) -> Proof:
     return proof
 
 
-def keep(proof: Proof, folder: Path | None, out: Output | None) -> list[Path]:
-    """Write the proof, and a counterexample as .npy and as a picture beside it; what was written.
-
-    To `out`, else into the run folder, where an older proof is replaced; nowhere where there is neither. Raises
-    RunFolderError.
-    """
-    if out is not None:
-        place, name = out.path.parent, out.path.stem
-        out.write(proof.to_json().encode())
-        written = [out.path]
-    elif folder is not None:
-        place, name = folder, Path(NAME).stem
-        written = [_write(folder / NAME, proof.to_json().encode())]
-    else:
-        return []
-    start = proof.counterexample
-    for suffix in (".npy", ".png"):
-        path = place / f"{name}-counterexample{suffix}"
-        if start is not None:
-            written.append(_write(path, _npy(start) if suffix == ".npy" else _picture(proof.claim, start)))
-        elif out is None:
-            path.unlink(missing_ok=True)  # an older proof's
-    return written
-
-
-def _write(path: Path, data: bytes) -> Path:
-    try:
-        files.write_atomically(path, data)
-    except OSError as error:
-        raise RunFolderError(f"Cannot write {path}: {error.strerror or error}.") from error
-    return path
+def files_of(proof: Proof) -> Files:
+    """proof.json and, where there is a counterexample, that as .npy and as a picture."""
+    files: Files = {NAME: proof.to_json()}
+    if (start := proof.counterexample) is not None:
+        files |= dict(zip(COUNTEREXAMPLE, (_npy(start), _picture(proof.claim, start)), strict=True))
+    return files
 
 
 def _npy(start: Bits) -> bytes:

@@ -12,8 +12,8 @@ from difflogic.circuits.synthesis import controller as synthesis
 from difflogic.circuits.synthesis.controller import SmallerController
 from difflogic.circuits.synthesis.convert import gate_count
 from difflogic.circuits.synthesis.simplify import OnPass, silent
-from difflogic.errors import CircuitError, MissingPackagesError, RunFolderError, UsageError
-from difflogic.evaluation.gallery import ON_THE_PAGE, Exhibit, listed
+from difflogic.errors import MissingPackagesError, RunFolderError, UsageError
+from difflogic.evaluation.gallery import Exhibit, listed
 from difflogic.evaluation.report import page
 from difflogic.model import controller_json
 from difflogic.model.controller import Controller
@@ -89,20 +89,15 @@ def _downloads(run: Path, name: str, found: SmallerController | None, files: Fil
     if found is None:
         return downloads, ["a controller: only gates that choose between discrete actions end as one."]
     downloads[f"files/{controller_json.NAME}"] = (run / controller_json.NAME).read_bytes()
-    left_out = []
-    for form in formats.FORMATS:
-        try:
-            made = formats.export(found.controller, name, form)
-        except CircuitError as error:
-            left_out.append(f"{form}: {error}")
-            continue
-        shown = ON_THE_PAGE.get(form)
+    exports, left_out = formats.exports(found.controller, name)
+    for form, made in exports.items():
+        shown = formats.SHOWN.get(form)
         for file, content in made.items():
             if shown is None:
                 downloads[f"files/{file}"] = content
             else:
                 files[shown] = content
-    return downloads, left_out
+    return downloads, [f"{form}: {why}" for form, why in left_out.items()]
 
 
 def _facts(member: Member) -> str:

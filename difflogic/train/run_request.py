@@ -9,13 +9,14 @@ from typing import Any, TypeVar
 from difflogic.config import recipes
 from difflogic.config.customise import configure
 from difflogic.config.fields import merged
+from difflogic.config.harden import hardening
 from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
 from difflogic.devices.open import Placement, place
 from difflogic.engine.api import Engine
 from difflogic.model.statistics import decided
 from difflogic.runs import attempts as records
-from difflogic.runs import checkpoint
+from difflogic.runs import checkpoint, chosen
 from difflogic.train import restarts, stalled
 from difflogic.train.observer import Observer
 from difflogic.train.restarts import Attempts
@@ -87,6 +88,62 @@ def fit(
         options["set"] = merged(options.get("set", {}), {"train": {"epochs": epochs}})
     options["preset" if isinstance(what, str) else "config"] = what
     request = TrainRequest(**options)
+    where = place(engine) if isinstance(engine, str) else Placement(engine)
+    folder = None if out is None else Path(out)
+    return run_request(request, configure(request).config, where, folder, observer=observer).run
+
+
+def hardening_request(
+    run: Path, search: bool = False, epochs: int | None = None, eval_interval: int | None = None, **others: Any
+) -> TrainRequest:
+    """A request that trains a run's circuit on, the best one's, until its undecided gates are decided.
+
+    With `search` the hard circuit is searched instead, without gradients. `others` are further fields of the request.
+    """
+    found = chosen.load(run)
+    return TrainRequest(
+        config=hardening(found.config, search, epochs, eval_interval),
+        init_from=run,
+        data=found.data(),
+        # One right evaluation is all that is wanted: what is undecided then is decided without changing the hard
+        # circuit.
+        stop_when_solved=1,
+        decide=not search,
+        **others,
+    )
+
+
+def harden(
+    run: Path | str,
+    out: Path | str | None = None,
+    *,
+    search: bool = False,
+    epochs: int | None = None,
+    engine: Engine | str = "auto",
+    observer: Observer | None = None,
+) -> Run:
+    """Settle the undecided gates of a run, as the command `harden` does.
+
+        >>> hardened = difflogic.harden(folder, epochs=2, engine="reference")
+        >>> hardened.config.train.epochs
+        2
+
+    Args:
+        run: A run folder, of which nothing changes.
+        out: A new run folder; None: nothing is written.
+        search: Whether gates of the hard circuit are changed one at a time instead, without gradients.
+        epochs: In all; None: a quarter of the run's.
+        engine: An engine, or a selector as `--engine` takes it.
+        observer: Hears what happens.
+
+    Returns:
+        The new run.
+
+    Raises:
+        CheckpointError: There is no usable checkpoint.
+        RunFolderError: The folder is not empty, is in use, or cannot be written.
+    """
+    request = hardening_request(Path(run), search, epochs)
     where = place(engine) if isinstance(engine, str) else Placement(engine)
     folder = None if out is None else Path(out)
     return run_request(request, configure(request).config, where, folder, observer=observer).run

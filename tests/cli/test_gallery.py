@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from difflogic.actions.evaluate import evaluate
 from difflogic.cli.main import main
 from difflogic.devices.open import open_engine
-from difflogic.evaluation.evaluate import evaluate
 from difflogic.model.netlist_json import load
 from difflogic.train.trainer import Trainer
 from tests.cli.conftest import Said
@@ -27,7 +27,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     engine = open_engine("reference")
     Trainer(tiny_config().with_(train={"epochs": 3}), engine).run(out=folder / "a b")
     Trainer(tiny_config().with_(task={"start": "seed"}), engine).run(out=folder / "group/a_b", population=2)
-    evaluate(folder / "a b", engine, quick=True).save()
+    evaluate(folder / "a b", engine, quick=True).keep()
     return folder
 
 

@@ -41,8 +41,8 @@ def test_a_run_made_small_and_proved(run: Path, said: Said) -> None:
         "channels that are never seen dropped",
         "equal gates shared",
     ]
-    assert lines[-2].startswith("Proved equal in its visible channels: ")
-    assert lines[-1].endswith(": small.json")
+    assert lines[-3].startswith("Proved equal in its visible channels: ")
+    assert lines[-1] == "Written: small.json"
     lines = said("prove", run, "small.json", "--judge", "network", "--judge", "difflogic").out.splitlines()
     assert [line.split()[:2] for line in lines[:3]] == [
         ["judge", "verdict"],
@@ -63,10 +63,10 @@ def test_ctrl_c_keeps_the_smallest_circuit(
     printed = said("simplify", run, "-o", "small.json", *options, code=130)
     if "--json" in options:
         report = json.loads(printed.out)
-        assert (report["stopped"], report["equal"], report["out"]) == (True, True, "small.json")
+        assert (report["stopped"], report["equal"]) == (True, True)
     else:
         assert "Stopped by Ctrl-C: this is the smallest circuit until then.\nProved equal" in printed.out
-        assert printed.err.rstrip().endswith(", stopped by Ctrl-C"), "nothing more is begun"
+        assert printed.err.splitlines()[-2].endswith(", stopped by Ctrl-C"), "nothing more is begun"
     assert main(["prove", str(run), "small.json", "--judge", "difflogic"]) == 0
 
 
@@ -93,7 +93,7 @@ def test_two_that_differ(file: Path, tmp_path: Path, said: Said) -> None:
     assert "DIFFERENT" in out
     assert "Counter-example, evaluated in both: inputs that are 1: " in out
     assert "Note: one of the two is periodic and the other is not" in out
-    assert out.endswith("Different.\n")
+    assert out.endswith("Different: the two do not compute the same next state from every neighbourhood.\n")
     report = json.loads(said("prove", file, other, "--judge", "difflogic", "--json", code=1).out)
     assert (report["equal"], report["same_boundary"]) == (False, False)
     assert report["verdicts"][0]["counterexample"]["outputs"]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import difflogic
+from difflogic.actions.evaluate import Evaluation, evaluate
 from difflogic.config import presets
 from difflogic.config.presets import LETTER_G
 from difflogic.core import gates, prng, rules
@@ -18,7 +19,6 @@ from difflogic.engine import job
 from difflogic.engine.api import Engine
 from difflogic.errors import CheckpointError, NotFoundError, UsageError
 from difflogic.evaluation import paper, rehearsal, suite
-from difflogic.evaluation.evaluate import RunEvaluation, evaluate
 from difflogic.evaluation.faults import FaultTests, single_stuck_gates
 from difflogic.evaluation.measure import Measure
 from difflogic.evaluation.paper import PUBLISHED, Published
@@ -47,13 +47,13 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(suite, "RULE_SIDE", 12)
 
 
-def judge(path: Path, task: dict[str, Any], channels: int = 2, name: str = "", **train: Any) -> RunEvaluation:
+def judge(path: Path, task: dict[str, Any], channels: int = 2, name: str = "", **train: Any) -> Evaluation:
     config = keeper_config(channels, task, **train)
     run = kept(path / "run", config.with_(name=name) if name else config)
     return evaluate(run, ReferenceEngine(), starts=5)
 
 
-def keys(evaluation: RunEvaluation) -> list[str]:
+def keys(evaluation: Evaluation) -> list[str]:
     return [measure.key for measure in evaluation.measures]
 
 
@@ -214,7 +214,7 @@ def test_the_paper_stands_beside_its_presets(tmp_path, monkeypatch):
     assert found["robustness"].met is (found["robustness"].values["mean_error"] <= 1130) is True
     assert (found["larger-grid-4x"].paper, found["larger-grid-4x"].met) == ("exact", False)
     assert found["larger-grid-2x"].paper == ""
-    assert found.paper_active == PUBLISHED["checkerboard"].active_gates == 22
+    assert found.report["gates"]["paper_active"] == PUBLISHED["checkerboard"].active_gates == 22
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ def test_another_rule_has_no_figure_of_the_paper(tmp_path):
     found = judge(tmp_path, LIFE | {"rule": "B36/S23"}, channels=1, name="game-of-life")
     assert {each.paper for each in found.measures} == {""}
     assert {each.met for each in found.measures} == {None}
-    assert found.paper_active is None
+    assert found.report["gates"]["paper_active"] is None
 
 
 def test_a_quick_evaluation_is_not_compared(tmp_path, monkeypatch):
@@ -277,7 +277,7 @@ def test_a_trained_run(complete: Run, engine: Engine):
 
 def test_a_run_on_anything_but_a_hardware_gpu_is_evaluated_by_the_cpu_engine(complete: Run, engine: Engine):
     hardware = engine.info.engine == "gpu" and not engine.info.software
-    assert evaluate(complete.path, starts=1).engine.startswith("gpu" if hardware else "cpu")
+    assert evaluate(complete.path, starts=1).report["engine"].startswith("gpu" if hardware else "cpu")
 
 
 def test_census():
@@ -295,7 +295,7 @@ def test_census():
 
 def test_the_document(tmp_path):
     found = judge(tmp_path, BOARD)
-    path = found.save()
+    [path] = found.keep()
     assert path == tmp_path / "run/evaluation.json"
     data = json.loads(path.read_text())
     assert (data["format"], data["version"], data["difflogic"]) == ("difflogic-evaluation", 1, difflogic.__version__)
@@ -308,7 +308,7 @@ def test_the_document(tmp_path):
 def test_a_checkpoint_file_has_no_folder_to_keep_results_in(tmp_path):
     run = kept(tmp_path / "run", keeper_config(2, BOARD))
     found = evaluate(run / "checkpoint.safetensors", ReferenceEngine(), starts=1)
-    assert found.save() is None
+    assert found.keep() == []
     assert keys(found)[0] == "accuracy"
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import difflogic
 from difflogic.config import presets
 from difflogic.config.schema import Config
 from difflogic.core import rules
@@ -25,7 +26,6 @@ from difflogic.model.deployment import Scenario
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.runs import checkpoint
 from difflogic.runs.checkpoint import Checkpoint, ModelState
-from difflogic.system.files import Output
 from tests.evaluation.pass_on import keeper, keeper_config
 from tests.learned import learned
 
@@ -101,12 +101,14 @@ def test_a_wrong_one_has_a_counterexample_that_replays(tmp_path: Path) -> None:
     wrong = int((last != found.claim.target).sum())
     assert wrong
     assert found.text.endswith(f"From the counterexample {wrong} of 16 values are wrong at step 3.")
-    names = [path.name for path in proof_file.keep(found, run, None)]
+    outcome = difflogic.prove(run)
+    names = [path.name for path in outcome.keep()]
     assert names == ["proof.json", "proof-counterexample.npy", "proof-counterexample.png"]
     np.testing.assert_array_equal(np.load(run / names[1]), found.counterexample)
     picture = Image.open(io.BytesIO((run / names[2]).read_bytes()))
     assert picture.width == 4 * picture.height
-    proof_file.keep(replace(found, proved=True, counterexample=None), run, None)
+    right = proof_file.files_of(replace(found, proved=True, counterexample=None))
+    replace(outcome, files=right).keep()
     assert sorted(path.name for path in run.glob("proof*")) == ["proof.json"]
 
 
@@ -193,14 +195,13 @@ def test_what_is_refused(tmp_path: Path, board: Path, monkeypatch: pytest.Monkey
 def test_proof_json_is_checked_from_itself_alone(tmp_path: Path, board: Path) -> None:
     found = proved(board)
     file = tmp_path / "proof.json"
-    assert proof_file.keep(found, None, Output(file)) == [file]
+    file.write_text(str(proof_file.files_of(found)["proof.json"]))
     claimed = proof_file.read(file)
     assert claimed.to_dict() == found.to_dict()
     assert proof.lies(claimed, proof.decide(claimed.claim)) == []
     lie = {"proved": False, "from_step": 3, "text": "It is right everywhere.", "method": "by hand"}
     file.write_text(json.dumps(json.loads(file.read_text()) | lie))
     assert proof.lies(proof_file.read(file), proof.decide(claimed.claim)) == ["proved", "text", "method", "from_step"]
-    assert proof_file.keep(found, None, None) == []
 
 
 def change(data: dict, *path: str, to: object) -> dict:

@@ -55,8 +55,8 @@ def test_a_notebook_runs(notebook: Path, tmp_path: Path, monkeypatch: pytest.Mon
         assert (names["states"][-1, 0, :, :, 0] == names["bits"]).all()
         assert {"heart/heart.html", "heart/heart.h"} <= {str(file) for file in Path("heart").iterdir()}
     else:
-        *_, verdicts, other, files = shown
+        *_, proof, other, files = shown
         assert len(names["small"].netlist.gates) == 3
-        assert all(verdict.equal and verdict.proves for verdict in verdicts)
+        assert all(verdict.equal and verdict.proves for verdict in proof.verdicts)
         assert other is False
         assert all((Path("rule110") / file).exists() for file in files)

@@ -97,13 +97,13 @@ def test_it_is_trained_judged_damaged_drawn_and_exported(tmp_path, capsys):
     file.write_text(learned.to_toml())
     run("train-policy", "--config", file, "--out", path)
     held = controller_json.load(path / controller_json.NAME)
-    found = json.loads(run("evaluate", path, "--starts", 5, "--damage", 2, "--json"))["scores"]
-    assert [name.partition(", ")[2] for name in found] == [
+    found = json.loads(run("evaluate", path, "--starts", 5, "--damage", 2, "--json"))["measures"]
+    assert [each["title"].partition(", ")[2] for each in found[:3]] == [
         "", "2 cells zeroed once a decision", "2 cells zeroed before each step"
     ]  # fmt: skip
     assert "4x4 cells of 4 bits" in run("show", path)
     small = tmp_path / "small.json"
-    assert json.loads(run("simplify", path, "-o", small, "--json"))["proved"]
+    assert json.loads(run("simplify", path, "-o", small, "--json"))["equal"]
     assert controller_json.load(small).inputs <= held.inputs
     assert netlist_json.load(path / "circuit.json").channels == 4
     run("export", path / "circuit.json", "--format", "golly", "--out", tmp_path)

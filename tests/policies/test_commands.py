@@ -17,6 +17,7 @@ from difflogic.config.policy import PolicyConfig
 from difflogic.model import controller_json
 from difflogic.policies import checkpoint, controllers
 from tests.cli.test_gallery import LINK
+from tests.house.test_schemas import validator
 from tests.policies import worlds
 from tests.policies.agents import config
 
@@ -105,17 +106,18 @@ def test_its_controller_is_the_agent(trained):
 def test_it_is_simplified_proved_pruned_and_judged(trained, tmp_path):
     small, task = tmp_path / "small.json", tmp_path / "task.json"
     report = json.loads(run("simplify", trained, "-o", small, "--json"))
-    assert report["proved"]
-    assert report["gates"][1] <= report["gates"][0]
+    assert report["equal"]
+    assert report["gates"]["after"] <= report["gates"]["before"]
     assert "Equal: the two take the same action at every observation." in run(
         "prove", trained, small, "--judge", "difflogic"
     )
     report = json.loads(run("simplify", small, "--task", "-o", task, "--json"))
-    assert not report["proved"]
-    assert report["episodes"]["after"] >= 0.9 * worlds.STEPS
-    found = json.loads(run("evaluate", task, "--starts", 30, "--json"))
-    assert found["scores"]["task.json"]["mean"] >= 0.9 * worlds.STEPS
-    assert len(found["scores"]["task.json"]["returns"]) == 30
+    assert report["task_only"]["after"] >= 0.9 * worlds.STEPS
+    document = json.loads(run("evaluate", task, "--starts", 30, "--json"))
+    validator("evaluation.json").validate(document)
+    found = document["measures"][0]
+    assert (found["key"], found["values"]["episodes"]) == ("task.json", 30)
+    assert found["values"]["mean"] >= 0.9 * worlds.STEPS
     text = run("evaluate", trained, "--starts", 10)
     assert all(word in text for word in ("seed 7", "seed 8", "random", "always"))
     assert "seed 7" not in run("evaluate", trained, "--starts", 10, "--member", 2)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from difflogic.actions.evaluate import evaluate
 from difflogic.config.customise import configure
 from difflogic.config.dataset import Dataset
 from difflogic.config.request import TrainRequest
@@ -14,7 +15,6 @@ from difflogic.config.schema import Config
 from difflogic.core import rules
 from difflogic.devices.open import Placement
 from difflogic.errors import DataError, DifflogicError
-from difflogic.evaluation.evaluate import evaluate
 from difflogic.evaluation.render import render
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.runs import chosen

@@ -8,6 +8,7 @@ keeps every gate: it is the run's own netlist, with the numbers that its gates h
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -68,6 +69,10 @@ FORMATS = {
 }
 
 
+SHOWN = {"html": "live.html", "svg": "circuit.svg"}
+"""Formats that are looked at, and what their files are called beside what they show."""
+
+
 def export(netlist: Exported, name: str, form: str, out: Path | str | None = None) -> Files:
     """The files of a format, the same bytes for the same circuit, and written to the folder `out` where one is given.
 
@@ -80,6 +85,18 @@ def export(netlist: Exported, name: str, form: str, out: Path | str | None = Non
     if out is not None:
         write(files, Path(out))
     return files
+
+
+def exports(netlist: Exported, name: str, forms: Iterable[str] = FORMATS) -> tuple[dict[str, Files], dict[str, str]]:
+    """The files by format, and for each format that cannot hold the circuit the reason."""
+    made: dict[str, Files] = {}
+    left_out: dict[str, str] = {}
+    for form in forms:
+        try:
+            made[form] = export(netlist, name, form)
+        except CircuitError as error:
+            left_out[form] = str(error)
+    return made, left_out
 
 
 def page(circuit: object) -> str | None:

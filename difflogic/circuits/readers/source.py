@@ -105,6 +105,11 @@ def controller(path: Path) -> Controller | None:
         raise netlist_json.refusal(path, error) from error
 
 
+def is_of_agents(path: Path) -> bool:
+    """Return whether a folder holds a run of agents, or a file a controller."""
+    return manifest.is_policy(manifest.read(path)) if path.is_dir() else controller(path) is not None
+
+
 def _load(path: Path) -> LoadedCircuit:
     if path.is_dir() or path.suffix == ".safetensors":
         found = chosen.load(path)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from difflogic.circuits.synthesis import invariant, own_grid
 from difflogic.circuits.synthesis.behaviour import Pruned, pruned
-from difflogic.circuits.synthesis.convert import gate_count, gates_once
 from difflogic.circuits.synthesis.reachable import on_reachable_states
 from difflogic.circuits.synthesis.simplify import OnPass, PassReport, Simplified, silent, simplified
 from difflogic.config.schema import Config
@@ -20,7 +18,6 @@ from difflogic.system.brief import brief
 class PipelineResult:
     """The result of `difflogic simplify` has a circuit for each kind of simplification; None was not asked for."""
 
-    given: CellNetlist
     found: Simplified
     reachable: Simplified | None
     pruned: Pruned | None
@@ -46,27 +43,6 @@ class PipelineResult:
         """Return whether all that was to be proved is."""
         return all(part.verdict.equal for part in (self.found, self.reachable) if part)
 
-    def report(self, kind: str, paper_gates: int | None) -> dict[str, Any]:
-        """The report as JSON holds it, with what the circuit's source says: its kind, and its gates as the paper counts
-        them.
-
-        `gates.once` counts the gates that see one channel alone once for all channels, as the paper does perception.
-        """
-        netlist, verdict = self.netlist, self.found.verdict
-        gates = {"before": gate_count(self.given), "after": gate_count(netlist), "once": gates_once(netlist)}
-        return {
-            "kind": kind,
-            "gates": gates | {"paper": paper_gates},
-            "channels": list(netlist.origin),
-            "steps": [asdict(step) for step in self.steps],
-            "stopped": self.stopped,
-            "equal": verdict.equal,
-            "how": verdict.how,
-            "from_start": self.reachable and {"equal": self.reachable.verdict.equal, "how": self.reachable.verdict.how},
-            "task_only": self.pruned and {"rollouts": self.pruned.rollouts},
-            "note": self.found.note,
-        }
-
 
 def simplify(
     netlist: CellNetlist,
@@ -75,27 +51,12 @@ def simplify(
     on_pass: OnPass = silent,
     size: tuple[int, int] | None = None,
 ) -> PipelineResult:
-    """Make a netlist smaller without changing what it shows.
+    """Make a netlist smaller without changing what it shows: see `difflogic.actions.simplify`.
 
-        >>> twice_not = difflogic.CellNetlist.build(1, True, gates=[12, 12], wires=[[4, 4], [9, 9]], outputs=[10])
-        >>> len(difflogic.simplify(twice_not).netlist.gates)
-        0
-
-    Args:
-        netlist: The circuit of a cell.
-        to_start: Whether it only has to stay the same from its own start on.
-        task: The configuration whose rollouts alone have to stay the same; None: everything.
-        on_pass: Hears of each pass.
-        size: With `to_start`, `(height, width)` of the only grid on which it has to stay the same; None: any grid.
-
-    Returns:
-        The smaller netlist, the passes, and whether it was proved. Where Ctrl-C stops a pass that allows it, the result
-        is that of the passes before.
-
-    Raises:
-        UsageError: `to_start` is asked for, and the start is not known; or `size`, and cells fire at random; or it
-            is asked for without `to_start`, or with `task`.
-        LimitError: On a grid of this `size` no state comes again within a million updates of cells.
+    With `to_start` it stays the same from its own start on, with `task` on the rollouts of that configuration, with
+    `size`, `(height, width)`, on that grid. Raises UsageError where the start is not known, where cells fire at random
+    on a grid of that size, or where `size` comes without `to_start` or with `task`; LimitError where on that grid no
+    state comes again within a million updates of cells.
     """
     if to_start:
         invariant.start_of(netlist)
@@ -108,4 +69,4 @@ def simplify(
     reached = on_its_states(found.netlist, on_pass) if to_start and not found.stopped else None
     done = reached or found
     smaller = None if task is None or done.steps[-1].stopped else pruned(done.netlist, task, on_pass)
-    return PipelineResult(netlist, found, reached, smaller)
+    return PipelineResult(found, reached, smaller)

@@ -55,22 +55,10 @@ class Equivalence:
 
 
 def prove(one: Netlist, other: Netlist, judges: Sequence[str] | None = None) -> list[Equivalence]:
-    """Ask independent judges whether two netlists compute the same.
+    """Ask independent judges, some of JUDGES or all, whether two netlists compute the same.
 
-        >>> keep = difflogic.CellNetlist.build(channels=1, periodic=True, gates=[], wires=[], outputs=[4])
-        >>> [verdict.equal for verdict in difflogic.prove(keep, keep, judges=["difflogic"])]
-        [True]
-
-    Args:
-        one: A netlist.
-        other: Another one with the same inputs and visible outputs.
-        judges: Names from `JUDGES`; None: all that are installed.
-
-    Returns:
-        A verdict of each judge, with an input for which the two differ where they do.
-
-    Raises:
-        CircuitError: The two have not the same inputs and outputs.
+    Each verdict has an input for which the two differ, where they do. Raises CircuitError where the two have not the
+    same inputs and visible outputs.
     """
     miter = make_miter(one, other)
     return [JUDGES[name](miter, one, other) for name in (JUDGES if judges is None else judges)]

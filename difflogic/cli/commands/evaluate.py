@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from difflogic.cli.commands import policy_runs
 from difflogic.cli.options import (
     PATH,
     asked_engine,
@@ -15,14 +14,13 @@ from difflogic.cli.options import (
     force_option,
     json_option,
     output_option,
-    tell_choice,
 )
 from difflogic.cli.request import parse
-from difflogic.cli.screen import sinks, table
-from difflogic.errors import RunFolderError, UsageError
+from difflogic.cli.screen import sinks
+from difflogic.cli.screen.outcome import kept, show
+from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
-    from difflogic.evaluation.evaluate import RunEvaluation
     from difflogic.system.files import Output
 
 
@@ -101,43 +99,34 @@ def command(
 
     Example: difflogic evaluate runs/NAME --html report.html
     """
-    if policy_runs.is_policy(run):
-        return policy_runs.evaluate(run, starts, member, damage, as_json)
-    if damage is not None:
-        raise UsageError("--damage is for agents: an automaton that grows a picture is always tested damaged too.")
+    from difflogic.actions.evaluate import REPORT, evaluate
     from difflogic.config import dataset
-    from difflogic.evaluation.evaluate import evaluate
     from difflogic.evaluation.faults import FaultTests
 
-    # A full evaluation takes minutes, in which it says what it does.
-    tell = (lambda _: None) if as_json else sinks.working
     found = evaluate(
         run,
         asked_engine(**engine),
         starts=starts,
         quick=quick,
         member=member,
-        tell=tell,
+        # A full evaluation takes minutes, in which it says what it does.
+        tell=(lambda _: None) if as_json else sinks.working,
         data=None if data is None else dataset.load(data),
         settings=_settings(assignments),
         faults=FaultTests(flip, stuck_cells, stuck_gates),
+        damage=damage,
+        html=html is not None,
     )
-    tell_choice(found.trained.told)
-    if as_json:
-        click.echo(found.to_json(), nl=False)
-    else:
-        _show(found)
-    # Results are kept in the run folder whether or not they are printed: the gallery reads them there.
-    written = [_keep(found)]
-    if html is not None:
-        from difflogic.evaluation.report import to_html
+    report = found.files.pop(REPORT, None)
 
-        html.write(to_html(found).encode())
-        written.append(html.path)
-    for path in written:
-        if path is not None and not as_json:
-            click.echo(f"Written: {path}")
-    return 0
+    def write() -> list[Path]:
+        written = kept(found, "the results are")
+        if html is not None:
+            html.write(str(report).encode())
+            written.append(html.path)
+        return written
+
+    return show(found, as_json, write)
 
 
 def _settings(assignments: tuple[str, ...]) -> dict[str, Any]:
@@ -147,27 +136,3 @@ def _settings(assignments: tuple[str, ...]) -> dict[str, Any]:
         raise UsageError("--set takes task.NAME=VALUE here, a setting of the task that the run learned.")
     settings: dict[str, Any] = asked.get("task", {})
     return settings
-
-
-def _keep(found: RunEvaluation) -> Path | None:
-    """Save the results in the run folder, which may be one that is only to be read: they were shown all the same."""
-    try:
-        return found.save()
-    except RunFolderError as error:
-        click.echo(f"Warning: the results are not kept in the run folder. {error}", err=True)
-        return None
-
-
-VERDICTS = {None: "", True: "as good", False: "not as good"}
-
-
-def _show(found: RunEvaluation) -> None:
-    rows = [(each.title, each.text, each.paper, VERDICTS[each.met]) for each in found.measures]
-    paper = "" if found.paper_active is None else str(found.paper_active)
-    rows.append(("active gates: neither A nor B", f"{found.active_gates} of {found.gates}", paper, ""))
-    rows.append(("undecided gates: below 90 %", str(found.undecided_gates), "", ""))
-    click.echo(f"{found.trained.title}, on {found.engine}")
-    table.show(("test", "result", "the paper's circuit", "beside it"), rows, texts=True)
-    if found.undecided_gates:
-        where = [f"{layer.name}: {layer.undecided}" for layer in found.layers if layer.undecided]
-        click.echo(f"Undecided by layer: {', '.join(where)}")

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from difflogic.cli.options import PATH, circuit_options, force_option, forced, grid_size, tell_choice
-from difflogic.errors import CircuitError, DifflogicError, UsageError
+from difflogic.cli.options import PATH, circuit_options, force_option, forced, grid_size
+from difflogic.cli.screen.outcome import FAILED, show
+from difflogic.errors import DifflogicError, UsageError
 
 if TYPE_CHECKING:
-    from difflogic.circuits.export.formats import Exported
-    from difflogic.circuits.export.text import Files
-    from difflogic.circuits.readers.source import LoadedCircuit
+    from difflogic.actions.export import Exports
 
-FAILED = 1
 ALL = "all"
 
 
@@ -105,88 +102,33 @@ def command(
 
     Example: difflogic export runs/NAME --format verilog --grid 16x16 --verify
     """  # noqa: D301
-    from difflogic.circuits.export import formats
-    from difflogic.circuits.readers import source
-    from difflogic.circuits.synthesis.convert import gate_count
-    from difflogic.evaluation.proof import claimed_grid
-
-    if not forms:
-        raise UsageError(f"--format says what to write: {', '.join(formats.FORMATS)}, or {ALL}.")
-    wanted = list(formats.FORMATS) if ALL in forms else list(dict.fromkeys(forms))
-    netlist: Exported
-    controller = source.controller(circuit)
-    if controller is None:
-        if fraction_bits is not None:
-            raise UsageError("--fraction-bits is for controllers: the cells of an automaton are bits already.")
-        given = source.load(circuit, periodic, visible)
-        tell_choice(given.told)
-        _tell(given, wanted)
-        netlist = given.netlist
-        if grid is not None:
-            netlist = claimed_grid(netlist, given.config, *grid)
-            # Of the formats that take a grid, only that of model checkers holds the claim.
-            if netlist.target is not None and "aiger" in wanted:
-                click.echo(f"aiger: with the claim that every start shows the picture from step {netlist.steps} on")
-    elif grid is not None:
-        raise UsageError("--grid is for the cells of an automaton: a controller has none.")
-    else:
-        netlist = replace(controller, thermometer=replace(controller.thermometer, fraction_bits=fraction_bits))
-        fixed = netlist.thermometer.fixed_point()
-        click.echo(
-            f"{circuit.resolve().name}: {gate_count(netlist)} two-input gates, {netlist.inputs} thresholds; in fixed "
-            f"point {fixed.width} bits a number, {fixed.fraction_bits} of them behind the point"
-        )
-    name, failed = name or _name_of(circuit), False
-    for form in wanted:
-        files = _exported(netlist, name, form, out, may_fail=ALL in forms)
-        if files and verify:
-            failed |= not _proved(netlist, name, form, files)
-    return FAILED if failed else 0
-
-
-def _tell(given: LoadedCircuit, wanted: list[str]) -> None:
-    """Say how many gates there are, and how many are written."""
-    from difflogic.circuits.export import formats
-    from difflogic.circuits.export.text import channel_names
-    from difflogic.circuits.synthesis.convert import gate_count
-
-    said = f"{given.name}: {gate_count(given.netlist)} two-input gates per cell"
-    for form in wanted:
-        if (held := formats.written(given.netlist, form)) is not given.netlist:
-            said += f"; after removing what has no effect: {gate_count(held)}, channels {channel_names(held.origin)}"
-            break
-    click.echo(said)
-
-
-def _name_of(path: Path) -> str:
-    """A run is called by its folder, a file by its name without the ending, `circuit.json` by its folder too."""
-    whole = path.resolve()
-    return whole.parent.name if whole.name == "circuit.json" else whole.stem if whole.is_file() else whole.name
-
-
-def _exported(netlist: Exported, name: str, form: str, out: Path, may_fail: bool) -> Files:
-    """The files as they are written; none where the format cannot hold the circuit, which `may_fail` lets pass."""
-    from difflogic.circuits.export import formats
+    from difflogic.actions.export import export
+    from difflogic.circuits.export.formats import FORMATS
     from difflogic.circuits.export.text import write
 
+    if not forms:
+        raise UsageError(f"--format says what to write: {', '.join(FORMATS)}, or {ALL}.")
+    found = export(
+        circuit,
+        () if ALL in forms else forms,
+        grid=grid,
+        name=name,
+        fraction_bits=fraction_bits,
+        periodic=periodic,
+        visible=visible,
+    )
+    code = show(found, as_json=False)
+    for form, files in found.by_format.items():
+        write(files, out, forced())
+        click.echo(f"{form}: {', '.join(str(out / file) for file in files)}")
+        if verify and not _verified(found, form):
+            code = FAILED
+    return code
+
+
+def _verified(found: Exports, form: str) -> bool:
     try:
-        files = formats.export(netlist, name, form)
-    except CircuitError as error:
-        # One format that was named and cannot be written is an error; of all formats those that can be are written.
-        if not may_fail:
-            raise
-        click.echo(f"{form}: left out. {error}")
-        return {}
-    write(files, out, forced())
-    click.echo(f"{form}: {', '.join(str(out / file) for file in files)}")
-    return files
-
-
-def _proved(netlist: Exported, name: str, form: str, files: Files) -> bool:
-    from difflogic.circuits.export import formats
-
-    try:
-        proofs = formats.verify(netlist, name, form, files)
+        proofs = found.verify(form)
     except DifflogicError as error:
         click.echo(f"{form}: NOT VERIFIED. {error}", err=True)
         return False

@@ -28,8 +28,8 @@ def command(runs: tuple[Path, ...], out: Path) -> int:
 
     Example: difflogic gallery runs/NAME --out gallery
     """
+    from difflogic.circuits.readers.source import is_of_agents
     from difflogic.circuits.synthesis.simplify import PassReport, silent
-    from difflogic.cli.commands.policy_runs import is_policy
     from difflogic.evaluation import gallery
     from difflogic.policies import exhibit
 
@@ -43,7 +43,7 @@ def command(runs: tuple[Path, ...], out: Path) -> int:
     shown, failed = [], False
     for run, name in gallery.names_of(found):
         try:
-            made = (exhibit if is_policy(run) else gallery).exhibit(run, name, tell)
+            made = (exhibit if is_of_agents(run) else gallery).exhibit(run, name, tell)
         # One run of many that cannot be shown does not spoil the others; the exit code still says so.
         except DifflogicError as error:
             click.echo(f"{run}: left out. {error}", err=True)

@@ -9,8 +9,6 @@ import click
 
 from difflogic.cli import training
 from difflogic.cli.options import PATH, engine_options, engine_selector, json_option, megabytes, policy_option
-from difflogic.cli.request import requested
-from difflogic.config.request import TrainRequest
 
 
 @click.command("harden")
@@ -42,20 +40,8 @@ def command(run: Path, search: bool, **options: Any) -> int:
 
     Example: difflogic harden runs/NAME --search --epochs 1000
     """
-    from difflogic.config.harden import hardening
-    from difflogic.runs import chosen
+    from difflogic.train.run_request import hardening_request
 
-    found = chosen.load(run)
-    request = requested(
-        TrainRequest,
-        options,
-        hardening(found.config, search, options["epochs"], options["eval_interval"]),
-        engine=engine_selector(options["engine"], options["gpu"]),
-        init_from=run,
-        data=found.data(),
-        # One right evaluation is all that is wanted: what is undecided then is decided without changing the hard
-        # circuit.
-        stop_when_solved=1,
-        decide=not search,
-    )
+    selector = engine_selector(options["engine"], options["gpu"])
+    request = hardening_request(run, search, options["epochs"], options["eval_interval"], engine=selector)
     return training.start(request, training.Launch.of(options))

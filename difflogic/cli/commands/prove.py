@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from difflogic.cli.commands import policy_runs
 from difflogic.cli.options import (
     PATH,
     circuit_options,
@@ -18,20 +14,15 @@ from difflogic.cli.options import (
     grid_size,
     json_option,
     output_option,
-    tell_choice,
 )
-from difflogic.cli.screen import table
-from difflogic.errors import RunFolderError, UsageError
+from difflogic.cli.screen.outcome import kept, show
+from difflogic.errors import UsageError
+from difflogic.system.files import Output
 
 if TYPE_CHECKING:
-    from difflogic.circuits.synthesis.prove import Counterexample, Equivalence
-    from difflogic.model.controller import Controller
-    from difflogic.system.files import Output
+    from difflogic.actions.outcome import Outcome
 
-FAILED = 1
-
-JUDGES = ("difflogic", "berkeley-abc", "yosys")
-WORDS = {True: "equal", False: "DIFFERENT", None: "undecided"}
+JUDGES = ("network", "difflogic", "berkeley-abc", "yosys")
 
 
 @click.command("prove")
@@ -53,7 +44,7 @@ WORDS = {True: "equal", False: "DIFFERENT", None: "undecided"}
 @click.option(
     "--judge",
     "judges",
-    type=click.Choice(["network", *JUDGES]),
+    type=click.Choice(JUDGES),
     multiple=True,
     help="The program that decides. For two circuits: may be repeated [all]. For --every-start: difflogic or "
     "berkeley-abc [difflogic].",
@@ -95,11 +86,13 @@ def command(
     Example: difflogic prove runs/NAME small.json
     """
     # One command for two questions. Options of the other question are refused, and not silently ignored.
+    from difflogic.actions import prove as actions
+
     if one is not None and other is not None:
         of_run = {"--every-start": every_start, "--size": size, "--check": check, "--out": out}
         if given := [name for name, value in of_run.items() if value]:
             raise UsageError(f"{given[0]} is only for proofs of one run: leave it out to compare two circuits.")
-        return _compare(one, other, periodic, visible, judges, as_json)
+        return show(actions.prove(one, other, judges=judges, periodic=periodic, visible=visible), as_json)
     if visible:
         raise UsageError("--visible is only for comparing two circuits: name two, or leave it out.")
     if periodic is not None:
@@ -109,7 +102,7 @@ def command(
     if check is not None and judges:
         raise UsageError("--check asks the judge that the proof names: leave --judge out.")
     if check is not None:
-        return _check(check, one, seconds, as_json)
+        return show(actions.check(check, one, seconds), as_json)
     if one is None:
         raise UsageError("There is nothing to prove: name a run, two circuits, or --check with a proof.json.")
     if judges not in ((), ("difflogic",), ("berkeley-abc",)):
@@ -117,119 +110,16 @@ def command(
             f"--judge {judges[-1]} is only for comparing two circuits: name two. A run's claim has one judge, "
             "difflogic or, of every start, berkeley-abc."
         )
-    return _prove(one, every_start, size, seconds, (judges or JUDGES)[0], out, as_json)
+    found = actions.prove(one, every_start=every_start, size=size, seconds=seconds, judges=judges)
+    return show(found, as_json, lambda: kept(found, "the proof is") if out is None else _written(found, out))
 
 
-def _prove(
-    run: Path,
-    every_start: bool,
-    size: tuple[int, int] | None,
-    seconds: float,
-    judge: str,
-    out: Output | None,
-    as_json: bool,
-) -> int:
-    from difflogic.evaluation import proof as proofs
-    from difflogic.evaluation import proof_file, trained_circuit
-
-    if policy_runs.is_policy(run):
-        raise UsageError(f"A controller is proved equal to another: name that too, as in `difflogic prove {run} FILE`.")
-    # A circuit's file says what a cell does, and not what it was trained for, which is what is claimed.
-    if run.is_file() and run.suffix == ".json":
-        raise UsageError(f"The proof of one circuit needs its run, got the file {run}: name a run, or two circuits.")
-    trained = trained_circuit.load(run)
-    tell_choice(trained.told)
-    found = proofs.decide(proofs.of_run(trained, every_start, size), seconds, judge)
-    click.echo(found.to_json() if as_json else found.text, nl=not as_json)
-    try:
-        written = proof_file.keep(found, trained.folder, out)
-    except RunFolderError as error:  # it may be one that is only to be read: what was found was shown all the same
-        click.echo(f"Warning: the proof is not kept in the run folder. {error}", err=True)
-        written = []
-    if not as_json:
-        for path in written:
-            click.echo(f"Written: {path}")
-    return 0 if found.proved else FAILED
-
-
-def _check(file: Path, run: Path | None, seconds: float, as_json: bool) -> int:
-    from difflogic.circuits.readers import source
-    from difflogic.evaluation import proof as proofs
-    from difflogic.evaluation import proof_file
-
-    claimed = proof_file.read(file)
-    if run is not None and proofs.fingerprint(source.load(run).netlist) != proofs.fingerprint(claimed.claim.netlist):
-        raise UsageError(f"{file} is about another circuit than that of {run}: their hashes differ.")
-    # Nothing that the file says of its proof is believed: the claim is proved anew, and the two results are compared.
-    again = proofs.decide(claimed.claim, seconds, claimed.judge)
-    lies = proofs.lies(claimed, again)
-    if as_json:
-        click.echo(json.dumps({"confirmed": not lies, "differs": lies, "text": again.text}))
-    else:
-        verdict = f"NOT confirmed: {', '.join(lies)} of {file} differ" if lies else "Confirmed"
-        click.echo(f"{verdict}. {again.text}")
-    return FAILED if lies or not again.proved else 0
-
-
-def _compare(
-    one: Path, other: Path, periodic: bool | None, visible: int | None, judges: tuple[str, ...], as_json: bool
-) -> int:
-    from difflogic.circuits.readers import source
-    from difflogic.circuits.synthesis.prove import network, prove, together
-
-    asked = judges or ("network", *JUDGES)
-    held = [source.controller(path) for path in (one, other)]
-    if held[0] is not None and held[1] is not None:
-        return _compare_controllers(held[0], held[1], asked, as_json)
-    if any(each is not None for each in held):
-        raise UsageError("A controller is compared with a controller, and not with a cell's circuit.")
-    pair = [source.load(path, periodic, visible) for path in (one, other)]
-    for each in pair:
-        tell_choice(each.told)
-    # The trained network itself is a judge too, where there is one: the netlist was only taken from it.
-    verdicts = [network(each.circuit, each.netlist) for each in pair if each.circuit and "network" in asked]
-    verdicts += prove(pair[0].netlist, pair[1].netlist, [name for name in JUDGES if name in asked])
-    equal = together(verdicts)
-    boundaries = [each.netlist.periodic for each in pair]
-    if as_json:
-        report = {"equal": equal, "same_boundary": boundaries[0] == boundaries[1]}
-        click.echo(json.dumps(report | {"verdicts": [asdict(verdict) for verdict in verdicts]}))
-    else:
-        _show(verdicts, equal, "compute the same next state from every neighbourhood", "inputs that are 1", boundaries)
-    return 0 if equal else FAILED
-
-
-def _compare_controllers(one: Controller, other: Controller, asked: tuple[str, ...], as_json: bool) -> int:
-    from difflogic.circuits.synthesis import controller as synthesis
-    from difflogic.circuits.synthesis.prove import together
-
-    others = [name for name in JUDGES if name in asked]
-    if not others:
-        raise UsageError(f"--judge network is only for automata: controllers can be compared by {', '.join(JUDGES)}.")
-    verdicts = synthesis.prove(one, other, others)
-    equal = together(verdicts)
-    if as_json:
-        click.echo(json.dumps({"equal": equal, "verdicts": [asdict(verdict) for verdict in verdicts]}))
-    else:
-        _show(verdicts, equal, "take the same action at every observation", "thresholds that are reached")
-    return 0 if equal else FAILED
-
-
-def _show(
-    verdicts: list[Equivalence], equal: bool | None, claim: str, ones: str, boundaries: Sequence[bool] = ()
-) -> None:
-    table.show(("judge", "verdict", "run"), [(each.judge, WORDS[each.equal], each.how) for each in verdicts])
-    for each in verdicts:
-        if each.counterexample is not None:
-            click.echo(_counterexample(each.counterexample, ones))
-    # Judges compare one cell with its neighbours as inputs. What lies beyond the border is not a part of that.
-    if len(set(boundaries)) > 1:
-        click.echo("Note: one of the two is periodic and the other is not; cells at the border of a grid see that.")
-    sentences = {True: f"Equal: the two {claim}.", False: "Different.", None: "Undecided: no judge could prove it."}
-    click.echo(sentences[equal])
-
-
-def _counterexample(found: Counterexample, what: str) -> str:
-    ones = ", ".join(found.ones) or "none"
-    values = "; ".join(f"{name}: {one} and {other}" for name, one, other in found.outputs)
-    return f"Counter-example, evaluated in both: {what}: {ones}. In each, {values}."
+def _written(found: Outcome, out: Output) -> list[Path]:
+    """Write the proof to `out`, and a counterexample beside it, whose files begin with the same name."""
+    proof, *others = found.files.items()
+    out.write(str(proof[1]).encode())
+    stem, written = Path(proof[0]).stem, [out.path]
+    for name, content in others:
+        written.append(out.path.with_name(name.replace(stem, out.path.stem, 1)))
+        Output(written[-1], force=True).write(content if isinstance(content, bytes) else content.encode())
+    return written

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from difflogic.cli.commands import policy_runs
 from difflogic.cli.options import (
     PATH,
     asked_engine,
@@ -29,6 +30,11 @@ if TYPE_CHECKING:
 
 ASYNCHRONOUS = 0.6
 """The paper's fire rate."""
+
+
+PICTURED = ("steps", "seed", "frame_ms")
+"""Options of `render` that an episode has too."""
+FRAME_MS = 40
 
 
 def step_list(text: str) -> list[int]:
@@ -127,11 +133,12 @@ def command(
 
     Example: difflogic render runs/NAME -o healing.gif --size 64x64 --steps 80 --damage 20 --damage-steps 1-40
     """
-    if policy_runs.is_policy(run):
-        return policy_runs.render(run, out, what, member, options)
+    from difflogic.circuits.readers.source import is_of_agents
     from difflogic.evaluation.render import render
     from difflogic.runs import chosen
 
+    if is_of_agents(run):
+        return _render_episode(run, out, what, member, options)
     _refuse_unused(what, options)
     asked = asked_engine(engine, gpu, require_hardware)
     size = render(run, out.path, what, _scene(options), _look(options), asked, member, out.force)
@@ -182,3 +189,36 @@ def _look(options: dict[str, Any]) -> Look:
 
     given = {name: options[name] for name in ("channels", "scale", "frame_ms") if options[name] is not None}
     return Look(steps=options["at"], **given)
+
+
+def _render_episode(path: Path, out: Output, what: str, member: int | None, options: Mapping[str, Any]) -> int:
+    """A film of an episode, with the lamps of its controller where it has one; or the curve of its training."""
+    from difflogic.circuits.readers import source
+    from difflogic.model import controller_json
+    from difflogic.policies import controllers, film
+    from difflogic.policies.automaton import AutomatonActor
+    from difflogic.policies.member import restored
+    from difflogic.policies.results import CELL, curves
+
+    given = [name for name, value in options.items() if value not in (None, False) and name not in PICTURED]
+    if given or what == "gates":
+        names = ", ".join(map(written, given)) or "--what gates"
+        raise UsageError(f"A film of an episode takes no such options: drop {names}.")
+    if what == "loss":
+        out.write(curves(path))
+        click.echo(f"Written: {out}")
+        return 0
+    steps, seed = options["steps"] or 500, options["seed"] or 0
+    file = path if path.is_file() else path / controller_json.NAME
+    controller = source.controller(path) if file.is_file() and member is None else None
+    if controller is not None and not (path / CELL).is_file():
+        lamps = partial(film.lamps, controller)
+        frames = film.episode(controllers.decider(controller), controller.environment, seed, steps, lamps)
+    else:
+        agent = restored(path, member)
+        actor = agent.agent.actor
+        below = partial(film.grids, actor) if isinstance(actor, AutomatonActor) else None
+        frames = film.episode(agent.agent.decide, agent.config.environment.id, seed, steps, below)
+    out.write(film.encoded(frames, out.path.suffix, options["frame_ms"] or FRAME_MS))
+    click.echo(f"Written: {out}, {len(frames)} frames")
+    return 0

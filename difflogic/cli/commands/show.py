@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from difflogic.cli.commands import policy_runs
 from difflogic.cli.options import PATH, json_option
 from difflogic.cli.screen import table
 from difflogic.errors import NotFoundError, RunFolderError
@@ -35,10 +34,10 @@ def command(run: Path, as_json: bool) -> int:
 
     if not run.is_dir():
         raise NotFoundError(f"{run} is not a folder: expected a run folder, as `difflogic runs` lists them.")
-    of_agents, entry = policy_runs.is_policy(run), read(run)
+    entry = read(run)
     if isinstance(entry, Broken):
         raise RunFolderError(f"{run} is not a run folder that can be shown: {entry.why}.")
-    if of_agents:
+    if manifest.is_policy(manifest.read(run)):
         return _show_agents(entry, as_json)
     found = chosen.load(run)
     # With restarts the folder holds several runs, and `found` is the one that commands take.

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from difflogic.cli.commands import policy_runs
 from difflogic.cli.options import (
     PATH,
     circuit_options,
@@ -16,18 +14,13 @@ from difflogic.cli.options import (
     grid_size,
     json_option,
     output_option,
-    tell_choice,
 )
-from difflogic.cli.screen import sinks, table
+from difflogic.cli.screen import sinks
+from difflogic.cli.screen.outcome import show
 
 if TYPE_CHECKING:
-    from difflogic.circuits.readers.source import LoadedCircuit
-    from difflogic.circuits.synthesis.pipeline import PipelineResult
     from difflogic.circuits.synthesis.simplify import PassReport
     from difflogic.system.files import Output
-
-FAILED = 1
-INTERRUPTED = 130
 
 
 @click.command("simplify")
@@ -83,76 +76,21 @@ def command(
 
     Example: difflogic simplify runs/NAME -o small.json
     """
-    from difflogic.circuits.readers import source
-    from difflogic.circuits.synthesis.pipeline import simplify
+    from difflogic.actions.simplify import simplify
 
-    if (controller := source.controller(circuit)) is not None:
-        return policy_runs.simplify(controller, to_task, out, as_json)
-    loaded = source.load(circuit, periodic, visible)
-    tell_choice(loaded.told)
-    task = loaded.task if to_task else None
-    result = simplify(loaded.netlist, from_start, task, ignored if as_json else sinks.show_pass, size)
-    if out is not None:
-        from difflogic.model import netlist_json
-
-        out.write(netlist_json.to_json(result.netlist).encode())
-    if as_json:
-        click.echo(
-            json.dumps(result.report(loaded.kind, loaded.paper_gates) | {"out": None if out is None else str(out)})
-        )
-    else:
-        _show(loaded, result, out)
-    if result.stopped:
-        return INTERRUPTED
-    return 0 if result.proved else FAILED
+    found = simplify(
+        circuit,
+        from_start=from_start,
+        size=size,
+        task=to_task,
+        periodic=periodic,
+        visible=visible,
+        on_pass=ignored if as_json else sinks.show_pass,
+    )
+    if out is not None:  # before it is shown: who reads that it was stopped has it
+        out.write(str(next(iter(found.files.values()))).encode())
+    return show(found, as_json, lambda: [] if out is None else [out.path])
 
 
 def ignored(step: PassReport) -> None:
     """Report nothing, and keep what Ctrl-C stopped."""
-
-
-WORDS = {True: "Proved equal", False: "NOT EQUAL, which is an error in difflogic", None: "Not proved equal"}
-
-
-def _show(given: LoadedCircuit, result: PipelineResult, out: Output | None) -> None:
-    from difflogic.circuits.export.text import channel_names
-    from difflogic.circuits.synthesis.convert import gate_count, gates_once
-
-    found, netlist = result.found, result.netlist
-    paper = "" if given.paper_gates is None else f"; active gates as the paper counts them: {given.paper_gates}"
-    click.echo(f"{given.name}: {gate_count(given.netlist)} two-input gates per cell{paper}")
-    _table(result.steps)
-    if found.note:
-        click.echo(found.note)
-    if result.stopped:
-        click.echo("Stopped by Ctrl-C: this is the smallest circuit until then.")
-    click.echo(f"{WORDS[found.verdict.equal]} in its visible channels: {found.verdict.how}.")
-    if result.reachable is not None:
-        verdict = result.reachable.verdict
-        click.echo(f"--from-start: {WORDS[verdict.equal]} from its own start on, and there alone: {verdict.how}.")
-    if result.pruned is not None:
-        # One rollout is what a task with one start has, if all cells are updated in each step.
-        count = result.pruned.rollouts
-        rollouts = f"{count} rollouts of the task" if count > 1 else "the task's only rollout"
-        click.echo(
-            f"--task: shows the same as before on {rollouts}. Elsewhere it differs: other starts, sizes, steps or "
-            "damage."
-        )
-    count, once = gate_count(netlist), gates_once(netlist)
-    click.echo(f"{count} gates, channels {channel_names(netlist.origin)}" + (f": {out}" if out else "."))
-    if once < count:
-        click.echo(f"As the paper counts perception, gates that see one channel alone once for all channels: {once}.")
-
-
-def _table(steps: list[PassReport]) -> None:
-    rows = [
-        (
-            step.name,
-            str(step.gates[0]),
-            str(step.gates[1]),
-            "" if step.channels[0] == step.channels[1] else f"{step.channels[0]} to {step.channels[1]}",
-            f"{step.seconds:.2f} s",
-        )
-        for step in steps
-    ]
-    table.show(("step", "gates before", "after", "channels", "time"), rows)

@@ -5,12 +5,7 @@ import { h } from "./dom.js";
 import { count, loss, plural } from "./format.js";
 
 export function resultOf({ result }) {
-    const { attempts, gates, equal, from_start: reached, measures, left_out: left, note, metric, text } = result ?? {};
-    if (gates) {
-        const proved = (reached?.equal ?? true) && equal ? "proved equal" : "not proved equal";
-        const since = reached ? " from its own start" : "";
-        return h("p", {}, `${count(gates.before)} gates became ${count(gates.after)}, ${proved}${since}.`, note ? ` Now ${note}` : "");
-    }
+    const { attempts, measures, left_out: left, metric, text } = result ?? {};
     if (text) return h("p", {}, text);
     if (attempts) return h("ul", {}, attempts.map((each) => h("li", {}, attemptWords(each))));
     if (metric) return h("p", {}, trialWords(result));

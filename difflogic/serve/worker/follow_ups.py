@@ -1,28 +1,27 @@
-"""Jobs on what another job made: simplify, prove, export, evaluate, by the functions that the command line uses.
+"""Jobs on what another job made: simplify, prove, export, evaluate, by `difflogic.actions`, as the command line does.
 
-The files go to the job's own folder `files/`, and a few numbers into its `result`:
+The files go to the job's own folder `files/`, and a few numbers and words into its `result`:
 
     simplify  options {"from_start": false, "size": null, "task": false}
-                                          circuit.json, circuit.svg, simplify.json  {"gates": {}, "equal": true, ...}
+              circuit.json or controller.json, simplify.json, circuit.svg, live.html  {"gates": {}, "equal": true, ...}
     prove     options {"every_start": false}
-                                          proof.json; of a simplification verdicts.json   {"proved": true, "text": ""}
-    export    options {"formats": [...]}  what each format is made of               {"formats": {}, "left_out": {}}
-    evaluate  options {"quick": false}    evaluation.json, report.html              {"measures": {}}
-
-Of agents the circuit is a controller: see `agent_follow_ups`.
+              proof.json; of a simplification verdicts.json                           {"proved": true, "text": ""}
+    export    options {"formats": [...]}
+              what each format is made of                                             {"formats": {}, "left_out": {}}
+    evaluate  options {"quick": false}
+              evaluation.json, report.html                                            {"measures": {}}
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from difflogic.errors import CheckpointError, CircuitError, StoreError, UsageError
+from difflogic.actions.outcome import Outcome
+from difflogic.errors import CheckpointError, StoreError, UsageError
 from difflogic.model import controller_json
-from difflogic.runs import checkpoint, manifest
+from difflogic.runs import checkpoint
 from difflogic.serve.store.files import JobFolder
 from difflogic.serve.store.jobs import JobRecord
 from difflogic.serve.store.store import Store
@@ -30,12 +29,8 @@ from difflogic.serve.worker.log import say
 from difflogic.system import files
 
 CIRCUIT = "circuit.json"
-MOST_DRAWN = 2000
-"""Gates of a circuit that is still drawn."""
 
 Result = dict[str, Any]
-Made = tuple[dict[str, str | bytes], Result]
-"""Files by their names, and a result."""
 
 
 def follow(store: Store, job: JobRecord) -> Result:
@@ -43,14 +38,14 @@ def follow(store: Store, job: JobRecord) -> Result:
     if job.source is None:
         raise StoreError(f"The job {job.id} does not name the job whose circuit it needs: delete it.")
     source = store.job(job.source, job.owner)
-    given = _circuit_of(store.job_folder(source))
+    given, before = _circuit_of(store.job_folder(source)), None
     if job.kind == "prove" and source.source is not None and not given.is_dir():
-        made, result = _compare(_circuit_of(store.job_folder(store.job(source.source, job.owner))), given)
-    else:
-        made, result = _KINDS[job.kind](job, given)
+        # A simplification does what the circuit that it was made of does, by every judge that is installed.
+        before = _circuit_of(store.job_folder(store.job(source.source, job.owner)))
+    made, result = _KINDS[job.kind](job, given, before)
     out = store.job_folder(job.id).files
     out.mkdir(parents=True, exist_ok=True)
-    for name, content in made.items():
+    for name, content in made.files.items():
         files.write_atomically(out / name, content if isinstance(content, bytes) else content.encode())
     return result
 
@@ -66,109 +61,53 @@ def _circuit_of(source: JobFolder) -> Path:
     return source.run
 
 
-def _simplify(job: JobRecord, given: Path) -> Made:
-    from difflogic.circuits.export import formats
-    from difflogic.circuits.readers import source
-    from difflogic.circuits.synthesis.convert import gate_count
-    from difflogic.circuits.synthesis.pipeline import simplify
-    from difflogic.model import netlist_json
+def _simplify(job: JobRecord, given: Path, _: Path | None) -> tuple[Outcome, Result]:
+    from difflogic.actions.simplify import simplify
 
-    to_start, to_task = bool(job.options.get("from_start")), bool(job.options.get("task"))
     size = job.options.get("size")
-    if (controller := source.controller(given)) is not None:
-        from difflogic.serve.worker import agent_follow_ups
-
-        return agent_follow_ups.simplify(job.name, controller, to_task)
-    circuit = source.load(given)
     width, height = map(int, size.split("x")) if size else (0, 0)
-    task = circuit.task if to_task else None
-    found = simplify(circuit.netlist, to_start, task, size=(height, width) if size else None)
-    report = found.report(circuit.kind, circuit.paper_gates)
-    made: dict[str, str | bytes] = {
-        CIRCUIT: netlist_json.to_json(found.netlist),
-        "simplify.json": json.dumps(report) + "\n",
-    }
-    # A larger drawing is megabytes that no browser shows in reasonable time.
-    if gate_count(found.netlist) <= MOST_DRAWN:
-        for content in formats.export(found.netlist, job.name, "svg").values():
-            made["circuit.svg"] = content
-    return made, {name: report[name] for name in ("gates", "equal", "how", "from_start", "task_only", "note")}
+    made = simplify(
+        given,
+        from_start=bool(job.options.get("from_start")),
+        size=(height, width) if size else None,
+        task=bool(job.options.get("task")),
+        drawn=True,
+    )
+    return made, {name: value for name, value in made.report.items() if name != "steps"} | {"text": made.text}
 
 
-def _prove(job: JobRecord, given: Path) -> Made:
-    from difflogic.evaluation import proof as proofs
-    from difflogic.evaluation import trained_circuit
+def _prove(job: JobRecord, given: Path, before: Path | None) -> tuple[Outcome, Result]:
+    from difflogic.actions.prove import prove
 
-    found = proofs.decide(proofs.of_run(trained_circuit.load(given), bool(job.options.get("every_start"))))
-    return {proofs.NAME: found.to_json()}, {"proved": found.proved, "text": found.text}
-
-
-def _compare(before: Path, after: Path) -> Made:
-    """Whether a simplification does what the circuit that it was made of does, by every judge that is installed."""
-    from difflogic.circuits.readers import source
-    from difflogic.circuits.synthesis import controller as controllers
-    from difflogic.circuits.synthesis.prove import prove, together
-
-    one, other = source.controller(before), source.controller(after)
-    if one is not None and other is not None:
-        verdicts, same = controllers.prove(one, other), "take the same action at every observation"
-    else:
-        verdicts = prove(source.load(before).netlist, source.load(after).netlist)
-        same = "compute the same next state from every neighbourhood"
-    equal = together(verdicts)
-    report = json.dumps({"equal": equal, "verdicts": [asdict(each) for each in verdicts]}) + "\n"
-    word = {True: f"Equal: the two {same}.", False: f"Different: the two do not {same}.", None: "Undecided."}[equal]
-    text = " ".join([word, *(f"{each.judge}: {each.how}." for each in verdicts)])
-    return {"verdicts.json": report}, {"proved": equal, "text": text}
+    made = prove(given, every_start=bool(job.options.get("every_start"))) if before is None else prove(before, given)
+    return made, {"proved": made.proved, "text": made.text}
 
 
-def _export(job: JobRecord, given: Path) -> Made:
-    from difflogic.circuits.export import formats
-    from difflogic.circuits.readers import source
+def _export(job: JobRecord, given: Path, _: Path | None) -> tuple[Outcome, Result]:
+    from difflogic.actions.export import export
 
-    wanted = job.options.get("formats") or list(formats.FORMATS)
-    unknown = sorted(set(wanted) - formats.FORMATS.keys())
-    if unknown:
-        raise UsageError(f"{unknown[0]!r} is not a format: expected {', '.join(formats.FORMATS)}.")
-    netlist = source.controller(given) or source.load(given).netlist
-    made: dict[str, str | bytes] = {}
-    written: dict[str, list[str]] = {}
-    left_out: dict[str, str] = {}
-    for form in wanted:
-        try:
-            contents = formats.export(netlist, job.name, form)
-        # Some formats cannot hold every circuit. The others are made all the same, and the result says which were left
-        # out and why.
-        except CircuitError as error:
-            left_out[form] = str(error)
-            continue
-        made |= contents
-        written[form] = list(contents)
-        say(f"{form}: {', '.join(contents)}")
-    if not made:
-        raise CircuitError(" ".join(left_out.values()))
-    return made, {"formats": written, "left_out": left_out}
+    made = export(given, job.options.get("formats") or (), name=job.name)
+    for form, names in made.report["formats"].items():
+        say(f"{form}: {', '.join(names)}")
+    return made, made.report
 
 
-def _evaluate(job: JobRecord, given: Path) -> Made:
-    if manifest.is_policy(manifest.read(given)):
-        from difflogic.serve.worker import agent_follow_ups
-
-        return agent_follow_ups.evaluate(given, bool(job.options.get("quick")))
+def _evaluate(job: JobRecord, given: Path, _: Path | None) -> tuple[Outcome, Result]:
+    from difflogic.actions.evaluate import evaluate
+    from difflogic.circuits.readers.source import is_of_agents
     from difflogic.devices.open import place
-    from difflogic.evaluation.evaluate import NAME, evaluate
-    from difflogic.evaluation.report import to_html
 
     if not given.is_dir():
         raise UsageError("A circuit without its run cannot be evaluated: evaluate the job that trained it.")
-    found = evaluate(given, place("cpu").engine, quick=bool(job.options.get("quick")), tell=say)
-    # The report goes to the job's owner: a path of this machine becomes the id of the job.
-    found = replace(found, trained=replace(found.trained, path=Path(str(job.source))))  # not where the store is
-    made: dict[str, str | bytes] = {NAME: found.to_json(), "report.html": to_html(found)}
-    return made, {"measures": {measure.key: measure.text for measure in found.measures}}
+    # The report goes to the job's owner: a path of this machine, where the store is, becomes the id of the job.
+    agents = is_of_agents(given)
+    engine = None if agents else place("cpu").engine
+    quick = bool(job.options.get("quick"))
+    made = evaluate(given, engine, quick=quick, tell=say, html=not agents, called=str(job.source))
+    return made, {"measures": {measure.key: measure.text for measure in made.measures}}
 
 
-_KINDS: dict[str, Callable[[JobRecord, Path], Made]] = {
+_KINDS: dict[str, Callable[[JobRecord, Path, Path | None], tuple[Outcome, Result]]] = {
     "simplify": _simplify,
     "prove": _prove,
     "export": _export,

@@ -1,0 +1,214 @@
+"""`evaluate`: a run tested far beyond its training, an automaton by its tests and agents by new episodes."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import difflogic
+from difflogic.actions.outcome import Outcome, Table
+from difflogic.circuits.export.text import Files
+from difflogic.circuits.readers import source
+from difflogic.errors import UsageError
+from difflogic.evaluation import evaluate as automata
+from difflogic.evaluation.evaluate import FORMAT, NAME, VERSION, RunEvaluation
+from difflogic.evaluation.measure import Measure
+from difflogic.model.statistics import Layer
+
+if TYPE_CHECKING:
+    from difflogic.config.dataset import Dataset
+    from difflogic.engine.api import Engine
+    from difflogic.evaluation.suite import Test
+    from difflogic.policies.evaluate import Score
+
+REPORT = "report.html"
+EPISODES, QUICK_EPISODES = 100, 20
+BESIDE = {None: "", True: "as good", False: "not as good"}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation(Outcome):
+    """The results of all tests, by key: `evaluation["accuracy"].values`."""
+
+    measures: tuple[Measure, ...]
+    layers: tuple[Layer, ...] = ()
+    """Of an automaton: the gates of each layer, counted."""
+
+    def __getitem__(self, key: str) -> Measure:
+        """The measure of that key. Raises KeyError where the test does not apply."""
+        return {measure.key: measure for measure in self.measures}[key]
+
+
+def evaluate(
+    run: Path | str,
+    engine: Engine | None = None,
+    *,
+    starts: int | None = None,
+    quick: bool = False,
+    member: int | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+    data: Dataset | None = None,
+    settings: Mapping[str, Any] | None = None,
+    faults: Iterable[Test] = (),
+    damage: int | None = None,
+    html: bool = False,
+    called: str | None = None,
+) -> Evaluation:
+    """Test a run: the discrete circuit by every test that applies to its task, agents in episodes never played before.
+
+        >>> evaluation = difflogic.evaluate(folder, engine, starts=1)
+        >>> evaluation["accuracy"].values["samples"]
+        1
+
+    Args:
+        run: A run folder or a checkpoint file; or a controller's file.
+        engine: What computes; None: the run's GPU or the CPU engine.
+        starts: Fresh starts, or episodes; None: 64 starts and 8 if `quick`, 100 episodes and 20.
+        quick: Fewer starts, and a tenth of the long tests.
+        member: Of a population the model counted from 1; None: the best one, of agents all.
+        tell: Hears of each result.
+        data: Samples to test it on, in place of those that the run held out.
+        settings: Of a task in Python: what its fresh samples are drawn with, where that is not the run's.
+        faults: Further tests, such as `difflogic.evaluation.faults.FaultTests`.
+        damage: Of an automaton that acts: so many of its cells are zeroed while it decides, for further scores.
+        html: Whether a report with films comes with it.
+        called: What the run is called in the results; None: its path.
+
+    Returns:
+        The results by key.
+
+    Raises:
+        UsageError: What is asked for does not apply to the run.
+        CheckpointError: There is no usable, trained checkpoint.
+    """
+    path = Path(run)
+    if starts is not None and starts < 1:
+        raise UsageError(f"An evaluation needs at least 1 start, got {starts}.")
+    if source.is_of_agents(path):
+        others = {"--data": data, "--set": settings, "--html": html, "a test of faults": list(faults)}
+        if given := [name for name, value in others.items() if value]:
+            raise UsageError(f"{given[0]} is for automata, and {path} holds agents: drop it.")
+        return _of_agents(path, starts or (QUICK_EPISODES if quick else EPISODES), quick, member, damage, called, tell)
+    if damage is not None:
+        raise UsageError("--damage is for agents: an automaton that grows a picture is always tested damaged too.")
+    found = automata.evaluate(
+        path,
+        engine,
+        starts=starts,
+        quick=quick,
+        member=member,
+        tell=tell,
+        data=data,
+        settings=settings,
+        faults=faults,
+    )
+    told, folder = found.trained.told, found.trained.folder
+    if called is not None:
+        found = replace(found, trained=replace(found.trained, path=Path(called)))
+    return _of_automaton(found, told, folder, html)
+
+
+def _of_automaton(found: RunEvaluation, told: str, folder: Path | None, html: bool) -> Evaluation:
+    rows = [(each.title, each.text, each.paper, BESIDE[each.met]) for each in found.measures]
+    paper = "" if found.paper_active is None else str(found.paper_active)
+    rows.append(("active gates: neither A nor B", f"{found.active_gates} of {found.gates}", paper, ""))
+    rows.append(("undecided gates: below 90 %", str(found.undecided_gates), "", ""))
+    table = Table(("test", "result", "the paper's circuit", "beside it"), rows, prose=True)
+    where = [f"{layer.name}: {layer.undecided}" for layer in found.layers if layer.undecided]
+    words = (f"Undecided by layer: {', '.join(where)}",) if where else ()
+    files = found.files()
+    if html:
+        from difflogic.evaluation.report import to_html
+
+        files[REPORT] = to_html(found)
+    title = f"{found.trained.title}, on {found.engine}"
+    return Evaluation(
+        title, words, found.to_dict(), files, found.measures, found.layers, told=told, table=table, folder=folder
+    )
+
+
+def _of_agents(
+    path: Path,
+    count: int,
+    quick: bool,
+    member: int | None,
+    damage: int | None,
+    called: str | None,
+    tell: Callable[[str], None],
+) -> Evaluation:
+    from difflogic.policies import controllers
+    from difflogic.policies.environments import make, spaces
+    from difflogic.policies.evaluate import baselines
+
+    identifier, least, scores = _scores(path, count, member, damage)
+    measures = []
+    for name, score in scores:
+        measures.append(_measure(name, score, least))
+        tell(f"{name}: {measures[-1].text}")
+    world = make(identifier)
+    for name, mean in baselines(identifier, spaces(world, identifier), count, controllers.FRESH).items():
+        measures.append(Measure(name.replace(" ", "-"), name, f"mean return {mean:.1f}", {"mean": mean}))
+    world.close()
+    report = {
+        "format": FORMAT,
+        "version": VERSION,
+        "difflogic": difflogic.__version__,
+        "run": called or str(path),
+        "name": identifier,
+        "starts": count,
+        "quick": quick,
+        "measures": [measure.to_dict() for measure in measures],
+    }
+    table = Table(("policy", "result"), [(each.title, each.text) for each in measures], prose=True)
+    title = f"{identifier}, {count} episodes that were never played before"
+    files: Files = {NAME: json.dumps(report, allow_nan=False) + "\n"}
+    return Evaluation(title, (), report, files, tuple(measures), table=table)
+
+
+def _measure(name: str, score: Score, least: float) -> Measure:
+    values: dict[str, float] = {"mean": score.mean, "spread": score.spread, "least": min(score.returns)}
+    values |= {"mean_length": score.mean_length, "episodes": len(score.returns)}
+    text = f"mean return {score.mean:.1f} +- {score.spread:.1f}, least {values['least']:.1f}, "
+    text += f"mean length {score.mean_length:.1f}"
+    if math.isfinite(least):
+        values |= {"threshold": least, "reached": score.reached(least)}
+        text += f"; {score.reached(least)} of {len(score.returns)} reached {least:g}"
+    return Measure(name.replace(" ", "-"), name, text, values)
+
+
+def _scores(
+    path: Path, count: int, member: int | None, damage: int | None
+) -> tuple[str, float, list[tuple[str, Score]]]:
+    """Environment, threshold, and the scores of a controller's file, of a run's agents, or of one counted from 1."""
+    from difflogic.policies import checkpoint, controllers
+    from difflogic.policies.environments import threshold
+
+    if path.is_dir():
+        saved = checkpoint.read(path)
+        numbers = range(1, len(saved.members) + 1) if member is None else [member]
+        scores = [each for number in numbers for each in _scores_of_agent(path, number, count, damage)]
+        return saved.config.environment.id, saved.config.evaluation.threshold, scores
+    if damage is not None:
+        raise UsageError("--damage sets cells of a grid to zero: give the run of an automaton that acts, not a file.")
+    controller = source.controller(path)
+    if controller is None:
+        raise UsageError(f"{path} holds no controller.")
+    identifier = controller.environment
+    return identifier, threshold(identifier), [(path.name, controllers.score(controller, count, controllers.FRESH))]
+
+
+def _scores_of_agent(path: Path, number: int, count: int, damage: int | None) -> Iterator[tuple[str, Score]]:
+    from difflogic.policies import controllers
+    from difflogic.policies.automaton import Damage
+    from difflogic.policies.member import restored
+
+    agent = restored(path, number)
+    yield f"seed {agent.seed}", agent.evaluate(count, controllers.FRESH)
+    for each in [] if damage is None else [Damage(damage, every_step) for every_step in (False, True)]:
+        each.on(agent.agent.actor)
+        yield f"seed {agent.seed}, {each}", agent.evaluate(count, controllers.FRESH)
+    agent.environments.close()

@@ -1,0 +1,116 @@
+"""`export`: a circuit in the forms that other programs take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from difflogic.actions.outcome import Given, Outcome, name_of, opened
+from difflogic.circuits.export import formats
+from difflogic.circuits.export.formats import Exported
+from difflogic.circuits.export.text import Files, channel_names
+from difflogic.circuits.readers.source import LoadedCircuit
+from difflogic.circuits.synthesis.convert import gate_count
+from difflogic.errors import CircuitError, UsageError
+from difflogic.evaluation.proof import claimed_grid
+from difflogic.model.controller import Controller
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Exports(Outcome):
+    """The files of each format."""
+
+    netlist: Exported
+    """What was exported: a cell, a grid of them, or a controller."""
+    name: str
+    """What files and modules are called."""
+    by_format: dict[str, Files]
+
+    def verify(self, form: str) -> list[str]:
+        """What a program for the format proves of its files, in sentences; raises ToolError where something differs."""
+        return formats.verify(self.netlist, self.name, form, self.by_format[form])
+
+
+def export(
+    given: Given,
+    forms: Sequence[str] = (),
+    *,
+    grid: tuple[int, int] | None = None,
+    name: str | None = None,
+    fraction_bits: int | None = None,
+    periodic: bool | None = None,
+    visible: int | None = None,
+) -> Exports:
+    """Write a circuit for other programs.
+
+        >>> keep = difflogic.CellNetlist.build(channels=1, periodic=True, gates=[], wires=[], outputs=[4])
+        >>> list(difflogic.export(keep, ["c"], name="keep").files)
+        ['keep.h', 'keep_demo.c']
+
+    Args:
+        given: A run folder, a file that holds a circuit or a controller, or one of these.
+        forms: Names of formats, as `difflogic.circuits.export.formats.FORMATS` lists them; none: all that fit.
+        grid: `(height, width)`: a whole automaton of so many cells, in the formats that have one.
+        name: What files and modules are called; None: as the circuit's file or folder.
+        fraction_bits: Of a controller in fixed point; None: 16, or more for thresholds that are close.
+        periodic: Whether the grid is a torus, in place of what the file says.
+        visible: The first so many channels are the picture, in place of what the file says.
+
+    Returns:
+        The files, the same bytes for the same circuit. `ok` is False where a format that was named does not fit.
+
+    Raises:
+        UsageError: There is no such format, or an option does not apply to the circuit.
+        CircuitError: The file is no circuit, or no format can hold it.
+    """
+    if unknown := sorted(set(forms) - formats.FORMATS.keys()):
+        raise UsageError(f"{unknown[0]!r} is not a format: expected {', '.join(formats.FORMATS)}.")
+    wanted, called = list(dict.fromkeys(forms)) or list(formats.FORMATS), name or name_of(given)
+    held = opened(given, periodic, visible)
+    netlist: Exported
+    words: list[str] = []
+    if isinstance(held, Controller):
+        if grid is not None:
+            raise UsageError("--grid is for the cells of an automaton: a controller has none.")
+        netlist = replace(held, thermometer=replace(held.thermometer, fraction_bits=fraction_bits))
+        title, told = _of_controller(netlist, given), ""
+    elif fraction_bits is not None:
+        raise UsageError("--fraction-bits is for controllers: the cells of an automaton are bits already.")
+    else:
+        netlist, title, told = held.netlist, _of_cell(held, wanted), held.told
+        if grid is not None:
+            netlist = claimed_grid(held.netlist, held.config, *grid)
+            # Of the formats that take a grid, only that of model checkers holds the claim.
+            if netlist.target is not None and "aiger" in wanted:
+                words = [f"aiger: with the claim that every start shows the picture from step {netlist.steps} on"]
+    made, left_out = formats.exports(netlist, called, wanted)
+    if not made:
+        raise CircuitError(" ".join(left_out.values()))
+    words += [f"{form}: left out. {why}" for form, why in left_out.items()]
+    report: dict[str, Any] = {"formats": {form: list(files) for form, files in made.items()}, "left_out": left_out}
+    files = {file: content for each in made.values() for file, content in each.items()}
+    ok = not (forms and left_out)
+    return Exports(title, tuple(words), report, files, netlist, called, made, ok=ok, told=told)
+
+
+def _of_cell(given: LoadedCircuit, wanted: list[str]) -> str:
+    """Say how many gates there are, and how many are written."""
+    said = f"{given.name}: {gate_count(given.netlist)} two-input gates per cell"
+    for form in wanted:
+        if (held := formats.written(given.netlist, form)) is not given.netlist:
+            said += f"; after removing what has no effect: {gate_count(held)}, channels {channel_names(held.origin)}"
+            break
+    return said
+
+
+def _of_controller(given: Controller, named: Given) -> str:
+    name, fixed = (
+        Path(named).resolve().name if isinstance(named, Path | str) else "controller",
+        given.thermometer.fixed_point(),
+    )
+    return (
+        f"{name}: {gate_count(given)} two-input gates, {given.inputs} thresholds; in fixed point {fixed.width} bits a "
+        f"number, {fixed.fraction_bits} of them behind the point"
+    )

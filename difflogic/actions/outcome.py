@@ -1,0 +1,107 @@
+"""What an action came to, in one form for automata and agents: words for people, a report for programs, and files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from difflogic.circuits.export.text import Files
+from difflogic.circuits.readers import source
+from difflogic.circuits.readers.source import LoadedCircuit
+from difflogic.errors import RunFolderError
+from difflogic.model.cell_netlist import CellNetlist
+from difflogic.model.controller import Controller
+from difflogic.system import files
+from difflogic.system.brief import brief
+
+Given = Path | str | CellNetlist | Controller
+"""A run folder or a file, or what it holds."""
+
+
+@dataclass(frozen=True, repr=False)
+class Table:
+    """Rows of cells under their headers."""
+
+    headers: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    prose: bool = False
+    """Whether its cells are sentences, and not numbers."""
+
+    __repr__ = brief
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A command prints `title`, `table` and `words`; a worker stores `files` and `report`; Python users take either."""
+
+    title: str
+    words: tuple[str, ...]
+    """Sentences, a line each."""
+    report: dict[str, Any]
+    """The same as JSON holds it."""
+    files: Files
+    """The files that the action makes, by name; the first is the one that it is for."""
+    ok: bool = field(default=True, kw_only=True)
+    """Whether all that was to be shown is shown; else a command ends with exit code 1."""
+    told: str = field(default="", kw_only=True)
+    """Which circuit of a run was taken, in one sentence."""
+    table: Table | None = field(default=None, kw_only=True)
+    stopped: bool = field(default=False, kw_only=True)
+    """Whether Ctrl-C ended it, so that this is what was reached until then."""
+    folder: Path | None = field(default=None, kw_only=True)
+    """The run folder, where the files are looked for later; None where they belong elsewhere."""
+    outdated: tuple[str, ...] = field(default=(), kw_only=True)
+    """Files that an earlier outcome may have left in the folder, and that are not true of this one."""
+
+    __repr__ = brief
+
+    @property
+    def text(self) -> str:
+        """The words in one line."""
+        return " ".join(self.words)
+
+    def keep(self) -> list[Path]:
+        """Write the files into the run folder, in place of older ones; what was written. Raises RunFolderError."""
+        if self.folder is None:
+            return []
+        written = [self.folder / name for name in self.files]
+        for path, content in zip(written, self.files.values(), strict=True):
+            try:
+                files.write_atomically(path, content if isinstance(content, bytes) else content.encode())
+            except OSError as error:
+                raise RunFolderError(f"Cannot write {path}: {error.strerror or error}.") from error
+        for name in set(self.outdated) - self.files.keys():
+            (self.folder / name).unlink(missing_ok=True)
+        return written
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        parts = [f"<p>{escape(line)}</p>" for line in (self.title, *self.words) if line]
+        if self.table is not None:
+            rows = [("th", self.table.headers), *(("td", row) for row in self.table.rows)]
+            lines = ["".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) for tag, row in rows]
+            parts.insert(1, f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>")
+        return "\n".join(parts)
+
+
+def opened(given: Given, periodic: bool | None = None, visible: int | None = None) -> LoadedCircuit | Controller:
+    """The circuit of a cell, with what is known of its run, or the controller of agents.
+
+    Raises CircuitError, CheckpointError, and UsageError for a run of agents that has no controller.
+    """
+    if isinstance(given, Controller):
+        return given
+    if isinstance(given, CellNetlist):
+        return LoadedCircuit(given, "a netlist", name="circuit")
+    return source.controller(Path(given)) or source.load(given, periodic, visible)
+
+
+def name_of(given: Given) -> str:
+    """A run is called by its folder, a file by its name without the ending, `circuit.json` by its folder too."""
+    if not isinstance(given, Path | str):
+        return "circuit"
+    whole = Path(given).resolve()
+    return whole.parent.name if whole.name == "circuit.json" else whole.stem if whole.is_file() else whole.name

@@ -1,0 +1,196 @@
+"""`prove`: what holds of a run's circuit for certain, and whether two circuits compute the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from difflogic.actions.outcome import Given, Outcome, Table, opened
+from difflogic.circuits.export.text import Files
+from difflogic.circuits.readers import source
+from difflogic.circuits.readers.source import LoadedCircuit
+from difflogic.circuits.synthesis import controller as controllers
+from difflogic.circuits.synthesis import prove as equality
+from difflogic.circuits.synthesis.prove import JUDGES, Counterexample, Equivalence
+from difflogic.errors import UsageError
+from difflogic.model.controller import Controller
+
+if TYPE_CHECKING:
+    from difflogic.evaluation.proof import Proof
+
+NETWORK = "network"
+"""The judge that asks the trained network itself; it looks at samples."""
+VERDICTS = "verdicts.json"
+WORDS = {True: "equal", False: "DIFFERENT", None: "undecided"}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Proved(Outcome):
+    """Of two circuits whether they are equal, of a run whether its claim holds; None where it was not decided."""
+
+    proved: bool | None
+    verdicts: tuple[Equivalence, ...] = ()
+    """Of two circuits: what each judge found."""
+    proof: Proof | None = None
+    """Of a run: the claim, and what came of it."""
+
+    @property
+    def text(self) -> str:
+        """The words in one line; of two circuits the verdict first, then what each judge said."""
+        *others, verdict = self.words
+        return " ".join([verdict, *(f"{each.judge}: {each.how}." for each in self.verdicts), *others])
+
+
+def prove(
+    given: Given,
+    other: Given | None = None,
+    *,
+    every_start: bool = False,
+    size: tuple[int, int] | None = None,
+    seconds: float = 60.0,
+    judges: Sequence[str] = (),
+    periodic: bool | None = None,
+    visible: int | None = None,
+) -> Proved:
+    """Prove that two circuits compute the same, or what a run's circuit does from every start.
+
+        >>> keep = difflogic.CellNetlist.build(channels=1, periodic=True, gates=[], wires=[], outputs=[4])
+        >>> [verdict.equal for verdict in difflogic.prove(keep, keep, judges=["difflogic"]).verdicts]
+        [True]
+
+    Args:
+        given: A run folder; or the one circuit, as a folder, a file or a netlist.
+        other: The other circuit; None: the claim of the run is proved.
+        every_start: Of a run: prove that every start ends in the target. Else the claim fits the run's task.
+        size: Of a run: `(height, width)` of the grid; None: the run's.
+        seconds: Of a run: the search for a counterexample ends after so many.
+        judges: Of two circuits: some of `network`, `difflogic`, `berkeley-abc` and `yosys`; none: all. Of a run:
+            `difflogic` or, for every start, `berkeley-abc`; none: `difflogic`.
+        periodic: Of two circuits: whether the grid is a torus, in place of what the files say.
+        visible: Of two circuits: the first so many channels are the picture.
+
+    Returns:
+        What was found, by every judge that was asked.
+
+    Raises:
+        UsageError: What is asked for does not apply to the circuit.
+        CircuitError: A file is no circuit, or the two have not the same inputs and outputs.
+        LimitError: The grid of a proof is beyond the memory.
+        ToolError: The one judge that was asked is missing, or fails.
+    """
+    if other is not None:
+        return _compared(given, other, tuple(judges), periodic, visible)
+    from difflogic.evaluation import proof as proofs
+    from difflogic.evaluation import proof_file, trained_circuit
+
+    if not isinstance(given, Path | str):
+        raise UsageError("The proof of one circuit needs its run: give a run folder, or two circuits.")
+    run = Path(given)
+    if source.is_of_agents(run):
+        raise UsageError(f"A controller is proved equal to another: name that too, as in `difflogic prove {run} FILE`.")
+    # A circuit's file says what a cell does, and not what it was trained for, which is what is claimed.
+    if run.is_file() and run.suffix == ".json":
+        raise UsageError(f"The proof of one circuit needs its run, got the file {run}: name a run, or two circuits.")
+    trained = trained_circuit.load(run)
+    found = proofs.decide(proofs.of_run(trained, every_start, size), seconds, (*judges, proofs.OWN)[0])
+    return Proved(
+        "",
+        (found.text,),
+        found.to_dict(),
+        proof_file.files_of(found),
+        found.proved,
+        ok=bool(found.proved),
+        proof=found,
+        told=trained.told,
+        folder=trained.folder,
+        outdated=proof_file.COUNTEREXAMPLE,
+    )
+
+
+def check(file: Path, given: Given | None = None, seconds: float = 60.0) -> Outcome:
+    """Prove the claim of a proof.json once more, and say what in it is not what comes out.
+
+    With `given` it must be about that circuit. Raises CircuitError for a file that is no proof, UsageError.
+    """
+    from difflogic.evaluation import proof as proofs
+    from difflogic.evaluation import proof_file
+
+    claimed = proof_file.read(file)
+    if given is not None:
+        held = opened(given)
+        if isinstance(held, Controller) or proofs.fingerprint(held.netlist) != proofs.fingerprint(
+            claimed.claim.netlist
+        ):
+            raise UsageError(f"{file} is about another circuit than that of {given}: their hashes differ.")
+    # Nothing that the file says of its proof is believed: the claim is proved anew, and the two results are compared.
+    again = proofs.decide(claimed.claim, seconds, claimed.judge)
+    lies = proofs.lies(claimed, again)
+    verdict = f"NOT confirmed: {', '.join(lies)} of {file} differ" if lies else "Confirmed"
+    report = {"confirmed": not lies, "differs": lies, "text": again.text}
+    return Outcome("", (f"{verdict}. {again.text}",), report, {}, ok=bool(again.proved) and not lies)
+
+
+def _compared(one: Given, other: Given, judges: tuple[str, ...], periodic: bool | None, visible: int | None) -> Proved:
+    asked = judges or (NETWORK, *JUDGES)
+    programs = [name for name in JUDGES if name in asked]
+    first, second = opened(one, periodic, visible), opened(other, periodic, visible)
+    if isinstance(first, Controller) and isinstance(second, Controller):
+        if not programs:
+            raise UsageError(
+                f"--judge network is only for automata: controllers can be compared by {', '.join(JUDGES)}."
+            )
+        verdicts = controllers.prove(first, second, programs)
+        return _of_verdicts(verdicts, {}, "take the same action at every observation", "thresholds that are reached")
+    if isinstance(first, Controller) or isinstance(second, Controller):
+        raise UsageError("A controller is compared with a controller, and not with a cell's circuit.")
+    return _cells_compared(first, second, asked, programs)
+
+
+def _cells_compared(one: LoadedCircuit, other: LoadedCircuit, asked: Sequence[str], programs: list[str]) -> Proved:
+    pair = (one, other)
+    # The trained network itself is a judge too, where there is one: the netlist was only taken from it.
+    verdicts = [equality.network(each.circuit, each.netlist) for each in pair if each.circuit and NETWORK in asked]
+    verdicts += equality.prove(one.netlist, other.netlist, programs)
+    alike = one.netlist.periodic == other.netlist.periodic
+    # Judges compare one cell with its neighbours as inputs. What lies beyond the border is not a part of that.
+    border = "Note: one of the two is periodic and the other is not; cells at the border of a grid see that."
+    told = "\n".join(filter(None, (each.told for each in pair)))
+    return _of_verdicts(
+        verdicts,
+        {"same_boundary": alike},
+        "compute the same next state from every neighbourhood",
+        "inputs that are 1",
+        () if alike else (border,),
+        told,
+    )
+
+
+def _of_verdicts(
+    verdicts: list[Equivalence],
+    more: dict[str, Any],
+    claim: str,
+    ones: str,
+    notes: tuple[str, ...] = (),
+    told: str = "",
+) -> Proved:
+    equal = equality.together(verdicts)
+    found = [_counterexample(each.counterexample, ones) for each in verdicts if each.counterexample is not None]
+    sentences = {
+        True: f"Equal: the two {claim}.",
+        False: f"Different: the two do not {claim}.",
+        None: "Undecided: no judge could prove it.",
+    }
+    report = {"equal": equal, **more, "verdicts": [asdict(verdict) for verdict in verdicts]}
+    files: Files = {VERDICTS: json.dumps(report) + "\n"}
+    table = Table(("judge", "verdict", "how"), [(each.judge, WORDS[each.equal], each.how) for each in verdicts])
+    words = (*found, *notes, sentences[equal])
+    return Proved("", words, report, files, equal, tuple(verdicts), ok=bool(equal), told=told, table=table)
+
+
+def _counterexample(found: Counterexample, what: str) -> str:
+    ones = ", ".join(found.ones) or "none"
+    values = "; ".join(f"{name}: {one} and {other}" for name, one, other in found.outputs)
+    return f"Counter-example, evaluated in both: {what}: {ones}. In each, {values}."

@@ -1,0 +1,47 @@
+"""The outcome of an action on the screen: its title, its table and its sentences, or its report in JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+import click
+
+from difflogic.cli.screen import table
+from difflogic.errors import RunFolderError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from difflogic.actions.outcome import Outcome
+
+FAILED, INTERRUPTED = 1, 130
+
+
+def show(found: Outcome, as_json: bool, write: Callable[[], Iterable[Path]] = tuple) -> int:
+    """Print what was found, then write its files, and say which; returns the exit code."""
+    if found.told:
+        click.echo(found.told, err=True)
+    if as_json:
+        click.echo(json.dumps(found.report))
+    else:
+        if found.title:
+            click.echo(found.title)
+        if found.table is not None:
+            table.show(found.table.headers, found.table.rows, texts=found.table.prose)
+        for line in found.words:
+            click.echo(line)
+    for path in write():
+        if not as_json:
+            click.echo(f"Written: {path}")
+    return INTERRUPTED if found.stopped else 0 if found.ok else FAILED
+
+
+def kept(found: Outcome, what: str) -> list[Path]:
+    """The files in the run folder; a folder that is only to be read costs a warning, for all is shown the same."""
+    try:
+        return found.keep()
+    except RunFolderError as error:
+        click.echo(f"Warning: {what} not kept in the run folder. {error}", err=True)
+        return []
