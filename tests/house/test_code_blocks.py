@@ -15,6 +15,7 @@ from tests.house.made_pages import CHECKOUT
 from tests.train.tiny import tiny_config
 
 ELSEWHERE = {
+    "docs/explanation/coming-from.md": "tests/house/test_functions_page.py",
     "docs/how-to/functions.md": "tests/house/test_functions_page.py",
     "docs/how-to/python.md": "tests/house/test_readme.py",
     "docs/how-to/tensor.md": "tests/tensor/test_page.py",
