@@ -178,7 +178,7 @@ def _row(name: str, is_wanted: bool, schema: Mapping[str, Any], about: Mapping[s
 def _properties(schema: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str, str]]:
     for name, inner in schema.get("properties", {}).items():
         yield _row(f"{path}{name}", name in schema.get("required", ()), inner, inner)
-        yield from _properties(inner, f"{path}{name}.")
+        yield from _properties(inner.get("anyOf", [inner])[0], f"{path}{name}.")
         if isinstance(inner.get("items"), dict):
             yield from _properties(inner["items"], f"{path}{name}[].")
 
@@ -213,6 +213,8 @@ def _operation(operation: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     for kind, content in operation.get("requestBody", {}).get("content", {}).items():
         yield f"- Takes `{kind}`: {in_words(content['schema'])}."
+        if kind == "application/json" and "properties" in content["schema"]:  # one without a name of its own
+            yield from ("", *table("field | values | what it is", _properties(content["schema"])), "")
     for status, answer in operation["responses"].items():
         forms = [in_words(each["schema"]) for each in answer.get("content", {}).values() if each.get("schema")]
         if status < "400":

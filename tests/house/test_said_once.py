@@ -33,6 +33,9 @@ from difflogic.cli.main import COMMANDS, group
 from difflogic.sweeps import Spec
 from tests.serve.live import serving
 
+sys.path.append("bin/lib")
+import reference
+
 context = click.Context(group)
 helped = {name for name in COMMANDS if any(each.name == "patience" for each in group.get_command(context, name).params)}
 with serving(Path(sys.argv[1])) as live, live.client() as client:
@@ -50,13 +53,14 @@ print(json.dumps({
     "form": told,
     "kept": [each.get("patience") for each in kept],
     "refused": refused["error"]["message"],
+    "reference": ["Wait so many turns" in page() for page in (reference.commands_page, reference.http_page)],
     "sweep": [Spec.from_dict(spec.to_dict()).request.patience, spec.to_dict()["patience"]],
 }))
 """
 
 
 def test_an_option_that_is_added_is_found_everywhere(tmp_path: Path) -> None:
-    """In the commands, the API and its document, the form, the queue, and a sweep: the reference is made of these."""
+    """In the commands, the API and its document, the form, the queue, a sweep, and the reference."""
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "store")]
     root, allowed = Path(__file__).parents[2], {**os.environ, mount.ALLOW: "1"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root, env=allowed)
@@ -70,4 +74,5 @@ def test_an_option_that_is_added_is_found_everywhere(tmp_path: Path) -> None:
     ]
     assert found["kept"] == [9, 9]
     assert found["refused"] == "`patience` must be a whole number between 1 and 2147483648, got 0."
+    assert found["reference"] == [True, True]
     assert found["sweep"] == [5, 5]

@@ -10,7 +10,6 @@ from annotated_types import GroupedMetadata
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from difflogic.circuits.export.formats import FORMATS
-from difflogic.config.document import Document
 from difflogic.config.fields import Table, plain, shown
 from difflogic.config.limits import Limits, one_of
 from difflogic.config.request import SweepRequest, options
@@ -80,7 +79,7 @@ class SessionReply(BaseModel):
     ]
 
 
-_TYPES: dict[Any, str] = {bool: "boolean", int: "integer", float: "number", Document: "object", Table: "object"}
+_TYPES: dict[Any, str] = {bool: "boolean", int: "integer", float: "number", object: "object", Table: "object"}
 
 
 def schema_of(part: type) -> dict[str, Any]:
