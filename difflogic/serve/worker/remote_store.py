@@ -3,7 +3,7 @@
     a machine of the cluster                             the server's machine
     RemoteStore, in place of the worker's Store    ->    StoreActor, which has the Store
     claim                                          <-    the job, and the files that it has so far
-    heartbeat, finish, release, fail_attempt       ->    the files that have changed, then what is told
+    heartbeat, finish, release, fail_try       ->    the files that have changed, then what is told
 
 The lease is that of every worker, and only its holder writes: files are put in their places within a transaction that
 has looked at the lease, and before the progress that names them. So a job whose machine is lost goes on from a
@@ -183,7 +183,8 @@ class RemoteStore(Store):
     def heartbeat(
         self, job: str, lease: int, lease_s: float, memory: int | None = None, **progress: Any
     ) -> HeartbeatReply:
-        is_due = "saved_epoch" in progress or time.monotonic() - self._sent_at >= SEND_S
+        # One that tells nothing comes from a thread beside the work, in the midst of which a file may be half written.
+        is_due = memory is not None and ("saved_epoch" in progress or time.monotonic() - self._sent_at >= SEND_S)
         reply: HeartbeatReply = self._tell("heartbeat", job, lease, is_due, lease_s, memory, **progress)
         return reply
 
@@ -195,8 +196,8 @@ class RemoteStore(Store):
     def release(self, job: str, lease: int, **progress: Any) -> JobRecord:
         return self._end("release", job, lease, **progress)
 
-    def fail_attempt(self, job: str, lease: int, reason: str) -> JobRecord:
-        return self._end("fail_attempt", job, lease, reason)
+    def fail_try(self, job: str, lease: int, reason: str) -> JobRecord:
+        return self._end("fail_try", job, lease, reason)
 
     def _end(self, what: str, job: str, lease: int, *given: Any, **named: Any) -> JobRecord:
         ended: JobRecord = self._tell(what, job, lease, True, *given, **named)
@@ -217,7 +218,7 @@ class RemoteStore(Store):
 
     def _new(self, folder: Path) -> tuple[list[Part], dict[str, tuple[int, int, int]]]:
         """What has changed in a job's folder, and the states of all its files."""
-        # Asked by the thread that trains: what is written, is written whole by now.
+        # In the thread that trains: what it has written is whole by now.
         paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if _is_result(path)}
         states = {name: _state(path) for name, path in paths.items()}
         parts = []
