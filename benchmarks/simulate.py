@@ -41,7 +41,7 @@ from difflogic.cpu.codegen.row_code import compile_row
 from difflogic.cpu.hard.simulation import CpuSimulation
 from difflogic.engine.simulation import Simulation, SimulationSpec
 from difflogic.gpu.adapter import list_adapters
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.simulation import GpuProgram, GpuSimulation
 from difflogic.model import netlist_json
 from difflogic.model.cell_netlist import CellNetlist
@@ -124,7 +124,7 @@ def contenders(spec: SimulationSpec, folder: Path, gpu: bool) -> dict[str, Calla
         "header": lambda: InC(spec, header(spec.netlist, folder), folder),
     }
     if gpu:
-        found["gpu"] = lambda: GpuSimulation(spec, GpuProgram(spec.netlist, Device(list_adapters()[0])))
+        found["gpu"] = lambda: GpuSimulation(spec, GpuProgram(spec.netlist, GpuDevice(list_adapters()[0])))
     return found
 
 

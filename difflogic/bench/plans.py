@@ -13,7 +13,7 @@ from difflogic.core import rules
 from difflogic.engine.job import Job, probe_count
 from difflogic.engine.population import configs
 from difflogic.gpu.adapter import select_adapter
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.plan import Plan
 from difflogic.gpu.planner import Budget, checkpoint_distances, plan_in_groups
 from difflogic.model.circuit import Circuit
@@ -27,7 +27,7 @@ def memory_plans(adapter: str | None, config: Config, population: int, max_memor
     that may be allocated holds the work.
     """
     jobs = [sizes(member) for member in configs(config, population)]
-    groups, chosen = plan_in_groups(Device(select_adapter(adapter)), jobs, budget=Budget(max_memory))
+    groups, chosen = plan_in_groups(GpuDevice(select_adapter(adapter)), jobs, budget=Budget(max_memory))
     memories = [(True, 1), *((False, spacing) for spacing in checkpoint_distances(config.task.steps))]
     plans = [replace(chosen, launch=chosen.launch.with_memory(*memory)) for memory in memories]
     return [_row(plan, plan.launch == chosen.launch, groups) for plan in plans]

@@ -27,7 +27,7 @@ work_options = together(
 """PRESET or RUN, `--config`, `--set` and `--batch`; `work` reads them."""
 
 
-class Work(NamedTuple):
+class Examined(NamedTuple):
     """What would be trained; `model` and `data` are those of a run."""
 
     config: Config
@@ -40,7 +40,7 @@ def is_asked(options: Mapping[str, Any]) -> bool:
     return any(options[name] not in (None, ()) for name in ("what", "config_file", "assignments", "batch"))
 
 
-def work(options: Mapping[str, Any]) -> Work:
+def work(options: Mapping[str, Any]) -> Examined:
     """Return what `work_options` name: a preset, a run, a file or, by default, the checkerboard.
 
     Raises UsageError, ConfigError; RunFolderError, CheckpointError and DataError for a run that cannot be read.
@@ -53,10 +53,10 @@ def work(options: Mapping[str, Any]) -> Work:
     if what is not None and what not in presets.PRESETS and (os.sep in what or Path(what).exists()):
         return _of_run(Path(what), options)
     board = presets.checkerboard(small=False) if what is None and options["config_file"] is None else None
-    return Work(configure(requested(TrainRequest, {**options, "preset": what}, board)).config)
+    return Examined(configure(requested(TrainRequest, {**options, "preset": what}, board)).config)
 
 
-def _of_run(path: Path, options: Mapping[str, Any]) -> Work:
+def _of_run(path: Path, options: Mapping[str, Any]) -> Examined:
     from difflogic.runs import chosen
 
     if others := [written(name) for name in ("config_file", "assignments") if options[name]]:
@@ -64,4 +64,4 @@ def _of_run(path: Path, options: Mapping[str, Any]) -> Work:
     found = chosen.load(path)
     tell_choice(found.told)
     batch = {} if options["batch"] is None else {"train": {"batch": options["batch"]}}
-    return Work(found.config.with_(**batch), found.model, found.data())
+    return Examined(found.config.with_(**batch), found.model, found.data())

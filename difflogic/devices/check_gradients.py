@@ -126,7 +126,7 @@ def _check_memory(job: Job) -> None:
         )
 
 
-Oracle = Callable[[Subject], ArraysByNetwork]
+GradientSource = Callable[[Subject], ArraysByNetwork]
 """Gradients in the logits' shapes."""
 
 
@@ -157,15 +157,15 @@ class Differences:
     loss: float
 
 
-def compare(subject: Subject, oracles: Mapping[str, Oracle], samples: int, seed: int = 0) -> list[Pair]:
-    """Every pair among the reference in both precisions and the oracles, and each beside finite differences.
+def compare(subject: Subject, sources: Mapping[str, GradientSource], samples: int, seed: int = 0) -> list[Pair]:
+    """Every pair among the reference in both precisions and the sources, and each beside finite differences.
 
-    `samples` logits, one of a layer in turn, are drawn by `seed`. Raises what the oracles raise.
+    `samples` logits, one of a layer in turn, are drawn by `seed`. Raises what the sources raise.
     """
     exact = _gradients(ReferenceEngine(np.float64))
     answers = {
-        name: _layers(oracle(subject))
-        for name, oracle in {FLOAT64: exact, FLOAT32: _gradients(ReferenceEngine()), **oracles}.items()
+        name: _layers(source(subject))
+        for name, source in {FLOAT64: exact, FLOAT32: _gradients(ReferenceEngine()), **sources}.items()
     }
     judge = _Judge(answers[FLOAT64], answers[FLOAT32])
     pairs = [judge.pair(one, other, answers[one], answers[other]) for one, other in combinations(answers, 2)]
@@ -222,7 +222,7 @@ class _Judge:
         return max(found, key=_use)
 
     def sampled(self, name: str, answer: Mapping[str, Array], differences: Differences) -> Pair:
-        """An oracle beside finite differences, which add rounding of their own."""
+        """A gradient source beside finite differences, which add rounding of their own."""
         owners = np.concatenate([np.full(layer.size, index) for index, layer in enumerate(answer.values())])
         flat, names = np.concatenate([layer.ravel() for layer in answer.values()]), list(answer)
         rounding, found = ROUNDING * abs(differences.loss) / STEP, []
@@ -249,7 +249,7 @@ def _use(pair: Pair) -> float:
     return pair.error / pair.allowed
 
 
-def _gradients(engine: Engine) -> Oracle:
+def _gradients(engine: Engine) -> GradientSource:
     return lambda subject: engine.loss_and_gradients(subject.circuit, subject.batch)[1]
 
 
@@ -267,42 +267,42 @@ AUTODIFF = ("jax", "torch")
 
 
 @dataclass
-class Oracles:
+class GradientSources:
     """The sources of gradients by name, what they run on, and why others were not found."""
 
-    found: dict[str, Oracle] = field(default_factory=dict)
+    found: dict[str, GradientSource] = field(default_factory=dict)
     described: dict[str, str] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
 
 
-def find(subject: Subject, selectors: Sequence[str] = ()) -> Oracles:
+def find(subject: Subject, selectors: Sequence[str] = ()) -> GradientSources:
     """Find the engines of these names, or all that are here if none is named.
 
     Raises UsageError for an unknown name, and what keeps one that was named from being asked.
     """
-    oracles = Oracles()
+    sources = GradientSources()
     for selector in selectors or ("cpu", "gpu", *AUTODIFF):
         try:
-            oracle, described = _open(selector, subject)
+            source, described = _open(selector, subject)
         # What was asked for by name must be there; what was not is left out, and the report says why.
         except (DeviceError, MissingPackagesError, UsageError) as error:
             if selectors:
                 raise
-            oracles.skipped[selector] = str(error)
+            sources.skipped[selector] = str(error)
         else:
-            oracles.found[selector], oracles.described[selector] = oracle, described
-    return oracles
+            sources.found[selector], sources.described[selector] = source, described
+    return sources
 
 
-def _open(selector: str, subject: Subject) -> tuple[Oracle, str]:
-    """An oracle, and in words what it runs on."""
+def _open(selector: str, subject: Subject) -> tuple[GradientSource, str]:
+    """A gradient source, and in words what it runs on."""
     if selector in AUTODIFF:
         return _autodiff(selector, subject), f"{selector} {version(selector)}, by automatic differentiation"
     engine = place(selector).engine
     return _gradients(engine), describe_engine(engine.info)
 
 
-def _autodiff(name: str, subject: Subject) -> Oracle:
+def _autodiff(name: str, subject: Subject) -> GradientSource:
     if subject.damage is not None or subject.config.task.loss_steps:
         raise UsageError(
             f"The model in {name} supports neither damage nor a loss before the last step: use cpu or gpu."

@@ -86,10 +86,10 @@ def _checks(adapter: str) -> Iterator[Check]:
     """Each check is made when it is asked for, so that those before a crash are known."""
     from difflogic.gpu import probes
     from difflogic.gpu.adapter import select_adapter
-    from difflogic.gpu.device import Device
+    from difflogic.gpu.device import GpuDevice
     from difflogic.gpu.engine import GpuEngine
 
-    device = Device(select_adapter(adapter))
+    device = GpuDevice(select_adapter(adapter))
     yield Check("device", True, f"{device.adapter.name} opens with portable limits")
     loops = probes.runs_long_loops(device)
     yield Check("long loops", loops, "80,000 trips are carried out in full" if loops else probes.CUTS_LOOPS)

@@ -25,7 +25,7 @@ from difflogic.engine.job import TrainState, make_job
 from difflogic.engine.population import configs
 from difflogic.errors import DeviceError, LimitError
 from difflogic.gpu import tuning_cache
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.launch import FUSED, LaunchConfig
 from difflogic.gpu.model import GpuModel
@@ -60,7 +60,7 @@ Sweep = list[LaunchConfig]
 
 @dataclass(frozen=True)
 class SweepProgress:
-    """A report says how far the sweeps are. Variants are ruled out, so that `total` and what is left only fall."""
+    """How far the sweeps are. Variants are ruled out, so that `total` and what is left only fall."""
 
     done: int
     total: int
@@ -78,8 +78,8 @@ Tell = Callable[[str, SweepProgress | None], None]
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """An outcome holds what tuning found: under `stored` the default, where it stays."""
+class TuningResult:
+    """What tuning found: under `stored` the default, where it stays."""
 
     default: LaunchConfig
     stored: Tuned
@@ -94,7 +94,7 @@ class Tuner:
     """
 
     def __init__(
-        self, device: Device, config: Config, tell: Tell = lambda text, progress: None, population: int = 1
+        self, device: GpuDevice, config: Config, tell: Tell = lambda text, progress: None, population: int = 1
     ) -> None:
         self.device, self._tell = device, tell
         jobs = [make_job(each, Circuit.initial(each.model, each.seed)) for each in configs(config, population)]
@@ -106,12 +106,12 @@ class Tuner:
         self._fastest: Seconds = {}
         self._seconds_per_variant: list[float] = []
 
-    def run(self) -> Outcome:
+    def run(self) -> TuningResult:
         """Look the answer up, else measure it and store it. Raises DeviceError where a variant is wrong."""
         default = self.plan.launch
         known = tuning_cache.lookup(self.device.adapter, self.device.limits, self.plan)
         if known is not None:
-            return Outcome(default, known, 0)
+            return TuningResult(default, known, 0)
         self._verify_against_reference()
         progress = self._progress()
         before = f", {progress.done} of them measured before" if progress.done else ""
@@ -123,7 +123,7 @@ class Tuner:
         # and fall evenly with the numbers, so that a sweep may stop; between the two they do not.
         winners = [winner for family in self.families for winner in self._winners(family)]
         best = min(winners, key=lambda winner: winner[1])[0] if winners else default
-        outcome = Outcome(default, self._final(default if best.runs_as(default) else best), len(self.measured))
+        outcome = TuningResult(default, self._final(default if best.runs_as(default) else best), len(self.measured))
         self.measured.forget()
         return outcome
 
@@ -285,7 +285,7 @@ def sizes_of(plan: Plan, groups: int) -> str:
     )
 
 
-def families(device: Device, plan: Plan) -> list[list[Sweep]]:
+def families(device: GpuDevice, plan: Plan) -> list[list[Sweep]]:
     """All variants that the device can run and training would use, from few lanes to many, small workgroups to large.
 
     First those whose invocations have a chunk to themselves, then those where several share one and wait
@@ -329,7 +329,7 @@ def _fills(plan: Plan, launch: LaunchConfig) -> bool:
     return launch.runs_as(plan.launch) or launch.chunks_per_workgroup // 2 < narrow.blocks
 
 
-def _fits(device: Device, plan: Plan, launch: LaunchConfig) -> bool:
+def _fits(device: GpuDevice, plan: Plan, launch: LaunchConfig) -> bool:
     """Return whether the device can run it, and training would."""
     try:
         check(replace(plan, launch=launch), device.limits)

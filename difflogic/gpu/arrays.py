@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.gpu.array_kernels import KERNELS, ArrayKernel, Shape, runs_of, strides_of, walk
-from difflogic.gpu.buffer_pool import BufferPool, Lease
-from difflogic.gpu.device import Device
+from difflogic.gpu.buffer_pool import BufferPool, PooledBuffer
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.launch import LINEAR_WG
 from difflogic.gpu.plan import MAX_WORKGROUPS
 from difflogic.gpu.submit import Dispatch, encode
@@ -50,7 +50,7 @@ class GpuArray:
     __slots__ = ("lease", "shape", "size")
     dtype = np.dtype(np.float32)
 
-    def __init__(self, shape: Shape, lease: Lease | _Borrowed) -> None:
+    def __init__(self, shape: Shape, lease: PooledBuffer | _Borrowed) -> None:
         self.shape = shape
         self.size = math.prod(shape)
         self.lease = lease
@@ -72,7 +72,7 @@ class _Borrowed:
 class GpuArrays:
     """Implements `difflogic.tensor.arrays.Arrays`. For one thread at a time."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: GpuDevice) -> None:
         self.device = device
         self._pool = BufferPool(device)
         self._pipelines: dict[tuple[Any, ...], Any] = {}

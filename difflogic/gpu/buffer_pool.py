@@ -6,14 +6,14 @@ from collections import defaultdict
 from typing import Any
 
 from difflogic.errors import LimitError
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 
 LEAST_BYTES = 256
 MOST_FREE_BYTES = 1 << 28
 """Free buffers beyond are left to the driver."""
 
 
-class Lease:
+class PooledBuffer:
     """A buffer, until nobody holds the lease any more."""
 
     __slots__ = ("_pool", "buffer")
@@ -33,13 +33,13 @@ class BufferPool:
     next user, and a device carries them out in order.
     """
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: GpuDevice) -> None:
         self._device = device
         self._free: defaultdict[int, list[Any]] = defaultdict(list)
         self._free_bytes = 0
         self._most = min(device.limits["max-storage-buffer-binding-size"], device.limits["max-buffer-size"])
 
-    def take(self, size: int) -> Lease:
+    def take(self, size: int) -> PooledBuffer:
         """A buffer of at least `size` bytes, with anything in it. Raises LimitError where the device has none."""
         if size > self._most:
             raise LimitError(
@@ -50,8 +50,8 @@ class BufferPool:
         free = self._free[rounded]
         if free:
             self._free_bytes -= rounded
-            return Lease(self, free.pop())
-        return Lease(self, self._device.buffer("array", rounded))
+            return PooledBuffer(self, free.pop())
+        return PooledBuffer(self, self._device.buffer("array", rounded))
 
     def give_back(self, buffer: Any) -> None:
         """Return a buffer for its next user."""

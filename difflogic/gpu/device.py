@@ -32,7 +32,7 @@ class TransferLedger:
     downloaded: Counter[str] = field(default_factory=Counter)
 
 
-class Device:
+class GpuDevice:
     """Wraps an opened wgpu device. Everything made through it carries the label of its source."""
 
     def __init__(self, adapter: Adapter, limits: dict[str, int] | None = None) -> None:

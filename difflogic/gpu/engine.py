@@ -20,7 +20,7 @@ from difflogic.engine.job import Floats, Job, OptimizerState, TrainState
 from difflogic.engine.population import open_in_turn
 from difflogic.engine.shape import Array, Hyper, Shape
 from difflogic.gpu import tuning_cache
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.function import GpuFunction
 from difflogic.gpu.launch import HARDWARE, SOFTWARE, LaunchConfig
 from difflogic.gpu.model import GpuModel, corner_words
@@ -36,7 +36,7 @@ from difflogic.model.layout import flat_layout
 class GpuEngine:
     """Implements `difflogic.engine.api.Engine` on one adapter."""
 
-    def __init__(self, device: Device, launch: LaunchConfig | None = None) -> None:
+    def __init__(self, device: GpuDevice, launch: LaunchConfig | None = None) -> None:
         self.device = device
         self._launch = launch
         kind = SOFTWARE if device.adapter.software else HARDWARE

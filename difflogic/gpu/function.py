@@ -13,7 +13,7 @@ from difflogic.engine.function import ArrayStore, CircuitFunction
 from difflogic.engine.shape import Array, Hyper
 from difflogic.errors import LimitError
 from difflogic.gpu.arrays import GpuArray, GpuArrays
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.launch import LaunchConfig
 from difflogic.gpu.plan import CHUNK, Plan
 from difflogic.gpu.planner import make_plan
@@ -32,7 +32,7 @@ class GpuFunction(CircuitFunction):
 
     def __init__(
         self,
-        device: Device,
+        device: GpuDevice,
         launch: LaunchConfig | None,
         circuit: Circuit,
         grid: Sequence[int],

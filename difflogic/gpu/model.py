@@ -18,7 +18,7 @@ from difflogic.engine.events import Hardening
 from difflogic.engine.job import Job, TrainState
 from difflogic.engine.shape import Array, Hyper
 from difflogic.errors import DataError, LimitError
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.launch import LaunchConfig
 from difflogic.gpu.plan import HISTORY, Plan
 from difflogic.gpu.planner import NO_LIMIT, Budget, plan_for
@@ -39,7 +39,7 @@ class _Submit:
 class GpuModel:
     """Implements `difflogic.engine.api.Model`: M models share every dispatch (`workgroup_id.y`)."""
 
-    def __init__(self, device: Device, jobs: Sequence[Job], plan: Plan) -> None:
+    def __init__(self, device: GpuDevice, jobs: Sequence[Job], plan: Plan) -> None:
         config = jobs[0].config
         self.device, self.plan, self._jobs = device, plan, jobs
         self.info = device.info(plan.launch)
@@ -60,7 +60,7 @@ class GpuModel:
     @classmethod
     def from_cpu(
         cls,
-        device: Device,
+        device: GpuDevice,
         jobs: Sequence[Job],
         states: Sequence[TrainState],
         launch: LaunchConfig | None = None,

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from difflogic.engine.shape import Array
 from difflogic.errors import DeviceError
 from difflogic.gpu.adapter import select_adapter
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.shaders import Source, load_source
 from difflogic.gpu.submit import Dispatch, encode
 
@@ -22,7 +22,7 @@ CUTS_LOOPS = (
     "the driver silently cuts long loops short, as lavapipe does before Mesa 25: install a newer one, or use "
     "--engine cpu"
 )
-_OPENED: dict[int, Device] = {}
+_OPENED: dict[int, GpuDevice] = {}
 """By the adapter's index: in a process pipelines are compiled once, and buffers can be used together."""
 _OPENING = Lock()
 
@@ -33,7 +33,7 @@ class AnyShader:
     The bindings of its group 0 are, in order, so many uniforms and then storage buffers.
     """
 
-    def __init__(self, device: Device, source: Source, arrays: Sequence[Array], uniforms: int = 1) -> None:
+    def __init__(self, device: GpuDevice, source: Source, arrays: Sequence[Array], uniforms: int = 1) -> None:
         """`arrays` fill the buffers. Raises KernelError where the shader does not compile."""
         self._device = device
         self._pipeline = device.handle.create_compute_pipeline(
@@ -67,7 +67,7 @@ class AnyShader:
             buffer.destroy()
 
 
-def open_checked(selector: str | None = None, require_hardware: bool = False) -> Device:
+def open_checked(selector: str | None = None, require_hardware: bool = False) -> GpuDevice:
     """The device on the adapter that `select_adapter` finds, whose loops go on to their ends: one in each process.
 
     An adapter that cuts them short gives wrong numbers without an error, and no plan can be sure of how many rounds
@@ -76,14 +76,14 @@ def open_checked(selector: str | None = None, require_hardware: bool = False) ->
     adapter = select_adapter(selector, require_hardware)
     with _OPENING:
         if adapter.index not in _OPENED:
-            device = Device(adapter)
+            device = GpuDevice(adapter)
             if not runs_long_loops(device):
                 raise DeviceError(f"{adapter.name} cannot be used: {CUTS_LOOPS}.")
             _OPENED[adapter.index] = device
         return _OPENED[adapter.index]
 
 
-def run_probe(device: Device, name: str, words: Words) -> Words:
+def run_probe(device: GpuDevice, name: str, words: Words) -> Words:
     """Dispatch `shaders/selftest/<name>.wgsl` once over a buffer of words and return the buffer."""
     shader = AnyShader(device, load_source(f"selftest/{name}"), [words], uniforms=0)
     shader.run([0], (1, 1))
@@ -92,7 +92,7 @@ def run_probe(device: Device, name: str, words: Words) -> Words:
     return answer
 
 
-def runs_long_loops(device: Device) -> bool:
+def runs_long_loops(device: GpuDevice) -> bool:
     """Return whether two loops of 40,000 trips in one invocation are carried out in full."""
     # Together 80,000 trips, past the 65,535 at which such drivers stop; the count comes from the host, as a compiler
     # would otherwise work the sum out itself.
@@ -100,7 +100,7 @@ def runs_long_loops(device: Device) -> bool:
     return int(words[0]) == LOOP_TRIPS
 
 
-def sees_not_finite(device: Device) -> bool:
+def sees_not_finite(device: GpuDevice) -> bool:
     """Return whether NaNs and infinities are told from finite numbers, the largest and the smallest included."""
     # Compilers that assume that there is no NaN turn `x != x` into false. Commit relies on the answer, so it is asked
     # first.
@@ -108,6 +108,6 @@ def sees_not_finite(device: Device) -> bool:
     return bool((run_probe(device, "not_finite", values.view(np.uint32)) == np.isfinite(values)).all())
 
 
-def keeps_workgroup_memory(device: Device) -> bool:
+def keeps_workgroup_memory(device: GpuDevice) -> bool:
     """Return whether all 16 KiB of workgroup memory come back as written, across invocations."""
     return not run_probe(device, "workgroup_memory", np.zeros(64, dtype=np.uint32)).any()

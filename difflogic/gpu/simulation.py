@@ -16,7 +16,7 @@ from difflogic.core.bits import Planes
 from difflogic.core.wiring import PATCH
 from difflogic.engine.simulation import SimulationSpec, check_masks
 from difflogic.errors import DataError, LimitError
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.kernels import bindings
 from difflogic.gpu.shaders import Source, load_source, make_source
 from difflogic.gpu.submit import Dispatch, encode
@@ -43,7 +43,7 @@ _COINS, _GIVEN = 1, 2
 class GpuProgram:
     """A circuit as a pipeline of a device, for grids of any size."""
 
-    def __init__(self, netlist: CellNetlist, device: Device, most_statements: int | None = None) -> None:
+    def __init__(self, netlist: CellNetlist, device: GpuDevice, most_statements: int | None = None) -> None:
         """Raises KernelError where the device does not take it."""
         self.netlist = netlist
         self.device = device

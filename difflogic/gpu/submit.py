@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 
 SUBMIT_SECONDS = 0.08
 """Aim for the length of one submit: long enough to hide its cost, short enough for signals and watchdogs."""
@@ -25,7 +25,7 @@ class Dispatch(NamedTuple):
     """Gate evaluations, roughly; 0 for what is short beside the fused steps."""
 
 
-def encode(device: Device, dispatches: Sequence[Dispatch]) -> Any:
+def encode(device: GpuDevice, dispatches: Sequence[Dispatch]) -> Any:
     """A command encoder with all dispatches in one pass."""
     encoder = device.handle.create_command_encoder()
     encode_pass(encoder, dispatches)
@@ -48,7 +48,7 @@ def encode_pass(encoder: Any, dispatches: Sequence[Dispatch], timestamps: dict[s
 class SubmitQueue:
     """Cuts dispatch lists by work, and learns from how long it takes how much makes a submit."""
 
-    def __init__(self, device: Device, marked: Any, least: int) -> None:
+    def __init__(self, device: GpuDevice, marked: Any, least: int) -> None:
         """Work up to `least` is never divided. `marked`: any buffer; a copied word of it says that a submit is done."""
         self.device, self._marked, self._least = device, marked, least
         self._most = least

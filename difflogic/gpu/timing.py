@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from difflogic.gpu.adapter import TIMESTAMPS, Adapter, open_device
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.probes import AnyShader
 from difflogic.gpu.shaders import Source
 from difflogic.gpu.submit import Dispatch, encode_pass
@@ -60,7 +60,7 @@ class DeviceTimes:
 class Timer:
     """Measures one dispatch list, `repeat` runs to a submit."""
 
-    def __init__(self, device: Device, dispatches: Sequence[Dispatch], repeat: int = 1) -> None:
+    def __init__(self, device: GpuDevice, dispatches: Sequence[Dispatch], repeat: int = 1) -> None:
         import wgpu
 
         self.device = device
@@ -140,7 +140,7 @@ class Timer:
             each.destroy()
 
 
-def _period(device: Device) -> float:
+def _period(device: GpuDevice) -> float:
     """Seconds per tick: wgpu-native hands out the driver's ticks as they are."""
     from wgpu.backends.wgpu_native import extras
 
@@ -161,7 +161,7 @@ class Rates:
     """Opening a device on an adapter that is known."""
 
 
-def measure_rates(device: Device) -> Rates:
+def measure_rates(device: GpuDevice) -> Rates:
     """Some tens of milliseconds on hardware, about a second on software."""
     staging = device.staging("rates", 4)
     size = min(COPY_BYTES, device.limits["max-buffer-size"])

@@ -19,7 +19,7 @@ from difflogic.core import prng
 from difflogic.engine.events import NO_HARDENING, Hardening
 from difflogic.engine.shape import Array, Hyper
 from difflogic.errors import DeviceError
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.kernels import KERNELS, LINEAR, TILED
 from difflogic.gpu.launch import LaunchConfig
 from difflogic.gpu.plan import CHUNK, Plan
@@ -54,7 +54,7 @@ class Workspace:
     """Device memory for a plan, and the dispatches that work on it."""
 
     def __init__(
-        self, device: Device, plan: Plan, hyper: Hyper, fire_rate: float = 1.0, hardening: Hardening = NO_HARDENING
+        self, device: GpuDevice, plan: Plan, hyper: Hyper, fire_rate: float = 1.0, hardening: Hardening = NO_HARDENING
     ) -> None:
         self.device, self.plan, self.hyper = device, plan, hyper
         sizes, counts = plan.buffer_bytes(), plan.buffer_counts()

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from difflogic.devices.device import Device
 from difflogic.engine.shape import Array
-from difflogic.tensor.kernels.adam import Hyper, adam
+from difflogic.tensor.kernels.adam import AdamSettings, adam
 from difflogic.tensor.kernels.binary import binary
 from difflogic.tensor.kernels.d_binary import d_binary
 from difflogic.tensor.kernels.d_softmax import d_softmax
@@ -56,7 +56,7 @@ class Arrays(Protocol):
     def d_softmax(self, axis: int, d_y: DeviceArray, y: DeviceArray) -> DeviceArray: ...
     def adam(
         self,
-        hyper: Hyper,
+        hyper: AdamSettings,
         rate: DeviceArray,
         count: DeviceArray,
         square: DeviceArray,

@@ -7,7 +7,7 @@ from typing import TypeVar, cast
 
 from difflogic.devices.device import Device
 from difflogic.errors import UsageError
-from difflogic.tensor.nn import Layer
+from difflogic.tensor.nn import Module
 from difflogic.tensor.tensor import Tensor
 
 T = TypeVar("T")
@@ -22,7 +22,7 @@ def to_device(values: T, device: Device | str) -> T:
 
     Raises UsageError for anything else, DeviceError.
     """
-    if isinstance(values, (Tensor, Layer)):
+    if isinstance(values, (Tensor, Module)):
         return cast(T, values.to(device))
     if isinstance(values, Mapping):
         return cast(T, {name: to_device(each, device) for name, each in values.items()})

@@ -29,7 +29,7 @@ _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-class Layer:
+class Module:
     """A base of layers: of its attributes, tensors and other layers are moved with it, in lists too."""
 
     def to(self, device: Device | str) -> Self:
@@ -52,10 +52,10 @@ def _moved(value: Any, device: Device | str) -> Any:
         return Tensor(value.numpy(), device, requires_grad=value.requires_grad, dtype=value.dtype)
     if isinstance(value, list):
         return [_moved(each, device) for each in value]
-    return value.to(device) if isinstance(value, Layer) else value
+    return value.to(device) if isinstance(value, Module) else value
 
 
-class Dense(Layer):
+class Dense(Module):
     """A linear layer, `[B, nin]` to `[B, nout]`, and what its sums pass through.
 
     Weights begin uniformly within `sqrt(6 / (nin + nout))` (Glorot & Bengio 2010), drawn from `seed`, biases at 0.
@@ -84,7 +84,7 @@ class Dense(Layer):
         return [self.weights, self.biases]
 
 
-class MLP(Layer):
+class MLP(Module):
     """Dense layers one behind the other, with an activation after each but the last.
 
     >>> MLP(4, [64, 64, 1])(Tensor([[0.1, 0.2, 0.3, 0.4]])).shape
@@ -118,7 +118,7 @@ class MLP(Layer):
         return [each for layer in self.layers for each in layer.parameters()]
 
 
-class Logic(Layer):
+class Logic(Module):
     """A logic circuit as a layer, whose parameter is `logits [G, 16]`, computed by the engine of its device, fused.
 
     A feed-forward circuit takes `[B, inputs]` to `[B, outputs]`, an automaton grids `[B, H, W, C]` to what they are
@@ -180,7 +180,7 @@ class Logic(Layer):
         return self._functions[grid]
 
 
-class GroupSum(Layer):
+class GroupSum(Module):
     """Sums of equal groups, `[B, groups * k]` to `[B, groups]`, divided by `tau`: how bits vote for an action."""
 
     def __init__(self, groups: int, tau: float = 1.0) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from difflogic.devices.device import same_device
 from difflogic.errors import UsageError
-from difflogic.tensor.kernels.adam import Hyper
+from difflogic.tensor.kernels.adam import AdamSettings
 from difflogic.tensor.tensor import Tensor
 
 
@@ -48,7 +48,7 @@ class Adam:
             raise UsageError("Adam needs at least one parameter.")
         self.parameters = list(parameters)
         same_device("Adam", **{f"parameters[{k}]": each.device for k, each in enumerate(parameters)})
-        self._hyper = Hyper(beta1, beta2, epsilon, math.inf if max_norm is None else max_norm)
+        self._hyper = AdamSettings(beta1, beta2, epsilon, math.inf if max_norm is None else max_norm)
         first = self.parameters[0]
         self._rate = Tensor(lr, first.device, dtype=first.dtype)
         self._count = Tensor(0, first.device, dtype=first.dtype)

@@ -13,7 +13,7 @@ from difflogic.devices.open import open_engine
 from difflogic.engine.api import Model
 from difflogic.engine.job import TrainState, make_job
 from difflogic.gpu.adapter import select_adapter
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.kernels import KERNELS as KERNELS_ON_GPU
 from difflogic.gpu.timing import DeviceTimes, Timer
@@ -93,7 +93,7 @@ def test_a_profiled_step_trains(name: str) -> None:
 
 def test_an_adapter_without_timestamps() -> None:
     adapter = dataclasses.replace(select_adapter(), features=())
-    model = open_model(GpuEngine(Device(adapter)))
+    model = open_model(GpuEngine(GpuDevice(adapter)))
     found = profile(model, rounds=1)
     assert found.how == "host clock, each kernel submitted alone: no timestamp queries"
     assert [part.name for part in found.kernels if part.name in KERNELS] == KERNELS

@@ -157,7 +157,9 @@ def test_gradients_of_a_wrong_engine(call: Call, said: Said, monkeypatch: pytest
         return {network: [np.full_like(layer, np.inf) for layer in logits[network]] for network in logits}
 
     monkeypatch.setattr(
-        check_gradients, "find", lambda *_: check_gradients.Oracles({"abacus": wrong}, {}, {"gpu": "It is not here."})
+        check_gradients,
+        "find",
+        lambda *_: check_gradients.GradientSources({"abacus": wrong}, {}, {"gpu": "It is not here."}),
     )
     out = said("bench", "--gradients", code=1).out
     assert out.startswith("tiny after epoch 0: ")

@@ -22,7 +22,7 @@ from difflogic.engine import memory
 from difflogic.engine.job import make_job
 from difflogic.gpu import adapter as adapters
 from difflogic.gpu.adapter import NO_ADAPTER, list_adapters, select_adapter
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.planner import plan_for
 from difflogic.model.circuit import Circuit
 from difflogic.system.processor import processor_name
@@ -194,7 +194,7 @@ def test_memory_of_a_population_past_one_binding(said: Said) -> None:
 def test_memory_is_that_of_training(preset: str) -> None:
     config = presets.get(preset)
     job = make_job(config, Circuit.initial(config.model, config.seed))
-    device = Device(select_adapter(None))
+    device = GpuDevice(select_adapter(None))
     assert plan_for(device, [sizes(config)]).buffer_bytes() == plan_for(device, [job]).buffer_bytes()
 
 
@@ -208,7 +208,7 @@ def test_memory_of_a_run(run: Path, said: Said) -> None:
     ("arguments", "code", "text"),
     [
         (["lizart"], 2, "There is no preset 'lizart' (did you mean lizard?)"),
-        (["runs/none"], 1, f"There is no run folder or checkpoint at runs{os.sep}none."),
+        (["runs/none"], 2, f"There is no run folder or checkpoint at runs{os.sep}none."),
         (["lizard", "--set", "task.width=9"], 2, "picture has 20x20 cells, but the grid has 9x20"),
         (["--population", "0"], 2, "population must be a whole number of at least 1, got 0."),
         (["--batch", "0"], 2, "batch must be a whole number between 1 and 2147483648, got 0."),

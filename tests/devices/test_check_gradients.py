@@ -31,14 +31,14 @@ def right(subject: Subject) -> ArraysByNetwork:
     return ReferenceEngine().loss_and_gradients(subject.circuit, subject.batch)[1]
 
 
-def spoiled(network: str, layer: int, change: Callable[[np.ndarray], None]) -> check_gradients.Oracle:
-    def oracle(subject: Subject) -> ArraysByNetwork:
+def spoiled(network: str, layer: int, change: Callable[[np.ndarray], None]) -> check_gradients.GradientSource:
+    def source(subject: Subject) -> ArraysByNetwork:
         gradients = right(subject)
         gradients[network][layer] = gradients[network][layer].copy()
         change(gradients[network][layer])
         return gradients
 
-    return oracle
+    return source
 
 
 def test_every_engine_agrees(subject: Subject) -> None:

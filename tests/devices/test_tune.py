@@ -23,7 +23,7 @@ from difflogic.engine.population import SequentialModels, configs
 from difflogic.errors import DeviceError
 from difflogic.gpu import tuning_cache
 from difflogic.gpu.adapter import select_adapter
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.launch import LaunchConfig
 from difflogic.gpu.submit import Dispatch
@@ -36,8 +36,8 @@ Speed = Callable[[LaunchConfig, str], float]
 
 
 @pytest.fixture(scope="module")
-def device() -> Device:
-    return Device(select_adapter())
+def device() -> GpuDevice:
+    return GpuDevice(select_adapter())
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +66,7 @@ Make = Callable[..., Tuner]
 
 
 @pytest.fixture
-def tuner(device: Device, config: Config, monkeypatch: pytest.MonkeyPatch) -> Make:
+def tuner(device: GpuDevice, config: Config, monkeypatch: pytest.MonkeyPatch) -> Make:
     """Makes a tuner whose clock says what a schedule's kernels should take."""
 
     def make(speed: Speed, population: int = 1) -> Tuner:
@@ -114,7 +114,7 @@ def test_only_a_clear_win_is_kept(tuner: Make, gain: float, kept: bool) -> None:
     assert outcome.stored.launch == (BEST if kept else outcome.default)
 
 
-def test_training_uses_what_was_stored_and_its_numbers_stay(tuner: Make, device: Device) -> None:
+def test_training_uses_what_was_stored_and_its_numbers_stay(tuner: Make, device: GpuDevice) -> None:
     one = tuner(favours(BEST, 2))
     state = TrainState.initial(one.jobs[0])
     engine = GpuEngine(device)
@@ -132,7 +132,7 @@ def test_training_uses_what_was_stored_and_its_numbers_stay(tuner: Make, device:
 
 @pytest.mark.parametrize("groups", [1, 2])
 def test_a_population_uses_what_was_tuned_for_its_groups(
-    tuner: Make, device: Device, config: Config, monkeypatch: pytest.MonkeyPatch, groups: int
+    tuner: Make, device: GpuDevice, config: Config, monkeypatch: pytest.MonkeyPatch, groups: int
 ) -> None:
     if groups > 1:
         most = Tuner(device, config, population=2).plan.buffer_bytes()
@@ -152,14 +152,14 @@ def test_a_population_uses_what_was_tuned_for_its_groups(
     assert tuned_logits == plain
 
 
-def test_a_population_in_groups_is_said(device: Device, config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_population_in_groups_is_said(device: GpuDevice, config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     most = Tuner(device, config, population=2).plan.buffer_bytes()
     monkeypatch.setitem(device.limits, "max-storage-buffer-binding-size", max(most.values()))
     one = Tuner(device, config, population=3)
     assert tune.sizes_of(one.plan, one.groups).endswith("2 model(s), the largest of 2 groups")
 
 
-def test_a_memory_limit_goes_before_what_was_tuned(tuner: Make, device: Device) -> None:
+def test_a_memory_limit_goes_before_what_was_tuned(tuner: Make, device: GpuDevice) -> None:
     one = tuner(favours(BEST, 2))
     one.run()
     least = dataclasses.replace(one.plan, launch=one.plan.launch.with_memory(False)).total_bytes()
@@ -206,7 +206,7 @@ def test_command(monkeypatch: pytest.MonkeyPatch, config: Config, capsys: pytest
     assert json.loads(capsys.readouterr().out) == {"adapter": select_adapter().name, "forgotten": 0, "cut_off": 0}
 
 
-def test_a_sweep_that_is_cut_off_goes_on_where_it_was(tuner: Make, device: Device) -> None:
+def test_a_sweep_that_is_cut_off_goes_on_where_it_was(tuner: Make, device: GpuDevice) -> None:
     def stopping(launch: LaunchConfig, kernel: str) -> float:
         if len(tuning_cache.Measured(device.adapter, stopped.plan)) == 4:
             raise KeyboardInterrupt
@@ -277,7 +277,7 @@ def test_what_is_known_to_be_slower_is_not_measured(
 
 
 def test_lanes_that_would_be_empty_are_no_variants(
-    device: Device, config: Config, monkeypatch: pytest.MonkeyPatch
+    device: GpuDevice, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tune, "LANES", (1, 4, 8, 16))
     plan = Tuner(device, config).plan
@@ -296,7 +296,7 @@ def test_lanes_that_would_be_empty_are_no_variants(
     ("CPU", 128, {32}),
 ])  # fmt: skip
 def test_workgroups_past_what_an_adapter_runs_well_are_no_variants(
-    device: Device, config: Config, monkeypatch: pytest.MonkeyPatch, kind: str, limit: int, sizes: set[int]
+    device: GpuDevice, config: Config, monkeypatch: pytest.MonkeyPatch, kind: str, limit: int, sizes: set[int]
 ) -> None:
     plan = Tuner(device, config).plan
     monkeypatch.setattr(tune, "WORKGROUP_SIZES", (32, 64, 128))
@@ -308,7 +308,7 @@ def test_workgroups_past_what_an_adapter_runs_well_are_no_variants(
 
 
 def test_what_needs_more_memory_than_training_takes_is_no_variant(
-    device: Device, config: Config, monkeypatch: pytest.MonkeyPatch
+    device: GpuDevice, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = Tuner(device, config)
     narrow = dataclasses.replace(one.plan, launch=LaunchConfig(8, 2))

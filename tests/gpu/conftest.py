@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from difflogic.gpu.adapter import Adapter, select_adapter
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.probes import AnyShader
 from difflogic.gpu.shaders import Source
@@ -28,17 +28,17 @@ def adapter() -> Adapter:
 
 
 @pytest.fixture(scope="session")
-def device(adapter: Adapter) -> Device:
-    return Device(adapter)
+def device(adapter: Adapter) -> GpuDevice:
+    return GpuDevice(adapter)
 
 
 @pytest.fixture(scope="session")
-def engine(device: Device) -> GpuEngine:
+def engine(device: GpuDevice) -> GpuEngine:
     return GpuEngine(device)
 
 
 @pytest.fixture(scope="session")
-def poison(device: Device) -> AnyShader:
+def poison(device: GpuDevice) -> AnyShader:
     text = (Path(__file__).parent / "poison.wgsl").read_text()
     return AnyShader(device, Source("poison", text, ()), [np.zeros(64 * POISONED_GROUPS, dtype=np.uint32)], uniforms=0)
 

@@ -15,7 +15,7 @@ from difflogic.engine.events import NO_HARDENING, Hardening
 from difflogic.engine.job import Job, TrainState
 from difflogic.engine.shape import Hyper, Shape
 from difflogic.gpu.batch_source import BatchSource
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.launch import HARDWARE, SOFTWARE, LaunchConfig
 from difflogic.gpu.plan import Plan
@@ -49,7 +49,7 @@ POISON = np.uint32(0x7FC00000)
 class Rig:
     """M circuits of one shape on the device. Every buffer starts as NaN, which shows what is read too early."""
 
-    device: Device
+    device: GpuDevice
     circuits: Sequence[Circuit]
     shape: Shape
     launch: LaunchConfig = SOFTWARE[0]
@@ -174,7 +174,7 @@ class Rig:
 
 
 @contextmanager
-def rig(device: Device, circuits: Sequence[Circuit], shape: Shape, **options: Any) -> Iterator[Rig]:
+def rig(device: GpuDevice, circuits: Sequence[Circuit], shape: Shape, **options: Any) -> Iterator[Rig]:
     """A Rig whose memory is freed at the end."""
     made = Rig(device, circuits, shape, **options)
     yield made
@@ -191,7 +191,7 @@ def assert_twins(got: np.ndarray, twin: Callable[[int, np.ndarray], None], befor
 
 
 def train_alone(
-    device: Device, job: Job, state: TrainState, epochs: int, launch: LaunchConfig | None = None
+    device: GpuDevice, job: Job, state: TrainState, epochs: int, launch: LaunchConfig | None = None
 ) -> Outcome:
     """What becomes of one model."""
     return train(GpuEngine(device, launch), job, state, epochs)

@@ -10,7 +10,7 @@ import pytest
 from difflogic.errors import NoAdapterError
 from difflogic.gpu import adapter as room
 from difflogic.gpu.adapter import PORTABLE_LIMITS, Adapter, list_adapters, open_device, select_adapter
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.launch import WRITTEN
 
@@ -75,7 +75,7 @@ def test_adapters_describe_themselves() -> None:
         assert each.limits["max-compute-invocations-per-workgroup"] >= 64
 
 
-def test_a_device_gets_no_more_than_portable_limits(adapter: Adapter, device: Device) -> None:
+def test_a_device_gets_no_more_than_portable_limits(adapter: Adapter, device: GpuDevice) -> None:
     for name, value in PORTABLE_LIMITS.items():
         assert device.limits[name] == min(value, adapter.limits[name]), name
 

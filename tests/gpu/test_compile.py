@@ -11,21 +11,21 @@ import pytest
 
 from difflogic.errors import KernelError
 from difflogic.gpu import shaders
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.kernels import KERNELS
 from difflogic.gpu.launch import LaunchConfig
 from tests.gpu.rig import LAUNCHES
 
 
 @pytest.mark.parametrize("launch", LAUNCHES, ids=str)
-def test_every_kernel_compiles(device: Device, launch: LaunchConfig) -> None:
+def test_every_kernel_compiles(device: GpuDevice, launch: LaunchConfig) -> None:
     for name in KERNELS:
         pipeline = device.pipeline(name, launch)
         assert pipeline.label == name
         assert device.pipeline(name, launch) is pipeline
 
 
-def test_a_pipeline_is_shared_by_schedules_that_it_runs_alike_under(device: Device) -> None:
+def test_a_pipeline_is_shared_by_schedules_that_it_runs_alike_under(device: GpuDevice) -> None:
     one, other = LaunchConfig(8, 2), LaunchConfig(16, 2, forward_workgroup_size=8)
     assert device.pipeline("adamw", one) is device.pipeline("adamw", other)
     assert device.pipeline("gate_forward", one) is device.pipeline("gate_forward", other)
@@ -84,7 +84,7 @@ def spoil(path: Path, old: str, new: str) -> int:
         ("common/shape.wgsl", "const GATES = 16u;", "const GATES = sixteen;"),
     ],
 )
-def test_an_error_names_file_and_line(device: Device, root: Path, file: str, old: str, new: str) -> None:
+def test_an_error_names_file_and_line(device: GpuDevice, root: Path, file: str, old: str, new: str) -> None:
     line = spoil(root / file, old, new)
     with pytest.raises(KernelError, match=r"^The shader adamw does not compile: ") as caught:
         device.compile(shaders.load_source("adamw"))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from difflogic.gpu import model as model_room
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.launch import SOFTWARE
 from difflogic.gpu.model import GpuModel
 from difflogic.gpu.plan import HISTORY
@@ -47,7 +47,7 @@ class Calls(Counter[str]):
 
 
 @pytest.fixture
-def calls(device: Device, monkeypatch: pytest.MonkeyPatch) -> Calls:
+def calls(device: GpuDevice, monkeypatch: pytest.MonkeyPatch) -> Calls:
     counted = Calls()
     encoder = device.handle.create_command_encoder()
     compute_pass = encoder.begin_compute_pass()
@@ -66,12 +66,12 @@ def calls(device: Device, monkeypatch: pytest.MonkeyPatch) -> Calls:
     return counted
 
 
-def open_model(device: Device, count: int = 1, fire_rate: float = 1.0, **options: Any) -> GpuModel:
+def open_model(device: GpuDevice, count: int = 1, fire_rate: float = 1.0, **options: Any) -> GpuModel:
     jobs = [make_job(seed, fire_rate=fire_rate, **options) for seed in range(count)]
     return GpuModel.from_cpu(device, jobs, [start(job) for job in jobs])
 
 
-def test_samples_are_sent_once(device: Device) -> None:
+def test_samples_are_sent_once(device: GpuDevice) -> None:
     """As bits, for all models together; batches of them are drawn on the device."""
     jobs = [task_job("samples", seed) for seed in (1, 2)]
     model = GpuModel.from_cpu(device, jobs, [start(job) for job in jobs])
@@ -87,7 +87,7 @@ def test_samples_are_sent_once(device: Device) -> None:
 @pytest.mark.parametrize("models", [1, 3])
 @pytest.mark.parametrize("fire_rate", [1.0, 0.6])
 @pytest.mark.parametrize("steps", [1, 3, 20])
-def test_a_train_step_is_few_dispatches(device: Device, steps: int, fire_rate: float, models: int) -> None:
+def test_a_train_step_is_few_dispatches(device: GpuDevice, steps: int, fire_rate: float, models: int) -> None:
     """2T + 1: T steps, the loss, T steps back. Besides them: seeds, masks, gradients, commit and AdamW."""
     model = open_model(device, models, fire_rate, steps=steps)
     kernels = Counter(dispatch.kernel for dispatch in model.train_step)
@@ -98,7 +98,7 @@ def test_a_train_step_is_few_dispatches(device: Device, steps: int, fire_rate: f
     model.close()
 
 
-def test_what_a_task_asks_for_costs_its_own_dispatches(device: Device) -> None:
+def test_what_a_task_asks_for_costs_its_own_dispatches(device: GpuDevice) -> None:
     """As the table of shaders/README.md tells: nothing for what is not asked for."""
     job = task_job("everything")
     assert (job.config.task.judged_steps, job.config.task.damage_steps) == ((2, 3, 4), (0, 3))
@@ -120,7 +120,7 @@ def test_what_a_task_asks_for_costs_its_own_dispatches(device: Device) -> None:
     model.close()
 
 
-def test_steps_between_kept_states_are_run_again(device: Device) -> None:
+def test_steps_between_kept_states_are_run_again(device: GpuDevice) -> None:
     """The worked example of `difflogic/gpu/launch.py`."""
     job, launch = make_job(steps=6), SOFTWARE[0].with_memory(store_activations=False, checkpoint_every=3)
     model = GpuModel.from_cpu(device, [job], [start(job)], launch)
@@ -129,7 +129,7 @@ def test_steps_between_kept_states_are_run_again(device: Device) -> None:
     model.close()
 
 
-def test_steps_of_one_submit_share_one_pass(device: Device, calls: Calls) -> None:
+def test_steps_of_one_submit_share_one_pass(device: GpuDevice, calls: Calls) -> None:
     model = open_model(device, steps=3)
     model._epochs_per_submit = 4
     calls.clear()
@@ -145,7 +145,7 @@ def test_steps_of_one_submit_share_one_pass(device: Device, calls: Calls) -> Non
     model.close()
 
 
-def test_submits_come_to_hold_several_steps(device: Device, calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_submits_come_to_hold_several_steps(device: GpuDevice, calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
     """As many as take SUBMIT_SECONDS, by the clock: a long while, so that load does not matter."""
     monkeypatch.setattr(model_room, "SUBMIT_SECONDS", 60.0)
     model = open_model(device)
@@ -159,7 +159,7 @@ def test_submits_come_to_hold_several_steps(device: Device, calls: Calls, monkey
 
 
 @pytest.mark.parametrize("fire_rate", [1.0, 0.6])
-def test_nothing_is_created_after_the_first_epochs(device: Device, calls: Calls, fire_rate: float) -> None:
+def test_nothing_is_created_after_the_first_epochs(device: GpuDevice, calls: Calls, fire_rate: float) -> None:
     model = open_model(device, fire_rate=fire_rate)
     model.train(2)
     model.evaluate()
@@ -174,7 +174,7 @@ def test_nothing_is_created_after_the_first_epochs(device: Device, calls: Calls,
 
 
 @pytest.mark.parametrize("models", [1, 3])
-def test_little_crosses(device: Device, calls: Calls, models: int) -> None:
+def test_little_crosses(device: GpuDevice, calls: Calls, models: int) -> None:
     """Nothing up and eight bytes down per epoch and model; and the ledger counts what really crosses."""
     ledger = device.ledger
     sent = ledger.uploaded.total()

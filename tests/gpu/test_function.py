@@ -7,7 +7,7 @@ import pytest
 
 from difflogic.engine.shape import Shape
 from difflogic.errors import LimitError
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.launch import HARDWARE, SOFTWARE
 from difflogic.model.circuit import Circuit
@@ -24,7 +24,7 @@ SHAPES = [
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_d_start(device: Device, shape: Shape) -> None:
+def test_d_start(device: GpuDevice, shape: Shape) -> None:
     circuit = random_circuit(np.random.default_rng(0), shape.channels, periodic=shape.periodic)
     with rig(device, [circuit], shape, given=True) as r:
         windows = np.random.default_rng(1).standard_normal((1, r.plan.chunks, 3 * shape.channels, r.plan.halo))
@@ -36,7 +36,7 @@ def test_d_start(device: Device, shape: Shape) -> None:
     np.testing.assert_allclose(got, expected, rtol=0, atol=tolerances.STATE_ATOL * 10)
 
 
-def test_no_schedule_changes_a_bit(device: Device) -> None:
+def test_no_schedule_changes_a_bit(device: GpuDevice) -> None:
     circuit = Circuit.feed_forward([9, 20, 12], seed=0)
     circuit = circuit.with_logits(np.random.default_rng(0).standard_normal((32, 16)).astype(np.float32))
     x = np.random.default_rng(1).random((70, 9)).astype(np.float32)
@@ -51,7 +51,7 @@ def test_no_schedule_changes_a_bit(device: Device) -> None:
         first = found
 
 
-def test_states_that_do_not_fit_are_refused(device: Device) -> None:
+def test_states_that_do_not_fit_are_refused(device: GpuDevice) -> None:
     engine = GpuEngine(device, SOFTWARE[0].with_memory(store_activations=False, checkpoint_every=2))
     circuit = random_circuit(np.random.default_rng(0))
     with engine.open_function(circuit, (1, 4, 4), 4) as function:

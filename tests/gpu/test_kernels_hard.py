@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from difflogic.engine.shape import Shape
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.launch import LaunchConfig
 from difflogic.reference.kernels.hard_forward import hard_forward
 from difflogic.reference.kernels.hard_loss import hard_loss
@@ -28,7 +28,7 @@ SHAPES = {
 @pytest.mark.parametrize("launch", LAUNCHES, ids=str)
 @pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("trees", [False, True])
-def test_hard_forward(device: Device, name: str, launch: LaunchConfig, trees: bool) -> None:
+def test_hard_forward(device: GpuDevice, name: str, launch: LaunchConfig, trees: bool) -> None:
     shape, fire_rate, probes = SHAPES[name]
     rng = np.random.default_rng(6)
     at = shape.steps - 1
@@ -56,7 +56,7 @@ def test_hard_forward(device: Device, name: str, launch: LaunchConfig, trees: bo
 
 @pytest.mark.parametrize("probes", [1, 32, 40])
 @pytest.mark.parametrize("batch", [1, 17, 32, 33, 64])
-def test_pack(device: Device, batch: int, probes: int) -> None:
+def test_pack(device: GpuDevice, batch: int, probes: int) -> None:
     """The batch's words come behind the probes', which stay; the counts are cleared."""
     shape = Shape(batch, 3, 5, 2, steps=1)
     rng = np.random.default_rng(7)
@@ -81,7 +81,7 @@ def test_pack(device: Device, batch: int, probes: int) -> None:
 
 @pytest.mark.parametrize("loss_channels", [1, 3])
 @pytest.mark.parametrize(("probes", "batch"), [(1, 1), (32, 2), (40, 17), (64, 33), (5, 64)])
-def test_hard_loss(device: Device, probes: int, batch: int, loss_channels: int) -> None:
+def test_hard_loss(device: GpuDevice, probes: int, batch: int, loss_channels: int) -> None:
     """Wrong values of probes and batch apart, added to earlier ones, beside the targets of its own step."""
     shape = Shape(batch, 3, 4, 3, steps=3, loss_channels=loss_channels, loss_steps=(2, 3), targets=2)
     rng = np.random.default_rng(8)

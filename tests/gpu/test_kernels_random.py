@@ -8,7 +8,7 @@ import pytest
 from difflogic.core import prng
 from difflogic.engine import control as c
 from difflogic.engine.shape import Shape
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.probes import AnyShader
 from difflogic.gpu.shaders import Source, shader_root
 from difflogic.reference.kernels.fire_mask import fire_mask
@@ -32,7 +32,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>) {
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 64])
-def test_words_and_splits(device: Device, count: int) -> None:
+def test_words_and_splits(device: GpuDevice, count: int) -> None:
     keys = np.random.default_rng(1).integers(0, 2**32, (9, 2), dtype=np.uint32)
     keys[0], keys[1] = 0, 0xFFFFFFFF
     half = (count + 1) // 2
@@ -55,7 +55,7 @@ def control_words(seeds: tuple[int, ...]) -> np.ndarray:
 @pytest.mark.parametrize(
     "shape", [Shape(2, 16, 16, 8, 1), Shape(1, 3, 3, 1, 2), Shape(17, 5, 7, 3, 1), Shape(33, 3, 4, 2, 1)], ids=str
 )
-def test_start_grids(device: Device, shape: Shape) -> None:
+def test_start_grids(device: GpuDevice, shape: Shape) -> None:
     control = control_words((23, 24))
     drawn = [random_circuit(np.random.default_rng(0), shape.channels)] * 2
     with rig(device, drawn, shape) as r:
@@ -68,7 +68,7 @@ def test_start_grids(device: Device, shape: Shape) -> None:
 
 @pytest.mark.parametrize("fire_rate", [0.1, 0.6])
 @pytest.mark.parametrize("shape", [Shape(2, 14, 14, 1, 50), Shape(1, 3, 3, 1, 1), Shape(3, 5, 7, 1, 6)], ids=str)
-def test_fire_masks(device: Device, shape: Shape, fire_rate: float) -> None:
+def test_fire_masks(device: GpuDevice, shape: Shape, fire_rate: float) -> None:
     control = control_words((23, 24))
     with rig(device, [random_circuit(np.random.default_rng(0), 1)] * 2, shape, fire_rate=fire_rate) as r:
         r.put("control", control)

@@ -9,7 +9,7 @@ import pytest
 
 from difflogic.engine.events import NO_FAULTS
 from difflogic.engine.shape import Shape
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.launch import LaunchConfig
 from difflogic.model.circuit import Circuit
 from difflogic.model.layout import flat_layout
@@ -84,7 +84,7 @@ def uniform(rng: np.random.Generator, *shape: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("scale", [1.0, 40.0])
-def test_coefficients(device: Device, scale: float) -> None:
+def test_coefficients(device: GpuDevice, scale: float) -> None:
     drawn = circuits(Shape(1, 3, 3, 2, 1))
     logits = np.stack([np.round(scale * circuit.flat_logits()) for circuit in drawn])
     assert (logits == logits.max(axis=-1, keepdims=True)).sum() > M * drawn[0].gates, "some largest are tied"
@@ -102,7 +102,9 @@ def test_coefficients(device: Device, scale: float) -> None:
 
 
 @pytest.mark.parametrize(("name", "launch", "half", "trees"), TRIED, ids=str)
-def test_gate_forward(device: Device, case: tuple[Shape, float], launch: LaunchConfig, half: bool, trees: bool) -> None:
+def test_gate_forward(
+    device: GpuDevice, case: tuple[Shape, float], launch: LaunchConfig, half: bool, trees: bool
+) -> None:
     """The step before the last: it reads and writes in the middle of the states."""
     shape, fire_rate = replace(case[0], half=half), case[1]
     at = shape.steps - 1
@@ -133,7 +135,7 @@ def test_gate_forward(device: Device, case: tuple[Shape, float], launch: LaunchC
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_loss(device: Device, case: tuple[Shape, float]) -> None:
+def test_loss(device: GpuDevice, case: tuple[Shape, float]) -> None:
     shape = replace(case[0], loss_channels=case[0].channels)
     rng = np.random.default_rng(2)
     state = uniform(rng, M, shape.channels, shape.cells)
@@ -188,7 +190,7 @@ def backward_inputs(
 @pytest.mark.parametrize(("name", "launch", "half", "trees"), TRIED, ids=str)
 @pytest.mark.parametrize("last", [False, True])
 def test_gate_backward(
-    device: Device, case: tuple[Shape, float], launch: LaunchConfig, last: bool, half: bool, trees: bool
+    device: GpuDevice, case: tuple[Shape, float], launch: LaunchConfig, last: bool, half: bool, trees: bool
 ) -> None:
     shape, fire_rate = replace(case[0], half=half), case[1]
     at = shape.steps - 1 if last else 0
@@ -228,7 +230,7 @@ def test_gate_backward(
 
 
 @pytest.mark.parametrize(("blocks", "launch"), [(1, 1), (5, 1), (21, 1), (24, 0)])
-def test_gradients(device: Device, blocks: int, launch: int) -> None:
+def test_gradients(device: GpuDevice, blocks: int, launch: int) -> None:
     """Blocks that the eight invocations of a gate share unevenly."""
     shape = Shape(1, 4, 4 * blocks, 3, steps=1)
     drawn = circuits(shape, trees=launch == 0)
@@ -251,7 +253,7 @@ def test_gradients(device: Device, blocks: int, launch: int) -> None:
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_gradients_flag_what_is_not_finite(device: Device, bad: float) -> None:
+def test_gradients_flag_what_is_not_finite(device: GpuDevice, bad: float) -> None:
     """In the model concerned alone."""
     shape = Shape(1, 3, 3, 2, steps=1)
     drawn = circuits(shape)

@@ -14,7 +14,7 @@ from difflogic.engine import control as c
 from difflogic.engine.events import FaultRates
 from difflogic.engine.shape import Shape
 from difflogic.gpu.batch_source import BatchSource
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.model import bit_words, corner_words, pool_words
 from difflogic.model.circuit import Circuit
 from difflogic.reference.kernels.d_damage import d_damage
@@ -69,7 +69,7 @@ def put_corners(r: Rig, corners: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("shape", [Shape(1, 3, 3, 1, 1), Shape(17, 4, 4, 1, 1), Shape(20, 3, 5, 1, 1)], ids=str)
-def test_boards(device: Device, shape: Shape) -> None:
+def test_boards(device: GpuDevice, shape: Shape) -> None:
     with rig(device, circuits(shape), shape, batch_source=BatchSource("boards")) as r:
         r.put("control", CONTROL)
         r.run(*r.work.seed)
@@ -78,7 +78,7 @@ def test_boards(device: Device, shape: Shape) -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_the_same_start(device: Device, shape: Shape) -> None:
+def test_the_same_start(device: GpuDevice, shape: Shape) -> None:
     same = bits(np.random.default_rng(2), shape.cells_per_grid, shape.channels)
     with rig(device, circuits(shape), shape, batch_source=BatchSource("picture")) as r:
         r.put("same", same)
@@ -88,7 +88,7 @@ def test_the_same_start(device: Device, shape: Shape) -> None:
 
 
 @pytest.mark.parametrize("shape", [replace(shape, loss_channels=1) for shape in SHAPES], ids=str)
-def test_rule_targets(device: Device, shape: Shape) -> None:
+def test_rule_targets(device: GpuDevice, shape: Shape) -> None:
     rng = np.random.default_rng(3)
     rule = rng.integers(0, 2, rules.ENTRIES).astype(np.uint32)
     state = bits(rng, M, shape.channels, shape.cells)
@@ -102,7 +102,7 @@ def test_rule_targets(device: Device, shape: Shape) -> None:
 
 @pytest.mark.parametrize("probes", [0, 40])
 @pytest.mark.parametrize("shape", DAMAGED[::3], ids=str)
-def test_corners(device: Device, shape: Shape, probes: int) -> None:
+def test_corners(device: GpuDevice, shape: Shape, probes: int) -> None:
     """Only the batch's: those of the probes stay."""
     first, steps = 32 * -(-probes // 32), len(shape.damage_steps)
     with rig(device, circuits(shape), shape, probes=probes, hard_batch=shape.batch) as r:
@@ -115,7 +115,7 @@ def test_corners(device: Device, shape: Shape, probes: int) -> None:
 
 
 @pytest.mark.parametrize("shape", DAMAGED, ids=str)
-def test_damage(device: Device, shape: Shape) -> None:
+def test_damage(device: GpuDevice, shape: Shape) -> None:
     rng = np.random.default_rng(4)
     state = rng.random((M, shape.channels, shape.cells), dtype=np.float32) + np.float32(1)
     corners = corners_of(shape, shape.batch)
@@ -135,7 +135,7 @@ def test_damage(device: Device, shape: Shape) -> None:
 
 
 @pytest.mark.parametrize("shape", DAMAGED, ids=str)
-def test_damaged_adjoints(device: Device, shape: Shape) -> None:
+def test_damaged_adjoints(device: GpuDevice, shape: Shape) -> None:
     """Also what stands at the borders of rows and chunks."""
     rng = np.random.default_rng(5)
     corners = corners_of(shape, shape.batch)
@@ -154,7 +154,7 @@ def test_damaged_adjoints(device: Device, shape: Shape) -> None:
 
 @pytest.mark.parametrize("probes", [1, 40])
 @pytest.mark.parametrize("shape", DAMAGED, ids=str)
-def test_hard_damage(device: Device, shape: Shape, probes: int) -> None:
+def test_hard_damage(device: GpuDevice, shape: Shape, probes: int) -> None:
     """Probes and batch alike."""
     rng = np.random.default_rng(6)
     with rig(device, circuits(shape), shape, probes=probes, hard_batch=shape.batch) as r:
@@ -171,7 +171,7 @@ JUDGED = [replace(shape, loss_steps=(1, 3, 4), targets=targets) for shape in SHA
 
 
 @pytest.mark.parametrize("shape", JUDGED, ids=str)
-def test_earlier_losses(device: Device, shape: Shape) -> None:
+def test_earlier_losses(device: GpuDevice, shape: Shape) -> None:
     rng = np.random.default_rng(7)
     states = rng.random((2, M, shape.channels, shape.cells), dtype=np.float32)
     targets = rng.random((M, shape.targets, shape.loss_channels, shape.cells), dtype=np.float32)
@@ -201,7 +201,7 @@ def test_earlier_losses(device: Device, shape: Shape) -> None:
 
 @pytest.mark.parametrize("part", [1, 8])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_the_pool_is_drawn_from(device: Device, shape: Shape, part: int) -> None:
+def test_the_pool_is_drawn_from(device: GpuDevice, shape: Shape, part: int) -> None:
     pool = np.random.default_rng(8).integers(
         0, 2, (M, part * shape.batch, shape.height, shape.width, shape.channels), dtype=np.uint8
     )
@@ -220,7 +220,7 @@ def test_the_pool_is_drawn_from(device: Device, shape: Shape, part: int) -> None
 
 @pytest.mark.parametrize("samples", [1, 5, 70_000])
 @pytest.mark.parametrize("shape", JUDGED, ids=str)
-def test_samples_are_drawn(device: Device, shape: Shape, samples: int) -> None:
+def test_samples_are_drawn(device: GpuDevice, shape: Shape, samples: int) -> None:
     """With their targets, of which some do not count; channels beyond theirs stay as they are."""
     if samples > 5 and shape.cells_per_grid > 9:
         return
@@ -244,7 +244,7 @@ def test_samples_are_drawn(device: Device, shape: Shape, samples: int) -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_sample_losses(device: Device, shape: Shape) -> None:
+def test_sample_losses(device: GpuDevice, shape: Shape) -> None:
     rng = np.random.default_rng(9)
     state = rng.random((M, shape.channels, shape.cells), dtype=np.float32)
     targets = bits(rng, M, shape.loss_channels, shape.cells)
@@ -261,7 +261,7 @@ def test_sample_losses(device: Device, shape: Shape) -> None:
 
 @pytest.mark.parametrize("resets", [0, 1, 5])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_the_batch_goes_back(device: Device, shape: Shape, resets: int) -> None:
+def test_the_batch_goes_back(device: GpuDevice, shape: Shape, resets: int) -> None:
     """Of equal losses the first; the second model's epoch was skipped."""
     rng = np.random.default_rng(10)
     size = (shape.channels, shape.cells)
@@ -300,7 +300,7 @@ def put_faults(r: Rig, shape: Shape) -> np.ndarray:
 
 
 @pytest.mark.parametrize("shape", FAULTY, ids=str)
-def test_faults_of_states_and_of_their_adjoints(device: Device, shape: Shape) -> None:
+def test_faults_of_states_and_of_their_adjoints(device: GpuDevice, shape: Shape) -> None:
     rng = np.random.default_rng(9)
     state = rng.random((M, shape.channels, shape.cells), dtype=np.float32)
     with rig(device, circuits(shape), shape) as r:
@@ -320,7 +320,7 @@ def test_faults_of_states_and_of_their_adjoints(device: Device, shape: Shape) ->
 
 @pytest.mark.parametrize("probes", [1, 40])
 @pytest.mark.parametrize("shape", FAULTY, ids=str)
-def test_hard_faults(device: Device, shape: Shape, probes: int) -> None:
+def test_hard_faults(device: GpuDevice, shape: Shape, probes: int) -> None:
     """The probes' by their key; the batch's by its own, but for the start, which the soft pass has left so."""
     rng = np.random.default_rng(10)
     with rig(device, circuits(shape), shape, probes=probes, hard_batch=shape.batch) as r:
@@ -341,7 +341,7 @@ def test_hard_faults(device: Device, shape: Shape, probes: int) -> None:
             assert_twins(got, twin, words)
 
 
-def test_the_key_of_faults(device: Device) -> None:
+def test_the_key_of_faults(device: GpuDevice) -> None:
     """Only the batch's: that of the probes stays."""
     with rig(device, circuits(FAULTY[0]), FAULTY[0]) as r:
         r.put("control", CONTROL)

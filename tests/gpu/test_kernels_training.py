@@ -10,7 +10,7 @@ import pytest
 from difflogic.engine import control as c
 from difflogic.engine.events import NO_FAULTS, FaultRates, Hardening
 from difflogic.engine.shape import Hyper, Shape
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.plan import HISTORY
 from difflogic.reference.kernels.adamw import adamw
 from difflogic.reference.kernels.clip_norm import clip_norm
@@ -39,7 +39,7 @@ def control_words(**values: int) -> np.ndarray:
 @pytest.mark.parametrize(
     ("spoiled", "flag"), [(1.0, 0), (1.0, 1), (np.nan, 0), (np.inf, 0), (-np.inf, 0), (3e38, 0), (np.nan, 1)]
 )
-def test_commit(device: Device, epoch: int, spoiled: float, flag: int) -> None:
+def test_commit(device: GpuDevice, epoch: int, spoiled: float, flag: int) -> None:
     """One of the second model's chunks is `spoiled` (3e38: their sum overflows), its gradients if `flag`."""
     control = control_words(EPOCH=epoch)
     control[1, c.NONFINITE] = flag
@@ -86,7 +86,7 @@ def moments(rng: np.random.Generator, scale: float) -> dict[str, np.ndarray]:
     ],
     ids=["usual", "other", "falling", "fallen"],
 )
-def test_adamw(device: Device, step: int, hyper: Hyper) -> None:
+def test_adamw(device: GpuDevice, step: int, hyper: Hyper) -> None:
     """Gradients on both sides of the clip."""
     rng = np.random.default_rng(3)
     before = moments(rng, 2 * hyper.clip)
@@ -117,7 +117,7 @@ def test_adamw(device: Device, step: int, hyper: Hyper) -> None:
 
 @pytest.mark.parametrize("gates", [1, 2, 9])
 @pytest.mark.parametrize("spoiled", [1.0, 3e38, np.inf, np.nan])
-def test_clip_norm(device: Device, gates: int, spoiled: float) -> None:
+def test_clip_norm(device: GpuDevice, gates: int, spoiled: float) -> None:
     """Each model by its own norm: the first beyond the bound, the second within it or with a gradient `spoiled`."""
     circuit = random_circuit(np.random.default_rng(6), hidden=(gates, 61), channels=2)
     size, hyper = (2, circuit.gates, 16), Hyper(clip=40.0, clip_by="norm")
@@ -145,12 +145,12 @@ def test_clip_norm(device: Device, gates: int, spoiled: float) -> None:
             assert (after[m].tobytes() == before[m].tobytes()) == (m == 1)
 
 
-def test_entries_are_clipped_without_a_kernel_more(device: Device) -> None:
+def test_entries_are_clipped_without_a_kernel_more(device: GpuDevice) -> None:
     with rig(device, [CIRCUIT], SHAPE) as r:
         assert "clip_norm" not in [dispatch.kernel for dispatch in r.work.backward]
 
 
-def test_adamw_leaves_a_flagged_model_alone(device: Device) -> None:
+def test_adamw_leaves_a_flagged_model_alone(device: GpuDevice) -> None:
     """Bit for bit, NaN gradients or not, and the other model takes its step."""
     before = moments(np.random.default_rng(4), 1.0)
     before["gradients"][1, ::3] = np.nan
@@ -172,7 +172,7 @@ def test_adamw_leaves_a_flagged_model_alone(device: Device) -> None:
 @pytest.mark.parametrize("epoch", [0, 9, 10, 11, 70, 1000, 2**31])
 @pytest.mark.parametrize("hardening", [Hardening(10, 100, 1 << 15), Hardening(0, 65535, 1 << 16), Hardening()])
 @pytest.mark.parametrize("rates", [NO_FAULTS, FaultRates(gates=1 << 30)])
-def test_harden(device: Device, hardening: Hardening, rates: FaultRates, epoch: int) -> None:
+def test_harden(device: GpuDevice, hardening: Hardening, rates: FaultRates, epoch: int) -> None:
     """Which gates are hard or stuck, to the gate, at the ends of the growth and past it."""
     logits = np.random.default_rng(6).standard_normal((2, CIRCUIT.gates, 16)).astype(np.float32)
     logits[:, ::3, 2:5] = 4  # ties

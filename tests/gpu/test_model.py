@@ -9,7 +9,7 @@ import pytest
 
 from difflogic.engine.job import Job, TrainState
 from difflogic.errors import DataError, DeviceError
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.model import GpuModel
 from difflogic.gpu.plan import HISTORY
 from tests.jobs import assert_same_state, make_job, midway, start
@@ -21,7 +21,7 @@ def job(request: pytest.FixtureRequest) -> Job:
     return make_job(fire_rate=request.param)
 
 
-def test_another_state_can_be_uploaded(device: Device, job: Job) -> None:
+def test_another_state_can_be_uploaded(device: GpuDevice, job: Job) -> None:
     model = GpuModel.from_cpu(device, [job], [midway(job)])
     model.train(2)
     model.upload([midway(job)])
@@ -29,7 +29,7 @@ def test_another_state_can_be_uploaded(device: Device, job: Job) -> None:
     model.close()
 
 
-def test_metrics_come_once_in_order_through_the_ring(device: Device) -> None:
+def test_metrics_come_once_in_order_through_the_ring(device: GpuDevice) -> None:
     """More epochs than the ring holds, from an epoch in its middle, in calls of every size."""
     job = make_job()
     state = replace(start(job), epoch=HISTORY - 5)
@@ -49,13 +49,13 @@ def test_metrics_come_once_in_order_through_the_ring(device: Device) -> None:
     one_by_one.close()
 
 
-def test_a_pool_is_part_of_the_state(device: Device) -> None:
+def test_a_pool_is_part_of_the_state(device: GpuDevice) -> None:
     job = task_job("a pool")
     with pytest.raises(DataError, match="keeps a pool, but the state has none"):
         GpuModel.from_cpu(device, [job], [replace(TrainState.initial(job), pool=None)])
 
 
-def test_another_layout_of_memory_needs_another_workspace(device: Device, job: Job) -> None:
+def test_another_layout_of_memory_needs_another_workspace(device: GpuDevice, job: Job) -> None:
     with closing(GpuModel.from_cpu(device, [job], [start(job)])) as model:
         launch = model.plan.launch
         with pytest.raises(DeviceError, match="needs a workspace of its own"):

@@ -14,7 +14,7 @@ from difflogic.errors import LimitError
 from difflogic.gpu import planner
 from difflogic.gpu.adapter import Adapter
 from difflogic.gpu.batch_source import BatchSource
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.launch import HARDWARE, LaunchConfig
 from difflogic.gpu.model import GpuModel
 from difflogic.gpu.plan import Plan
@@ -38,7 +38,7 @@ LAYOUT = flat_layout(CIRCUIT)
 @pytest.mark.parametrize("models", [1, 2])
 @pytest.mark.parametrize(("shape", "batch_source"), [(SHAPE, BatchSource()), (RICH, POOL)], ids=["plain", "rich"])
 def test_predicted_bytes_are_the_buffers(
-    device: Device, launch: LaunchConfig, models: int, shape: Shape, batch_source: BatchSource
+    device: GpuDevice, launch: LaunchConfig, models: int, shape: Shape, batch_source: BatchSource
 ) -> None:
     options = {"launch": launch, "probes": 40, "hard_batch": 17, "batch_source": batch_source}
     with rig(device, [CIRCUIT] * models, shape, **options) as r:
@@ -68,7 +68,7 @@ def hardware(adapter: Adapter) -> Adapter:
 @pytest.mark.parametrize(("allowed", "wg"), [(1024, 256), (256, 256), (255, 128), (128, 128), (64, 64)])
 @pytest.mark.parametrize("limit", ["max-compute-invocations-per-workgroup", "max-compute-workgroup-size-x"])
 def test_a_smaller_schedule_is_taken_where_the_device_is_smaller(
-    hardware: Adapter, device: Device, limit: str, allowed: int, wg: int
+    hardware: Adapter, device: GpuDevice, limit: str, allowed: int, wg: int
 ) -> None:
     assert plan(hardware, device.limits | {limit: allowed}).launch == LaunchConfig(wg, 1)
 
@@ -95,13 +95,13 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("limit", "allowed"), REFUSED)
-def test_limits_are_named_with_numbers(adapter: Adapter, device: Device, limit: str, allowed: int) -> None:
+def test_limits_are_named_with_numbers(adapter: Adapter, device: GpuDevice, limit: str, allowed: int) -> None:
     with pytest.raises(LimitError) as caught:
         plan(adapter, device.limits | {limit: allowed})
     assert str(caught.value) == REFUSED[limit, allowed]
 
 
-def test_too_many_layers(adapter: Adapter, device: Device) -> None:
+def test_too_many_layers(adapter: Adapter, device: GpuDevice) -> None:
     deep = flat_layout(random_circuit(np.random.default_rng(1), perceive=(8, 2), hidden=(2,) * 300))
     with pytest.raises(LimitError) as caught:
         plan(adapter, device.limits, layout=deep)
@@ -110,7 +110,7 @@ def test_too_many_layers(adapter: Adapter, device: Device) -> None:
     )
 
 
-def test_too_many_gates(adapter: Adapter, device: Device) -> None:
+def test_too_many_gates(adapter: Adapter, device: GpuDevice) -> None:
     gates = 65535 * 8 + 1
     levels = (Level(0, gates - 1, 0, 1), Level(gates - 1, 1, gates - 1, 1))
     wide = Layout(channels=1, gates=gates, levels=levels, wires=np.zeros((gates, 2), dtype=np.uint32))
@@ -121,7 +121,7 @@ def test_too_many_gates(adapter: Adapter, device: Device) -> None:
     )
 
 
-def test_a_model_too_large_is_refused_before_anything_is_made(device: Device) -> None:
+def test_a_model_too_large_is_refused_before_anything_is_made(device: GpuDevice) -> None:
     config = presets.checkerboard().with_(train={"batch": 6000})
     circuit = Circuit.initial(config.model, 23)
     job = replace(make_job(), config=config, circuit=circuit)
@@ -131,7 +131,7 @@ def test_a_model_too_large_is_refused_before_anything_is_made(device: Device) ->
         GpuModel.from_cpu(device, [job], [start(job)])
 
 
-def test_memory_that_the_device_does_not_have(device: Device) -> None:
+def test_memory_that_the_device_does_not_have(device: GpuDevice) -> None:
     expected = (
         r"^The device could not give 1000000\.0 MB for the buffer 'states' \(.*\): use a smaller grid, batch or circ"
     )
@@ -158,18 +158,18 @@ SMALL = {
 }
 
 
-def test_a_small_device_trains(adapter: Adapter, device: Device) -> None:
+def test_a_small_device_trains(adapter: Adapter, device: GpuDevice) -> None:
     """With its limits really set, so that the driver would complain; under the schedule of hardware too."""
     job = make_job()
     expected = train_alone(device, job, start(job), 2)
-    small = Device(adapter, SMALL)
+    small = GpuDevice(adapter, SMALL)
     assert {name: small.limits[name] for name in SMALL} == SMALL
     assert_same(train_alone(small, job, start(job), 2), expected)
     assert_same(train_alone(small, job, start(job), 2, launch=HARDWARE[-1]), expected)
     assert plan_for(small, [job]).total_bytes() < 1 << 20
 
 
-def test_nodes_are_kept_while_memory_allows(adapter: Adapter, device: Device) -> None:
+def test_nodes_are_kept_while_memory_allows(adapter: Adapter, device: GpuDevice) -> None:
     kept = plan(adapter, device.limits)
     again = plan(adapter, device.limits, max_memory=kept.total_bytes() - 1)
     assert kept.launch.store_activations
@@ -180,7 +180,12 @@ def test_nodes_are_kept_while_memory_allows(adapter: Adapter, device: Device) ->
 
 @pytest.mark.parametrize(("memory", "kept"), [(64 << 30, True), (8 << 30, False), (None, False)])
 def test_software_keeps_nodes_by_the_machines_memory(
-    adapter: Adapter, hardware: Adapter, device: Device, monkeypatch: pytest.MonkeyPatch, memory: int | None, kept: bool
+    adapter: Adapter,
+    hardware: Adapter,
+    device: GpuDevice,
+    monkeypatch: pytest.MonkeyPatch,
+    memory: int | None,
+    kept: bool,
 ) -> None:
     """Some 2 GB of nodes; how much memory a card has, nobody tells."""
     monkeypatch.setattr(planner, "physical_memory", lambda: memory)
@@ -190,7 +195,7 @@ def test_software_keeps_nodes_by_the_machines_memory(
     assert not plan(hardware, device.limits, shape, flat_layout(circuit)).launch.store_activations
 
 
-def test_too_little_memory_names_the_least(adapter: Adapter, device: Device) -> None:
+def test_too_little_memory_names_the_least(adapter: Adapter, device: GpuDevice) -> None:
     least = re.compile(
         r"The smallest plan needs [\d.]+ MB, but --max-memory allows 0\.0 MB: allow at least ([\d.]+) MB"
     )
@@ -201,7 +206,7 @@ def test_too_little_memory_names_the_least(adapter: Adapter, device: Device) -> 
     assert plan(adapter, device.limits, max_memory=round(float(found[1]) * 1e6)).total_bytes() <= float(found[1]) * 1e6
 
 
-def test_a_big_grid_is_planned_without_keeping_nodes(adapter: Adapter, device: Device) -> None:
+def test_a_big_grid_is_planned_without_keeping_nodes(adapter: Adapter, device: GpuDevice) -> None:
     """256x256 under the portable 128 MiB binding: nothing scales with cells times nodes."""
     circuit = Circuit.initial(presets.checkerboard().model, 23)
     shape = Shape.of(circuit, (1, 256, 256, 8), 20)

@@ -10,7 +10,7 @@ import pytest
 
 from difflogic.engine.population import SequentialModels
 from difflogic.errors import DataError, LimitError
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.launch import LaunchConfig
 from difflogic.gpu.model import GpuModel
@@ -25,7 +25,7 @@ SEEDS = (23, 24, 25)
 
 @pytest.mark.parametrize("launch", LAUNCHES[:3], ids=str)
 @pytest.mark.parametrize("fire_rate", [1.0, 0.6])
-def test_each_model_is_what_it_is_alone(device: Device, fire_rate: float, launch: LaunchConfig) -> None:
+def test_each_model_is_what_it_is_alone(device: GpuDevice, fire_rate: float, launch: LaunchConfig) -> None:
     norm = {"clip_by": "norm", "clip": 1e-3} if fire_rate < 1 else {}
     jobs = [make_job(seed, fire_rate=fire_rate, batch=7, **norm) for seed in SEEDS]
     slots = [flat_layout(job.circuit).slot_count for job in jobs]
@@ -38,7 +38,7 @@ def test_each_model_is_what_it_is_alone(device: Device, fire_rate: float, launch
         assert_same(got, train_alone(device, job, start(job), 3, launch=launch))
 
 
-def test_a_skipped_model_does_not_hold_the_others_back(device: Device) -> None:
+def test_a_skipped_model_does_not_hold_the_others_back(device: GpuDevice) -> None:
     jobs = [make_job(seed) for seed in SEEDS]
     states = [start(job) for job in jobs]
     states[1] = replace(states[1], logits=np.where(np.arange(16) == 6, np.float32(np.nan), states[1].logits))
@@ -51,7 +51,7 @@ def test_a_skipped_model_does_not_hold_the_others_back(device: Device) -> None:
     assert_same(got, (state, [], evaluation))
 
 
-def test_all_are_judged_at_once(device: Device) -> None:
+def test_all_are_judged_at_once(device: GpuDevice) -> None:
     jobs = [make_job(seed) for seed in SEEDS]
     model = GpuModel.from_cpu(device, jobs, [start(job) for job in jobs])
     model.train(2)
@@ -62,7 +62,7 @@ def test_all_are_judged_at_once(device: Device) -> None:
     model.close()
 
 
-def small(device: Device, binding: int) -> Device:
+def small(device: GpuDevice, binding: int) -> GpuDevice:
     """The device with another limit."""
     smaller = copy.copy(device)
     smaller.limits = device.limits | {"max-storage-buffer-binding-size": binding}
@@ -70,7 +70,7 @@ def small(device: Device, binding: int) -> Device:
 
 
 @pytest.mark.parametrize("fitting", [1, 2, 5])
-def test_what_fits_is_said(device: Device, fitting: int) -> None:
+def test_what_fits_is_said(device: GpuDevice, fitting: int) -> None:
     jobs = [make_job(seed) for seed in range(6)]
     largest = max(plan_for(device, jobs[:fitting]).buffer_bytes().values())
     assert plan_for(small(device, largest), jobs[:fitting]).models == fitting
@@ -80,13 +80,13 @@ def test_what_fits_is_said(device: Device, fitting: int) -> None:
         plan_for(small(device, largest), jobs)
 
 
-def test_nothing_is_said_where_none_fits(device: Device) -> None:
+def test_nothing_is_said_where_none_fits(device: GpuDevice) -> None:
     with pytest.raises(LimitError) as caught:
         plan_for(small(device, 1000), [make_job(seed) for seed in SEEDS])
     assert "fit at once" not in str(caught.value)
 
 
-def test_memory_that_runs_out_names_what_each_model_needs(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_that_runs_out_names_what_each_model_needs(device: GpuDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: object) -> None:
         raise LimitError("The device could not give 1.0 MB.")
 
@@ -98,7 +98,7 @@ def test_memory_that_runs_out_names_what_each_model_needs(device: Device, monkey
         GpuModel.from_cpu(device, jobs[:1], [start(jobs[0])])
 
 
-def test_a_population_past_one_binding_trains_in_groups(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_population_past_one_binding_trains_in_groups(device: GpuDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = [make_job(seed) for seed in (*SEEDS, 26, 27)]
     states = [start(job) for job in jobs]
     most = plan_for(device, jobs[:2]).buffer_bytes()
@@ -113,7 +113,7 @@ def test_a_population_past_one_binding_trains_in_groups(device: Device, monkeypa
         assert_same(tuple(got), train_alone(device, job, state, 2))
 
 
-def test_a_memory_limit_is_not_evaded_by_groups(device: Device) -> None:
+def test_a_memory_limit_is_not_evaded_by_groups(device: GpuDevice) -> None:
     jobs = [make_job(seed) for seed in SEEDS]
     two = plan_for(device, jobs[:2])
     least = replace(two, launch=two.launch.with_memory(False)).total_bytes()
@@ -121,7 +121,7 @@ def test_a_memory_limit_is_not_evaded_by_groups(device: Device) -> None:
         GpuEngine(device).open(jobs, [start(job) for job in jobs], least)
 
 
-def test_groups_share_a_memory_limit(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_groups_share_a_memory_limit(device: GpuDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = [make_job(seed) for seed in (*SEEDS, 26, 27)]
     states = [start(job) for job in jobs]
     two = plan_for(device, jobs[:2])
@@ -138,7 +138,7 @@ def test_groups_share_a_memory_limit(device: Device, monkeypatch: pytest.MonkeyP
         GpuEngine(device).open(jobs, states, two.total_bytes())
 
 
-def test_a_population_past_the_memory_of_the_machine(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_population_past_the_memory_of_the_machine(device: GpuDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     if not device.adapter.software:
         pytest.skip("a card has a memory of its own")
     jobs = [make_job(seed) for seed in SEEDS]
@@ -148,7 +148,7 @@ def test_a_population_past_the_memory_of_the_machine(device: Device, monkeypatch
         GpuEngine(device).open(jobs, [start(job) for job in jobs])
 
 
-def test_models_at_different_epochs_are_refused(device: Device) -> None:
+def test_models_at_different_epochs_are_refused(device: GpuDevice) -> None:
     jobs = [make_job(seed) for seed in SEEDS]
     states = [replace(start(job), epoch=epoch) for job, epoch in zip(jobs, (4, 4, 7), strict=True)]
     with pytest.raises(DataError, match=r"must be at the same epoch, these are at \[4, 7\]"):

@@ -12,7 +12,7 @@ from difflogic.cpu.engine import CpuEngine
 from difflogic.engine.job import Job, TrainState
 from difflogic.engine.job import make_job as make_real_job
 from difflogic.errors import UsageError
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.launch import HARDWARE, SOFTWARE
 from difflogic.gpu.model import GpuModel
 from difflogic.gpu.planner import plan_for
@@ -25,7 +25,7 @@ from tests.jobs import assert_same, make_job, start
 HALF = {"precision": "f16-storage"}
 
 
-def gradients(device: Device, job: Job, state: TrainState) -> list[np.ndarray]:
+def gradients(device: GpuDevice, job: Job, state: TrainState) -> list[np.ndarray]:
     """Of the first epoch, by layer."""
     model = GpuModel.from_cpu(device, [job], [state])
     model.train(1)
@@ -40,14 +40,14 @@ def assert_share(got: list[np.ndarray], expected: list[np.ndarray], share: float
 
 
 @pytest.mark.parametrize("fire_rate", [1.0, 0.6])
-def test_gradients_lose_little(device: Device, fire_rate: float) -> None:
+def test_gradients_lose_little(device: GpuDevice, fire_rate: float) -> None:
     exact, half = (make_job(steps=6, fire_rate=fire_rate, **options) for options in ({}, HALF))
     expected, got = (gradients(device, job, start(job)) for job in (exact, half))
     assert_share(got, expected, tolerances.HALF_GRADIENT_SHARE)
     assert any((ours != theirs).any() for ours, theirs in zip(got, expected, strict=True))
 
 
-def test_gradients_of_the_checkerboard_lose_little(device: Device) -> None:
+def test_gradients_of_the_checkerboard_lose_little(device: GpuDevice) -> None:
     """Far from the start, where states are no longer near 0 and 1."""
     config = presets.checkerboard(small=True).with_(task={"height": 8, "width": 8}, train={"batch": 1})
     circuit = Circuit.initial(config.model, 23)
@@ -60,7 +60,7 @@ def test_gradients_of_the_checkerboard_lose_little(device: Device) -> None:
     assert_share(got, expected, tolerances.HALF_GRADIENT_SHARE)
 
 
-def test_gradients_lose_little_where_they_are_hardest_to_keep(device: Device) -> None:
+def test_gradients_lose_little_where_they_are_hardest_to_keep(device: GpuDevice) -> None:
     """While the checkerboard is learned: states are nearly alike, and gradients small differences of large sums."""
     config = presets.checkerboard()
     job = make_real_job(config, Circuit.initial(config.model, config.seed))
@@ -71,7 +71,7 @@ def test_gradients_lose_little_where_they_are_hardest_to_keep(device: Device) ->
     assert_share(gradients(device, half, state), gradients(device, job, state), tolerances.HALF_GRADIENT_SHARE)
 
 
-def test_what_is_kept_changes_nothing(device: Device) -> None:
+def test_what_is_kept_changes_nothing(device: GpuDevice) -> None:
     """Nodes that are computed again are rounded as the kept ones are."""
     job = make_job(steps=5, **HALF)
     expected = train_alone(device, job, start(job), 3)
@@ -80,7 +80,7 @@ def test_what_is_kept_changes_nothing(device: Device) -> None:
         assert_same(train_alone(device, job, start(job), 3, launch=launch), expected)
 
 
-def test_an_epoch_is_the_references(device: Device) -> None:
+def test_an_epoch_is_the_references(device: GpuDevice) -> None:
     job = make_job(**HALF)
     reference, model = ReferenceModel(job, start(job)), GpuModel.from_cpu(device, [job], [start(job)])
     for each in (reference, model):
@@ -92,7 +92,7 @@ def test_an_epoch_is_the_references(device: Device) -> None:
     model.close()
 
 
-def test_what_is_kept_is_nearly_half_as_large(device: Device) -> None:
+def test_what_is_kept_is_nearly_half_as_large(device: GpuDevice) -> None:
     exact, half = (plan_for(device, [make_job(**options)]) for options in ({}, HALF))
     assert exact.launch.store_activations
     assert half.launch.store_activations

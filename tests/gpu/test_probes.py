@@ -13,14 +13,14 @@ from difflogic.devices.open import place
 from difflogic.engine.simulation import SimulationSpec
 from difflogic.errors import DeviceError
 from difflogic.gpu import probes
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.shaders import Source, load_source
 from tests.export_cases import life
 
 REFUSAL = r"cannot be used: the driver silently cuts long loops short, as lavapipe does before Mesa 25"
 
 
-def test_this_adapter_runs_long_loops(device: Device) -> None:
+def test_this_adapter_runs_long_loops(device: GpuDevice) -> None:
     assert probes.runs_long_loops(device)
 
 
@@ -39,7 +39,7 @@ def cutting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("cutting")
-def test_an_adapter_that_cuts_loops_short_is_refused(device: Device) -> None:
+def test_an_adapter_that_cuts_loops_short_is_refused(device: GpuDevice) -> None:
     """In training, in simulate, and when it is tested."""
     assert not probes.runs_long_loops(device)
     for selector in ("gpu", "gpu:0"):

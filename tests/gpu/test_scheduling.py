@@ -9,7 +9,7 @@ from difflogic.engine.batch import Batch
 from difflogic.engine.events import Damage
 from difflogic.engine.shape import Shape
 from difflogic.gpu import plan
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.launch import LaunchConfig
 from difflogic.gpu.plan import Plan
@@ -42,7 +42,7 @@ def given() -> Batch:
     )
 
 
-def everything(device: Device, launch: LaunchConfig, circuit: Circuit = CIRCUIT) -> dict[str, np.ndarray]:
+def everything(device: GpuDevice, launch: LaunchConfig, circuit: Circuit = CIRCUIT) -> dict[str, np.ndarray]:
     """What the engine computes under a schedule."""
     engine = GpuEngine(device, launch)
     batch = given()
@@ -63,7 +63,7 @@ def everything(device: Device, launch: LaunchConfig, circuit: Circuit = CIRCUIT)
 @pytest.mark.parametrize("scratch_groups", [256, 1], ids=["parallel", "looping"])
 @pytest.mark.parametrize("max_blocks", [512, 7, 1], ids="blocks={}".format)
 def test_every_schedule_gives_the_same_bits(
-    device: Device, monkeypatch: pytest.MonkeyPatch, max_blocks: int, scratch_groups: int
+    device: GpuDevice, monkeypatch: pytest.MonkeyPatch, max_blocks: int, scratch_groups: int
 ) -> None:
     """With a chunk per block, 8, and all in one; and where one workgroup does all the work."""
     monkeypatch.setattr(plan, "MAX_BLOCKS", max_blocks)
@@ -77,7 +77,7 @@ def test_every_schedule_gives_the_same_bits(
 
 @pytest.mark.parametrize("max_blocks", [512, 7, 1])
 def test_the_number_of_blocks_changes_rounding_only(
-    device: Device, monkeypatch: pytest.MonkeyPatch, max_blocks: int
+    device: GpuDevice, monkeypatch: pytest.MonkeyPatch, max_blocks: int
 ) -> None:
     monkeypatch.setattr(plan, "MAX_BLOCKS", max_blocks)
     shape = Shape.of(CIRCUIT, (*GRID, 3), STEPS)
@@ -91,7 +91,7 @@ def test_the_number_of_blocks_changes_rounding_only(
     assert_gradients_close(gradients, expected)
 
 
-def test_blocks_of_several_chunks_where_they_come_by_themselves(device: Device) -> None:
+def test_blocks_of_several_chunks_where_they_come_by_themselves(device: GpuDevice) -> None:
     """More than 512 chunks of 16 cells: a batch of 33 grids of 16x16."""
     circuit = random_circuit(np.random.default_rng(2), channels=1, kernels=1, perceive=(2,), hidden=())
     rng = np.random.default_rng(3)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from difflogic.gpu import plan as planning
 from difflogic.gpu import planner
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.kernels import TILED, DispatchRange, cut_ranges
 from difflogic.gpu.launch import SOFTWARE, LaunchConfig
 from difflogic.gpu.model import GpuModel
@@ -57,7 +57,7 @@ def test_a_cut_list_is_whole(works: list[int], most: int) -> None:
 @pytest.mark.parametrize("memory", [(True, 1), (False, 1), (False, 2)], ids=str)
 @pytest.mark.parametrize("fire_rate", [1.0, 0.6])
 def test_short_dispatches_and_submits_change_nothing(
-    device: Device, monkeypatch: pytest.MonkeyPatch, memory: tuple[bool, int], fire_rate: float
+    device: GpuDevice, monkeypatch: pytest.MonkeyPatch, memory: tuple[bool, int], fire_rate: float
 ) -> None:
     """A dispatch per tile and chunk of a block, and every one of them submitted alone."""
     job = make_job(grid=(9, 11), batch=5, steps=5, fire_rate=fire_rate)
@@ -82,7 +82,7 @@ def test_short_dispatches_and_submits_change_nothing(
     assert_same(outcomes(model)[0], expected)
 
 
-def test_submits_follow_the_clock(device: Device) -> None:
+def test_submits_follow_the_clock(device: GpuDevice) -> None:
     """Twice the work that takes SUBMIT_SECONDS is two submits; what is little is never divided."""
     buffer = device.buffer("marked", 4)
     submit_queue = SubmitQueue(device, buffer, 100)
@@ -103,7 +103,7 @@ def test_wider_spacings_need_fewer_states(steps: int) -> None:
 
 
 @pytest.mark.parametrize("steps", [1, 2, 5, 6, 7])
-def test_states_far_apart_change_nothing(device: Device, steps: int) -> None:
+def test_states_far_apart_change_nothing(device: GpuDevice, steps: int) -> None:
     job = make_job(steps=steps)
     expected = train_alone(device, job, start(job), 2)
     for spacing in range(1, steps + 1):
@@ -111,7 +111,7 @@ def test_states_far_apart_change_nothing(device: Device, steps: int) -> None:
         assert_same(train_alone(device, job, start(job), 2, launch=launch), expected)
 
 
-def test_predicted_bytes_of_training(device: Device) -> None:
+def test_predicted_bytes_of_training(device: GpuDevice) -> None:
     """Of a model as training opens it: within one in a hundred of all its buffers, staging and uniforms included."""
     job = make_job(grid=(64, 64), batch=2)
     made: list[int] = []

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.launch import SOFTWARE, LaunchConfig
 from difflogic.gpu.model import GpuModel
 from tests.gpu.rig import train_alone
@@ -29,7 +29,7 @@ kind of task, so the simple ones are tried under every schedule only with DIFFLO
 
 
 @pytest.mark.parametrize("name", TASKS if os.environ.get("DIFFLOGIC_CHECK_ALL") else MIXED)
-def test_no_schedule_changes_a_bit(device: Device, name: str) -> None:
+def test_no_schedule_changes_a_bit(device: GpuDevice, name: str) -> None:
     """Nor does running steps again from states further apart, damage and all."""
     expected = train(device, name, SOFTWARE[0])
     for launch in LAUNCHES:
@@ -37,13 +37,13 @@ def test_no_schedule_changes_a_bit(device: Device, name: str) -> None:
             assert_same(train(device, name, launch), expected)
 
 
-def train(device: Device, name: str, launch: LaunchConfig) -> Outcome:
+def train(device: GpuDevice, name: str, launch: LaunchConfig) -> Outcome:
     job = task_job(name)
     return train_alone(device, job, start(job), 2, launch=launch)
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_each_member_of_a_population_is_what_it_is_alone(device: Device, name: str) -> None:
+def test_each_member_of_a_population_is_what_it_is_alone(device: GpuDevice, name: str) -> None:
     jobs = [task_job(name, seed) for seed in (31, 32, 33)]
     together = GpuModel.from_cpu(device, jobs, [start(job) for job in jobs])
     together.train(3)

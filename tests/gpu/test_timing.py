@@ -8,19 +8,19 @@ from dataclasses import replace
 import pytest
 
 from difflogic.gpu.adapter import TIMESTAMPS, Adapter
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.model import GpuModel
 from difflogic.gpu.timing import MOST_QUERIES, Timer, measure_rates
 from tests.jobs import make_job, start
 
 
 @pytest.fixture(scope="module", params=["timestamps", "host clock"])
-def timed(request: pytest.FixtureRequest, adapter: Adapter) -> Device:
-    return Device(adapter if request.param == "timestamps" else replace(adapter, features=()))
+def timed(request: pytest.FixtureRequest, adapter: Adapter) -> GpuDevice:
+    return GpuDevice(adapter if request.param == "timestamps" else replace(adapter, features=()))
 
 
 @pytest.mark.parametrize("repeat", [1, 3, 10**6])
-def test_every_kernel_is_timed(timed: Device, repeat: int) -> None:
+def test_every_kernel_is_timed(timed: GpuDevice, repeat: int) -> None:
     job = make_job(0, steps=3)
     model = GpuModel.from_cpu(timed, [job], [start(job)])
     timer = Timer(timed, model.train_step, repeat)
@@ -41,7 +41,7 @@ def test_every_kernel_is_timed(timed: Device, repeat: int) -> None:
     model.close()
 
 
-def test_rates(timed: Device) -> None:
+def test_rates(timed: GpuDevice) -> None:
     rates = measure_rates(timed)
     assert rates.copy_bytes_per_s > 0
     assert rates.round_trip_s > 0

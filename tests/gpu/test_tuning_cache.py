@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from difflogic.gpu import tuning_cache
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.launch import FUSED
 from difflogic.gpu.plan import Plan
 from difflogic.gpu.planner import plan_for
@@ -21,7 +21,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def plan(device: Device) -> Plan:
+def plan(device: GpuDevice) -> Plan:
     return plan_for(device, [make_job()])
 
 
@@ -38,7 +38,7 @@ def plan(device: Device) -> Plan:
     ],
 )
 def test_an_entry_that_is_no_schedule_is_ignored_with_a_sentence(
-    launch: dict[str, object], device: Device, plan: Plan, capsys: pytest.CaptureFixture[str]
+    launch: dict[str, object], device: GpuDevice, plan: Plan, capsys: pytest.CaptureFixture[str]
 ) -> None:
     entry = {"adapter": device.adapter.name, "schedule": launch, "default_ms": 1, "tuned_ms": 1}
     tuning_cache.TUNING.write(tuning_cache.key_of(device.adapter, plan), entry)
@@ -46,7 +46,7 @@ def test_an_entry_that_is_no_schedule_is_ignored_with_a_sentence(
     assert f"difflogic: The entry of {device.adapter.name} in" in capsys.readouterr().err
 
 
-def test_results_hold_for_one_adapter_driver_and_shape(device: Device, plan: Plan) -> None:
+def test_results_hold_for_one_adapter_driver_and_shape(device: GpuDevice, plan: Plan) -> None:
     adapter = device.adapter
     others = [
         (dataclasses.replace(adapter, driver="another"), plan),
@@ -70,7 +70,7 @@ def test_results_hold_for_one_adapter_driver_and_shape(device: Device, plan: Pla
     ],
 )
 def test_measurements_that_are_none_are_ignored_with_a_sentence(
-    variants: object, device: Device, plan: Plan, capsys: pytest.CaptureFixture[str]
+    variants: object, device: GpuDevice, plan: Plan, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tuning_cache.MEASURED.write(
         tuning_cache.key_of(device.adapter, plan), {"adapter": device.adapter.name, "variants": variants}

@@ -10,7 +10,7 @@ import pytest
 
 from difflogic.engine import control
 from difflogic.errors import KernelError
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.probes import AnyShader
 from difflogic.gpu.shaders import Source, load_source
 from difflogic.gpu.uniforms import UniformStruct, uniform_struct
@@ -35,7 +35,7 @@ def reversed_fields() -> str:
 
 
 @pytest.mark.parametrize("text", [TEXT, reversed_fields()], ids=["as declared", "reversed"])
-def test_the_order_of_the_fields_changes_nothing(device: Device, text: str) -> None:
+def test_the_order_of_the_fields_changes_nothing(device: GpuDevice, text: str) -> None:
     """The shader's compiler is the judge of where a field lies."""
     reads = [f"seen[{i}] = bitcast<u32>(shape.{name});" for i, name in enumerate(WORDS)]
     main = f"""

@@ -17,7 +17,7 @@ from difflogic.engine import job as tasks
 from difflogic.engine.api import Engine, Model
 from difflogic.engine.job import Job
 from difflogic.errors import LimitError
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.plan import Plan
 from difflogic.gpu.workspace import Workspace
 from difflogic.runs import checkpoint
@@ -101,7 +101,7 @@ def _run_within(engine: Engine, config: Config, limit: int, monkeypatch: pytest.
     held, most = {}, 0
     make, close = Workspace.__init__, Workspace.close
 
-    def making(self: Workspace, device: Device, plan: Plan, *arguments: Any) -> None:
+    def making(self: Workspace, device: GpuDevice, plan: Plan, *arguments: Any) -> None:
         nonlocal most
         held[self] = plan.total_bytes()
         most = max(most, sum(held.values()))

@@ -13,7 +13,7 @@ from difflogic.circuits.export.text import Files, fill, statements, text_of
 from difflogic.core import bits
 from difflogic.core.bits import Bits
 from difflogic.errors import ToolError
-from difflogic.gpu.device import Device
+from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.probes import AnyShader, open_checked
 from difflogic.gpu.shaders import make_source
 from difflogic.model.cell_netlist import CellNetlist
@@ -60,7 +60,7 @@ def _fires(height: int, width: int) -> Bits:
     return np.asarray((rows * 3 + columns * 5 + steps) % 7 < np.where(steps % 2, 7, 4), dtype=np.uint8)
 
 
-def _rollout(device: Device, name: str, text: str, grid: Bits, fires: Bits) -> Bits:
+def _rollout(device: GpuDevice, name: str, text: str, grid: Bits, fires: Bits) -> Bits:
     height, width, channels = grid.shape
     before = words_of(grid)
     masks = [words_of(fire[..., None]) for fire in fires]

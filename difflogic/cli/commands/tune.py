@@ -13,7 +13,7 @@ from difflogic.cli.screen import sinks
 from difflogic.cli.work import work, work_options
 
 if TYPE_CHECKING:
-    from difflogic.devices.tune import Outcome, SweepProgress
+    from difflogic.devices.tune import SweepProgress, TuningResult
 
 
 @click.command("tune")
@@ -42,7 +42,7 @@ def command(population: int, adapter: str | None, reset: bool, as_json: bool, **
     from difflogic.devices.tune import Tuner, sizes_of
     from difflogic.gpu import tuning_cache
     from difflogic.gpu.adapter import select_adapter
-    from difflogic.gpu.device import Device
+    from difflogic.gpu.device import GpuDevice
 
     chosen = select_adapter(adapter)
     if reset:
@@ -62,7 +62,7 @@ def command(population: int, adapter: str | None, reset: bool, as_json: bool, **
             if progress is not None:
                 sink.advance(progress.done, progress.total)
 
-    tuner = Tuner(Device(chosen), config, tell, population)
+    tuner = Tuner(GpuDevice(chosen), config, tell, population)
     tell(f"{chosen.name} ({chosen.backend}, {chosen.driver}): {sizes_of(tuner.plan, tuner.groups)}", None)
     try:
         with sink:
@@ -73,7 +73,7 @@ def command(population: int, adapter: str | None, reset: bool, as_json: bool, **
     click.echo(json.dumps(dataclasses.asdict(outcome)) if as_json else _verdict(outcome))
 
 
-def _verdict(outcome: Outcome) -> str:
+def _verdict(outcome: TuningResult) -> str:
     """Return what was found, in one or two sentences."""
     stored = outcome.stored
     how = f"{outcome.measured} variants measured" if outcome.measured else "stored before, nothing measured"

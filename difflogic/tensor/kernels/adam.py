@@ -13,7 +13,7 @@ import numpy as np
 from difflogic.engine.shape import Array
 
 
-class Hyper(NamedTuple):
+class AdamSettings(NamedTuple):
     """Hyperparameters stay the same over a training."""
 
     beta1: float = 0.9
@@ -24,7 +24,7 @@ class Hyper(NamedTuple):
 
 
 def adam(
-    hyper: Hyper,
+    hyper: AdamSettings,
     rate: Array,
     count: Array,
     square: Array,
