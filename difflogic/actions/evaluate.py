@@ -18,6 +18,7 @@ from difflogic.evaluation import evaluate as automata
 from difflogic.evaluation.evaluate import FORMAT, NAME, VERSION, RunEvaluation
 from difflogic.evaluation.measure import Measure
 from difflogic.model.statistics import Layer
+from difflogic.runs import plots
 
 if TYPE_CHECKING:
     from difflogic.config.dataset import Dataset
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from difflogic.evaluation.suite import Test
     from difflogic.policies.evaluate import Score
 
-REPORT = "report.html"
+REPORT, ROBUSTNESS = "report.html", "robustness.png"
 EPISODES, QUICK_EPISODES = 100, 20
 BESIDE = {None: "", True: "as good", False: "not as good"}
 
@@ -212,3 +213,28 @@ def _scores_of_agent(path: Path, number: int, count: int, damage: int | None) ->
         each.on(agent.agent.actor)
         yield f"seed {agent.seed}, {each}", agent.evaluate(count, controllers.FRESH)
     agent.environments.close()
+
+
+def beside(found: Mapping[str, Evaluation]) -> Outcome:
+    """Several evaluations, by the names of their runs, side by side: a row for each test, a column for each run.
+
+    Where at least one run has a curve of robustness, these are drawn into one picture. Raises UsageError where the runs
+    have no test in common.
+    """
+    titles = {measure.key: measure.title for each in found.values() for measure in each.measures}
+    texts = [{measure.key: measure.text for measure in each.measures} for each in found.values()]
+    shared = [key for key in titles if sum(key in each for each in texts) > 1]
+    if not shared:
+        raise UsageError("The runs have no test in common: compare runs of like tasks.")
+    rows = [(title, *(each.get(key, "") for each in texts)) for key, title in titles.items()]
+    curves = {
+        name: (measure.curve, int(measure.values["values"] / measure.values["samples"]))
+        for name, each in found.items()
+        for measure in each.measures
+        if measure.key == "robustness"
+    }
+    files: Files = {ROBUSTNESS: plots.errors_png(curves)} if curves else {}
+    table = Table(("test", *found), rows, prose=True)
+    report = {"runs": {name: each.report for name, each in found.items()}}
+    told = "\n".join(each.told for each in found.values() if each.told)
+    return Outcome("", (), report, files, told=told, table=table)

@@ -48,10 +48,15 @@ class RenderSpec:
     fire_rate: float | None = None
     damage: DamagePlan | None = None
     periodic: bool | None = None
+    rollouts: int = 1
+    """So many from the same start, side by side: in each other cells fire, and other places are damaged."""
 
 
-def states(engine: Engine, trained: TrainedCircuit, spec: RenderSpec) -> tuple[Iterator[Bits], int]:
-    """The states uint8 `[H, W, C]` of a rollout, and its number of steps. Raises UsageErrors."""
+def states(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, draw: int = 0) -> tuple[Iterator[Bits], int]:
+    """The states uint8 `[H, W, C]` of a rollout, and its number of steps; `draw` counts rollouts from the same start.
+
+    Raises UsageErrors.
+    """
     task = trained.config.task
     config = rehearsal.resized(trained.config, *(spec.size or (task.height, task.width)))
     steps = task.steps if spec.steps is None else spec.steps
@@ -65,6 +70,8 @@ def states(engine: Engine, trained: TrainedCircuit, spec: RenderSpec) -> tuple[I
     # The same gates on a grid with another boundary, which nobody trained them for.
     if spec.periodic is not None:
         circuit = replace(circuit, periodic=spec.periodic)
+    if draw:
+        play_key = prng.fold_in(play_key, draw)
     played = play(engine, circuit, start[None], steps, play_key, fire_rate, spec.damage)
     return (batch[0] for batch in played), steps
 
@@ -209,17 +216,33 @@ def rollout_picture(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, l
     # Of one row all steps are one picture, else a strip has a picture for each.
     shown = _shown(look.steps, steps, STRIP_FRAMES if kind == "png" and height > 1 else FILM_FRAMES)
     colours = 3 * (trained.circuit.channels if look.channels == "all" else 1) * (look.scale or 1) ** 2
-    long = cost.check_rollout(trained.config.model, height * width, steps, len(shown) * colours)
+    long = cost.check_rollout(trained.config.model, height * width, steps, len(shown) * colours * spec.rollouts)
     if long is not None:
         warn(long)
-    played, _ = states(engine, trained, spec)
+    _check_rollouts(trained, spec)
+    played = zip(*(states(engine, trained, spec, draw)[0] for draw in range(spec.rollouts)), strict=True)
     # Only the states that are shown are kept; a rollout of a million steps passes by one state at a time.
     wanted, loss_channels = set(shown), trained.config.task.loss_channels
-    frames = [_seen(state, look.channels, loss_channels) for step, state in enumerate(played) if step in wanted]
+    frames = [
+        film.beside([_seen(state, look.channels, loss_channels) for state in several])
+        for step, several in enumerate(played)
+        if step in wanted
+    ]
     neighbourhood = "moore" if look.channels == "all" else trained.circuit.neighbourhood
     if kind == "png":
         return film.strip(np.stack(frames), [f"step {step}" for step in shown], look.scale, neighbourhood)
     return film.animation(np.stack(frames), kind, look.scale, look.frame_ms, neighbourhood)
+
+
+def _check_rollouts(trained: TrainedCircuit, spec: RenderSpec) -> None:
+    """Raises UsageError where all rollouts from one start would be the same."""
+    rate = trained.config.train.fire_rate if spec.fire_rate is None else spec.fire_rate
+    drawn = spec.damage is not None and spec.damage.place == "random"
+    if spec.rollouts > 1 and rate == 1 and not drawn:
+        raise UsageError(
+            "All rollouts of this circuit from one start are the same: give --async, so that other cells fire in each, "
+            "or leave --rollouts out."
+        )
 
 
 def _shown(asked: Sequence[int] | None, steps: int, most: int) -> list[int]:

@@ -26,6 +26,8 @@ from difflogic.runs import plots
 from difflogic.runs.journal import CSV
 
 STEPS, FRAME_MS = 500, 40
+CARD = "card.png"
+"""What the gallery shows where there is no film: the returns, square as films are."""
 
 
 def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
@@ -45,12 +47,13 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
             given = controllers.of_actor(actor, config.environment.id, member.environments.spaces)
             found = synthesis.simplified(given, on_pass)
     downloads, left_out = _downloads(run, name, found, files)
-    cover = CURVE
+    cover = CARD
     try:
         files["film.gif"] = film.encoded(film.of_agent(member, STEPS, given), ".gif", FRAME_MS)
         cover = "film.gif"
     except (UsageError, MissingPackagesError) as error:  # it draws nothing, or its painter is not installed
         left_out.append(f"film: {error}")
+        files[CARD] = curves(run, card=True)
     verdict = (run / SUMMARY).read_text(encoding="utf-8").partition("\n")[0].partition(": ")[2]
     files["index.html"] = page(
         "agent.html",

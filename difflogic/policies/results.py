@@ -74,8 +74,11 @@ def write(run: PolicyRun, folder: RunFolder, pictures: bool) -> None:
     folder.write(manifest.NAME, manifest.to_json(record))
 
 
-def curves(run: Path) -> bytes:
-    """A picture of the returns of a run's agents so far, the best one's in colour. Raises ConfigError, OSError."""
+def curves(run: Path, card: bool = False) -> bytes:
+    """A picture of the returns of a run's agents so far, the best one's in colour; square where it is for a card.
+
+    Raises ConfigError, OSError.
+    """
     config = PolicyConfig.load(run / "config.toml")
     rows: dict[int, list[dict[str, Any]]] = {config.seed: []}
     for row in jsonl.objects(run / JSONL):
@@ -83,8 +86,8 @@ def curves(run: Path) -> bytes:
     if (best := best_seed(run)) is None:  # it has not ended
         scores = {seed: [row["score"] for row in found if row["score"] is not None] for seed, found in rows.items()}
         best = max(rows, key=lambda seed: [-np.inf, *scores[seed]][-1])
-    title = f"{config.name}: {config.environment.id}, {config.policy}, {config.algorithm}"
-    return plots.returns_png(rows, best, config.evaluation.threshold, title)
+    title, size = f"{config.name}: {config.environment.id}, {config.policy}, {config.algorithm}", (8.0, 4.5)
+    return plots.returns_png(rows, best, config.evaluation.threshold, *(("", (4.5, 4.5)) if card else (title, size)))
 
 
 def summary(run: PolicyRun) -> str:

@@ -51,6 +51,13 @@ def tiles(states: Pixels) -> Pixels:
     return canvas
 
 
+def beside(pictures: Sequence[Pixels]) -> Pixels:
+    """Pictures `[h, w, 3]` of one height in a row, a grey cell between them."""
+    gap = np.full((pictures[0].shape[0], 1, 3), GAP, dtype=np.uint8)
+    parts = [part for picture in pictures for part in (gap, picture)]
+    return np.concatenate(parts[1:], axis=1)
+
+
 def scale_for(frames: Pixels) -> int:
     """Pixels a cell, where nobody asked for others."""
     longest: int = max(frames.shape[-3:-1])

@@ -70,9 +70,18 @@ def population_png(members: Sequence[Sequence[Row]], leader: int, config: Config
     return _png(figure)
 
 
-def returns_png(rows: Mapping[int, Sequence[Mapping[str, Any]]], best: int, threshold: float, title: str) -> bytes:
-    """Mean returns of agents, by their seeds, over environment steps; the best one's evaluations are points."""
-    figure, axes = _diagram(8, 4.5, "environment steps", "mean return of an episode", title)
+def returns_png(
+    rows: Mapping[int, Sequence[Mapping[str, Any]]],
+    best: int,
+    threshold: float,
+    title: str,
+    size: tuple[float, float] = (8, 4.5),
+) -> bytes:
+    """Mean returns of agents, by their seeds, over environment steps; the best one's evaluations are points.
+
+    `size` is the width and height in inches.
+    """
+    figure, axes = _diagram(*size, "environment steps", "mean return of an episode", title)
     for seed, each in rows.items():
         first = seed == best
         style: dict[str, Any] = {"color": "C0" if first else "0.75", "zorder": 3 if first else 1}
@@ -230,6 +239,16 @@ def accuracy_png(curves: Sequence[tuple[str, Sequence[float], Sequence[float]]])
         axes.set_xlabel(name)
         axes.set_ylabel("right values, %")
         axes.grid(True, alpha=0.3)
+    return _png(figure)
+
+
+def errors_png(curves: Mapping[str, tuple[Sequence[float], int]]) -> bytes:
+    """The share of wrong values over CA steps of several runs, by name: their curves, and how many values there are."""
+    figure, axes = _diagram(8, 4.5, "CA step", "wrong values, %")
+    for name, (wrong, values) in curves.items():
+        axes.plot([100 * each / values for each in wrong], label=name, linewidth=1)
+    axes.set_ylim(bottom=0)
+    axes.legend()
     return _png(figure)
 
 

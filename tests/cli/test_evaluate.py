@@ -74,6 +74,21 @@ def test_a_run_that_is_only_to_be_read_is_shown_all_the_same(run: Path, said: Sa
     assert as_json or out.endswith("Written: report.html\n")
 
 
+def test_two_runs_side_by_side(run: Path, said: Said) -> None:
+    shutil.copytree(run, "there")
+    out, _ = said("evaluate", run, "there", "--quick", "--curves", "both.png")
+    lines = out.splitlines()
+    first = lines.index("robustness: 12x12, 2 asynchronous steps, a 10x10 square zeroed anywhere after each")
+    assert lines[first + 1].startswith("  here: mean error ")
+    assert lines[first + 2].startswith("  there: mean error ")
+    assert lines[-3:] == ["Written: here/evaluation.json", "Written: there/evaluation.json", "Written: both.png"]
+    assert Path("both.png").read_bytes().startswith(b"\x89PNG")
+    found = json.loads(said("evaluate", run, "there", "--quick", "--json").out)["runs"]
+    assert found["here"]["measures"] == found["there"]["measures"]
+    assert "--curves is for several runs" in said("evaluate", run, "--curves", "one.png", code=2).err
+    assert "--html is the report of one run" in said("evaluate", run, "there", "--html", "x.html", code=2).err
+
+
 class Links(HTMLParser):
     """What a page would fetch."""
 

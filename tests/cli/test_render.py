@@ -68,6 +68,19 @@ def test_the_same_seed_is_the_same_film(run: Path) -> None:
     assert Path("a.apng").read_bytes() == Path("b.apng").read_bytes() != Path("c.apng").read_bytes()
 
 
+def test_rollouts_from_one_start_side_by_side(run: Path) -> None:
+    """The first is the one that is drawn alone; in the others other cells fire."""
+    asked = ("--size", "7x9", "--steps", 3, "--at", "0,3", "--scale", 1, "--async")
+    assert render(run, "-o", "one.gif", *asked) == 0
+    assert render(run, "-o", "three.gif", *asked, "--rollouts", 3) == 0
+    for frame in (0, 1):
+        one, three = pixels("one.gif", 1, frame), pixels("three.gif", 1, frame)
+        parts = [three[:, left : left + 7] for left in (0, 8, 16)]
+        assert three.shape == (9, 23, 3)
+        np.testing.assert_array_equal(parts[0], one)
+        assert all((part == one).all() for part in parts) == (frame == 0)
+
+
 def test_colours_and_damage(still: Path) -> None:
     hole = ("--damage", 2, "--damage-at", "1,1", "--damage-steps", 2)
     assert render(still, "-o", "film.gif", "--scale", 1, *hole) == 0
@@ -158,6 +171,7 @@ def test_nothing_is_replaced_unasked(run: Path, capsys: pytest.CaptureFixture[st
         (["-o", "film.gif", "--start", "no.png"], "Cannot read the picture no.png"),
         (["-o", "film.gif", "--start", "half.npy"], "must hold nothing but 0 and 1."),
         (["-o", "film.gif", "--start", "words.npy"], "must be an array of 0 and 1, [H, W] or [H, W, C]."),
+        (["-o", "film.gif", "--rollouts", "3"], "All rollouts of this circuit from one start are the same"),
         (["-o", "film.gif", "--start", "wide.npy"], "wide.npy has 9x2 cells of 1 channels, but the grid has 6x5 of 2"),
         (["-o", "film.gif", "--start", "pickled.npy"], "Cannot read the start pickled.npy"),
     ],

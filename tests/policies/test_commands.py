@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from PIL import Image
 
 from difflogic.cli.main import group, main
 from difflogic.config.agent_presets import PRESETS
@@ -79,7 +80,9 @@ def test_it_stands_in_the_gallery(trained, tmp_path):
     """Its world draws nothing, so that the curve stands for it."""
     assert "signs: " in run("gallery", trained, "--out", tmp_path / "pages")
     index, page = ((tmp_path / "pages" / file).read_text() for file in ("index.html", "signs/index.html"))
-    assert 'src="signs/returns.png"' in index
+    assert 'src="signs/card.png"' in index
+    with Image.open(tmp_path / "pages/signs/card.png") as card:
+        assert card.width == card.height, "films are square too: there are no bars beside it"
     linked = {link for link in LINK.findall(page) if not link.startswith(("data:", ".."))}
     there = {path.relative_to(tmp_path / "pages/signs").as_posix() for path in (tmp_path / "pages/signs").rglob("*.*")}
     assert linked == there - {"index.html"}

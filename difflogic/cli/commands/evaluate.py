@@ -21,11 +21,12 @@ from difflogic.cli.screen.outcome import kept, show
 from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
+    from difflogic.actions.outcome import Outcome
     from difflogic.system.files import Output
 
 
 @click.command("evaluate")
-@click.argument("run", type=PATH)
+@click.argument("runs", type=PATH, nargs=-1, required=True, metavar="RUN...")
 @click.option("--starts", type=click.IntRange(min=1), help="Fresh starts that training never saw [64; quick 8].")
 @click.option("--data", type=PATH, help="Test on the samples in this file instead of those that the run held out.")
 @click.option(
@@ -65,11 +66,12 @@ if TYPE_CHECKING:
     help="Measure the accuracy when up to N gates are stuck, then for each single gate of the simplified circuit.",
 )
 @output_option("--html", help="Write a report with curves and films to one HTML file.")
+@output_option("--curves", help="Of several runs: draw their robustness over all steps into one picture, a .png file.")
 @force_option
 @json_option
 @engine_options
 def command(
-    run: Path,
+    runs: tuple[Path, ...],
     starts: int | None,
     data: Path | None,
     assignments: tuple[str, ...],
@@ -80,6 +82,7 @@ def command(
     stuck_gates: int,
     damage: int | None,
     html: Output | None,
+    curves: Output | None,
     as_json: bool,
     **engine: Any,
 ) -> int:
@@ -97,36 +100,51 @@ def command(
     random and constant agents. With --damage it plays them again, and sets this many random cells of the automaton
     to zero for each decision: first before one of its steps, then before each of them.
 
+    Of several RUNs the results are printed side by side, and kept in the folder of each.
+
     Example: difflogic evaluate runs/NAME --html report.html
+
+    Example: difflogic evaluate runs/ONE runs/OTHER --curves robustness.png
     """
-    from difflogic.actions.evaluate import REPORT, evaluate
+    from difflogic.actions.evaluate import REPORT, ROBUSTNESS, beside, evaluate
     from difflogic.config import dataset
     from difflogic.evaluation.faults import FaultTests
 
-    found = evaluate(
-        run,
-        asked_engine(**engine),
-        starts=starts,
-        quick=quick,
-        member=member,
+    if len(runs) == 1 and curves is not None:
+        raise UsageError("--curves is for several runs: name another one beside it, or give --html.")
+    if len(runs) > 1 and html is not None:
+        raise UsageError("--html is the report of one run: leave it out, or name one run.")
+    asked: dict[str, Any] = {
+        "starts": starts,
+        "quick": quick,
+        "member": member,
         # A full evaluation takes minutes, in which it says what it does.
-        tell=(lambda _: None) if as_json else sinks.working,
-        data=None if data is None else dataset.load(data),
-        settings=_settings(assignments),
-        faults=FaultTests(flip, stuck_cells, stuck_gates),
-        damage=damage,
-        html=html is not None,
-    )
-    report = found.files.pop(REPORT, None)
+        "tell": (lambda _: None) if as_json else sinks.working,
+        "data": None if data is None else dataset.load(data),
+        "settings": _settings(assignments),
+        "faults": FaultTests(flip, stuck_cells, stuck_gates),
+        "damage": damage,
+        "html": html is not None,
+    }
+    found = {str(run): evaluate(run, asked_engine(**engine), **asked) for run in dict.fromkeys(runs)}
+    if len(found) == 1:
+        [only] = found.values()
+        return show(only, as_json, lambda: _written(only, html, REPORT))
+    together = beside(found)
+    if curves is not None and ROBUSTNESS not in together.files:
+        raise UsageError("--curves draws the test of robustness, which none of these runs has: leave it out.")
+    keep = [path for each in found.values() for path in kept(each, "the results are")]
+    return show(together, as_json, lambda: [*keep, *_written(together, curves, ROBUSTNESS)])
 
-    def write() -> list[Path]:
-        written = kept(found, "the results are")
-        if html is not None:
-            html.write(str(report).encode())
-            written.append(html.path)
-        return written
 
-    return show(found, as_json, write)
+def _written(found: Outcome, out: Output | None, name: str) -> list[Path]:
+    """What was written: one of the files to `out` where that is given, the others into the run folder."""
+    content = found.files.pop(name, None)
+    written = kept(found, "the results are")
+    if out is not None and content is not None:
+        out.write(content if isinstance(content, bytes) else content.encode())
+        written.append(out.path)
+    return written
 
 
 def _settings(assignments: tuple[str, ...]) -> dict[str, Any]:

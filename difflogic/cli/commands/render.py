@@ -94,6 +94,12 @@ def channel(text: str) -> Any:
     type=click.FloatRange(0, 1, min_open=True),
     help="Update each cell with this probability [the run's].",
 )
+@click.option(
+    "--rollouts",
+    type=click.IntRange(1, 16),
+    metavar="N",
+    help="Draw N rollouts from the same start side by side, with other cells updated in each [1].",
+)
 @click.option("--boundary", type=click.Choice(BOUNDARIES), help="What lies outside the grid [the run's].")
 @click.option("--damage", type=click.IntRange(min=1), metavar="SIDE", help="Set a square with this side to zero.")
 @click.option(
@@ -167,6 +173,7 @@ def _scene(options: dict[str, Any]) -> RenderSpec:
         start=options["start"],
         seed=options["seed"],
         fire_rate=fire_rate,
+        rollouts=options["rollouts"] or 1,
         damage=_damage(options),
         periodic=None if options["boundary"] is None else options["boundary"] == "periodic",
     )
