@@ -9,9 +9,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from difflogic.config import old_form
-from difflogic.config.document import Document
-from difflogic.config.fields import build, field, plain, require, section
+from difflogic.config.document import POLICY, Document
+from difflogic.config.fields import build, field, plain, require, section, shown
 from difflogic.config.limits import FILE_NAME, between
 from difflogic.config.model import ModelConfig
 from difflogic.config.task import MIN_SIDE, DataConfig, PluginConfig, TaskConfig
@@ -28,6 +27,9 @@ from difflogic.config.train import (
 from difflogic.core import rules, text_picture, wiring
 from difflogic.errors import ConfigError, DataError
 from difflogic.system.words import counted
+
+FORMAT = 1
+"""Of the configurations that are written."""
 
 
 @section
@@ -186,10 +188,21 @@ class Config(Document):
     def to_dict(self) -> dict[str, Any]:
         """Plain dicts, lists, numbers and strings, as TOML and JSON hold them; `format` comes first."""
         data: dict[str, Any] = plain(dataclasses.asdict(self))
-        return {"format": old_form.FORMAT, **data}
+        return {"format": FORMAT, **data}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Config:
-        """The inverse of `to_dict`, and the old form. Raises ConfigError for unknown, missing or ill-typed fields."""
-        config: Config = build(cls, old_form.current(data))
+        """The inverse of `to_dict`. Raises ConfigError for unknown, missing or ill-typed fields, and another format."""
+        if isinstance(data, dict):  # what is no table is refused where a configuration is built of it
+            if data.get("kind") == POLICY:
+                raise ConfigError("This is the configuration of an agent: `difflogic train-policy` takes it.")
+            data = dict(data)
+            # Whoever writes a file by hand need not say it.
+            written = data.pop("format", FORMAT)
+            if type(written) is not int or written != FORMAT:
+                raise ConfigError(
+                    f"The configuration is of format {shown(written)}, but this difflogic reads format {FORMAT}: use "
+                    "the version that wrote it."
+                )
+        config: Config = build(cls, data)
         return config

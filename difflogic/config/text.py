@@ -1,4 +1,4 @@
-"""A configuration as a TOML file for people: every field with a line that explains it."""
+"""A configuration as a TOML file for people: what it says beyond the defaults, each field with a line about it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ WIDTH = 100
 def commented(config: Document, opening: str, task: Section | None = None) -> str:
     """TOML that `from_toml` reads back as `config`; `opening` is its first comment.
 
-    `task`: the task in Python whose settings `config` has, and which explains them.
+    A field that is as it would be if nobody named it is left out, so that what matters is not lost among the others.
+    `task`: the task in Python whose settings `config` has, and which explains them; they are all there.
     """
     about = "The form of this file, by which later versions know how to read it."
     known = {each.name for each in dataclasses.fields(config)}
@@ -30,7 +31,7 @@ def commented(config: Document, opening: str, task: Section | None = None) -> st
 def _table(section: Section, path: str, task: Section | None) -> Iterator[str]:
     """Values first, then the tables inside: what follows a table's header belongs to it."""
     # In TOML, `epochs = 9` after `[model.update]` would be a field of that table: those of a table come first.
-    fields = dataclasses.fields(section)
+    fields = [each for each in dataclasses.fields(section) if getattr(section, each.name) != each.default]
     tables = [each for each in fields if isinstance(getattr(section, each.name), Section | Table)]
     for each in fields:
         if each not in tables:
@@ -42,7 +43,8 @@ def _table(section: Section, path: str, task: Section | None) -> Iterator[str]:
         if isinstance(inside, Section):
             yield from _table(inside, f"{name}.", task)
         elif task is not None:
-            yield from _table(task, f"{name}.", None)
+            for setting in dataclasses.fields(task):
+                yield from _value(setting, getattr(task, setting.name))
         elif inside:
             yield tomli_w.dumps(inside).rstrip("\n")
 

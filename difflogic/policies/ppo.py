@@ -204,7 +204,5 @@ class PPO:
 
     def restore(self, state: Arrays) -> None:
         """Go on where `state` was taken. Raises KeyError, and ShapeError where it is of another agent."""
-        # Agents of before the learning rate followed the spread know no largest one: they begin to look for it.
-        known = {"largest.0": np.zeros(1, np.float32), **state}
         for name, each in self._tensors().items():
-            each.assign(known[name])
+            each.assign(state[name])

@@ -1,6 +1,6 @@
 """`restarts.json`: the attempts of a run that begins again where training stalls, each in a run folder of its own.
 
-    {"format": 2, "config": {...}, "restarts": 2, "population": 1, "stop_when_solved": 1, "attempts": [
+    {"format": 1, "config": {...}, "restarts": 2, "population": 1, "stop_when_solved": 1, "attempts": [
         {"number": 1, "of": 3, "seed": 23, "epochs": 500, "reason": "it is the first", "status": "given up",
          "epoch": 100, "wrong": 31, "given_up": "its soft loss is flat"}, ...]}
 
@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from difflogic.config import schedule
 from difflogic.config.schema import Config
@@ -22,7 +22,7 @@ from difflogic.errors import ConfigError, RunFolderError
 from difflogic.system import files
 
 NAME = "restarts.json"
-FORMAT = 2
+FORMAT = 1
 
 Status = Literal["running", "interrupted", "given up", "solved", "complete"]
 
@@ -130,8 +130,6 @@ def read(folder: Path) -> Record:
     path = folder / NAME
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-        if "format" not in data:
-            return _of_first_format(folder, data["epochs"], data["attempts"])
         if data.pop("format") != FORMAT:
             raise RunFolderError(
                 f"{path} was written by another version of difflogic: name one of its attempts, say {folder}/attempt-1."
@@ -142,22 +140,3 @@ def read(folder: Path) -> Record:
         raise RunFolderError(f"Cannot read {path}: {error.strerror or error}.") from error
     except (ValueError, LookupError, TypeError, AttributeError, ConfigError) as error:
         raise RunFolderError(f"{path} cannot be used: {error}. Name one of its attempts.") from error
-
-
-def _of_first_format(folder: Path, epochs: int, told: Sequence[dict[str, Any]]) -> Record:
-    """The record of a file without a format, `{"epochs": 500, "attempts": [{"folder", "seed", "epochs", "solved"}]}`.
-
-    It did not say how many attempts there could be, so the last one takes what is left.
-    """
-    # What it left out is in the first attempt's own folder, which was configured as the run but for its epochs.
-    first = folder / told[0]["folder"]
-    population = len(json.loads((first / "manifest.json").read_text(encoding="utf-8")).get("seeds", [0]))
-    record = Record(Config.load(first / "config.toml").with_(train={"epochs": epochs}), len(told) - 1, population, 1)
-    for number, each in enumerate(told, start=1):
-        left = epochs // population - sum(attempt.epoch for attempt in record.attempts)
-        status: Status = "given up" if number < len(told) else "interrupted"
-        if each["solved"] or each["epochs"] == left:
-            status = "solved" if each["solved"] else "complete"
-        attempt = Attempt(number, len(told), each["seed"], left, "it was begun", status, each["epochs"])
-        record = record.with_attempt(attempt)
-    return record

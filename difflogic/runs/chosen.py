@@ -17,7 +17,6 @@ from difflogic.errors import RunFolderError, UsageError
 from difflogic.model.circuit import Circuit
 from difflogic.runs import attempts, checkpoint
 from difflogic.runs.checkpoint import ModelState
-from difflogic.runs.journal import last_evaluated, read_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +124,5 @@ def _index(path: Path, member: int, seeds: Sequence[int]) -> int:
 
 def _wrong(folder: Path) -> int | None:
     """Wrong values of the circuit that is taken from a run folder."""
-    if (folder / checkpoint.BEST).exists():
-        return checkpoint.load(folder / checkpoint.BEST).best
-    # A run of before the best circuit was kept: its last one is what is taken, and so what counts.
-    judged = [last_evaluated(rows) for rows in read_rows(folder, checkpoint.read(folder).seeds)]
-    return min((row.hard_loss for row in judged if row is not None and row.hard_loss is not None), default=None)
+    best = folder / checkpoint.BEST
+    return checkpoint.load(best).best if best.exists() else None  # nothing was evaluated yet

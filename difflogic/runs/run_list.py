@@ -41,7 +41,7 @@ class Entry:
     soft_loss: float | None
     """Of the last epoch, of a population the lowest; None where it is not finite."""
     hard_loss: int | None
-    """Wrong values of the best circuit that was kept, of older runs of the last one."""
+    """Wrong values of the best circuit so far."""
     solved: int
     """Models without a wrong value: at their last evaluation, or at least one where the best circuit has none."""
     size: int
@@ -155,8 +155,7 @@ def _record(path: Path) -> dict[str, Any]:
 def _entry(path: Path, record: dict[str, Any], rows: list[list[Row]]) -> Entry:
     # Read from metrics and not from checkpoints, which are large: a list of many runs should not wait for them.
     judged = [last_evaluated(each) for each in rows]
-    best = (path / checkpoint.BEST).exists()
-    kept = [row.hard_loss for each in rows for row in each if best and row.hard_loss is not None]
+    ever = [row.hard_loss for each in rows for row in each if row.hard_loss is not None]
     soft = [each[-1].soft_loss for each in rows if each and each[-1].soft_loss == each[-1].soft_loss]
     hard = [row.hard_loss for row in judged if row is not None and row.hard_loss is not None]
     return Entry(
@@ -164,8 +163,8 @@ def _entry(path: Path, record: dict[str, Any], rows: list[list[Row]]) -> Entry:
         epoch=min(len(each) for each in rows),
         epochs=int(record["config"]["train"]["epochs"]),
         soft_loss=min(soft, default=None),
-        hard_loss=min(kept or hard, default=None),
-        solved=max(hard.count(0), int(0 in kept)),
+        hard_loss=min(ever, default=None),
+        solved=max(hard.count(0), int(0 in ever)),
     )
 
 

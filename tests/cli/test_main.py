@@ -134,7 +134,7 @@ def test_python_m_difflogic_is_the_command() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["show", "simplify", "evaluate", "render -o x.gif", "export verilog --run", "prove", "harden", "train --resume",
+    ["show", "simplify", "evaluate", "render -o x.gif", "export --format verilog -o x.v", "prove", "harden", "train --resume",
      "train-policy --resume", "simulate", "runs", "gallery -o out", "sweep --resume", "worker",
      "gc --keep-days 1", "train --config"],
 )  # fmt: skip

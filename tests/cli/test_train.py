@@ -240,7 +240,6 @@ BAD_INPUT = [
     (["train", "tiny", "--set", "train.epoch=9"], "Unknown field train.epoch (did you mean epochs?): expected "
         + ", ".join(field.name for field in dataclasses.fields(TrainConfig)) + "."),
     (["train", "tiny", "--set", "train=9"], "train must be a table, got 9."),
-    (["train", "tiny", "--set", "train.hardening=0.8"], "train.hardening is now called hardening.share."),
     (["train", "tiny", "--set", "optimizer.lr.x=9"],
      "optimizer.lr must be a number between 0 and 1e+30, got {'x': 9}."),
     (["train", "tiny", "--target", "cat.png", "--colors", "64"], "64 colours take 6 channels, but a cell has 2: give "

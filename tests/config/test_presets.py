@@ -89,7 +89,7 @@ def test_a_name_that_is_nearly_one() -> None:
         presets.get("lizzard")
 
 
-def test_every_field_is_explained_with_its_range_and_value() -> None:
+def test_what_is_not_as_usual_is_explained_with_its_range_and_value() -> None:
     text = commented(presets.lizard(), "The lizard.")
     assert text.startswith("# The lizard.\n")
     comments: list[str] = []
@@ -106,5 +106,6 @@ def test_every_field_is_explained_with_its_range_and_value() -> None:
               for name, value in table.items() if not isinstance(value, dict)]  # fmt: skip
     assert [name for name in fields if not explained.get(name)] == []
     assert explained["lr"] == "Learning rate of AdamW (a number between 0 and 1e+30; preset: 0.06)."
-    assert explained["fire_rate"].endswith("asynchronous (a number in (0, 1]; preset: 1.0).")
+    assert explained["epochs"].endswith("(a whole number between 1 and 2147483648; preset: 3500).")
+    assert "fire_rate" not in explained, "it is as it would be anyway"
     assert max(map(len, text.splitlines())) <= 120

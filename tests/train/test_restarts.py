@@ -168,7 +168,7 @@ def test_an_attempt_is_what_it_would_be_alone(config: Config, placement: Placeme
     ("number", "population", "sentence"),
     [
         (5, 1, "5 restarts share 500 epochs, but no run is given up before epoch 100: give at most 4 restarts."),
-        (-1, 1, "--restarts must be a whole number of at least 0, got -1."),
+        (-1, 1, "`restarts` must be a whole number of at least 0, got -1."),
         (1, 6, "With restarts, 500 epochs are shared by all 6 models, 83 each, but one useful run takes 100: "
                "give a smaller population, or more epochs."),
     ],
@@ -238,7 +238,7 @@ def test_a_run_that_is_over_is_not_resumed(config: Config, placement: Placement,
         restarts.resume(out, placement)
     with pytest.raises(RunFolderError, match="is not empty"):
         restarts.train(flattened(config), placement, 0, out)
-    (out / attempts.NAME).write_text('{"format": 2, "attempts": 3}')
+    (out / attempts.NAME).write_text('{"format": 1, "attempts": 3}')
     with pytest.raises(RunFolderError, match=r"restarts\.json cannot be used: "):
         restarts.resume(out, placement)
 

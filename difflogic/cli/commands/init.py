@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 @set_option
 @target_options
 def command(name: str, out: Output | None, **options: Any) -> None:
-    """Write a preset's configuration, of automata or agents, as a TOML file in which every field is explained.
+    """Write a preset's configuration, of automata or agents, as a TOML file in which each field is explained.
+
+    A field that is as it would be anyway is left out: `difflogic presets PRESET` prints them all.
 
     Example: difflogic init lizard -o mine.toml
     """
@@ -42,7 +44,10 @@ def command(name: str, out: Output | None, **options: Any) -> None:
             config, task = made.config.with_(data={"sha256": ""}), registered.task_of(made.config.plugin).task
     out = out or Output(Path(f"{name.rpartition(':')[2]}.toml"), forced())
     train = f"difflogic {'train' if found is None else 'train-policy'} --config {out}"
-    opening = f"The preset {name} of difflogic, to be changed at will. Train it with: {train}"
+    opening = (
+        f"The preset {name} of difflogic, to be changed at will. Train it with: {train}. What is left out is as usual: "
+        f"`difflogic presets {name}` prints every field."
+    )
     out.write(commented(config, opening, task).encode())
     if sentence:
         click.echo(sentence)

@@ -1,0 +1,48 @@
+"""Runs that version 0.1.0 wrote are shown, judged and gone on with, by it and by every later version."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from difflogic.config.schema import Config
+from difflogic.runs import chosen
+from tests.cli.conftest import Call
+
+ARCHIVE = Path(__file__).parents[1] / "data" / "runs_0.1.0.zip"
+ENGINE = ("--engine", "reference")
+
+
+@pytest.fixture(autouse=True)
+def _runs(tmp_path: Path) -> None:
+    """`single`, with a sample pool and hardening, and `restarted`, of one attempt."""
+    zipfile.ZipFile(ARCHIVE).extractall(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("run", "wrong", "commands"),
+    [
+        ("single", 61, ["show single", "evaluate single --quick", "simplify single", "simulate single/circuit.json",
+                        "export single --format verilog -o single.v"]),
+        ("restarted", 61, ["show restarted", "runs .", "harden restarted --epochs 7"]),
+    ],
+)  # fmt: skip
+def test_every_command_takes_them(run: str, wrong: int, commands: list[str], difflogic: Call) -> None:
+    found = chosen.load(Path(run))
+    assert (found.last, found.model.best) == (6, wrong)
+    assert found.model.config == Config.load(found.path / "config.toml")
+    for command in commands:
+        done = difflogic(*command.split(), *(ENGINE if command.startswith(("evaluate", "harden")) else ()))
+        assert done.code == 0, (command, done.errors)
+
+
+@pytest.mark.parametrize("run", ["single", "restarted/attempt-1"])
+def test_they_go_on(run: str, difflogic: Call) -> None:
+    before = (Path(run) / "metrics.jsonl").read_text().splitlines()
+    assert difflogic("train", "--resume", run, "--epochs", 8, *ENGINE).code == 0
+    rows = (Path(run) / "metrics.jsonl").read_text().splitlines()
+    assert [json.loads(row)["epoch"] for row in rows] == list(range(1, 9))
+    assert rows[:5] == before[:5]
