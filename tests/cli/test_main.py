@@ -134,8 +134,8 @@ def test_python_m_difflogic_is_the_command() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["show", "simplify", "evaluate", "render -o x.gif", "export --format verilog -o x.v", "prove", "harden", "train --resume",
-     "train-policy --resume", "simulate", "runs", "gallery -o out", "sweep --resume", "worker",
+    ["show", "simplify", "evaluate", "render -o x.gif", "export --format verilog -o x.v", "prove", "harden",
+     "train --resume", "train-policy --resume", "simulate", "runs", "gallery -o out", "sweep --resume", "worker",
      "gc --keep-days 1", "train --config"],
 )  # fmt: skip
 def test_what_is_not_there_is_a_wrong_request(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
