@@ -76,7 +76,9 @@ def _halfway(store: Store, epoch: int) -> tuple[str, str]:
 
     def there() -> bool:
         held = [(each.job, each.name.partition("-")[0]) for each in store.workers() if each.job is not None]
-        found[:] = [(job, node) for job, node in held if store.job(job).epoch >= epoch and store.job(job).saved_epoch]
+        found[:] = [
+            (job, node) for job, node in held if store.job(job).progress >= epoch and store.job(job).saved_progress
+        ]
         return bool(found)
 
     jobs.wait(there, "a job to be saved", 0.002)

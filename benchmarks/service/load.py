@@ -242,7 +242,7 @@ async def _submit(connection: Connection, request: dict[str, Any], priority: int
 
 
 async def _epoch(connection: Connection, job: str) -> int:
-    return int(json.loads((await connection.ask("GET", f"{API}/jobs/{job}"))[1])["epoch"])
+    return int(json.loads((await connection.ask("GET", f"{API}/jobs/{job}"))[1])["progress"])
 
 
 async def _until_trains(connection: Connection, job: str) -> None:

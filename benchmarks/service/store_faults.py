@@ -90,10 +90,10 @@ def fill(folder: Path) -> Filled:
         if status in ("done", "failed", "running"):
             claimed = store.claim("w", "cpu", {"cpu"}, FOREVER_S)
             assert claimed is not None
-            store.heartbeat(job.id, claimed[1], FOREVER_S, epoch=50, saved_epoch=50)
+            store.heartbeat(job.id, claimed[1], FOREVER_S, progress=50, saved_progress=50)
             filled.held = job.id, claimed[1]
             if status != "running":
-                progress = {"epoch": 1500, "hard_loss": 0, "result": {"attempts": [1]}} if status == "done" else {}
+                progress = {"progress": 1500, "hard_loss": 0, "result": {"attempts": [1]}} if status == "done" else {}
                 store.finish(
                     job.id, claimed[1], status, None if progress else "There was not enough memory.", **progress
                 )

@@ -54,7 +54,7 @@ def in_training(store: Store, job: str, epoch: int = 0) -> None:
 
     def is_trained() -> bool:
         now = store.job(job)
-        return now.is_over or (now.phase == "training" and now.epoch >= epoch)
+        return now.is_over or (now.phase == "training" and now.progress >= epoch)
 
     jobs.wait(is_trained, "the job to be trained", every_s=0.002)
 

@@ -48,7 +48,7 @@ class _Holding(ServiceObserver):
             attempt, _, first = place.rpartition(".")
             if int(attempt or 0) == self._folder.attempt and int(first) <= epoch and _is_first(self._lease, place):
                 while self._lease.wanted is None and not self._stopping():
-                    self._lease.report(epoch=epoch)
+                    self._lease.report(progress=epoch)
                     time.sleep(0.05)
         super()._moved(epoch)
 

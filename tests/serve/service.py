@@ -24,7 +24,7 @@ def reached(store: Store, job: str, epoch: int, attempt: int = 0) -> None:
 
     def there() -> bool:
         now = store.job(job)
-        return (now.attempt, now.epoch) >= (attempt, epoch)
+        return (now.attempt, now.progress) >= (attempt, epoch)
 
     wait(there, f"job {job} to reach epoch {epoch} of attempt {attempt}: {store.job(job)}")
 

@@ -53,7 +53,7 @@ def test_a_killed_worker_changes_nothing(live: Live, client: httpx.Client, tmp_p
         reached(live.store, job, 1280)
         os.kill(next(each.pid for each in live.store.workers() if each.job == job), signal.SIGKILL)
         done = ended(live.store, job)
-    assert (done.status, done.lost_tries, done.epoch, done.epochs) == ("done", 1, 2048, 2048), done.reason
+    assert (done.status, done.lost_tries, done.progress, done.goal) == ("done", 1, 2048, 2048), done.reason
     hand = PolicyTrainer(config, Device("cpu")).run(tmp_path / "hand", population=2)
     assert_same_run(live.store.job_folder(job).run, tmp_path / "hand")
     assert (done.score, done.solved) == (hand.best.score.mean, len(hand.solved))
@@ -118,7 +118,7 @@ def test_what_is_made_of_agents(live: Live, client: httpx.Client) -> None:
 def saved(live: Live, job: str, epoch: int) -> None:
     """As if a worker had come so far, and a follow-up to its end."""
     with live.store.database.writing() as connection:
-        connection.execute("UPDATE jobs SET saved_epoch = ?, status = 'done' WHERE id = ?", (epoch, job))
+        connection.execute("UPDATE jobs SET saved_progress = ?, status = 'done' WHERE id = ?", (epoch, job))
 
 
 @pytest.mark.parametrize(

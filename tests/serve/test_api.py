@@ -44,7 +44,7 @@ def test_a_submission_is_what_was_asked(client):
     job = submit(client, name="mine", set={"optimizer.lr": 0.5, "seed": 7}, engine="cpu", population=3,
                  stop_when_solved=2, priority=-3)  # fmt: skip
     assert job["config"] == presets.checkerboard().with_(optimizer={"lr": 0.5}, seed=7).to_dict()
-    fields = ("name", "status", "engine", "priority", "epochs", "kind", "owner")
+    fields = ("name", "status", "engine", "priority", "goal", "kind", "owner")
     assert [job[name] for name in fields] == ["mine", "queued", "cpu", -3, 500, "train", "ann"]
     assert job["request"] == {"population": 3, "stop_when_solved": 2}
     assert client.get(f"/jobs/{job['id']}").json() == job
@@ -53,7 +53,7 @@ def test_a_submission_is_what_was_asked(client):
 def test_a_configuration_of_ones_own(client):
     config = presets.lizard().with_(name="own", train={"epochs": 7}).to_dict()
     job = submit(client, preset=None, config=config, rule=None)
-    assert (job["name"], job["epochs"], job["config"]) == ("own", 7, config)
+    assert (job["name"], job["goal"], job["config"]) == ("own", 7, config)
     answer = client.post("/jobs", json={"config": {**config, "colour": "red"}})
     assert answer.json()["error"]["message"].startswith("Unknown field colour")
 
@@ -160,7 +160,7 @@ def test_a_training_that_begins_with_another_ones_circuit(client, live):
     answer = client.post("/jobs", json={"preset": "checkerboard", "init_from": first["id"]})
     assert (answer.status_code, answer.json()["error"]["code"]) == (409, "no_circuit")
     claimed, lease = live.store.claim("w", "cpu", {"auto"}, 60)
-    live.store.finish(claimed.id, lease, "done", saved_epoch=5)
+    live.store.finish(claimed.id, lease, "done", saved_progress=5)
     second = submit(client, init_from=first["id"])
     assert second["source"] == first["id"]
     assert client.post(f"/jobs/{second['id']}/clone").json()["source"] == first["id"]
@@ -175,7 +175,7 @@ def test_a_circuit_is_hardened(client, live):
     first = submit(client, population=2, recipe="robust")
     assert client.post(f"/jobs/{first['id']}/harden").json()["error"]["code"] == "no_circuit"
     claimed, lease = live.store.claim("w", "cpu", {"auto"}, 60)
-    live.store.finish(claimed.id, lease, "done", saved_epoch=5)
+    live.store.finish(claimed.id, lease, "done", saved_progress=5)
     made = client.post(f"/jobs/{first['id']}/harden", json={"epochs": 40}).json()
     assert made["config"] == hardening(Config.from_dict(first["config"]), epochs=40).to_dict()
     found = [made[name] for name in ("kind", "source", "request", "options")]
@@ -192,7 +192,7 @@ def test_a_preview_keeps_nothing(client):
     assert seen["changed"]["task.steps"] == 1
     assert seen["changed"]["model.periodic"] is True
     seen = client.post("/jobs/preview", json={"preset": "colored-g"}).json()
-    assert (seen["gates"], seen["epochs"], seen["changed"]) == (presets.colored_g().model.gates, 3000, {})
+    assert (seen["gates"], seen["goal"], seen["changed"]) == (presets.colored_g().model.gates, 3000, {})
     target = seen["target"]
     assert (target["width"], target["height"], len(target["rgb"]), len(target["rgb"][0])) == (16, 16, 16, 16)
     assert {value for row in target["rgb"] for cell in row for value in cell} == {0, 255}

@@ -66,7 +66,7 @@ def test_a_job_from_submit_to_fetch(here: Path, capsys) -> None:
     assert "Epoch   12: soft_loss=" in text
     assert "Not solved: the best hard circuit, of epoch " in text
     [job] = [json.loads(line) for line in call(capsys, "jobs", "--search", "first", "--json").splitlines()]
-    assert (job["status"], job["epoch"], job["name"]) == ("done", 12, "first")
+    assert (job["status"], job["progress"], job["name"]) == ("done", 12, "first")
     assert job["id"] in call(capsys, "jobs", "--kind", "train")
     assert "epoch 12" in call(capsys, "logs", job["id"])
     call(capsys, "fetch", job["id"], "got")
@@ -99,7 +99,7 @@ def test_what_is_done_with_jobs(here: Path, capsys, monkeypatch) -> None:
     hardened = next(
         each for each in map(json.loads, call(capsys, "jobs", "--json").splitlines()) if each["source"] == job
     )
-    assert (hardened["kind"], hardened["options"], hardened["epochs"]) == ("train", {"decide": True}, 3)
+    assert (hardened["kind"], hardened["options"], hardened["goal"]) == ("train", {"decide": True}, 3)
     assert hardened["config"]["hardening"]["share"] == 1
     assert "only failed and cancelled jobs are retried" in call(capsys, "jobs", "retry", job, code=1)
     copy = call(capsys, "submit", "--config", "tiny.toml", "--engine", "gpu:9").strip()
@@ -339,12 +339,12 @@ def test_attempts_are_told_as_they_come(capsys, seen: set[int]) -> None:
     made = [attempts.Attempt(1, 3, 23, 1000, "", "given up", 200, 14, "it is flat"),
             attempts.Attempt(2, 3, 24, 800, "", "given up", 300, 14, "it is flat"),
             attempts.Attempt(3, 3, 25, 500, "", "complete", 500, 14)]  # fmt: skip
-    job = {"id": "a" * 16, "name": "again", "kind": "train", "attempts": 0, "reason": None, "waits_for": None,
+    job = {"id": "a" * 16, "name": "again", "kind": "train", "lost_tries": 0, "reason": None, "waits_for": None,
            "config": config.to_dict(), "device": "cpu", "request": {"restarts": 2},
            "hard_loss": 14, "solved": 0, "compared": 480}  # fmt: skip
 
     def state(status: str, attempt: int, epoch: int, results: list[attempts.Attempt]) -> dict[str, object]:
-        given = {"status": status, "attempt": attempt, "epoch": epoch, "epochs": made[attempt - 1].epochs}
+        given = {"status": status, "attempt": attempt, "progress": epoch, "goal": made[attempt - 1].epochs}
         return {**job, **given, "result": {"attempts": [asdict(each) for each in results]}}
 
     def during(number: int) -> list[ServerEvent]:
@@ -386,7 +386,7 @@ def test_agents_are_submitted_and_watched(here: Path, capsys) -> None:
     assert text.count("mean return") == 5  # four evaluations, and the summary
     assert "\nSolved.\n" in text
     [job] = [json.loads(line) for line in call(capsys, "jobs", "--search", "cartpole", "--json").splitlines()]
-    assert (job["status"], job["epoch"], job["config"]["seed"], job["solved"]) == ("done", 2048, 4, 1)
+    assert (job["status"], job["progress"], job["config"]["seed"], job["solved"]) == ("done", 2048, 4, 1)
     call(capsys, "fetch", job["id"], "got")
     assert "Agent:       logic, 7 thresholds a number, layers of 8, 8 gates" in call(capsys, "show", "got")
     assert "--epochs is for automata, and cartpole trains agents" in call(

@@ -103,7 +103,7 @@ def test_a_supervisor_that_stops_hands_its_jobs_back(store, undisturbed):
         job = held(store, short_config(), 100)
     handed = store.job(job)
     assert (handed.status, handed.lost_tries, handed.reason) == ("queued", 0, None)
-    assert handed.saved_epoch == handed.epoch >= 100
+    assert handed.saved_progress == handed.progress >= 100
     assert store.workers() == []
     with Supervisor(store.folder, ["cpu"]):
         assert ended(store, job).status == "done"
@@ -146,7 +146,7 @@ def test_a_worker_does_not_outlive_its_supervisor(store):
     wait(lambda: not _is_alive(pid), "the worker to end")
     handed = store.job(job.id)
     assert (handed.status, handed.lost_tries) == ("queued", 0), "it saved, and handed its job back"
-    assert handed.saved_epoch >= 100
+    assert handed.saved_progress >= 100
 
 
 def test_several_supervisors_share_a_store(store, tmp_path):

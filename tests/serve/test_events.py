@@ -45,7 +45,7 @@ class Training:
     def train(self, epochs: int) -> None:
         self.journal.append([[row(self.epoch + 1 + number) for number in range(epochs)] for _ in self.seeds])
         self.epoch += epochs
-        self.store.heartbeat(self.job.id, self.lease, 1000, epoch=self.epoch, phase="training")
+        self.store.heartbeat(self.job.id, self.lease, 1000, progress=self.epoch, phase="training")
 
     def crash(self, epoch: int) -> None:
         """Back to a checkpoint: what came after it is cut, and written once more."""
@@ -289,14 +289,14 @@ def test_every_attempt_is_told_from_its_first_row(live):
     claimed, lease = store.claim("w", "cpu", {"auto"}, 1000)
 
     def attempt(number: int, epochs: int) -> None:
-        store.heartbeat(job.id, lease, 1000, attempt=number, epoch=0, saved_epoch=0, epochs=100)
+        store.heartbeat(job.id, lease, 1000, attempt=number, progress=0, saved_progress=0, goal=100)
         place = store.job_folder(store.job(job.id))
         folder = place.run
         folder.mkdir(parents=True)
         place.frame.parent.mkdir()
         place.frame.write_text(json.dumps({"attempt": number}))
         Journal(folder, [number], [[row(epoch) for epoch in range(1, epochs + 1)]]).close()
-        store.heartbeat(job.id, lease, 1000, epoch=epochs, saved_epoch=epochs)
+        store.heartbeat(job.id, lease, 1000, progress=epochs, saved_progress=epochs)
 
     async def until(stream: AsyncGenerator[str], last: str) -> list[tuple[str, object, str]]:
         text = ""
@@ -314,7 +314,7 @@ def test_every_attempt_is_told_from_its_first_row(live):
             attempt(2, 20)
             await feed._poll()
             heard.append(await until(stream, "frame"))
-            store.finish(job.id, lease, "done", attempt=1, epoch=30, saved_epoch=30)
+            store.finish(job.id, lease, "done", attempt=1, progress=30, saved_progress=30)
             await feed._poll()
             heard.append(await until(stream, "end"))
             position = Position.of(f"30.{store.job(job.id).version - 1}.2", 0)
@@ -337,7 +337,7 @@ def test_the_end_is_never_told_before_the_rows_of_the_best_attempt(live, monkeyp
     job, _ = store.submit("ann", JobSpec("train", "again", tiny_config(epochs=100).to_dict(), request={"restarts": 1}))
     _, lease = store.claim("w", "cpu", {"auto"}, 1000)
     for number in (1, 2):
-        store.heartbeat(job.id, lease, 1000, attempt=number, epoch=30, epochs=100)
+        store.heartbeat(job.id, lease, 1000, attempt=number, progress=30, goal=100)
         folder = store.job_folder(store.job(job.id)).run
         folder.mkdir(parents=True)
         Journal(folder, [number], [[row(epoch) for epoch in range(1, 31)]]).close()
@@ -359,7 +359,7 @@ def test_the_end_is_never_told_before_the_rows_of_the_best_attempt(live, monkeyp
 
         async with asyncio.timeout(PATIENCE_S), feed.follow(store.job(job.id)) as job_feed:
             job_feed.frame = "{}"
-            store.finish(job.id, lease, "done", attempt=1, epoch=30)
+            store.finish(job.id, lease, "done", attempt=1, progress=30)
             monkeypatch.setattr(store, "job_folder", slow)
             polling = asyncio.create_task(feed._poll())
             await looked.wait()

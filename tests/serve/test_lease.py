@@ -63,13 +63,8 @@ def test_what_is_done_for_the_first_time_may_take_long(store, spec, monkeypatch)
     """Another thread prolongs the lease meanwhile, but not for ever: the thread that works may hang."""
     store.submit("ann", spec)
     job, number = store.claim("w", "cpu", {"auto"}, 60)
-    prolonged, heartbeat = [], store.heartbeat
-
-    def noted(*given, **progress):
-        prolonged.append(given)
-        return heartbeat(*given, **progress)
-
-    monkeypatch.setattr(store, "heartbeat", noted)
+    prolonged, prolong = [], store.prolong
+    monkeypatch.setattr(store, "prolong", lambda *given: (prolonged.append(given), prolong(*given)))
     lease = Lease(store, job, number, WorkerLimits(first=1e9, stopped=0.06))
     with lease.kept():
         wait(lambda: len(prolonged) >= 3, "the lease to be prolonged")
@@ -124,7 +119,7 @@ def test_evaluations_have_a_measure_of_their_own(lease, times):
     lease.enter("training", warm=True)
     lease.enter("evaluating")
     times.now += 2
-    lease.report(saved_epoch=10)
+    lease.report(saved_progress=10)
     lease.warm()
     lease.enter("training", warm=True)
     live(lease, times, *[0.3] * RECENT)
@@ -139,11 +134,11 @@ def test_beats_are_few(lease, times):
     beats = []
 
     def beat(job, number, seconds, memory, **progress):
-        beats.append(progress["epoch"])
+        beats.append(progress["progress"])
         return HeartbeatReply(None, False)
 
     lease.store = SimpleNamespace(heartbeat=beat, job_folder=lease.store.job_folder)
     for epoch in range(1, 65):
         times.now += 1 / 64
-        lease.alive(epoch=epoch)
+        lease.alive(progress=epoch)
     assert beats == [13, 26, 39, 52], "five a second at most, each with what is newest"

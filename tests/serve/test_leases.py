@@ -117,11 +117,13 @@ def test_a_heartbeat_prolongs_and_tells(store, spec, clock):
     store.register_worker("w", "cpu", "a processor", 1)
     job, lease = claim(store)
     version = store.version()
-    assert not store.heartbeat(job.id, lease, 15, phase="training", epoch=3, soft_loss=1.5, epochs_per_s=9.0).watched
+    assert not store.heartbeat(
+        job.id, lease, 15, phase="training", progress=3, soft_loss=1.5, progress_per_s=9.0
+    ).watched
     seen = store.job(job.id)
-    assert (seen.phase, seen.epoch, seen.soft_loss, seen.version) == ("training", 3, 1.5, version + 1)
+    assert (seen.phase, seen.progress, seen.soft_loss, seen.version) == ("training", 3, 1.5, version + 1)
     store.watch(job.id, 10)
-    assert store.heartbeat(job.id, lease, 15, memory=7, epoch=3).watched
+    assert store.heartbeat(job.id, lease, 15, memory=7, progress=3).watched
     assert store.version() == version + 1, "nothing new is no change"
     attempts = {"attempts": [{"number": 1}]}
     for _ in range(2):
@@ -142,15 +144,15 @@ def test_who_lost_the_lease_can_write_no_more(store, spec, clock):
     again, new = claim(store, "other")
     assert (again.id, again.lost_tries, new > old) == (job.id, 1, True)
     for call in (
-        lambda: store.heartbeat(job.id, old, 60, epoch=5),
+        lambda: store.heartbeat(job.id, old, 60, progress=5),
         lambda: store.finish(job.id, old, "done"),
         lambda: store.release(job.id, old),
         lambda: store.fail_try(job.id, old, "it fell"),
     ):
         with pytest.raises(LeaseLostError):
             call()
-    assert store.job(job.id).epoch == 0
-    store.finish(job.id, new, "done", epoch=12)
+    assert store.job(job.id).progress == 0
+    store.finish(job.id, new, "done", progress=12)
     with pytest.raises(LeaseLostError):
         store.heartbeat(job.id, new, 60)
 
@@ -166,14 +168,14 @@ def test_a_late_beat_keeps_a_job_that_nobody_took(store, spec, clock):
 def test_stopping_in_good_order_is_no_attempt(store, spec):
     store.submit("ann", spec)
     job, lease = claim(store)
-    released = store.release(job.id, lease, epoch=4, saved_epoch=4)
-    assert (released.status, released.lost_tries, released.epoch, released.phase) == ("queued", 0, 4, None)
+    released = store.release(job.id, lease, progress=4, saved_progress=4)
+    assert (released.status, released.lost_tries, released.progress, released.phase) == ("queued", 0, 4, None)
 
 
 def lose(store, clock, saved=0):
     clock.now += 60
     job, lease = claim(store)
-    store.heartbeat(job.id, lease, 15, saved_epoch=saved)
+    store.heartbeat(job.id, lease, 15, saved_progress=saved)
     return store.expire_worker("w", "it was killed")[0]
 
 
@@ -256,7 +258,7 @@ def test_a_new_attempt_is_progress(store, clock, spec):
     job, _ = store.submit("ann", replace(spec, request={"restarts": 2}))
     for attempt in range(1, MAX_TRIES + 2):
         _, lease = store.claim("w", "cpu", {"auto"}, 60)
-        store.heartbeat(job.id, lease, 60, attempt=attempt, saved_epoch=10 - attempt)
+        store.heartbeat(job.id, lease, 60, attempt=attempt, saved_progress=10 - attempt)
         assert store.fail_try(job.id, lease, "it fell").status == "queued"
         clock.now += 100
 
@@ -269,7 +271,7 @@ def test_the_life_of_a_job_is_as_the_module_tells_it(store, spec, clock):
             row = connection.execute("SELECT * FROM jobs WHERE id = ?", (job,)).fetchone()
         until = None if row["lease_until"] is None else round(row["lease_until"] - begun, 1)
         ready = round(max(0.0, row["not_before"] - begun), 1)
-        return [row["lease"], until, row["lost_tries"], row["vain_tries"], row["saved_epoch"], ready]
+        return [row["lease"], until, row["lost_tries"], row["vain_tries"], row["saved_progress"], ready]
 
     def at(seconds):
         clock.now = begun + seconds
@@ -285,7 +287,7 @@ def test_the_life_of_a_job_is_as_the_module_tells_it(store, spec, clock):
     store.heartbeat(job.id, old, 12)
     assert standing(job.id)[:5] == [1, 52, 0, 0, 0]
     at(60)
-    store.heartbeat(job.id, old, 12, saved_epoch=100)
+    store.heartbeat(job.id, old, 12, saved_progress=100)
     assert standing(job.id)[:5] == [1, 72, 0, 0, 100]
     at(72.5)
     assert store.overdue_job("cpu-1").id == job.id

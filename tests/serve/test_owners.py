@@ -59,7 +59,7 @@ def test_an_operator_sees_and_steers_everybodys_jobs(live: Live) -> None:
         assert copy["owner"] == "ann"  # as all that is made of her jobs
         assert client.get("/compare", params={"ids": f"{jobs[ANN]},{jobs[BEN]}"}).status_code == 200
     job, lease = live.store.claim("w", "cpu", {"auto"}, 60) or pytest.fail("none waits")
-    live.store.finish(job.id, lease, "done", saved_epoch=1)
+    live.store.finish(job.id, lease, "done", saved_progress=1)
     assert job.owner == "ben"
     for token, status in ((ANN, 404), (BEN, 201), (CAS, 201)):
         with live.client(token) as client:

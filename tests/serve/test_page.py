@@ -461,7 +461,7 @@ def test_the_end_of_a_job_is_notified_once_it_was_asked_for(opened, live):
     with closing(Presence(live.store.folder, "by-hand")):
         live.store.register_worker("by-hand", "gpu:9", "", 1, ["gpu:9"])
         lease = live.store.claim("by-hand", "gpu:9", {"gpu:9"}, 1000)[1]
-        live.store.finish(job, lease, "done", hard_loss=0, solved=1, epoch=7)
+        live.store.finish(job, lease, "done", hard_loss=0, solved=1, progress=7)
     page.wait(f"window.told.some(([_title, _body, tag]) => tag.startsWith('{job}'))")
     live.store.edit(job, name="a change, and no other end")
     page.js("location.hash = '#/'")
@@ -844,12 +844,12 @@ def test_until_it_is_solved_is_asked_for_and_its_end_is_told(opened, live):
         lease = live.store.claim("by-hand", "gpu:9", {"gpu:9"}, 1000)[1]
         made = [attempts.Attempt(1, None, 23, 500, "", "given up", 50, 9), attempts.Attempt(2, None, 7, 500, "")]
         result = {"attempts": [asdict(each) for each in made]}
-        so_far = {"attempt": 2, "epoch": 20, "hard_loss": 31, "compared": 256, "trained_s": 12, "result": result}
+        so_far = {"attempt": 2, "progress": 20, "hard_loss": 31, "compared": 256, "trained_s": 12, "result": result}
         live.store.heartbeat(job.id, lease, 1000, **so_far)
         page.see(
             "attempt 2 · 20 of 500 epochs · best so far 9 wrong · until solved, at most 60s, 12 s so far", ".progress"
         )
-        live.store.finish(job.id, lease, "done", attempt=1, epoch=50, hard_loss=9)
+        live.store.finish(job.id, lease, "done", attempt=1, progress=50, hard_loss=9)
     page.see("NOT solved within 60s: the best circuit has 9 wrong of 256.", ".job-head")
     assert page.text(".job-head .pill") == "Ended unsolved"
     page.js("location.hash = '#/'")
@@ -864,10 +864,10 @@ def test_a_page_that_comes_in_a_later_attempt_ends_with_the_best(opened, live, t
     shutil.copytree(tmp_path / "run", live.store.job_folder(job).whole)
     with closing(Presence(live.store.folder, "by-hand")):
         lease = live.store.claim("by-hand", "gpu:9", {"gpu:9"}, 1000)[1]
-        live.store.heartbeat(job, lease, 1000, attempt=2, epoch=800, epochs=800, saved_epoch=800)
+        live.store.heartbeat(job, lease, 1000, attempt=2, progress=800, goal=800, saved_progress=800)
         page = opened(f"#/jobs/{job}", allowed=("404",))  # nobody counted the gates
         page.see("attempt 2 of at most 2 · 800 of 800 epochs", ".progress")
         page.see("epochs 0 to 800", ".curves output")
-        live.store.finish(job, lease, "done", attempt=1, epoch=200, epochs=1000, saved_epoch=200)
+        live.store.finish(job, lease, "done", attempt=1, progress=200, goal=1000, saved_progress=200)
     page.see("attempt 1", ".progress")
     page.see("epochs 0 to 200", ".curves output")

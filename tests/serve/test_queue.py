@@ -58,7 +58,7 @@ def test_a_follow_up_waits_for_no_training(store, spec):
     worker(store)
     source = submit(store, spec)
     taken, lease = store.claim("cpu-1", "cpu", CPU, 1000)
-    store.finish(taken.id, lease, "done", saved_epoch=1)
+    store.finish(taken.id, lease, "done", saved_progress=1)
     submit(store, spec)
     follow = store.submit("ann", replace(spec, kind="export", config=None, source=source))[0].id
     assert turns_of(store)[follow].position == 1

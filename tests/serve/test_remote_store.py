@@ -68,15 +68,15 @@ def test_a_job_goes_there_and_comes_back(store: Store, spec: JobSpec, away: Away
     for name, text, mode in ((LAST, "a", "w"), (ROWS, "2\n", "a"), (".lock", "", "w"), ("run/x.tmp", "x", "w")):
         away.write(job, name, text, mode)
     store.ask(job, "pause")
-    assert away.store.heartbeat(job, lease, 30.0, 1, epoch=2, saved_epoch=2).wanted == "pause"
+    assert away.store.heartbeat(job, lease, 30.0, 1, progress=2, saved_progress=2).wanted == "pause"
     assert away.sent == [(ROWS, 2, b"2\n"), (LAST, None, b"a")]
     away.write(job, ROWS, "3\n", "a")
-    away.store.heartbeat(job, lease, 30.0, 1, epoch=3)
+    away.store.heartbeat(job, lease, 30.0, 1, progress=3)
     away.store._sent_at = 0.0
-    away.store.heartbeat(job, lease, 30.0)
+    away.store.prolong(job, lease, 30.0)
     assert len(away.sent) == 2, "it was looked at a moment ago; a thread beside the work sends none"
     (folder / LAST).unlink()
-    assert away.store.release(job, lease, epoch=3).status == "paused"
+    assert away.store.release(job, lease, progress=3).status == "paused"
     assert {path.name for path in home.rglob("*") if path.is_file()} == {"job.json", "metrics.jsonl"}
     assert (home / ROWS).read_text() == "1\n2\n3\n"
     assert not folder.exists()
@@ -108,11 +108,11 @@ def test_who_lost_a_job_writes_nothing_to_it(store: Store, spec: JobSpec, away: 
     store.submit("ann", spec)
     job, lease, _ = away.take()
     away.write(job, LAST, "old")
-    away.store.heartbeat(job, lease, 30.0, 1, saved_epoch=1)
+    away.store.heartbeat(job, lease, 30.0, 1, saved_progress=1)
     store.expire_worker("one", "its machine was lost")
     away.write(job, LAST, "late")
     with pytest.raises(LeaseLostError):
-        away.store.heartbeat(job, lease, 30.0, 1, saved_epoch=2)
+        away.store.heartbeat(job, lease, 30.0, 1, saved_progress=2)
     home = store.job_folder(job).path
     assert (home / LAST).read_text() == "old"
     assert [path.name for path in home.rglob("*.tmp")] == []
@@ -124,13 +124,13 @@ def test_what_could_not_be_written_is_sent_again_whole(
     store.submit("ann", spec)
     job, lease, _ = away.take()
     away.write(job, ROWS, "1\n")
-    away.store.heartbeat(job, lease, 30.0, 1, saved_epoch=1)
+    away.store.heartbeat(job, lease, 30.0, 1, saved_progress=1)
     away.write(job, ROWS, "2\n", "a")
     with monkeypatch.context() as full:
         full.setattr(remote_store, "_place", Mock(side_effect=OSError(28, "No space left")))
         with pytest.raises(StoreError, match="cannot be written: No space left"):
-            away.store.heartbeat(job, lease, 30.0, 1, saved_epoch=2)
-    assert store.job(job).saved_epoch == 1
-    away.store.heartbeat(job, lease, 30.0, 1, saved_epoch=2)
+            away.store.heartbeat(job, lease, 30.0, 1, saved_progress=2)
+    assert store.job(job).saved_progress == 1
+    away.store.heartbeat(job, lease, 30.0, 1, saved_progress=2)
     assert away.sent[-1] == (ROWS, None, b"1\n2\n")
     assert (store.job_folder(job).path / ROWS).read_text() == "1\n2\n"

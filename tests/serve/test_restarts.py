@@ -65,7 +65,7 @@ def assert_as_by_hand(store: Store, job: str, by_hand: Path) -> None:
         assert_same_run(whole / f"attempt-{number}", by_hand / f"attempt-{number}")
     assert done.result == {"attempts": [asdict(each) for each in record.attempts]}
     best = record.attempts[0]
-    assert (done.attempt, done.epoch, done.epochs, done.saved_epoch) == (1, best.epoch, EPOCHS, best.epoch)
+    assert (done.attempt, done.progress, done.goal, done.saved_progress) == (1, best.epoch, EPOCHS, best.epoch)
     assert (done.hard_loss, done.solved) == (best.wrong, 0)
     rows = [json.loads(line) for line in (by_hand / "attempt-1" / "metrics.jsonl").read_text().splitlines()]
     assert done.soft_loss == rows[-1]["soft_loss"]
@@ -106,8 +106,8 @@ def test_what_is_stopped_goes_on_in_the_right_attempt(store, by_hand):
         store.ask(job, ask)
         wait(lambda: store.job(job).status in ("paused", "cancelled"), "the job to stop")
         stopped = store.job(job)
-        assert (stopped.attempt, stopped.epoch < 400) == (attempt, True)
-        assert stopped.saved_epoch == stopped.epoch == checkpoint.load(store.job_folder(stopped).run).state.epoch
+        assert (stopped.attempt, stopped.progress < 400) == (attempt, True)
+        assert stopped.saved_progress == stopped.progress == checkpoint.load(store.job_folder(stopped).run).state.epoch
         store.resume(job) if ask == "pause" else store.retry(job)
     ended(store, job)
     assert_as_by_hand(store, job, by_hand)
@@ -174,7 +174,7 @@ def test_a_limit_of_time_counts_what_earlier_tries_used(store):
         connection.execute("UPDATE jobs SET trained_s = 3600 WHERE id = ?", (job.id,))
     store.resume(job.id)
     done = ended(store, job.id)
-    assert (done.status, done.solved, done.epoch) == ("done", 0, store.job(job.id).saved_epoch)
+    assert (done.status, done.solved, done.progress) == ("done", 0, store.job(job.id).saved_progress)
     assert [each["status"] for each in done.result["attempts"]] == ["interrupted"]
     assert "NOT solved within 3600 s" in (store.job_folder(job.id).whole / "summary.txt").read_text()
 

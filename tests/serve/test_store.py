@@ -31,7 +31,7 @@ def test_a_job_comes_back_as_it_was_submitted(store, spec):
     assert created
     again = Store.open(store.folder).job(job.id)
     assert again == job
-    assert (job.status, job.owner, job.config, job.epochs) == ("queued", "ann", spec.config, 12)
+    assert (job.status, job.owner, job.config, job.goal) == ("queued", "ann", spec.config, 12)
     assert (job.engine, job.request, job.asked.population, job.priority) == ("cpu", {"population": 3}, 3, -4)
 
 

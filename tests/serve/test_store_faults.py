@@ -58,13 +58,13 @@ def test_a_record_says_the_newest_of_a_job(store, spec):
     for number in range(3):
         store.edit(job.id, name=f"name {number}")
     _, lease = store.claim("w", "cpu", ENGINES, 60)
-    store.heartbeat(job.id, lease, 60, epoch=7)
+    store.heartbeat(job.id, lease, 60, progress=7)
     path = store.job_folder(job.id).path
     record = job_file.read(path)
-    assert (record.job["name"], record.job["status"], record.job["epoch"]) == ("name 2", "running", 0)
+    assert (record.job["name"], record.job["status"], record.job["progress"]) == ("name 2", "running", 0)
     assert "lease_until" not in record.job
-    store.finish(job.id, lease, "done", epoch=12)
-    assert job_file.read(path).job["epoch"] == 12
+    store.finish(job.id, lease, "done", progress=12)
+    assert job_file.read(path).job["progress"] == 12
     assert [each.name for each in path.iterdir()] == [job_file.NAME]
 
 
@@ -152,7 +152,7 @@ ODD = {
     "version in words": outside(version="57"),
     "schema 0": outside(schema=0),
     "a request without a key": outside(key={"created": 1.0}),
-    "1e999": lambda path: path.write_text(path.read_text().replace('"epoch": 1500', '"epoch": 1e999')),
+    "1e999": lambda path: path.write_text(path.read_text().replace('"progress": 1500', '"progress": 1e999')),
     "no number": lambda path: path.write_text(path.read_text().replace('"trained_s": 0.0', '"trained_s": NaN')),
     "lease abc": changed(lease="abc"),
     "wanted xyz": changed(wanted="xyz"),
@@ -284,7 +284,7 @@ def test_a_server_notices_that_its_database_is_lost(tmp_path, spec, loss):
     with serving(tmp_path / "store") as live, live.client() as client:
         made = [client.post("/jobs", json={"preset": "checkerboard"}).json()["id"] for _ in range(3)]
         _, lease = live.store.claim("w", "cpu", ENGINES, FOREVER_S)
-        live.store.heartbeat(made[0], lease, FOREVER_S, epoch=7)
+        live.store.heartbeat(made[0], lease, FOREVER_S, progress=7)
         LOSSES[loss](live.store.folder)
         for answer in (client.post("/jobs", json={"preset": "checkerboard"}), client.get("/ready")):
             assert answer.status_code == 503
@@ -296,7 +296,7 @@ def test_a_server_notices_that_its_database_is_lost(tmp_path, spec, loss):
         job: ("running" if loss == "store moved" and job == made[0] else "queued", "ann") for job in made
     }
     if loss != "emptied":  # what was in it cannot be read any more
-        assert store.job(made[0]).epoch == 7
+        assert store.job(made[0]).progress == 7
 
 
 def test_a_database_that_comes_back_is_used_again(store, spec):

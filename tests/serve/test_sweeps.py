@@ -48,7 +48,7 @@ def test_a_killed_worker_changes_nothing(live: Live, client: httpx.Client, tmp_p
     """Neither does a pause: the table is that of a sweep by hand, and the job has the files of its best trial."""
     asked = {"over": OVER, "metric": "hard_loss"}
     job = client.post("/jobs", json={"config": CONFIG.to_dict(), "sweep": asked, "engine": "cpu"}).json()
-    assert (job["kind"], job["name"], job["epochs"]) == ("sweep", "sweep of tiny", 4)
+    assert (job["kind"], job["name"], job["goal"]) == ("sweep", "sweep of tiny", 4)
     with Supervisor(live.store.folder, ["cpu"]):
         reached(live.store, job["id"], 1)
         os.kill(next(each.pid for each in live.store.workers() if each.job == job["id"]), signal.SIGKILL)
@@ -57,7 +57,7 @@ def test_a_killed_worker_changes_nothing(live: Live, client: httpx.Client, tmp_p
         wait(lambda: live.store.job(job["id"]).status in ("paused", *ENDED), "the pause")
         client.post(f"/jobs/{job['id']}/resume")
         done = ended(live.store, job["id"])
-    assert (done.status, done.epoch, done.saved_epoch) == ("done", 4, 4), done.reason
+    assert (done.status, done.progress, done.saved_progress) == ("done", 4, 4), done.reason
     hand = sweep(Spec.of(config=CONFIG, over=OVER, metric="hard_loss"), out=tmp_path / "hand", devices=["cpu"])
     made = json.loads(client.get(f"/jobs/{job['id']}/files/trials.json").text)
     assert without_seconds(made["trials"]) == without_seconds(trial_rows(hand))
@@ -108,7 +108,7 @@ def test_agents_are_swept_from_the_terminal(
         cancelled = ended(live.store, long)
     assert re.match(r"\d+ of 1000 trials are over, the best is \d+: return .* with seed=\d+$", begun[1])
     assert (watching.returncode, last.splitlines()[-1]) == (1, f"The job {long} is cancelled.")
-    (job,) = [each for each in live.store.jobs() if each.name == "sweep of cartpole" and each.epochs == 3]
+    (job,) = [each for each in live.store.jobs() if each.name == "sweep of cartpole" and each.goal == 3]
     trials = json.loads((live.store.job_folder(job).whole / "trials.json").read_text())["trials"]
     best = max(trials, key=lambda each: each["return"])
     assert f"3 of 3 trials are over, the best is {best['trial']}: return {best['return']:g}" in told
@@ -118,7 +118,7 @@ def test_agents_are_swept_from_the_terminal(
     assert cancelled.status == "cancelled"
     known = (live.store.job_folder(long).whole / "trials.jsonl").read_text().splitlines()
     assert 2 <= len(known) < 1000
-    assert live.store.retry(long).epoch >= 2
+    assert live.store.retry(long).progress >= 2
 
 
 def test_the_trials_of_a_sweep_count_for_the_quota(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_a_job_is_trained_as_by_hand(store, trained, undisturbed):
     assert_same_run(store.job_folder(trained).run, undisturbed)
     rows = [json.loads(line) for line in (undisturbed / "metrics.jsonl").read_text().splitlines()]
     fewest = min(row["hard_loss"] for row in rows if row["hard_loss"] is not None)
-    assert (job.epoch, job.saved_epoch, job.soft_loss, job.hard_loss) == (
+    assert (job.progress, job.saved_progress, job.soft_loss, job.hard_loss) == (
         1500,
         1500,
         rows[-1]["soft_loss"],
@@ -92,8 +92,8 @@ def test_a_stopped_job_goes_on_as_if_it_had_not_been(store, undisturbed, ask, st
     store.ask(job, ask)
     wait(lambda: store.job(job).status == status, f"the job to be {status}")
     stopped = store.job(job)
-    assert 60 <= stopped.epoch < 1500
-    assert stopped.saved_epoch == stopped.epoch == checkpoint.load(store.job_folder(job).run).state.epoch
+    assert 60 <= stopped.progress < 1500
+    assert stopped.saved_progress == stopped.progress == checkpoint.load(store.job_folder(job).run).state.epoch
     assert (stopped.ended is None) == (status == "paused")
     getattr(store, again)(job)
     assert ended(store, job).lost_tries == 0
@@ -244,7 +244,7 @@ def test_a_corrupt_checkpoint_costs_one_interval(store, undisturbed):
     job, place = interrupted(store)
     newest, previous = place.run / checkpoint.NAME, place.run / checkpoint.PREVIOUS
     before = checkpoint.read(previous).epoch
-    assert 0 < store.job(job).saved_epoch - before <= 50
+    assert 0 < store.job(job).saved_progress - before <= 50
     data = bytearray(newest.read_bytes())
     data[len(data) // 2] ^= 1
     newest.write_bytes(data)

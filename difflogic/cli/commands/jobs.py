@@ -159,7 +159,7 @@ def _epochs(job: dict[str, Any]) -> str:
     """The epochs of a job, with restarts those of the attempt that it is in."""
     # An example: 120/800, attempt 2 is epoch 120 of the 800 that were left when the second attempt began.
     attempt = f", attempt {job['attempt']}" if job["attempt"] else ""
-    return f"{job['epoch']}/{job['epochs']}{attempt}" if job["kind"] in ON_DEVICES else ""
+    return f"{job['progress']}/{job['goal']}{attempt}" if job["kind"] in ON_DEVICES else ""
 
 
 @click.command("watch")

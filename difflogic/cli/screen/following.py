@@ -102,7 +102,7 @@ class _Follower:
         """Follow the job until it ends; returns the exit code."""
         # Somebody who begins to watch a job at epoch 100000 wants the last few lines, among them one with an
         # evaluation, and not a hundred thousand.
-        after = max(0, job["epoch"] - self._back(job))
+        after = max(0, job["progress"] - self._back(job))
         self._lost_tries = job["lost_tries"]
         for event in self._client.events(job["id"], after, self._lost):
             if event.name == "job":
@@ -155,12 +155,12 @@ class _Follower:
         info = EngineInfo(engine=job["device"])
         config = Config.from_dict(job["config"])
         if self._attempt:
-            config = restarts.attempt_of(config, self._attempt - 1, job["epochs"])
+            config = restarts.attempt_of(config, self._attempt - 1, job["goal"])
             asked = _asked(job)
             of = None if asked.until_solved else (asked.restarts or 0) + 1
-            attempt = Attempt(self._attempt, of, config.seed, job["epochs"], "")
+            attempt = Attempt(self._attempt, of, config.seed, job["goal"], "")
             self._reporter.attempted(attempt)
-        self._reporter.began(Beginning(config, info, reason, None, job["epoch"], _asked(job).population))
+        self._reporter.began(Beginning(config, info, reason, None, job["progress"], _asked(job).population))
 
     def _turn(self, job: JobJson) -> str:
         """Return where a job that waits stands, as the end of a sentence."""
@@ -191,7 +191,7 @@ class _Follower:
                 if row.accuracy is not None:
                     self._judged[index] = row
             # The same lines that a training on this machine prints: every n-th, all with an evaluation, and the last.
-            if epoch % self._log_interval == 0 or found[0].hard_loss is not None or epoch == job["epochs"]:
+            if epoch % self._log_interval == 0 or found[0].hard_loss is not None or epoch == job["goal"]:
                 self._log(members, found)
 
     def _log(self, members: Sequence[dict[str, Any]], rows: Sequence[Row]) -> None:
@@ -233,7 +233,7 @@ class _AgentFollower(_Follower):
 
     def _begin(self, job: JobJson) -> None:
         self._sink.write(
-            f"{job['name']}: {job['config']['environment']['id']}, {job['epochs']} steps, job {job['id']} at "
+            f"{job['name']}: {job['config']['environment']['id']}, {job['goal']} steps, job {job['id']} at "
             f"{self._client.server}, on {job['device']}{f', attempt {self._attempt}' if self._attempt else ''}"
         )
 
@@ -248,7 +248,7 @@ class _AgentFollower(_Follower):
     def _rows(self, job: JobJson, rows: Sequence[dict[str, Any]]) -> None:
         from difflogic.policies.rows import PolicyRow
 
-        self._agents.total = job["epochs"]
+        self._agents.total = job["goal"]
         for _, members in groupby(rows, key=lambda row: int(row["steps"])):
             self._agents.iterated([PolicyRow.from_dict(each) for each in members])
 
@@ -259,20 +259,20 @@ class _SweepFollower(_Follower):
     _trials = 0
 
     def _back(self, job: JobJson) -> int:
-        return int(job["epochs"])
+        return int(job["goal"])
 
     def _begin(self, job: JobJson) -> None:
-        self._sink.write(f"{job['name']}: {job['epochs']} trials, job {job['id']} at {self._client.server}")
+        self._sink.write(f"{job['name']}: {job['goal']} trials, job {job['id']} at {self._client.server}")
 
     def _show_job(self, job: JobJson) -> None:
         super()._show_job(job)
-        if job["epoch"] > self._trials:
-            self._trials = job["epoch"]
+        if job["progress"] > self._trials:
+            self._trials = job["progress"]
             best, metric = job["result"]["best"], job["result"]["metric"]
             values = "" if best is None else ", ".join(f"{path}={value}" for path, value in best["values"].items())
             found = values and f", the best is {best['trial']}: {metric} {best['value']:g} with {values}"
             self._title = "" if best is None else f"\nThis is of the best, trial {best['trial']}:"
-            self._sink.write(f"{self._trials} of {job['epochs']} trials are over{found}")
+            self._sink.write(f"{self._trials} of {job['goal']} trials are over{found}")
 
     def _rows(self, job: JobJson, rows: Sequence[dict[str, Any]]) -> None:
         """Say nothing: in the end they are those of the best trial."""

@@ -212,9 +212,9 @@ class ChangeFeed:
 
     def _count(self, job: JobRecord) -> None:
         """Add to the telemetry the epochs that a job trained since it was last counted, and its end."""
-        attempt, before = self._epochs.get(job.id, (job.attempt, job.epoch))
+        attempt, before = self._epochs.get(job.id, (job.attempt, job.progress))
         if attempt == job.attempt:
-            self._telemetry.epochs.inc(max(0, job.epoch - before) * job.asked.population)
+            self._telemetry.epochs.inc(max(0, job.progress - before) * job.asked.population)
         if job.is_over:
             self._epochs.pop(job.id, None)
             # A job that is renamed when it is over changes too.
@@ -222,7 +222,7 @@ class ChangeFeed:
                 self._ended.append((job.id, job.ended))
                 self._telemetry.ended.labels(job.status).inc()
         else:
-            self._epochs[job.id] = job.attempt, job.epoch
+            self._epochs[job.id] = job.attempt, job.progress
 
     async def _advance(self, feed: JobFeed, job: JobRecord, text: str) -> None:
         # A listener that came since this change was read has opened the feed with what is newer.

@@ -139,7 +139,7 @@ class PreviewReply(BaseModel):
     """What a job would train, before it is submitted."""
 
     config: dict[str, Any]
-    epochs: int
+    goal: Annotated[int, Field(description="Epochs, environment steps, or trials of a sweep.")]
     gates: int
     target: Annotated[TargetPicture | None, Field(description="null where a rule is learned.")]
     changed: Annotated[

@@ -20,7 +20,7 @@ from difflogic.errors import FaultyTaskError, LimitError, UsageError
 from difflogic.serve.api import pictures
 from difflogic.serve.api.settings import Caps, ServeSettings
 from difflogic.serve.errors import ApiError, one_sentence
-from difflogic.serve.store.jobs import JobRequest, JobSpec, epochs_of
+from difflogic.serve.store.jobs import JobRequest, JobSpec, goal_of
 from difflogic.train import reach
 
 MAX_CELLS = 1 << 20
@@ -105,7 +105,7 @@ def job_spec(request: JobRequest, config: Document) -> JobSpec:
 def preview_of(spec: JobSpec, cost: Cost, gates: int) -> dict[str, Any]:
     """What a job would train, as far as all previews have it."""
     nothing: dict[str, Any] = {"target": None, "changed": {}, "notices": []}
-    return {"config": spec.config, "epochs": epochs_of(spec.config), "gates": gates, "request": spec.request,
+    return {"config": spec.config, "goal": goal_of(spec.config), "gates": gates, "request": spec.request,
             "cost": cost.to_dict(), **nothing}  # fmt: skip
 
 

@@ -69,13 +69,13 @@ class _OfStore(Collector):
         for name, size in (("free", disk.free), ("size", disk.total)):
             yield GaugeMetricFamily(f"difflogic_disk_{name}_bytes", "Of the file system that has the store.", size)
         rates = GaugeMetricFamily(
-            "difflogic_worker_epochs_per_second", "Of a worker's job.", labels=["worker", "device"]
+            "difflogic_worker_progress_per_second", "Of a worker's job.", labels=["worker", "device"]
         )
         memory = GaugeMetricFamily(
             "difflogic_worker_memory_bytes", "Of a worker's process.", labels=["worker", "device"]
         )
         for worker in self._store.workers():
-            rates.add_metric([worker.name, worker.device], worker.epochs_per_s or 0.0)
+            rates.add_metric([worker.name, worker.device], worker.progress_per_s or 0.0)
             if worker.memory is not None:
                 memory.add_metric([worker.name, worker.device], worker.memory)
         yield from (rates, memory)

@@ -46,7 +46,7 @@ OF_A_LEASE = {
     "worker",
     "lease_until",
     "phase",
-    "epochs_per_s",
+    "progress_per_s",
     "watched_until",
     "waits_for",
 }
@@ -120,7 +120,7 @@ def _finite(text: str) -> float:
 
 def _check(version: Any, columns: dict[str, Any], key: Any) -> None:
     """Raises ValueError, TypeError, KeyError for what no job of the store has."""
-    passing = dict.fromkeys(("phase", "epochs_per_s", "waits_for")) | {"version": version}
+    passing = dict.fromkeys(("phase", "progress_per_s", "waits_for")) | {"version": version}
     try:
         _model().model_validate(columns | columns["request"] | passing)
     except ValidationError as error:  # of several complaints the first
@@ -151,7 +151,7 @@ def _model() -> type[BaseModel]:
     """What a record must have: the fields of a job, and those that only the store uses."""
     hints = get_type_hints(JobRecord)
     kinds: dict[str, Any] = {each.name: (hints[each.name], ...) for each in fields(JobRecord)}
-    own = {"vain_tries": int, "tried_epoch": int, "not_before": float, "lease": int}
+    own = {"vain_tries": int, "tried_progress": int, "not_before": float, "lease": int}
     return create_model(
         "Record", __config__=ConfigDict(strict=True), **kinds | {name: (kind, ...) for name, kind in own.items()}
     )

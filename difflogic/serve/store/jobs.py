@@ -113,7 +113,7 @@ def trained(config: Mapping[str, Any] | None) -> dict[str, Any]:
     return dict(found["config"]) if "over" in found else found
 
 
-def epochs_of(config: Mapping[str, Any] | None) -> int:
+def goal_of(config: Mapping[str, Any] | None) -> int:
     """What a configuration has to train; of agents environment steps, of a sweep trials."""
     if config is None:
         return 0
@@ -179,10 +179,10 @@ class JobRecord(JobSpec):
     of each attempt so far; of a sweep its best trial, see `difflogic.serve.worker.sweeps`."""
     device: str | None
     """The device of the worker that has it or had it last: `cpu`, `gpu:0`; an `auto` job stays on it."""
-    epoch: int
-    """Of agents, here and in all that counts epochs, their environment steps; of a sweep the trials that are over."""
-    epochs: int
-    """All epochs that it has to train; with restarts those that were left to this attempt."""
+    progress: int
+    """How far it is: epochs, of agents environment steps, of a sweep trials that are over."""
+    goal: int
+    """All that it has to do of these; with restarts what was left to this attempt."""
     soft_loss: float | None
     """The soft loss of the last row, of a population the lowest; None also where it was not finite."""
     hard_loss: int | None
@@ -197,11 +197,11 @@ class JobRecord(JobSpec):
     """Active gates of the best model at the last evaluation; once the job is done, of its best circuit."""
     phase: str | None
     """What a running job does: see `difflogic.serve.worker.lease`."""
-    epochs_per_s: float | None
+    progress_per_s: float | None
     trained_s: float
     """Seconds for which workers trained it, over all tries: a limit of time counts them, and no time in the queue."""
-    saved_epoch: int
-    """The epoch of the newest checkpoint."""
+    saved_progress: int
+    """How far it was at the newest checkpoint."""
     version: int
     """The version of its last change. Changes are counted over the whole store, so that one number says what was
     seen."""

@@ -17,8 +17,8 @@ write names the number: whoever lost the job is refused, however late its write 
       91   the back-off of 1 s is over: cpu-3 claims it       5    121      2      2     100
 
 `lost_tries` counts every loss and is shown. `vain_tries` counts those since the last new checkpoint: at MAX_TRIES the
-job has failed, and a checkpoint beyond `tried_epoch`, where the last loss was, makes it 1 again. Where the supervisor
-has gone together with its worker, another worker takes the job GRACE_S after the end of the lease.
+job has failed, and a checkpoint beyond `tried_progress`, where the last loss was, makes it 1 again. Where the
+supervisor has gone together with its worker, another worker takes the job GRACE_S after the end of the lease.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ MAX_TRIES = 5
 # The columns that a heartbeat may set are listed, since their names are written into SQL; all else of a row is the
 # store's own business.
 PROGRESS = frozenset((
-    "phase", "attempt", "epoch", "epochs", "soft_loss", "hard_loss", "solved", "active_gates", "epochs_per_s",
-    "saved_epoch", "result", "trained_s", "compared", "score",
+    "phase", "attempt", "progress", "goal", "soft_loss", "hard_loss", "solved", "active_gates", "progress_per_s",
+    "saved_progress", "result", "trained_s", "compared", "score",
 ))  # fmt: skip
 
 
@@ -81,7 +81,7 @@ class Worker:
     job: str | None
     memory: int | None
     """Bytes that the process takes."""
-    epochs_per_s: float | None
+    progress_per_s: float | None
     engines: tuple[str, ...]
     """What the trainings that it takes may have asked for; none where it does follow-ups."""
 
@@ -199,18 +199,28 @@ class Leases(Records):
             # its whole lease has no more time than one that was not.
             # The end of the lease is nothing that anybody watches: it makes no new version of the job.
             connection.execute("UPDATE jobs SET lease_until = ? WHERE id = ?", (now + lease_s, job))
-            if "attempt" in changed:  # its epochs are counted from 1 again: tried_epoch would never be passed
-                changed |= {"vain_tries": 0, "tried_epoch": 0}
+            if "attempt" in changed:  # its epochs are counted from 1 again: tried_progress would never be passed
+                changed |= {"vain_tries": 0, "tried_progress": 0}
             if changed:
                 # The next record of the job has it: one for each heartbeat would wear the disk for nothing.
                 records.progress(connection, job, **changed)
             connection.execute(
-                "UPDATE workers SET seen = ?, memory = COALESCE(?, memory), epochs_per_s = ? WHERE name = ?",
-                (now, memory, progress.get("epochs_per_s", row["epochs_per_s"]), row["worker"]),
+                "UPDATE workers SET seen = ?, memory = COALESCE(?, memory), progress_per_s = ? WHERE name = ?",
+                (now, memory, progress.get("progress_per_s", row["progress_per_s"]), row["worker"]),
             )
             # What someone asked for travels back with the heartbeat: workers listen to nothing, so that they need no
             # port and no thread.
             return HeartbeatReply(row["wanted"], row["watched_until"] > now)
+
+    def prolong(self, job: str, lease: int, lease_s: float) -> None:
+        """Prolong a lease to `lease_s` from now, and tell nothing: for a thread beside the one that works.
+
+        Raises LeaseLostError as `heartbeat` does.
+        """
+        with self.database.writing() as connection:
+            row, now = self._leased(connection, job, lease), self.clock()
+            connection.execute("UPDATE jobs SET lease_until = ? WHERE id = ?", (now + lease_s, job))
+            connection.execute("UPDATE workers SET seen = ? WHERE name = ?", (now, row["worker"]))
 
     @contextmanager
     def held(self, job: str, lease: int) -> Iterator[None]:
@@ -332,7 +342,7 @@ class Leases(Records):
 
     def _assign(self, connection: sqlite3.Connection, worker: str, job: str | None) -> None:
         connection.execute(
-            "UPDATE workers SET job = ?, seen = ?, epochs_per_s = NULL WHERE name = ?", (job, self.clock(), worker)
+            "UPDATE workers SET job = ?, seen = ?, progress_per_s = NULL WHERE name = ?", (job, self.clock(), worker)
         )
 
     def _requeue(self, connection: sqlite3.Connection, row: sqlite3.Row, reason: str) -> JobRecord:
@@ -342,8 +352,8 @@ class Leases(Records):
         while nobody else has the job.
         """
         # A checkpoint beyond the last loss is progress: the job may go on failing as long as it goes on.
-        tries = 1 if row["saved_epoch"] > row["tried_epoch"] else row["vain_tries"] + 1
-        counted = {"lost_tries": row["lost_tries"] + 1, "vain_tries": tries, "tried_epoch": row["saved_epoch"]}
+        tries = 1 if row["saved_progress"] > row["tried_progress"] else row["vain_tries"] + 1
+        counted = {"lost_tries": row["lost_tries"] + 1, "vain_tries": tries, "tried_progress": row["saved_progress"]}
         status, ended, text = STATUS_AFTER[row["wanted"]], None, f"Try {tries} of {MAX_TRIES} ended: {reason}."
         if status == "queued" and tries >= MAX_TRIES:
             status = "failed"
@@ -373,5 +383,5 @@ def _columns(progress: Mapping[str, Any]) -> dict[str, Any]:
     return as_stored(progress)
 
 
-_UNLEASED = {"worker": None, "lease_until": None, "wanted": None, "phase": None, "epochs_per_s": None}
+_UNLEASED = {"worker": None, "lease_until": None, "wanted": None, "phase": None, "progress_per_s": None}
 """Columns of a job that no worker holds."""

@@ -3,7 +3,7 @@
     store = Store.open(Path("difflogic-jobs"))
     job, created = store.submit("operator", JobSpec("train", "first", config.to_dict()))
     job, lease = store.claim("cpu-1", "cpu", {"auto", "cpu"}, lease_s=60)
-    store.heartbeat(job.id, lease, 15, epoch=7)
+    store.heartbeat(job.id, lease, 15, progress=7)
     store.finish(job.id, lease, "done")
 
 A worker's claim is a lease: it ends unless a heartbeat prolongs it, and carries a number that grows, so that nobody who
@@ -38,7 +38,7 @@ from difflogic.serve.store.jobs import (
     QueueFullError,
     Status,
     Wanted,
-    epochs_of,
+    goal_of,
     new_id,
 )
 from difflogic.serve.store.leases import Leases
@@ -237,7 +237,7 @@ class Store(Leases):
             "waits_for": FULL if self.is_full() else waits_for,
             "owner": owner,
             "created": self._now(),
-            "epochs": epochs_of(spec.config),
+            "goal": goal_of(spec.config),
             "version": version,
             "recorded": version,
         }

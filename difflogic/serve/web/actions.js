@@ -44,7 +44,7 @@ export const ACTIONS = [
         name: "harden",
         label: "Harden",
         title: "Continue training its circuit until every gate is decided",
-        when: (job) => training(job) && !isAgents(job) && job.saved_epoch > 0 && isOver(job),
+        when: (job) => training(job) && !isAgents(job) && job.saved_progress > 0 && isOver(job),
         run: hardened,
     },
     { name: "edit", label: "Edit a copy", when: wanted, run: (job) => go(`#/new?from=${job.id}`, job) },

@@ -25,14 +25,14 @@ export function learningOfAgents(job) {
         rows.add(found);
         draw(rows.last);
     };
-    draw(job.epoch || job.epochs);
+    draw(job.progress || job.goal);
     return {
         element: card("learning", "Learning", chart.element),
         span,
         handlers: { rows: grown },
         clear() {
             rows.clear();
-            draw(job.epochs);
+            draw(job.goal);
         },
         at() {},
     };

@@ -28,10 +28,10 @@ export function checkpoints(job, gates, files, place, signal) {
     }
     return {
         update(now) {
-            const state = `${now.attempt} ${now.saved_epoch} ${now.status}`;
+            const state = `${now.attempt} ${now.saved_progress} ${now.status}`;
             if (state === seen) return;
             seen = state;
-            saved = now.saved_epoch;
+            saved = now.saved_progress;
             look();
         },
         refresh: look,

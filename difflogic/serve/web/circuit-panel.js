@@ -177,7 +177,7 @@ export function circuitPanel(job, signal) {
     return {
         element,
         update(now) {
-            const ready = now.kind === "train" && !isAgents(now) ? now.saved_epoch > 0 : now.status === "done" && now.result?.best !== null;
+            const ready = now.kind === "train" && !isAgents(now) ? now.saved_progress > 0 : now.status === "done" && now.result?.best !== null;
             wait.hidden = ready || shown.size > 0;
             offer.hidden = !ready;
         },

@@ -131,7 +131,7 @@ export function compareView(root, signal, ids) {
             onchange: (event) => hide(job.id, event.target.checked),
         });
         const numbers = [
-            `${count(job.epoch)} of ${count(job.epochs)}`,
+            `${count(job.progress)} of ${count(job.goal)}`,
             loss(job.soft_loss),
             job.solved ? "solved" : loss(job.hard_loss),
             count(job.active_gates),

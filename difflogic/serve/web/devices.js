@@ -70,14 +70,14 @@ function deviceCard(worker) {
 
     // `age`: seconds since it was seen.
     function update(now, age) {
-        const busy = now.job !== null || now.epochs_per_s !== null; // jobs of others are not named
+        const busy = now.job !== null || now.progress_per_s !== null; // jobs of others are not named
         const state = age > SILENT ? ["failed", "Silent"] : busy ? ["running", "Busy"] : ["queued", "Free"];
         [pill.dataset.status] = state;
         setText(pill, state[1]);
         name(now.job, busy ? "Busy with another owner's job" : "Waiting for a job");
         const seen = age < 3 ? "now" : `${duration(age)} ago`;
-        numbers.fill([["Speed", rate(now.epochs_per_s)], ["Memory", bytes(now.memory)], ["Seen", seen]]);
-        speeds.push(now.epochs_per_s ?? 0);
+        numbers.fill([["Speed", rate(now.progress_per_s)], ["Memory", bytes(now.memory)], ["Seen", seen]]);
+        speeds.push(now.progress_per_s ?? 0);
         if (speeds.length > KEPT) speeds.shift();
         const most = Math.max(1e-9, ...speeds);
         const points = speeds.map((speed, i) => `${KEPT - speeds.length + i} ${(23 - (22 * speed) / most).toFixed(1)}`);

@@ -85,7 +85,7 @@ function learningOfAutomata(job) {
         automaton = automatonPanel(),
         table = rowsTable();
     let shown = job;
-    const draw = () => plot.show(...seriesOfOne(rows), Math.max(rows.last, shown.epoch) || shown.epochs);
+    const draw = () => plot.show(...seriesOfOne(rows), Math.max(rows.last, shown.progress) || shown.goal);
     const grown = (found) => {
         rows.add(found);
         draw();

@@ -25,7 +25,7 @@ export function announce(text) {
 export function announcer() {
     const said = new Map();
     return (job, words) => {
-        const tenth = job.epochs ? Math.floor((10 * job.epoch) / job.epochs) : 0;
+        const tenth = job.goal ? Math.floor((10 * job.progress) / job.goal) : 0;
         const now = `${job.status} ${tenth}`;
         if (said.has(job.id) && said.get(job.id) !== now) announce(`${job.name}: ${words}`);
         said.set(job.id, now);

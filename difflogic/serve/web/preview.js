@@ -52,9 +52,9 @@ export function previewPanel(...more) {
         setText(told, changed.length ? `Settings changed to fit: ${changed.join(", ")}.` : "");
     }
 
-    function agents({ config, gates, epochs }) {
+    function agents({ config, gates, goal }) {
         const { environment, algorithm, policy, seed } = config;
-        const shape = [["Environment", environment.id], ["Policy", policy], ["Algorithm", algorithm.toUpperCase()], ["Gates", count(gates)], ["Steps", count(epochs)], ["Seed", seed]];
+        const shape = [["Environment", environment.id], ["Policy", policy], ["Algorithm", algorithm.toUpperCase()], ["Gates", count(gates)], ["Steps", count(goal)], ["Seed", seed]];
         return [`An agent acts in ${environment.id}, in ${count(environment.n_envs)} copies at once`, shape];
     }
 

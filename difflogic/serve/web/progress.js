@@ -66,8 +66,8 @@ export function progressBar(job) {
     const element = h("div", { class: "progress" }, bar, words);
     const update = (now) => {
         element.hidden = !counts(now);
-        bar.max = Math.max(1, now.epochs);
-        bar.value = now.epoch;
+        bar.max = Math.max(1, now.goal);
+        bar.value = now.progress;
         bar.setAttribute("aria-label", `Progress of ${now.name}`);
         bar.dataset.status = outcome(now) ?? now.status;
         setText(words, progressWords(now));
@@ -99,9 +99,9 @@ function used(job) {
 }
 
 function progressWords(job) {
-    const parts = [...attempt(job), `${count(job.epoch)} of ${count(job.epochs)} ${unitOf(job)}`];
-    if (job.status === "running" && job.epochs_per_s > 0) {
-        parts.push(rate(job.epochs_per_s, unitOf(job)), `${duration((job.epochs - job.epoch) / job.epochs_per_s)} left`);
+    const parts = [...attempt(job), `${count(job.progress)} of ${count(job.goal)} ${unitOf(job)}`];
+    if (job.status === "running" && job.progress_per_s > 0) {
+        parts.push(rate(job.progress_per_s, unitOf(job)), `${duration((job.goal - job.progress) / job.progress_per_s)} left`);
     }
     return [...parts, ...bestSoFar(job), ...used(job)].join(" · ");
 }
@@ -109,7 +109,7 @@ function progressWords(job) {
 // One sentence without its full stop, for screen readers and titles.
 export function standing(job) {
     if (!counts(job)) return statusWord(job);
-    const parts = [statusWord(job), ...attempt(job), `${count(job.epoch)} of ${count(job.epochs)} ${unitOf(job)}`];
+    const parts = [statusWord(job), ...attempt(job), `${count(job.progress)} of ${count(job.goal)} ${unitOf(job)}`];
     if (job.score !== null && !outcome(job)) parts.push(`mean return ${loss(job.score)}`);
     if (job.hard_loss !== null && !outcome(job)) parts.push(job.solved ? "solved" : `hard loss ${loss(job.hard_loss)}`);
     if (outcome(job) === "unsolved") parts.push(shortfall(job));

@@ -29,7 +29,7 @@ export async function submitView(root, signal, _, query) {
         const [{ presets }, abouts, { jobs }, source] = await patiently(ask, place.show, signal);
         place.clear();
         const copy = source && copyOf(source, presets);
-        const circuits = jobs.filter(({ saved_epoch: saved }) => saved > 0).map(({ id, name }) => [id, `${name} (${id.slice(0, 4)})`]);
+        const circuits = jobs.filter(({ saved_progress: saved }) => saved > 0).map(({ id, name }) => [id, `${name} (${id.slice(0, 4)})`]);
         const lender = copy?.values.init_from;
         if (lender && !circuits.some(([id]) => id === lender)) circuits.push([lender, lender]);
         loading.replaceWith(form(presets, copy, abouts, circuits, signal));

@@ -20,10 +20,10 @@ export function sweepPanel(job, signal) {
     return {
         element: card("trials", "Trials", nothing, frame),
         update(now) {
-            const state = `${now.epoch} ${now.status}`;
-            nothing.hidden = now.epoch > 0;
-            frame.hidden = !now.epoch;
-            if (!now.epoch || state === seen) return;
+            const state = `${now.progress} ${now.status}`;
+            nothing.hidden = now.progress > 0;
+            frame.hidden = !now.progress;
+            if (!now.progress || state === seen) return;
             seen = state;
             look();
         },

@@ -89,7 +89,9 @@ def _until_solved(
             return TrainingOutcome(True, observer.reached(run))
         status = "out of time" if not run.complete else "solved" if run.solved else "complete"
         solved = {"solved": int(status == "solved")}
-        made.append({"number": number, "seed": own.seed, "status": status, **observer.reached(run), **solved})
+        reached = observer.reached(run)
+        told = {"number": number, "seed": own.seed, "status": status, "epoch": reached["progress"]}
+        made.append({**told, **reached, **solved})
         best = max(made, key=lambda each: (each["solved"], -math.inf if each["score"] is None else each["score"]))
         if best is made[-1]:
             _draw(run, job.name, observer.folder.files)
@@ -97,7 +99,7 @@ def _until_solved(
             break
         number += 1
     # The job becomes what its best attempt is: its steps, files and rows are those that are shown from now on.
-    progress = {name: value for name, value in best.items() if name not in ("number", "seed", "status")}
+    progress = {name: value for name, value in best.items() if name not in told}
     return TrainingOutcome(False, progress | {"attempt": best["number"], "result": {"attempts": made}})
 
 
@@ -156,8 +158,8 @@ class AgentObserver(ServiceObserver, PolicyObserver):
         """Columns of the job, of a run that has ended or was interrupted."""
         steps = run.iteration * run.best.agent.iteration_steps
         if run.interrupted is not None and not str(run.interrupted).startswith(OVER):
-            return {"epoch": steps, "saved_epoch": steps}
-        return {"epoch": steps, "epochs": steps, "saved_epoch": steps, **_standing(run)}
+            return {"progress": steps, "saved_progress": steps}
+        return {"progress": steps, "goal": steps, "saved_progress": steps, **_standing(run)}
 
     def began(self, run: PolicyRun) -> None:
         self._run = run
@@ -165,7 +167,7 @@ class AgentObserver(ServiceObserver, PolicyObserver):
         self.began_at = run.iteration * size
         say(f"on {run.device.described()}, from step {self.began_at}")
         self._gates = GateHistory(self._folder.gates, self.began_at)
-        steps = {"epoch": self.began_at, "saved_epoch": self.began_at, "epochs": run.iterations * size}
+        steps = {"progress": self.began_at, "saved_progress": self.began_at, "goal": run.iterations * size}
         self._lease.progress |= steps
         self._lease.enter("compiling")
 
@@ -197,7 +199,7 @@ class AgentObserver(ServiceObserver, PolicyObserver):
         say(f"step {steps}: mean return {standing['score']:.1f}")
         if self._lease.job.asked.until_solved:  # which is known when its last episodes are played
             standing["solved"] = 0
-        self._lease.report(epoch=steps, saved_epoch=steps, **standing)
+        self._lease.report(progress=steps, saved_progress=steps, **standing)
 
     def noticed(self, text: str) -> None:
         say(text)

@@ -131,7 +131,7 @@ class Lease:
             if self.is_warm(self.phase) or time.monotonic() - self._alive >= self.limits.first:
                 continue
             try:
-                self.store.heartbeat(self.job.id, self.number, self.limits.stopped)
+                self.store.prolong(self.job.id, self.number, self.limits.stopped)
             except LeaseLostError:  # which the thread that works finds out too, unless it has just handed the job back
                 break
             except StoreError as error:

@@ -31,9 +31,11 @@ FRAME_S = 0.5
 """The least seconds between two state frames."""
 SHARE = 0.05
 """The part of the time that making frames may take."""
-UNTRAINED = {"epoch": 0, "saved_epoch": 0, "solved": 0, "soft_loss": None, "hard_loss": None, "active_gates": None,
-             "score": None}  # fmt: skip
-"""The progress of an attempt that has just begun."""
+UNTRAINED = {
+    "progress": 0, "saved_progress": 0, "solved": 0, "soft_loss": None, "hard_loss": None, "active_gates": None,
+    "score": None,
+}  # fmt: skip
+"""What is told of an attempt that has just begun."""
 SPEED_S = 5.0
 """Seconds over which epochs per second are measured."""
 SIDE = 64
@@ -71,7 +73,7 @@ class ServiceObserver:
             self._pace.popleft()
         seconds = now - self._pace[0][0]
         speed = (epoch - self._pace[0][1]) / seconds if seconds else None
-        self._lease.alive(epoch=epoch, epochs_per_s=speed, trained_s=self.trained_s)
+        self._lease.alive(progress=epoch, progress_per_s=speed, trained_s=self.trained_s)
         self._heed()
 
     def _heed(self) -> None:
@@ -118,13 +120,13 @@ class AutomataObserver(ServiceObserver, Observer):
         of = "" if attempt.of is None else f" of at most {attempt.of}"
         say(f"attempt {attempt.number}{of}, as {attempt.reason}")
         self._judged = ()
-        self._go_to(attempt.number, epochs=attempt.epochs, result=result)
+        self._go_to(attempt.number, goal=attempt.epochs, result=result)
 
     def began(self, beginning: Beginning) -> None:
         self.began_at = beginning.epoch
         say(f"on {beginning.engine.adapter or beginning.engine.engine}, from epoch {beginning.epoch}")
         self._gates = GateHistory(self._folder.gates, beginning.epoch)
-        self._lease.progress |= {"epoch": beginning.epoch, "saved_epoch": beginning.epoch}
+        self._lease.progress |= {"progress": beginning.epoch, "saved_progress": beginning.epoch}
         self._lease.enter("compiling")
 
     def advanced(self, epoch: int) -> None:
@@ -187,7 +189,7 @@ class AutomataObserver(ServiceObserver, Observer):
         self._lease.alive(active_gates=sum(layer.active for layer in layers), compared=best.job.values)
 
     def saved(self, epoch: int) -> None:
-        self._lease.report(epoch=epoch, saved_epoch=epoch)
+        self._lease.report(progress=epoch, saved_progress=epoch)
         self._lease.warm()
         if self._lease.phase == "evaluating" and self._advances > 1:
             self._lease.enter("training", warm=True)

@@ -3,7 +3,7 @@
     a machine of the cluster                             the server's machine
     RemoteStore, in place of the worker's Store    ->    StoreActor, which has the Store
     claim                                          <-    the job, and the files that it has so far
-    heartbeat, finish, release, fail_try       ->    the files that have changed, then what is told
+    heartbeat, finish, release, fail_try           ->    the files that have changed, then what is told
 
 The lease is that of every worker, and only its holder writes: files are put in their places within a transaction that
 has looked at the lease, and before the progress that names them. So a job whose machine is lost goes on from a
@@ -183,10 +183,12 @@ class RemoteStore(Store):
     def heartbeat(
         self, job: str, lease: int, lease_s: float, memory: int | None = None, **progress: Any
     ) -> HeartbeatReply:
-        # One that tells nothing comes from a thread beside the work, in the midst of which a file may be half written.
-        is_due = memory is not None and ("saved_epoch" in progress or time.monotonic() - self._sent_at >= SEND_S)
+        is_due = "saved_progress" in progress or time.monotonic() - self._sent_at >= SEND_S
         reply: HeartbeatReply = self._tell("heartbeat", job, lease, is_due, lease_s, memory, **progress)
         return reply
+
+    def prolong(self, job: str, lease: int, lease_s: float) -> None:
+        self._ask("ask", "prolong", job, lease, lease_s)
 
     def finish(
         self, job: str, lease: int, status: Literal["done", "failed"], reason: str | None = None, **progress: Any

@@ -72,7 +72,7 @@ class _Teller(SweepObserver):
         value = "" if trial.value is None else f", {self._spec.metric} {trial.value:.4g}"
         say(f"trial {trial.number} is {trial.status}{value}")
         so_far = Sweep(self._path, self._spec, self._trials)
-        self._tell({"epoch": done, "saved_epoch": done, "result": result_of(so_far)})
+        self._tell({"progress": done, "saved_progress": done, "result": result_of(so_far)})
         if time.monotonic() >= self._drawn_until:
             self.draw(so_far)
 

@@ -95,7 +95,7 @@ def _train(
 
 def _outcome(run: Run) -> TrainingOutcome:
     if not run.complete:
-        return TrainingOutcome(True, {"epoch": run.state.epoch})
+        return TrainingOutcome(True, {"progress": run.state.epoch})
     return TrainingOutcome(False, _final_progress(run))
 
 
@@ -103,10 +103,10 @@ def _outcome_of_attempts(path: Path, out_of_time: bool = False) -> TrainingOutco
     record = attempts.read(path)
     made = record.attempts
     if not record.is_over and not out_of_time:
-        return TrainingOutcome(True, {"epoch": made[-1].epoch})
+        return TrainingOutcome(True, {"progress": made[-1].epoch})
     # The job becomes what its best attempt is: its epochs, files and rows are those that are shown from now on.
     best = made[record.best]
-    summary = {"attempt": best.number, "epochs": best.epochs, "saved_epoch": best.epoch}
+    summary = {"attempt": best.number, "goal": best.epochs, "saved_progress": best.epoch}
     standing = _final_progress(trainer.load_run(path / best.folder))
     # Until it is solved means that the test of success was passed, and not that its probes are right.
     solved = {} if record.restarts is not None else {"solved": int(best.status == "solved")}
@@ -117,7 +117,7 @@ def _final_progress(run: Run) -> dict[str, Any]:
     """What a job shows of a run that is over."""
     soft = [member.metrics[-1].soft_loss for member in run.members if member.metrics]
     return {
-        "epoch": run.state.epoch,
+        "progress": run.state.epoch,
         "soft_loss": min((loss for loss in soft if math.isfinite(loss)), default=None),
         "hard_loss": run.wrong,
         # A population counts its solved models. One model whose best circuit is right counts too, although the last

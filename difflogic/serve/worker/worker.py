@@ -180,7 +180,7 @@ class WorkerProcess:
             self._finish(lease, "done", **progress)
         else:
             released = self.store.release(lease.job.id, lease.number, **progress)
-            say(f"stopped at epoch {progress['epoch']}: {released.status}")
+            say(f"stopped at epoch {progress['progress']}: {released.status}")
 
     def _finish(self, lease: Lease, status: Ending, reason: str | None = None, **progress: Any) -> None:
         say(reason or status)

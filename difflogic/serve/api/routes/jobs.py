@@ -291,7 +291,7 @@ def _check_source(source: JobRecord, kind: Kind) -> None:
         kinds = " or ".join(SOURCES[kind])
         raise ApiError(409, "no_circuit", f"The job {source.id} is of kind {source.kind}: {kind} works on {kinds}.")
     # A training has a circuit from its first checkpoint on, also while it runs; a simplification only when it is done.
-    if source.saved_epoch == 0 if source.kind == "train" else source.status != "done":
+    if source.saved_progress == 0 if source.kind == "train" else source.status != "done":
         raise ApiError(409, "no_circuit", f"The job {source.id} has no circuit yet: let it work first.")
 
 

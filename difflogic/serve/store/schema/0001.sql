@@ -22,8 +22,8 @@ CREATE TABLE jobs (
     result TEXT, -- JSON: what a follow-up found, in short
     device TEXT,
     attempt INTEGER NOT NULL DEFAULT 0, -- of one that may begin again: which it is in, in the end the best
-    epoch INTEGER NOT NULL DEFAULT 0,
-    epochs INTEGER NOT NULL DEFAULT 0,
+    progress INTEGER NOT NULL DEFAULT 0, -- epochs, environment steps of agents, trials of a sweep...
+    goal INTEGER NOT NULL DEFAULT 0, -- ...and all there are to do
     soft_loss REAL,
     hard_loss INTEGER,
     compared INTEGER, -- values that an evaluation compares: hard_loss counts the wrong ones
@@ -31,13 +31,13 @@ CREATE TABLE jobs (
     solved INTEGER NOT NULL DEFAULT 0,
     active_gates INTEGER,
     phase TEXT,
-    epochs_per_s REAL,
+    progress_per_s REAL,
     trained_s REAL NOT NULL DEFAULT 0, -- seconds of work, over all tries
     version INTEGER NOT NULL,
     recorded INTEGER NOT NULL DEFAULT 0, -- version of the last change that its job.json has
-    saved_epoch INTEGER NOT NULL DEFAULT 0, -- of the newest checkpoint
-    vain_tries INTEGER NOT NULL DEFAULT 0, -- leases lost since a checkpoint was last ahead of tried_epoch
-    tried_epoch INTEGER NOT NULL DEFAULT 0,
+    saved_progress INTEGER NOT NULL DEFAULT 0, -- of the newest checkpoint
+    vain_tries INTEGER NOT NULL DEFAULT 0, -- leases lost since a checkpoint was last ahead of tried_progress
+    tried_progress INTEGER NOT NULL DEFAULT 0,
     not_before REAL NOT NULL DEFAULT 0, -- back-off of a queued job
     waits_for TEXT, -- one sentence: why no worker takes it
     worker TEXT, -- who holds the lease
@@ -78,7 +78,7 @@ CREATE TABLE workers (
     seen REAL NOT NULL,
     job TEXT,
     memory INTEGER, -- bytes of the process
-    epochs_per_s REAL,
+    progress_per_s REAL,
     engines TEXT NOT NULL DEFAULT '' -- what trainings may have asked for, with commas between
 );
 
