@@ -93,7 +93,7 @@ class ArrayCase:
         return [4, self.size, self.size, 1]
 
     def operands(self) -> tuple[Floats, Floats]:
-        """Return the same operands every time; for a network, its inputs and targets."""
+        """The same operands every time; for a network, its inputs and targets."""
         rng = np.random.default_rng(0)
         if self.what == "network":
             return _normal(rng, BATCH, 4), _normal(rng, BATCH, 1)
@@ -126,7 +126,7 @@ class ArrayContender(Timed):
         self.step = lambda: None
 
     def figures(self, bench: Bench) -> dict[str, Any]:
-        """Return what follows from the time of a repetition and the work in it."""
+        """What follows from the time of a repetition and the work in it."""
         seconds = statistics.median(self.seconds)
         figures = {
             "variant": {},

@@ -62,7 +62,7 @@ class Contender(Timed):
         return self.case.once and self.model.info.software
 
     def take_apart(self) -> Profile | None:
-        """Return where a train step's time goes; None if it is not one step of one piece. Close the model after it."""
+        """Where a train step's time goes; None if it is not one step of one piece. Close the model after it."""
         # A GPU trains many models by one plan, where they are not too many for it; elsewhere each model is on its own.
         is_one_piece = self.case.models == 1 or hasattr(self.model, "plan")
         return profile(self.model, rounds=3 if self.seconds[-1] < LONG else 1) if is_one_piece else None
@@ -168,7 +168,7 @@ def _first_loss_of_a_rollout(job: Job, state: TrainState, engine: Engine) -> flo
 
 
 def complaint(case: Case, losses: list[float], expected: list[float]) -> str | None:
-    """Return what is wrong with an engine's first losses, in one sentence; None where they are right."""
+    """What is wrong with an engine's first losses, in one sentence; None where they are right."""
     authors = AUTHORS_FIRST_LOSS.get((case.config.name, case.config.seed)) if case.name.startswith("train/") else None
     wanted = [expected[0] if authors is None else authors, *expected[1:]]
     for epoch, (loss, right) in enumerate(zip(losses, wanted, strict=True), start=1):

@@ -36,7 +36,7 @@ def stamp() -> dict[str, Any]:
 
 
 def load() -> float | None:
-    """Return how many processes wanted to run, in the mean of the last minute; None where the system does not tell."""
+    """How many processes wanted to run, in the mean of the last minute; None where the system does not tell."""
     return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
 
 

@@ -67,7 +67,7 @@ class Profile:
 
     @property
     def share(self) -> float:
-        """Return how much of the wall the parts explain; over 1 where host and device worked side by side."""
+        """How much of the wall the parts explain; over 1 where host and device worked side by side."""
         return sum(part.seconds for part in self.parts if part.phase != UNKNOWN) / self.wall
 
     @property
@@ -175,7 +175,7 @@ def _with_rest(engine: str, how: str, wall: float, parts: list[ProfilePart]) -> 
 
 
 def bottleneck(profile: Profile, dispatch_s: float = 0.0, transfer_s: float = 0.0) -> str:
-    """Return what takes most of a train step: `kernel (79 % of the step), most of all gate_backward (61 %)`.
+    """What takes most of a train step: `kernel (79 % of the step), most of all gate_backward (61 %)`.
 
     `dispatch_s`: of an empty dispatch that waits for the one before; `transfer_s`: of reading the metrics back.
     """

@@ -17,7 +17,7 @@ Line = dict[str, Any]
 
 @dataclass(frozen=True)
 class Results:
-    """The results of one run hold what it measured; `data` is the file."""
+    """What one run measured; `data` is the file."""
 
     data: dict[str, Any]
 
@@ -29,7 +29,7 @@ class Results:
 
     @property
     def skipped(self) -> list[dict[str, str]]:
-        """Return what was not measured, each with `case`, `engine`, `kind` and `why`."""
+        """What was not measured, each with `case`, `engine`, `kind` and `why`."""
         found: list[dict[str, str]] = self.data["skipped"]
         return found
 
@@ -46,7 +46,7 @@ class Results:
 
     @property
     def wrong(self) -> bool:
-        """Return whether an engine computed something else than the reference."""
+        """Whether an engine computed something else than the reference."""
         return any(each["kind"] == "wrong" for each in self.skipped)
 
     def to_json(self) -> str:
@@ -83,7 +83,7 @@ def _work(line: Line) -> str:
 
 
 def _damage(data: dict[str, Any]) -> str | None:
-    """Return what no results file says, in words; None where all that a comparison reads is there."""
+    """What no results file says, in words; None where all that a comparison reads is there."""
     engines, cases = data["engines"], data["cases"]
     if not (isinstance(data["machine"], dict) and isinstance(engines, dict) and isinstance(cases, list)):
         return "the machine, the engines or the cases are none"
@@ -119,7 +119,7 @@ class Ratio:
 
     @property
     def ratio(self) -> float:
-        """Return how many times as fast the new one is."""
+        """How many times as fast the new one is."""
         return self.old_ms / self.new_ms
 
 

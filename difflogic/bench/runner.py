@@ -25,7 +25,7 @@ AnyContender = Contender | ArrayContender
 
 @dataclass(frozen=True)
 class Effort:
-    """An effort says how long to measure."""
+    """How long to measure."""
 
     rounds: int = 7
     round_seconds: float = 0.5
@@ -138,7 +138,7 @@ def _figures(each: Contender, bench: Bench) -> Line:
 
 
 def _train_figures(each: Contender, bench: Bench, seconds: float) -> Line:
-    """Return what follows from the time of a train step and the work in it."""
+    """What follows from the time of a train step and the work in it."""
     case, variant = each.case, each.model.info.variant
     keeps_nodes = each.model.info.engine != "cpu" and bool(variant.get("keep", True))
     traffic = case.models * case.work.traffic(keeps_nodes) / seconds

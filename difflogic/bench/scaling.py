@@ -24,7 +24,7 @@ class Curve:
 
 
 def conclusions(results: Results) -> Iterator[str]:
-    """Return what several cases say together."""
+    """What several cases say together."""
     for curve in curves(results):
         growth = ", ".join(f"{each:.2f}" for each in curve.growth)
         yield f"4 times the {curve.axis} on {results.shown(curve.engine)} costs {growth} times as much"

@@ -34,7 +34,7 @@ class Timed(ABC):
 
     @property
     def once(self) -> bool:
-        """Return whether what was timed when it was opened is all that is."""
+        """Whether what was timed when it was opened is all that is."""
         return False
 
     def repeat(self, count: int) -> float:

@@ -56,7 +56,7 @@ class Work:
 
 
 def work_of(config: Config) -> Work:
-    """Return what a train step and a hard evaluation of this configuration are."""
+    """What a train step and a hard evaluation of this configuration are."""
     model, task, train = config.model, config.task, config.train
     instances = model.instances
     # Times steps: a cell that is computed anew in each step counts each time.

@@ -42,7 +42,7 @@ def lines() -> Iterator[str]:
 
 
 def private() -> Callable[[str], str]:
-    """Return what takes the names of the user, of the machine and of folders out of a text."""
+    """What takes the names of the user, of the machine and of folders out of a text."""
     names = {"<host>": [platform.node(), platform.node().partition(".")[0]], "<user>": [], "~": []}
     with contextlib.suppress(OSError, KeyError, ImportError):  # a process whose user has no name
         names["<user>"].append(getpass.getuser())
@@ -105,7 +105,7 @@ def _compiled() -> Path:
 
 
 def _state(folder: Path) -> str:
-    """Return how much lies in it, and whether more can."""
+    """How much lies in it, and whether more can."""
     if not folder.is_dir():
         return "not there yet"
     held = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]

@@ -36,12 +36,12 @@ class Examined(NamedTuple):
 
 
 def is_asked(options: Mapping[str, Any]) -> bool:
-    """Return whether any of `work_options` was given."""
+    """Whether any of `work_options` was given."""
     return any(options[name] not in (None, ()) for name in ("what", "config_file", "assignments", "batch"))
 
 
 def work(options: Mapping[str, Any]) -> Examined:
-    """Return what `work_options` name: a preset, a run, a file or, by default, the checkerboard.
+    """What `work_options` name: a preset, a run, a file or, by default, the checkerboard.
 
     Raises UsageError, ConfigError; RunFolderError, CheckpointError and DataError for a run that cannot be read.
     """

@@ -132,7 +132,7 @@ GradientSource = Callable[[Subject], ArraysByNetwork]
 
 @dataclass(frozen=True)
 class Pair:
-    """A pair says how far two gradients lie apart, in the layer where that is the most of what is allowed."""
+    """How far two gradients lie apart, in the layer where that is the most of what is allowed."""
 
     one: str
     other: str
@@ -241,7 +241,7 @@ def _allowed(distance: float) -> float:
 
 
 def _worst(difference: Array) -> float:
-    """Return the largest absolute value; infinity where something is not finite."""
+    """The largest absolute value; infinity where something is not finite."""
     return float(np.abs(difference).max()) if np.isfinite(difference).all() else float("inf")
 
 

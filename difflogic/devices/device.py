@@ -60,7 +60,7 @@ class Device:
 
     @property
     def name(self) -> str:
-        """Return what the adapter or the processor calls itself. Raises NoAdapterError where it is not there."""
+        """What the adapter or the processor calls itself. Raises NoAdapterError where it is not there."""
         adapter = self.adapter
         return processor_name() if adapter is None else adapter.name
 
@@ -71,7 +71,7 @@ class Device:
         return devices.gpu_adapter(which) if kind == "gpu" else None
 
     def is_available(self, hardware: bool = False) -> bool:
-        """Return whether it computes, not only whether it is listed: a GPU adapter has to have passed the self-test.
+        """Whether it computes, not only whether it is listed: a GPU adapter has to have passed the self-test.
 
         The test runs for seconds, once per driver. `hardware`: whether it is a hardware GPU as well.
         """

@@ -241,7 +241,7 @@ class Tuner:
         return self._answer(self.plan.launch)
 
     def _answer(self, launch: LaunchConfig) -> list[bytes]:
-        """Return what a schedule makes of the example: gradients and hard states, as bytes."""
+        """What a schedule makes of the example: gradients and hard states, as bytes."""
         circuit, x, y = example()
         engine = GpuEngine(self.device, launch)
         loss, gradients = engine.loss_and_gradients(circuit, Batch(x, y, steps=3))
@@ -312,12 +312,12 @@ def best_of(times: Iterable[Seconds]) -> Seconds:
 
 
 def is_hopeless(seconds: Seconds, best: Seconds, kernels: Collection[str]) -> bool:
-    """Return whether all of these kernels take clearly longer than the best did."""
+    """Whether all of these kernels take clearly longer than the best did."""
     return all(seconds[kernel] > HOPELESS * best[kernel] for kernel in kernels)
 
 
 def _fills(plan: Plan, launch: LaunchConfig) -> bool:
-    """Return whether half as many lanes would not do: most of them are empty then. The default is measured anyway."""
+    """Whether half as many lanes would not do: most of them are empty then. The default is measured anyway."""
     # Blocks as they are before they are rounded up to whole workgroups. With 32 blocks, 32 lanes are one workgroup, and
     # 64 would leave half of it idle.
     narrow = replace(
@@ -330,7 +330,7 @@ def _fills(plan: Plan, launch: LaunchConfig) -> bool:
 
 
 def _fits(device: GpuDevice, plan: Plan, launch: LaunchConfig) -> bool:
-    """Return whether the device can run it, and training would."""
+    """Whether the device can run it, and training would."""
     try:
         check(replace(plan, launch=launch), device.limits)
     except LimitError:

@@ -289,7 +289,7 @@ class GpuArrays:
 
 
 def _kept(cache: OrderedDict[Any, T], key: Any, make: Callable[[], T]) -> T:
-    """Return what is kept under a key, else what `make` makes, for which the one that was not used for longest goes."""
+    """What is kept under a key, else what `make` makes, for which the one that was not used for longest goes."""
     if key in cache:
         cache.move_to_end(key)
         return cache[key]

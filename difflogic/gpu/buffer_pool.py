@@ -14,7 +14,7 @@ MOST_FREE_BYTES = 1 << 28
 
 
 class PooledBuffer:
-    """A buffer, until nobody holds the lease any more."""
+    """A buffer that is lent, until nobody holds it any more."""
 
     __slots__ = ("_pool", "buffer")
 
@@ -54,7 +54,7 @@ class BufferPool:
         return PooledBuffer(self, self._device.buffer("array", rounded))
 
     def give_back(self, buffer: Any) -> None:
-        """Return a buffer for its next user."""
+        """Take a buffer back for its next user."""
         # Not destroyed beyond the bound: that would abort the process where commands that use it are yet to be
         # submitted. It goes when the last of them has.
         if self._free_bytes + buffer.size <= MOST_FREE_BYTES:

@@ -33,7 +33,7 @@ class Module:
     """A base of layers: of its attributes, tensors and other layers are moved with it, in lists too."""
 
     def to(self, device: Device | str) -> Self:
-        """Return the same layer on another device: a copy whose parameters are equal to the bit, and are its own.
+        """The same layer on another device: a copy whose parameters are equal to the bit, and are its own.
 
         An optimiser knows the parameters that it was made with: make it after the layer is moved.
         """
@@ -43,7 +43,7 @@ class Module:
         return made
 
     def parameters(self) -> list[Tensor]:
-        """Return what an optimiser changes."""
+        """What an optimiser changes."""
         return []
 
 

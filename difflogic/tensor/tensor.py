@@ -149,7 +149,7 @@ class Tensor:
         self._arrays.assign_rows(first, self.data, given)
 
     def to(self, device: Device | str) -> Tensor:
-        """Return the same numbers on another device, to the bit; gradients find their way back."""
+        """The same numbers on another device, to the bit; gradients find their way back."""
         there = device_of(device) if isinstance(device, str) else device
         if there == self.device:
             return self
@@ -160,7 +160,7 @@ class Tensor:
         return made
 
     def stop_gradient(self) -> Tensor:
-        """Return the same numbers, through which no gradient flows back."""
+        """The same numbers, through which no gradient flows back."""
         return self._like(self.data)
 
     # Gradients
@@ -354,7 +354,7 @@ class Tensor:
         return self._result(y, (self,), lambda d_y: (arrays.d_softmax(axis, d_y, y),))
 
     def reshape(self, *shape: int | Sequence[int]) -> Tensor:
-        """Return the same numbers in another shape; one size may be -1, and follows from the others."""
+        """The same numbers in another shape; one size may be -1, and follows from the others."""
         arrays, before = self._arrays, self.shape
         y = arrays.reshape(new_shape(before, shape), self.data)
         return self._result(y, (self,), lambda d_y: (arrays.reshape(before, d_y),))
@@ -374,7 +374,7 @@ class Tensor:
 
 
 def gathered(tensors: Sequence[Tensor], places: npt.ArrayLike) -> list[Tensor]:
-    """Return the same rows of several tensors of one device, by their numbers; no gradient goes back through them.
+    """The same rows of several tensors of one device, by their numbers; no gradient goes back through them.
 
     Raises ShapeError for a number that one of them does not have, DeviceMismatchError for tensors of two devices.
     """
