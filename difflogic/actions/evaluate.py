@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import difflogic
-from difflogic.actions.outcome import Outcome, Table
+from difflogic.actions.result import ActionResult, ResultTable
 from difflogic.circuits.export.text import Files
 from difflogic.circuits.readers import source
 from difflogic.errors import UsageError
@@ -32,7 +32,7 @@ BESIDE = {None: "", True: "as good", False: "not as good"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation(Outcome):
+class RunResults(ActionResult):
     """The results of all tests, by key: `evaluation["accuracy"].values`."""
 
     measures: tuple[Measure, ...]
@@ -58,7 +58,7 @@ def evaluate(
     damage: int | None = None,
     html: bool = False,
     called: str | None = None,
-) -> Evaluation:
+) -> RunResults:
     """Test a run: the discrete circuit by every test that applies to its task, agents in episodes never played before.
 
         >>> evaluation = difflogic.evaluate(folder, engine, starts=1)
@@ -113,12 +113,12 @@ def evaluate(
     return _of_automaton(found, told, folder, html)
 
 
-def _of_automaton(found: RunEvaluation, told: str, folder: Path | None, html: bool) -> Evaluation:
+def _of_automaton(found: RunEvaluation, told: str, folder: Path | None, html: bool) -> RunResults:
     rows = [(each.title, each.text, each.paper, BESIDE[each.met]) for each in found.measures]
     paper = "" if found.paper_active is None else str(found.paper_active)
     rows.append(("active gates: neither A nor B", f"{found.active_gates} of {found.gates}", paper, ""))
     rows.append(("undecided gates: below 90 %", str(found.undecided_gates), "", ""))
-    table = Table(("test", "result", "the paper's circuit", "beside it"), rows, prose=True)
+    table = ResultTable(("test", "result", "the paper's circuit", "beside it"), rows, prose=True)
     where = [f"{layer.name}: {layer.undecided}" for layer in found.layers if layer.undecided]
     words = (f"Undecided by layer: {', '.join(where)}",) if where else ()
     files = found.files()
@@ -127,7 +127,7 @@ def _of_automaton(found: RunEvaluation, told: str, folder: Path | None, html: bo
 
         files[REPORT] = to_html(found)
     title = f"{found.trained.title}, on {found.engine}"
-    return Evaluation(
+    return RunResults(
         title, words, found.to_dict(), files, found.measures, found.layers, told=told, table=table, folder=folder
     )
 
@@ -140,7 +140,7 @@ def _of_agents(
     damage: int | None,
     called: str | None,
     tell: Callable[[str], None],
-) -> Evaluation:
+) -> RunResults:
     from difflogic.policies import controllers
     from difflogic.policies.environments import make, spaces
     from difflogic.policies.evaluate import baselines
@@ -164,10 +164,10 @@ def _of_agents(
         "quick": quick,
         "measures": [measure.to_dict() for measure in measures],
     }
-    table = Table(("policy", "result"), [(each.title, each.text) for each in measures], prose=True)
+    table = ResultTable(("policy", "result"), [(each.title, each.text) for each in measures], prose=True)
     title = f"{identifier}, {count} episodes that were never played before"
     files: Files = {NAME: json.dumps(report, allow_nan=False) + "\n"}
-    return Evaluation(title, (), report, files, tuple(measures), table=table)
+    return RunResults(title, (), report, files, tuple(measures), table=table)
 
 
 def _measure(name: str, score: Score, least: float) -> Measure:
@@ -204,18 +204,18 @@ def _scores(
 
 def _scores_of_agent(path: Path, number: int, count: int, damage: int | None) -> Iterator[tuple[str, Score]]:
     from difflogic.policies import controllers
-    from difflogic.policies.automaton import Damage
+    from difflogic.policies.automaton import ZeroedCells
     from difflogic.policies.member import restored
 
     agent = restored(path, number)
     yield f"seed {agent.seed}", agent.evaluate(count, controllers.FRESH)
-    for each in [] if damage is None else [Damage(damage, every_step) for every_step in (False, True)]:
+    for each in [] if damage is None else [ZeroedCells(damage, every_step) for every_step in (False, True)]:
         each.on(agent.agent.actor)
         yield f"seed {agent.seed}, {each}", agent.evaluate(count, controllers.FRESH)
     agent.environments.close()
 
 
-def beside(found: Mapping[str, Evaluation]) -> Outcome:
+def beside(found: Mapping[str, RunResults]) -> ActionResult:
     """Several evaluations, by the names of their runs, side by side: a row for each test, a column for each run.
 
     Where at least one run has a curve of robustness, these are drawn into one picture. Raises UsageError where the runs
@@ -234,7 +234,7 @@ def beside(found: Mapping[str, Evaluation]) -> Outcome:
         if measure.key == "robustness"
     }
     files: Files = {ROBUSTNESS: plots.errors_png(curves)} if curves else {}
-    table = Table(("test", *found), rows, prose=True)
+    table = ResultTable(("test", *found), rows, prose=True)
     report = {"runs": {name: each.report for name, each in found.items()}}
     told = "\n".join(each.told for each in found.values() if each.told)
-    return Outcome("", (), report, files, told=told, table=table)
+    return ActionResult("", (), report, files, told=told, table=table)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from difflogic.actions.outcome import Given, Outcome, name_of, opened
+from difflogic.actions.result import ActionResult, Given, name_of, opened
 from difflogic.circuits.export import formats
 from difflogic.circuits.export.formats import Exported
 from difflogic.circuits.export.text import Files, channel_names
@@ -19,7 +19,7 @@ from difflogic.model.controller import Controller
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Exports(Outcome):
+class Exports(ActionResult):
     """The files of each format."""
 
     netlist: Exported

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from difflogic.actions.outcome import Given, Outcome, Table, opened
+from difflogic.actions.result import ActionResult, Given, ResultTable, opened
 from difflogic.circuits.export.text import Files
 from difflogic.circuits.readers import source
 from difflogic.circuits.readers.source import LoadedCircuit
@@ -28,7 +28,7 @@ WORDS = {True: "equal", False: "DIFFERENT", None: "undecided"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Proved(Outcome):
+class Proved(ActionResult):
     """Of two circuits whether they are equal, of a run whether its claim holds; None where it was not decided."""
 
     proved: bool | None
@@ -110,7 +110,7 @@ def prove(
     )
 
 
-def check(file: Path, given: Given | None = None, seconds: float = 60.0) -> Outcome:
+def check(file: Path, given: Given | None = None, seconds: float = 60.0) -> ActionResult:
     """Prove the claim of a proof.json once more, and say what in it is not what comes out.
 
     With `given` it must be about that circuit. Raises CircuitError for a file that is no proof, UsageError.
@@ -130,7 +130,7 @@ def check(file: Path, given: Given | None = None, seconds: float = 60.0) -> Outc
     lies = proofs.lies(claimed, again)
     verdict = f"NOT confirmed: {', '.join(lies)} of {file} differ" if lies else "Confirmed"
     report = {"confirmed": not lies, "differs": lies, "text": again.text}
-    return Outcome("", (f"{verdict}. {again.text}",), report, {}, ok=bool(again.proved) and not lies)
+    return ActionResult("", (f"{verdict}. {again.text}",), report, {}, ok=bool(again.proved) and not lies)
 
 
 def _compared(one: Given, other: Given, judges: tuple[str, ...], periodic: bool | None, visible: int | None) -> Proved:
@@ -185,7 +185,7 @@ def _of_verdicts(
     }
     report = {"equal": equal, **more, "verdicts": [asdict(verdict) for verdict in verdicts]}
     files: Files = {VERDICTS: json.dumps(report) + "\n"}
-    table = Table(("judge", "verdict", "how"), [(each.judge, WORDS[each.equal], each.how) for each in verdicts])
+    table = ResultTable(("judge", "verdict", "how"), [(each.judge, WORDS[each.equal], each.how) for each in verdicts])
     words = (*found, *notes, sentences[equal])
     return Proved("", words, report, files, equal, tuple(verdicts), ok=bool(equal), told=told, table=table)
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from difflogic.actions.outcome import Given, Outcome, Table, name_of, opened
+from difflogic.actions.result import ActionResult, Given, ResultTable, name_of, opened
 from difflogic.circuits.export import formats
 from difflogic.circuits.export.text import Files, channel_names
 from difflogic.circuits.readers.source import LoadedCircuit
@@ -28,7 +28,7 @@ STOPPED = "Stopped by Ctrl-C: this is the smallest circuit until then."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Simplification(Outcome):
+class Simplification(ActionResult):
     """The smaller circuit, and how it came about."""
 
     netlist: CellNetlist | Controller
@@ -184,7 +184,7 @@ def _made(
         )
         for step in steps
     ]
-    table = Table(("step", "gates before", "after", inputs, "time"), rows)
+    table = ResultTable(("step", "gates before", "after", inputs, "time"), rows)
     lines = tuple(filter(None, words))
     return Simplification(title, lines, report, files, netlist, steps, ok=ok, told=told, table=table, stopped=stopped)
 

@@ -24,7 +24,7 @@ import numpy as np
 from difflogic.core.bits import pack_bits
 from difflogic.core.wiring import PATCH
 from difflogic.model.cell_netlist import CellNetlist
-from difflogic.model.straight_line import NOT_A, TRUE, Line, lines, read_inputs
+from difflogic.model.straight_line import NOT_A, TRUE, Assignment, lines, read_inputs
 
 AND, A_AND_NOT_B, NOT_A_AND_B, XOR, OR = 1, 2, 4, 6, 7
 MOST_SYMMETRIC = 12
@@ -56,7 +56,7 @@ class Ref(NamedTuple):
         return Ref(self.node, self.delay + rows, self.inverted) if rows else self
 
 
-class Node(NamedTuple):
+class ColumnNode(NamedTuple):
     """A gate of two earlier nodes, or where `gate` is 0 the input of `channel` in the lowest row, column `dx`; the
     constant 0 where `channel` is -1.
 
@@ -80,7 +80,7 @@ class _Placed(NamedTuple):
 class ColumnProgram(NamedTuple):
     """Nodes in an order in which they can be computed, and the outputs, one per channel."""
 
-    nodes: list[Node]
+    nodes: list[ColumnNode]
     outputs: list[Ref]
 
     def computed(self, kept: Container[int] | None = None) -> list[list[int]]:
@@ -183,7 +183,9 @@ def column_program(netlist: CellNetlist) -> ColumnProgram:
     return best
 
 
-def _improved(netlist: CellNetlist, gates: list[Line], group: list[int], rng: np.random.Generator) -> ColumnProgram:
+def _improved(
+    netlist: CellNetlist, gates: list[Assignment], group: list[int], rng: np.random.Generator
+) -> ColumnProgram:
     """Improve a random order of the group: one or two pairs change places as long as that costs no more."""
     order = rng.permutation(group).tolist()
     best = _shared(netlist, gates, dict(zip(group, order, strict=True)))
@@ -220,7 +222,7 @@ def symmetric_inputs(netlist: CellNetlist) -> list[list[int]]:
     return [group for group in groups if len(group) > 1]
 
 
-def _shared(netlist: CellNetlist, gates: list[Line], places: dict[int, int]) -> ColumnProgram:
+def _shared(netlist: CellNetlist, gates: list[Assignment], places: dict[int, int]) -> ColumnProgram:
     """The gates as nodes, inputs read from other `places` where these say so."""
     table = _Table()
     inputs = {bit for line in gates for bit in line.reads} | set(netlist.outputs.tolist())
@@ -239,7 +241,7 @@ class _Table:
     """Nodes, each once."""
 
     def __init__(self) -> None:
-        self.nodes = [Node(0)]
+        self.nodes = [ColumnNode(0)]
         self._numbers: dict[object, int] = {((), 0): 0}
         self._functions: list[Function | None] = [((), 0)]
         """By node, the cells that it depends on, and its truth table; None where these are too many."""
@@ -248,7 +250,7 @@ class _Table:
         channel, patch = divmod(bit, PATCH)
         dy, dx = divmod(patch, 3)
         function = ((channel, dx, 0),), 2
-        return Ref(self._number(function, Node(0, channel=channel, dx=dx), function), 2 - dy)
+        return Ref(self._number(function, ColumnNode(0, channel=channel, dx=dx), function), 2 - dy)
 
     def gate(self, gate: int, a: Ref, b: Ref) -> Ref:
         # Inverters go into the gate's table, and what is then 1 where both inputs are 0 is made as its opposite.
@@ -276,12 +278,12 @@ class _Table:
             # A gate may read lower rows than it depends on, as in `x AND (y XOR y)`: then it is known by how it is
             # built.
             if above <= lowest:
-                node = Node(gate, a.earlier(-above), b.earlier(-above))
+                node = ColumnNode(gate, a.earlier(-above), b.earlier(-above))
                 return Ref(self._number(function, node, function), above)
-        node = Node(gate, a.earlier(-lowest), b.earlier(-lowest))
+        node = ColumnNode(gate, a.earlier(-lowest), b.earlier(-lowest))
         return Ref(self._number(node, node, None), lowest)
 
-    def _number(self, key: object, node: Node, function: Function | None) -> int:
+    def _number(self, key: object, node: ColumnNode, function: Function | None) -> int:
         if key not in self._numbers:
             self._numbers[key] = len(self.nodes)
             self.nodes.append(node)

@@ -1,7 +1,7 @@
 """A whole automaton of one size: what hardware holds, and what a model checker walks through.
 
-Its state is a vector of bits, `C*(W*y + x) + channel`. As a `Machine` it is one netlist from a state to the next: the
-cell's gates once for each place, between latches.
+Its state is a vector of bits, `C*(W*y + x) + channel`. As a `LatchNetlist` it is one netlist from a state to the
+next: the cell's gates once for each place, between latches.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Grid:
         """Return the same grid with another circuit."""
         return replace(self, cell=cell)
 
-    def machine(self) -> Machine:
+    def machine(self) -> LatchNetlist:
         """One step as a netlist, whose latches all begin at 0: inputs give the start in the first step.
 
         Its outputs are the visible values of the state that it is in or, where something is claimed, 1 in a state
@@ -87,7 +87,7 @@ class Grid:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Machine(NamedNetlist):
+class LatchNetlist(NamedNetlist):
     """A netlist whose last inputs, so many, are latches, and whose last outputs are what these hold next."""
 
     latches: int
@@ -124,7 +124,7 @@ class _Parts:
         self.size += len(wires)
         return np.arange(self.size - len(wires), self.size)
 
-    def machine(self) -> Machine:
+    def machine(self) -> LatchNetlist:
         grid = self.grid
         ages = self.inputs - self.ages + np.arange(self.ages)
         start = np.arange(grid.values)
@@ -141,7 +141,7 @@ class _Parts:
         outputs = np.concatenate([shown, following, *older])
         places = [f"[{y}][{x}][{c}]" for y in range(grid.height) for x in range(grid.width) for c in grid.cell.origin]
         latches = [*(f"state{place}" for place in places), *(f"age[{1 + age}]" for age in range(self.ages))]
-        return Machine(
+        return LatchNetlist(
             **gate_arrays(np.concatenate(self.gates), np.concatenate(self.wires), outputs),
             named_inputs=(*(f"start{place}" for place in places), *latches),
             named_outputs=(*self._shown_names(places), *(f"next_{latch}" for latch in latches)),

@@ -28,7 +28,7 @@ _EXPRESSIONS = (
 )  # fmt: skip
 
 
-class Line(NamedTuple):
+class Assignment(NamedTuple):
     """The gate that makes a bit of a cell. It truly reads `a`, or `a` and a different `b`, or nothing."""
 
     bit: int
@@ -42,7 +42,7 @@ class Line(NamedTuple):
         return (self.a, self.b)[: READS[self.gate]]
 
 
-def lines(netlist: Netlist) -> list[Line]:
+def lines(netlist: Netlist) -> list[Assignment]:
     """The gates that an output depends on, in order."""
     # From the outputs backwards: a gate that nobody wants is left out, and with it all that it alone would read. A
     # gate that ignores an input does not want it, so that what looks connected may fall away too.
@@ -61,7 +61,7 @@ def lines(netlist: Netlist) -> list[Line]:
     return found[::-1]
 
 
-def _line(bit: int, gate: int, a: int, b: int) -> Line:
+def _line(bit: int, gate: int, a: int, b: int) -> Assignment:
     """Return the same value: a gate of one input reads `a`, and a gate whose inputs are one bit becomes such a gate."""
     # Where both inputs are one bit, only the outputs for 00, bit 3 of the id, and for 11, bit 0, can come up: XOR of a
     # bit with itself is FALSE, AND is the bit.
@@ -69,7 +69,7 @@ def _line(bit: int, gate: int, a: int, b: int) -> Line:
         gate = (FALSE, NOT_A, A, TRUE)[2 * (gate & 1) + (gate >> 3)]
     elif gate in (B, NOT_B):
         gate, a = (A if gate == B else NOT_A), b
-    return Line(bit, gate, a, b)
+    return Assignment(bit, gate, a, b)
 
 
 def read_inputs(netlist: Netlist) -> list[int]:
@@ -78,7 +78,7 @@ def read_inputs(netlist: Netlist) -> list[int]:
     return sorted(bit for bit in bits if bit < netlist.inputs)
 
 
-def expression(line: Line, name: Callable[[int], str], zero: str, one: str) -> str:
+def expression(line: Assignment, name: Callable[[int], str], zero: str, one: str) -> str:
     """The line's right side; `name` gives the variable of a bit, `zero` and `one` are the two constants."""
     if line.gate in (FALSE, TRUE):
         return one if line.gate == TRUE else zero

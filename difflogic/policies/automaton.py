@@ -35,7 +35,7 @@ from difflogic.tensor import Tensor
 
 
 @dataclass(frozen=True)
-class Damage:
+class ZeroedCells:
     """Cells set to zero while it decides, others in each decision: before each of its steps, or before one of them."""
 
     cells: int
@@ -74,7 +74,7 @@ class AutomatonActor(LogicActor):
     ) -> tuple[Circuit, int, int]:
         given, group = config.automaton, votes_of_a_cell(config, spaces)
         self.side, self.steps, self.channels = given.side, given.steps, given.channels
-        self.damage: Damage | None = None
+        self.damage: ZeroedCells | None = None
         self._chance = np.random.default_rng(config.seed)
         inner = given.side - 2
         # All votes are counted by one product of matrices, `[cells * channels, actions]`. A border cell has rows of 0;

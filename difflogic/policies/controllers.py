@@ -96,7 +96,7 @@ def codes_met(controller: Controller, episodes: int, seed: int) -> tuple[Bits, n
 
 
 @dataclass(frozen=True)
-class Pruned:
+class PrunedController:
     """A controller that is right where it was met, and what it and the one before reach on fresh episodes."""
 
     smaller: SmallerController
@@ -124,7 +124,7 @@ class Pruned:
         return self.after.mean < self.before.mean - 2 * noise
 
 
-def pruned(controller: Controller, episodes: int, seed: int, on_pass: OnPass = silent) -> Pruned:
+def pruned(controller: Controller, episodes: int, seed: int, on_pass: OnPass = silent) -> PrunedController:
     """Prune to the codes that `episodes` meet, and test on as many others, the same for both.
 
     The rarest of the codes may then be decided otherwise, ever more of them while no return is lost on further
@@ -146,4 +146,4 @@ def pruned(controller: Controller, episodes: int, seed: int, on_pass: OnPass = s
             break
         count, found = kept, tried
     before, after = (score(each, episodes, seed + FRESH) for each in (controller, found.controller))
-    return Pruned(found, count, codes.shape[1], before, after)
+    return PrunedController(found, count, codes.shape[1], before, after)

@@ -15,7 +15,7 @@ from difflogic.core.bits import Bits, pack_bits, unpack_bits
 from difflogic.errors import CircuitError, ExportError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.deployment import Scenario
-from difflogic.model.grid import Grid, Machine
+from difflogic.model.grid import Grid, LatchNetlist
 from tests.export_cases import AND, life, needs, published, tangled
 from tests.random_netlists import netlists
 
@@ -54,7 +54,7 @@ def test_another_circuit_is_noticed(form: str) -> None:
         formats.verify(Grid(right, 4, 3), "case", form, formats.export(Grid(wrong, 4, 3), "case", form))
 
 
-def walked(machine: Machine, latches: Bits, inputs: Bits, steps: int) -> Bits:
+def walked(machine: LatchNetlist, latches: Bits, inputs: Bits, steps: int) -> Bits:
     """What the machine shows at each of so many steps."""
     shown = []
     for _ in range(steps):

@@ -16,7 +16,7 @@ from difflogic.cpu.hard.simulation import CpuSimulation
 from difflogic.engine.simulation import SimulationSpec
 from difflogic.errors import DataError
 from difflogic.model.cell_netlist import CellNetlist
-from difflogic.model.column_program import A_AND_NOT_B, AND, OR, XOR, Node, column_program, symmetric_inputs
+from difflogic.model.column_program import A_AND_NOT_B, AND, OR, XOR, ColumnNode, column_program, symmetric_inputs
 from tests.export_cases import life
 from tests.random_netlists import netlists, random_netlist
 from tests.simulation_cases import Case, cases, check_against_the_reference, random_start, some_masks
@@ -103,7 +103,7 @@ def test_what_cells_share_is_the_circuit(netlist: CellNetlist) -> None:
             memo[node, delay] = computed(program.nodes[node], delay)
         return memo[node, delay]
 
-    def computed(node: Node, delay: int) -> np.ndarray:
+    def computed(node: ColumnNode, delay: int) -> np.ndarray:
         if not node.gate:
             return patches[9 * node.channel + 3 * (2 - delay) + node.dx] if node.channel >= 0 else 0 * patches[0]
         a, b = (value(read.node, read.delay + delay) for read in (node.a, node.b))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import difflogic
-from difflogic.actions.evaluate import Evaluation, evaluate
+from difflogic.actions.evaluate import RunResults, evaluate
 from difflogic.config import presets
 from difflogic.config.presets import LETTER_G
 from difflogic.core import gates, prng, rules
@@ -47,13 +47,13 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(suite, "RULE_SIDE", 12)
 
 
-def judge(path: Path, task: dict[str, Any], channels: int = 2, name: str = "", **train: Any) -> Evaluation:
+def judge(path: Path, task: dict[str, Any], channels: int = 2, name: str = "", **train: Any) -> RunResults:
     config = keeper_config(channels, task, **train)
     run = kept(path / "run", config.with_(name=name) if name else config)
     return evaluate(run, ReferenceEngine(), starts=5)
 
 
-def keys(evaluation: Evaluation) -> list[str]:
+def keys(evaluation: RunResults) -> list[str]:
     return [measure.key for measure in evaluation.measures]
 
 

@@ -13,7 +13,7 @@ from difflogic.errors import ConfigError, UsageError
 from difflogic.model import controller_json, netlist_json
 from difflogic.policies import controllers
 from difflogic.policies.actors import LogicActor, Sightings
-from difflogic.policies.automaton import AutomatonActor, Damage
+from difflogic.policies.automaton import AutomatonActor, ZeroedCells
 from difflogic.policies.environments import Spaces
 from difflogic.tensor import Tensor
 from tests.policies.agents import config
@@ -74,16 +74,16 @@ def test_damage_reaches_the_cells_that_it_says_and_no_more():
     actor, seen = actor_of(1), observations(1)
     features = actor.features(seen)
     whole = actor.states(features)
-    Damage(1, every_step=False).on(actor)
+    ZeroedCells(1, every_step=False).on(actor)
     once = actor.states(features)
     assert (once != whole).any()
     assert (once == whole).all(axis=(0, 2, 3, 4)).any(), "a single cell, where it was zero already, changes nothing"
-    Damage(25, every_step=True).on(actor)
+    ZeroedCells(25, every_step=True).on(actor)
     assert len(set(decisions(actor, seen))) == 1, "who sees nothing always does the same"
     with pytest.raises(UsageError, match="has 25 cells"):
-        Damage(26, every_step=True).on(actor)
+        ZeroedCells(26, every_step=True).on(actor)
     with pytest.raises(UsageError, match="is not an automaton"):
-        Damage(1, every_step=True).on(LogicActor(config(), Spaces(3, 2), SEEN, CPU))
+        ZeroedCells(1, every_step=True).on(LogicActor(config(), Spaces(3, 2), SEEN, CPU))
 
 
 def test_channels_must_be_shared_out_among_the_actions():

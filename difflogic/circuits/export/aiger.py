@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from difflogic.circuits.export.proving import check_machine, proved_by_abc
 from difflogic.circuits.export.text import Files, about, bit_names, legend, output_names
-from difflogic.model.grid import Grid, Machine
+from difflogic.model.grid import Grid, LatchNetlist
 from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import lines
 
@@ -25,7 +25,7 @@ def export(netlist: Netlist | Grid, name: str) -> Files:
 
 def encode(netlist: Netlist) -> bytes:
     """The bytes of the file."""
-    latches = netlist.latches if isinstance(netlist, Machine) else 0
+    latches = netlist.latches if isinstance(netlist, LatchNetlist) else 0
     ands = _Ands(netlist.inputs)
     literal = {bit: 2 * (1 + bit) for bit in range(netlist.inputs)}
     for line in lines(netlist):
@@ -47,7 +47,7 @@ def encode(netlist: Netlist) -> bytes:
 
 
 def _symbols(netlist: Netlist, inputs: int, shown: int) -> str:
-    machine = isinstance(netlist, Machine)
+    machine = isinstance(netlist, LatchNetlist)
     names = netlist.input_names if machine else bit_names(netlist)[: netlist.inputs]
     results = netlist.output_names if machine else output_names(netlist)
     rows = [f"i{bit} {name}" for bit, name in enumerate(names[:inputs])]

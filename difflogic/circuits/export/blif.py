@@ -9,7 +9,7 @@ from __future__ import annotations
 from difflogic.circuits.export.proving import proved_by_abc
 from difflogic.circuits.export.text import Files, about, bit_names, legend, output_names
 from difflogic.model.netlist import Netlist
-from difflogic.model.straight_line import READS, Line, lines
+from difflogic.model.straight_line import READS, Assignment, lines
 
 _XNOR = 9
 
@@ -35,7 +35,7 @@ def _model(netlist: Netlist, name: str) -> str:
     return "\n".join([*text, ".end", ""])
 
 
-def _table(line: Line, names: list[str]) -> list[str]:
+def _table(line: Assignment, names: list[str]) -> list[str]:
     """The rows that are 1, or of OR, NAND and the like the one that is 0; XNOR as XOR inverted.
 
     ABC refuses a constant that has inputs.

@@ -14,7 +14,7 @@ from difflogic.circuits.export.text import Files, bit_names
 from difflogic.circuits.readers import digitaljs
 from difflogic.core import wiring
 from difflogic.model.cell_netlist import CellNetlist
-from difflogic.model.straight_line import FALSE, NOT_A, TRUE, A, Line, lines, read_inputs
+from difflogic.model.straight_line import FALSE, NOT_A, TRUE, A, Assignment, lines, read_inputs
 
 _TWO = {1: "And", 6: "Xor", 7: "Or", 8: "Nor", 9: "Xnor", 14: "Nand"}
 _INVERTED = {2: ("And", 1), 4: ("And", 0), 11: ("Or", 1), 13: ("Or", 0)}
@@ -52,7 +52,7 @@ class _Drawing:
     def _connect(self, source: str, target: str, port: str) -> None:
         self.connectors.append({"from": {"id": source, "port": "out"}, "to": {"id": target, "port": port}})
 
-    def _gate(self, line: Line) -> None:
+    def _gate(self, line: Assignment) -> None:
         name = self._names[line.bit]
         reads = [self._names[bit] for bit in line.reads]
         if line.gate in (FALSE, TRUE):

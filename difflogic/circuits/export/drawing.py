@@ -20,7 +20,7 @@ from difflogic.errors import CircuitError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.controller import Controller
 from difflogic.model.netlist import Netlist
-from difflogic.model.straight_line import FALSE, NOT_A, TRUE, A, Line, lines, read_inputs
+from difflogic.model.straight_line import FALSE, NOT_A, TRUE, A, Assignment, lines, read_inputs
 
 MAX_GATES = 400
 """What a person can still follow, and a layout still place."""
@@ -123,7 +123,7 @@ def schematic(netlist: Netlist) -> Schematic:
     )
 
 
-def _part(line: Line, wires: dict[int, Wire]) -> DrawnGate | Wire:
+def _part(line: Assignment, wires: dict[int, Wire]) -> DrawnGate | Wire:
     reads = [wires[bit] for bit in line.reads]
     if line.gate in (FALSE, TRUE):
         return DrawnGate(line.bit, str(line.gate & 1), (), 1)

@@ -20,7 +20,7 @@ from difflogic.core.bits import Bits, pack_bits, unpack_bits
 from difflogic.core.topology import topological_sort
 from difflogic.errors import ExportError, ToolError
 from difflogic.model.cell_netlist import CellNetlist
-from difflogic.model.grid import Grid, Machine
+from difflogic.model.grid import Grid, LatchNetlist
 from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import lines
 
@@ -135,7 +135,7 @@ def proved_by_abc(netlist: Netlist, files: Files, file: str) -> list[str]:
     """The proof of a file that ABC itself reads. Raises ExportError and ToolError."""
     with folder_of(files) as folder:
         write_circuit(netlist, folder)
-        if isinstance(netlist, Machine):
+        if isinstance(netlist, LatchNetlist):
             # Latches become inputs and outputs behind the others, as they are in the netlist.
             tools.run_in(folder, tools.ABC, "-q", f"read {file}; comb; write_aiger combinational.aig")
             file = "combinational.aig"
@@ -153,7 +153,7 @@ class End(NamedTuple):
     inverted: bool
 
 
-class Drawn(NamedTuple):
+class ReadDiagram(NamedTuple):
     """A diagram that was read back has the drawing at each named mark."""
 
     inputs: Mapping[str, int]
@@ -163,7 +163,7 @@ class Drawn(NamedTuple):
     outputs: Sequence[End]
 
 
-def check_drawing(netlist: Netlist, drawn: Drawn, what: str) -> str:
+def check_drawing(netlist: Netlist, drawn: ReadDiagram, what: str) -> str:
     """The sentence of the proof. Raises ExportError."""
     vectors = vectors_for(netlist)
     try:
@@ -173,7 +173,7 @@ def check_drawing(netlist: Netlist, drawn: Drawn, what: str) -> str:
     return check_cells(netlist, vectors, vectors.outputs(read), f"the circuit that {what} shows")
 
 
-def _netlist(like: Netlist, drawn: Drawn) -> Netlist:
+def _netlist(like: Netlist, drawn: ReadDiagram) -> Netlist:
     place = dict(drawn.inputs)
     names: list[str] = []
     # A mark on the paper becomes a bit: inputs are there, gates get the next numbers, and each output a gate of its

@@ -10,7 +10,7 @@ from html import escape
 from xml.etree import ElementTree
 
 from difflogic.circuits.export.drawing import DrawnGate, Point, Positions, Schematic, Wire, layout, schematic
-from difflogic.circuits.export.proving import Drawn, End, check_drawing
+from difflogic.circuits.export.proving import End, ReadDiagram, check_drawing
 from difflogic.circuits.export.text import Files, about, template, text_of
 from difflogic.core import wiring
 from difflogic.errors import ExportError
@@ -171,7 +171,7 @@ def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
     return [check_drawing(netlist, _read(netlist, ElementTree.fromstring(text)), "the diagram")]
 
 
-def _read(netlist: Netlist, root: ElementTree.Element) -> Drawn:
+def _read(netlist: Netlist, root: ElementTree.Element) -> ReadDiagram:
     groups = {kind: _groups(root, kind) for kind in ("input", "gate", "output")}
     titles = [group.findtext(f"{_SVG}title") or "" for group in groups["input"]]
     inputs = {f"input {index}": netlist.input_names.index(title) for index, title in enumerate(titles)}
@@ -189,7 +189,7 @@ def _read(netlist: Netlist, root: ElementTree.Element) -> Drawn:
         for index, group in enumerate(groups["gate"])
     }
     outputs = [ends[f"output {index}"][0] for index in range(len(groups["output"]))]
-    return Drawn(inputs, gates, outputs)
+    return ReadDiagram(inputs, gates, outputs)
 
 
 def _groups(root: ElementTree.Element, kind: str) -> list[ElementTree.Element]:

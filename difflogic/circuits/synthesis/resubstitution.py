@@ -139,7 +139,7 @@ def resubstituted(graph: XAG, words: Words, clauses: Sequence[Clause] = ()) -> X
         state = _State(graph, words)
         try:
             with Solver(graph, CONFLICTS, clauses) as solver:
-                _search(state, _Prover(state, solver, work, free=not clauses))
+                _search(state, _ReplacementProver(state, solver, work, free=not clauses))
                 work -= solver.work
         except KeyboardInterrupt as error:
             raise Interrupted(state.graph()) from error
@@ -152,7 +152,7 @@ def resubstituted(graph: XAG, words: Words, clauses: Sequence[Clause] = ()) -> X
     return graph
 
 
-def _search(state: _State, prover: _Prover) -> None:
+def _search(state: _State, prover: _ReplacementProver) -> None:
     """Down as far as it goes, then at random replacements that save nothing or something."""
     while True:
         before = state.count
@@ -165,7 +165,7 @@ def _search(state: _State, prover: _Prover) -> None:
             prover.accepted()
 
 
-def _descend(state: _State, prover: _Prover) -> None:
+def _descend(state: _State, prover: _ReplacementProver) -> None:
     """Whatever saves a gate, once from the outputs backward."""
     place, tries = state.count, 0
     while (found := state.compiled.propose(state.nodes, state.work, place, DIVISORS)) >= 0:
@@ -183,7 +183,7 @@ def _descend(state: _State, prover: _Prover) -> None:
             place, tries = found, 0
 
 
-class _Prover:
+class _ReplacementProver:
     """Says whether what was proposed leaves all outputs what they are; what refutes it joins the samples.
 
     The solver knows each node as a variable. What depends on a replaced gate computes something else from then on where

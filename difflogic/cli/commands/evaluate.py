@@ -17,11 +17,11 @@ from difflogic.cli.options import (
 )
 from difflogic.cli.request import parse
 from difflogic.cli.screen import sinks
-from difflogic.cli.screen.outcome import kept, show
+from difflogic.cli.screen.result import kept, show
 from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
-    from difflogic.actions.outcome import Outcome
+    from difflogic.actions.result import ActionResult
     from difflogic.system.files import Output
 
 
@@ -137,7 +137,7 @@ def command(
     return show(together, as_json, lambda: [*keep, *_written(together, curves, ROBUSTNESS)])
 
 
-def _written(found: Outcome, out: Output | None, name: str) -> list[Path]:
+def _written(found: ActionResult, out: Output | None, name: str) -> list[Path]:
     """What was written: one of the files to `out` where that is given, the others into the run folder."""
     content = found.files.pop(name, None)
     written = kept(found, "the results are")

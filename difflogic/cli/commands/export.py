@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from difflogic.cli.options import PATH, circuit_options, force_option, forced, grid_size
-from difflogic.cli.screen.outcome import FAILED, show
+from difflogic.cli.screen.result import FAILED, show
 from difflogic.errors import DifflogicError, UsageError
 
 if TYPE_CHECKING:

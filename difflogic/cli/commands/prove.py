@@ -15,12 +15,12 @@ from difflogic.cli.options import (
     json_option,
     output_option,
 )
-from difflogic.cli.screen.outcome import kept, show
+from difflogic.cli.screen.result import kept, show
 from difflogic.errors import UsageError
 from difflogic.system.files import Output
 
 if TYPE_CHECKING:
-    from difflogic.actions.outcome import Outcome
+    from difflogic.actions.result import ActionResult
 
 JUDGES = ("network", "difflogic", "berkeley-abc", "yosys")
 
@@ -114,7 +114,7 @@ def command(
     return show(found, as_json, lambda: kept(found, "the proof is") if out is None else _written(found, out))
 
 
-def _written(found: Outcome, out: Output) -> list[Path]:
+def _written(found: ActionResult, out: Output) -> list[Path]:
     """Write the proof to `out`, and a counterexample beside it, whose files begin with the same name."""
     proof, *others = found.files.items()
     out.write(str(proof[1]).encode())

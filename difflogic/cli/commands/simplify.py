@@ -16,7 +16,7 @@ from difflogic.cli.options import (
     output_option,
 )
 from difflogic.cli.screen import sinks
-from difflogic.cli.screen.outcome import show
+from difflogic.cli.screen.result import show
 
 if TYPE_CHECKING:
     from difflogic.circuits.synthesis.simplify import PassReport

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from difflogic.actions.outcome import Outcome
+from difflogic.actions.result import ActionResult
 from difflogic.errors import CheckpointError, StoreError, UsageError
 from difflogic.model import controller_json
 from difflogic.runs import checkpoint
@@ -61,7 +61,7 @@ def _circuit_of(source: JobFolder) -> Path:
     return source.run
 
 
-def _simplify(job: JobRecord, given: Path, _: Path | None) -> tuple[Outcome, Result]:
+def _simplify(job: JobRecord, given: Path, _: Path | None) -> tuple[ActionResult, Result]:
     from difflogic.actions.simplify import simplify
 
     size = job.options.get("size")
@@ -76,14 +76,14 @@ def _simplify(job: JobRecord, given: Path, _: Path | None) -> tuple[Outcome, Res
     return made, {name: value for name, value in made.report.items() if name != "steps"} | {"text": made.text}
 
 
-def _prove(job: JobRecord, given: Path, before: Path | None) -> tuple[Outcome, Result]:
+def _prove(job: JobRecord, given: Path, before: Path | None) -> tuple[ActionResult, Result]:
     from difflogic.actions.prove import prove
 
     made = prove(given, every_start=bool(job.options.get("every_start"))) if before is None else prove(before, given)
     return made, {"proved": made.proved, "text": made.text}
 
 
-def _export(job: JobRecord, given: Path, _: Path | None) -> tuple[Outcome, Result]:
+def _export(job: JobRecord, given: Path, _: Path | None) -> tuple[ActionResult, Result]:
     from difflogic.actions.export import export
 
     made = export(given, job.options.get("formats") or (), name=job.name)
@@ -92,7 +92,7 @@ def _export(job: JobRecord, given: Path, _: Path | None) -> tuple[Outcome, Resul
     return made, made.report
 
 
-def _evaluate(job: JobRecord, given: Path, _: Path | None) -> tuple[Outcome, Result]:
+def _evaluate(job: JobRecord, given: Path, _: Path | None) -> tuple[ActionResult, Result]:
     from difflogic.actions.evaluate import evaluate
     from difflogic.circuits.readers.source import is_of_agents
     from difflogic.devices.open import place
@@ -107,7 +107,7 @@ def _evaluate(job: JobRecord, given: Path, _: Path | None) -> tuple[Outcome, Res
     return made, {"measures": {measure.key: measure.text for measure in made.measures}}
 
 
-_KINDS: dict[str, Callable[[JobRecord, Path, Path | None], tuple[Outcome, Result]]] = {
+_KINDS: dict[str, Callable[[JobRecord, Path, Path | None], tuple[ActionResult, Result]]] = {
     "simplify": _simplify,
     "prove": _prove,
     "export": _export,

@@ -22,7 +22,7 @@ Given = Path | str | CellNetlist | Controller
 
 
 @dataclass(frozen=True, repr=False)
-class Table:
+class ResultTable:
     """Rows of cells under their headers."""
 
     headers: tuple[str, ...]
@@ -34,7 +34,7 @@ class Table:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class ActionResult:
     """A command prints `title`, `table` and `words`; a worker stores `files` and `report`; Python users take either."""
 
     title: str
@@ -48,7 +48,7 @@ class Outcome:
     """Whether all that was to be shown is shown; else a command ends with exit code 1."""
     told: str = field(default="", kw_only=True)
     """Which circuit of a run was taken, in one sentence."""
-    table: Table | None = field(default=None, kw_only=True)
+    table: ResultTable | None = field(default=None, kw_only=True)
     stopped: bool = field(default=False, kw_only=True)
     """Whether Ctrl-C ended it, so that this is what was reached until then."""
     folder: Path | None = field(default=None, kw_only=True)

@@ -14,12 +14,12 @@ from difflogic.errors import RunFolderError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from difflogic.actions.outcome import Outcome
+    from difflogic.actions.result import ActionResult
 
 FAILED, INTERRUPTED = 1, 130
 
 
-def show(found: Outcome, as_json: bool, write: Callable[[], Iterable[Path]] = tuple) -> int:
+def show(found: ActionResult, as_json: bool, write: Callable[[], Iterable[Path]] = tuple) -> int:
     """Print what was found, then write its files, and say which; returns the exit code."""
     if found.told:
         click.echo(found.told, err=True)
@@ -38,7 +38,7 @@ def show(found: Outcome, as_json: bool, write: Callable[[], Iterable[Path]] = tu
     return INTERRUPTED if found.stopped else 0 if found.ok else FAILED
 
 
-def kept(found: Outcome, what: str) -> list[Path]:
+def kept(found: ActionResult, what: str) -> list[Path]:
     """The files in the run folder; a folder that is only to be read costs a warning, for all is shown the same."""
     try:
         return found.keep()
