@@ -1,6 +1,6 @@
 """The service under blows and under load, each line kept with --save.
 
-    python -m benchmarks.service kills --count 200 --save      # SIGKILL of the worker
+    python -m benchmarks.service kills --count 40 --save       # SIGKILL of the worker, so often within training
     python -m benchmarks.service server-kills --count 50 --save    # of the server, with clients
     python -m benchmarks.service nodes --count 20 --save       # of a machine of a Ray cluster; another one joins
     python -m benchmarks.service store --save                  # its files removed, cut, mixed up, old; disks and clocks

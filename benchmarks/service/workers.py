@@ -21,26 +21,31 @@ KILLS_A_JOB = 3
 """Fewer than the tries that a job has."""
 AIMED = 0.75
 """The part of the blows that wait until the job is being trained, at a random epoch; the others come at any time."""
+LONG = 15_000
+"""Epochs of a job: some ten seconds, in which it is hit where it was meant to be."""
 FAULTS = ("abort", "hang", "full")
 """Kinds of `benchmarks.service.faulty`."""
 
 
-def kill_workers(folder: Path, count: int, seed: int = 0) -> Outcome:
-    """SIGKILL of a worker at `count` random moments of short jobs: most in training, some between claim and end."""
+def kill_workers(folder: Path, count: int, seed: int = 0, epochs: int = LONG) -> Outcome:
+    """SIGKILL of a worker at random moments, until `count` of them were within training; others come on top.
+
+    Jobs are so long that one is still trained when the blow comes that was aimed at it.
+    """
     outcome, draw = Outcome("SIGKILL of a worker"), random.Random(seed)
-    config = jobs.config()
+    config = jobs.config(epochs=epochs)
     # What every job must come to, however often its worker is killed: all of them have the same configuration.
     expected = jobs.by_hand(config, folder / "hand")
     store = Store.open(folder / "store")
     begin = time.monotonic()
     with Supervisor(store.folder, ["cpu"]):
         life = _life(store)
-        while outcome.events < count:
+        while outcome.phases.get("training", 0) < count:
             job, _ = store.submit("bench", jobs.spec_of(config))
-            for _ in range(min(KILLS_A_JOB, count - outcome.events)):
+            for _ in range(min(KILLS_A_JOB, count - outcome.phases.get("training", 0))):
                 jobs.wait(lambda job=job: store.job(job.id).status != "queued", "a worker")
                 if draw.random() < AIMED:
-                    in_training(store, job.id, draw.randrange(config.train.epochs))
+                    in_training(store, job.id, draw.randrange(store.job(job.id).saved_progress, epochs))
                 else:
                     time.sleep(draw.uniform(0, life))
                 _kill(store, job.id, outcome)

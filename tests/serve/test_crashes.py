@@ -50,8 +50,8 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_killed_workers(tmp_path):
-    outcome = workers.kill_workers(tmp_path, KILLS, seed=1)
-    assert (outcome.wrong, outcome.events) == ([], KILLS)
+    outcome = workers.kill_workers(tmp_path, KILLS, seed=1, epochs=3000)
+    assert (outcome.wrong, outcome.phases["training"]) == ([], KILLS)
 
 
 def test_killed_servers(tmp_path):

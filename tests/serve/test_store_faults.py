@@ -121,7 +121,7 @@ def changed(**columns: object):
 
 def asked(**fields: object):
     """A record of which another request was kept."""
-    return lambda path: changed(request=json.loads(path.read_text())["job"]["request"] | fields)(path)
+    return lambda path: changed(asked=json.loads(path.read_text())["job"]["asked"] | fields)(path)
 
 
 def without(name: str):
@@ -157,8 +157,8 @@ ODD = {
     "lease abc": changed(lease="abc"),
     "wanted xyz": changed(wanted="xyz"),
     "half a character": changed(name="\ud800"),
-    "a missing column": without("request"),
-    "a null column": changed(request=None),
+    "a missing column": without("asked"),
+    "a null column": changed(asked=None),
     "a null option": asked(options=None),
     "a flag of three values": asked(request={"until_solved": 2}),
     "no configuration": asked(config="no JSON"),

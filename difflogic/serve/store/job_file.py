@@ -37,7 +37,7 @@ FORM = 1
 MOST = 1 << 53
 """Numbers of a record are smaller: the database counts on from them, and every reader of JSON knows them exactly."""
 MOST_BYTES = 64 << 20
-JSON_COLUMNS = ("request", "result", "tags")
+JSON_COLUMNS = ("asked", "result", "tags")
 OF_A_KEY: dict[str, Any] = {"key": str, "request": str, "created": float | int}
 OF_A_LEASE = {
     "version",
@@ -122,12 +122,12 @@ def _check(version: Any, columns: dict[str, Any], key: Any) -> None:
     """Raises ValueError, TypeError, KeyError for what no job of the store has."""
     passing = dict.fromkeys(("phase", "progress_per_s", "waits_for")) | {"version": version}
     try:
-        _model().model_validate(columns | columns["request"] | passing)
+        _model().model_validate(columns | columns["asked"] | passing)
     except ValidationError as error:  # of several complaints the first
         first = error.errors()[0]
         raise RecordError(f"{'.'.join(map(str, first['loc']))}: {first['msg'].lower()}") from error
     try:
-        TrainRequest.from_dict(columns["request"]["request"])
+        TrainRequest.from_dict(columns["asked"]["request"])
     except UsageError as error:
         raise RecordError(str(error)) from error
     if not ID.fullmatch(columns["id"]):

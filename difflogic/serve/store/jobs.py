@@ -53,7 +53,7 @@ TAGS = Limits(
 JOB_NAME = matching("text of 1 to 100 characters, without slashes and control characters",
                     r"[^\x00-\x1f\x7f-\x9f/\\]{1,100}")  # fmt: skip
 PRIORITY = between(PRIORITIES[0], PRIORITIES[-1])
-REQUEST = ("config", "request", "options")
+ASKED = ("config", "request", "options")
 """What was asked for, as far as nothing is looked for by it: the store keeps it as one column."""
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 

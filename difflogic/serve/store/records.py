@@ -21,9 +21,9 @@ from difflogic.serve.store import job_file
 from difflogic.serve.store.database import Database
 from difflogic.serve.store.files import JobFolder, job_folder
 from difflogic.serve.store.job_file import JSON_COLUMNS, Prepared
-from difflogic.serve.store.jobs import REQUEST, DiskFullError, JobRecord, Sort, UnknownJobError
+from difflogic.serve.store.jobs import ASKED, DiskFullError, JobRecord, Sort, UnknownJobError
 
-COLUMNS = ("request", *(each.name for each in fields(JobRecord) if each.name not in REQUEST))
+COLUMNS = ("asked", *(each.name for each in fields(JobRecord) if each.name not in ASKED))
 SELECTED = ", ".join(COLUMNS)
 ORDERS: dict[Sort, str] = {
     "newest": "number DESC",
@@ -186,9 +186,9 @@ def tick(connection: sqlite3.Connection) -> int:
 
 def as_stored(values: Mapping[str, Any]) -> dict[str, Any]:
     """Fields of a job as the table `jobs` holds them: JSON as text, what was asked for in one."""
-    columns = {name: value for name, value in values.items() if name not in REQUEST}
-    if asked := {name: values[name] for name in REQUEST if name in values}:
-        columns["request"] = asked
+    columns = {name: value for name, value in values.items() if name not in ASKED}
+    if asked := {name: values[name] for name in ASKED if name in values}:
+        columns["asked"] = asked
     return {
         name: json.dumps(value) if name in JSON_COLUMNS and value is not None else value
         for name, value in columns.items()
@@ -199,7 +199,7 @@ def job_of(row: sqlite3.Row) -> JobRecord:
     """A row of the table `jobs` as a JobRecord."""
     values = {name: row[name] for name in COLUMNS}
     values |= {name: None if row[name] is None else json.loads(row[name]) for name in JSON_COLUMNS}
-    return JobRecord(**values.pop("request"), **values)
+    return JobRecord(**values.pop("asked"), **values)
 
 
 def engines_of(row: sqlite3.Row) -> tuple[str, ...]:

@@ -208,7 +208,7 @@ def reconcile(store: Path, connection: sqlite3.Connection) -> None:
         put_aside(store, each)
     renamed, aside = found.put_in_place(rows)
     trained = (
-        "SELECT id, json_extract(request, '$.config') AS config FROM jobs "
+        "SELECT id, json_extract(asked, '$.config') AS config FROM jobs "
         "WHERE kind = 'train' AND status != 'running' AND config IS NOT NULL"
     )
     runs = folders.runs_in_place(store, {row["id"]: row["config"] for row in connection.execute(trained)})

@@ -16,7 +16,7 @@ CREATE TABLE jobs (
     over_at REAL, -- what the clock had counted when it ended
     lost_tries INTEGER NOT NULL DEFAULT 0, -- leases that were lost to a crash or a hang
     reason TEXT,
-    request TEXT NOT NULL, -- JSON: what was asked for, as far as nothing is looked for by it
+    asked TEXT NOT NULL, -- JSON: what was asked for, as far as nothing is looked for by it
     engine TEXT NOT NULL DEFAULT 'auto',
     source TEXT,
     result TEXT, -- JSON: what a follow-up found, in short
