@@ -1,0 +1,57 @@
+"""A store of version 0.1.0 is opened by every later one, and everything in it goes on."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from difflogic.serve.store.files import STORE
+from difflogic.serve.store.store import Store
+from difflogic.serve.worker.supervisor import Supervisor
+from tests.serve.service import by_hand, ended, short_config, spec_of
+from tests.train.tiny import assert_same_run, tiny_config
+
+KEPT = Path(__file__).parents[1] / "data" / "store_0.1.0.zip"
+CONFIGS = {"done": tiny_config(), "paused": short_config(600), "queued": tiny_config().with_(seed=24)}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    with zipfile.ZipFile(KEPT) as archive:
+        archive.extractall(tmp_path)
+    return tmp_path / "store"
+
+
+@pytest.mark.parametrize("has_database", [True, False])
+def test_it_says_what_it_said(folder, has_database):
+    """Also where only the folders are left of it."""
+    if not has_database:
+        (folder / STORE).unlink()
+    store = Store.open(folder)
+    jobs = {job.name: job for job in store.jobs()}
+    assert [(job.name, job.owner, job.status, job.progress, job.saved_progress) for job in jobs.values()] == [
+        ("follow-up", "ann", "queued", 0, 0),
+        ("queued", "ben", "queued", 0, 0),
+        ("done", "ann", "done", 12, 12),
+        ("paused", "ann", "paused", 50, 50),
+    ]
+    assert {name: jobs[name].config for name in CONFIGS} == {name: each.to_dict() for name, each in CONFIGS.items()}
+    assert (jobs["done"].tags, jobs["done"].engine, jobs["done"].goal) == (["kept"], "cpu", 12)
+    assert (jobs["follow-up"].source, jobs["follow-up"].options) == (jobs["done"].id, {"formats": ["c"]})
+    again, created = store.submit("ann", spec_of(CONFIGS["done"], name="done", tags=["kept"]), "the key of done")
+    assert (again.id, created) == (jobs["done"].id, False)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_it_goes_on(folder, tmp_path):
+    store = Store.open(folder)
+    jobs = {job.name: job.id for job in store.jobs()}
+    store.resume(jobs["paused"])
+    with Supervisor(folder, ["cpu"]):
+        for job in jobs.values():
+            assert ended(store, job).status == "done"
+    assert [path.name for path in store.job_folder(jobs["follow-up"]).files.iterdir()]
+    for name, config in CONFIGS.items():
+        assert_same_run(store.job_folder(jobs[name]).run, by_hand(config, tmp_path / name))
