@@ -112,7 +112,7 @@ def measured(name: str, path: Path, engine: str, on_pass: OnPass) -> Line:
         "epochs": found.trained.epoch,
         "first_losses": [first.soft_loss, first.train_hard_loss],
         "first_solved": found.trained.first_solved,
-        "last_hard_loss": None if found.trained.judged is None else found.trained.judged.hard_loss,
+        "last_hard_loss": None if found.trained.last_evaluation is None else found.trained.last_evaluation.hard_loss,
         "active_gates": found.active_gates,
         "undecided_gates": found.undecided_gates,
         "measures": {each.key: {"text": each.text, **each.values} for each in found.measures},

@@ -106,15 +106,15 @@ def _of_cell(
     words.append(f"{WORDS[found.verdict.equal]} in its visible channels: {found.verdict.how}.")
     if result.reachable is not None:
         verdict = result.reachable.verdict
-        words.append(f"--from-start: {WORDS[verdict.equal]} from its own start on, and there alone: {verdict.how}.")
+        words.append(f"{WORDS[verdict.equal]} from its own start on, and there alone: {verdict.how}.")
     if result.pruned is not None:
         # One rollout is what a task with one start has, if all cells are updated in each step.
         rollouts = (
             f"{result.pruned.rollouts} rollouts of the task" if result.pruned.rollouts > 1 else "its only rollout"
         )
         words.append(
-            f"--task: shows the same as before on {rollouts}. Elsewhere it differs: other starts, sizes, steps or "
-            "damage."
+            f"Pruned to its task: it shows the same as before on {rollouts}. Elsewhere it differs: other starts, "
+            "sizes, steps or damage."
         )
     words.append(f"{report['gates']['before']} gates became {count}, channels {channel_names(netlist.origin)}.")
     if once < count:
@@ -127,10 +127,10 @@ def _of_controller(given: Controller, task: bool, on_pass: OnPass) -> Simplifica
     # Imported late: an automaton needs none of what plays episodes.
     from difflogic.policies.controllers import pruned
 
-    smaller, judged = controllers.simplified(given, on_pass), None
+    smaller, tested = controllers.simplified(given, on_pass), None
     if task and not smaller.stopped:
-        judged = pruned(smaller.controller, EPISODES, 0, on_pass)
-    found = smaller if judged is None else judged.smaller
+        tested = pruned(smaller.controller, EPISODES, 0, on_pass)
+    found = smaller if tested is None else tested.smaller
     made, verdict = found.controller, smaller.verdict
     report: dict[str, Any] = {
         "kind": "controller",
@@ -138,19 +138,19 @@ def _of_controller(given: Controller, task: bool, on_pass: OnPass) -> Simplifica
         "thresholds": {"before": given.inputs, "after": made.inputs},
         "equal": verdict.equal,
         "how": verdict.how,
-        "task_only": judged
-        and {"episodes": EPISODES, "codes": judged.codes, "before": judged.before.mean, "after": judged.after.mean},
+        "task_only": tested
+        and {"episodes": EPISODES, "codes": tested.codes, "before": tested.before.mean, "after": tested.after.mean},
         "note": "",
     }
     words = [STOPPED if found.stopped else "", f"{WORDS[verdict.equal]}: {verdict.how}; {_size(smaller.controller)}."]
-    if judged is not None:
-        words.append(f"--task: {judged.words}")
+    if tested is not None:
+        words.append(f"Pruned to its task: {tested.words}")
     words.append(
         f"{gate_count(given)} gates became {gate_count(made)}, {given.inputs} thresholds became {made.inputs}."
     )
-    steps = (*smaller.steps, *(() if judged is None else judged.smaller.steps))
+    steps = (*smaller.steps, *(() if tested is None else tested.smaller.steps))
     # A pruned controller is not proved: it has to do as well in episodes that it was not pruned for.
-    ok = bool(verdict.equal) and not (judged is not None and judged.is_worse)
+    ok = bool(verdict.equal) and not (tested is not None and tested.is_worse)
     return _made(f"{given.environment or 'Controller'}: {_size(given)}", words, report, made, steps, "thresholds", ok)
 
 

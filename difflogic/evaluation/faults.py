@@ -113,7 +113,7 @@ def _job(context: EvaluationContext, circuit: Circuit, **task: float) -> Job:
 
 
 def _accuracy(context: EvaluationContext, circuit: Circuit, key: prng.Key | None = None, **task: float) -> float:
-    """The share of right values after all judged steps."""
+    """The share of right values after all compared steps."""
     made = _job(context, circuit, **task)
     spec, wrong, values = made.config.task, 0, 0
     count = min(len(made.probes), context.starts)
@@ -162,7 +162,7 @@ def _fault_report(found: dict[str, float], without: float, faults: int) -> Measu
 
 
 def _shown(netlist: CellNetlist, made: Job, starts: Bits) -> Bits:
-    """The loss channels after the judged steps, `[J, B, H, W, loss_channels]`."""
+    """The loss channels after the compared steps, `[J, B, H, W, loss_channels]`."""
     spec: TaskConfig = made.config.task
     state, shown = starts[..., list(netlist.origin)], []
     for step in range(spec.steps):

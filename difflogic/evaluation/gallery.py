@@ -25,7 +25,7 @@ from difflogic.model.statistics import active_gates, census
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.runs import plots, run_list
 from difflogic.runs.journal import CSV
-from difflogic.runs.summary import verdict
+from difflogic.runs.summary import headline
 from difflogic.system.files import Output
 from difflogic.system.words import counted
 
@@ -40,7 +40,7 @@ class Exhibit:
 
     name: str
     title: str
-    verdict: str
+    headline: str
     counts: str
     told: str
     """Which circuit of the run it is, in one sentence."""
@@ -75,11 +75,11 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
         f"files/{file}": content for each in exports.values() for file, content in each.items()
     }
     counts = _counts(trained, netlist, found)
-    heading = verdict(trained.config, trained.rows, trained.best) if trained.rows else ""
+    heading = headline(trained.config, trained.rows, trained.best) if trained.rows else ""
     files["index.html"] = page(
         "exhibit.html",
         title=trained.title,
-        verdict=heading,
+        headline=heading,
         every_start="" if (certain := proof.at_once(trained)) is None else certain.text,
         facts=_facts(trained),
         counts=counts,
@@ -112,7 +112,7 @@ def _facts(trained: TrainedCircuit) -> str:
     timing = f"each updated with a chance of {train.fire_rate:g}" if train.asynchronous else "all updated in each step"
     return (
         f"{model.gates} gates trained for {trained.epoch} epochs; {task.width}x{task.height} cells of "
-        f"{counted(model.channels, 'channel')}, {timing}, judged after {counted(task.steps, 'step')}; the grid "
+        f"{counted(model.channels, 'channel')}, {timing}, compared after {counted(task.steps, 'step')}; the grid "
         f"{'wraps around' if model.periodic else 'is 0 outside'}; start: {task.start}."
     )
 

@@ -32,7 +32,7 @@ class RolloutRecord:
     """A record holds what was seen of a rollout beside its target."""
 
     wrong: npt.NDArray[np.int64]
-    """`[n, B]`: wrong values of each sample after each judged step, damage done."""
+    """`[n, B]`: wrong values of each sample after each compared step, damage done."""
     values: int
     """Values compared per sample and step."""
     outside: npt.NDArray[np.int64]
@@ -84,7 +84,7 @@ class Measure:
     met: bool | None = None
     """Whether the result is at least as good as the paper's; None where there is nothing to compare."""
     curve: Sequence[float] = ()
-    """Wrong values after each judged step, the mean over the samples."""
+    """Wrong values after each compared step, the mean over the samples."""
     film: Film | None = field(default=None, repr=False)
 
     __repr__ = brief

@@ -9,16 +9,16 @@ from difflogic.config.own_task import FRESH, OwnTask
 from difflogic.errors import ConfigError, UsageError
 from difflogic.evaluation.measure import Measure
 from difflogic.evaluation.rehearsal import EvaluationContext
-from difflogic.evaluation.samples import AT_ONCE, judged_states
+from difflogic.evaluation.samples import AT_ONCE, compared_states
 
 
 def check(context: EvaluationContext) -> None:
-    """Refuse wrong settings before the first test, which may take minutes. Raises as `judgement`."""
+    """Refuse wrong settings before the first test, which may take minutes. Raises as `own_numbers`."""
     if context.settings:
         _task(context)
 
 
-def judgement(context: EvaluationContext) -> Measure | None:
+def own_numbers(context: EvaluationContext) -> Measure | None:
     """Return how many fresh samples are right, and the task's own numbers.
 
     Raises ConfigError for settings that it does not take, UsageError where there is no task to set them of,
@@ -33,7 +33,7 @@ def judgement(context: EvaluationContext) -> Measure | None:
     parts = [
         samples.only(np.arange(len(samples))[first : first + AT_ONCE]) for first in range(0, len(samples), AT_ONCE)
     ]
-    states = np.concatenate([np.stack(judged_states(context, part, number), 1) for number, part in enumerate(parts)])
+    states = np.concatenate([np.stack(compared_states(context, part, number), 1) for number, part in enumerate(parts)])
     wrong = (states[..., : samples.y.shape[-1]] != samples.y) & (samples.y >= 0)
     count = int(np.count_nonzero(wrong.any(axis=(1, 2, 3, 4))))
     numbers = own.judged(states, samples)

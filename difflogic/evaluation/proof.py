@@ -13,7 +13,7 @@ Its file is proof.json. It holds the circuit, so that nothing else is needed to 
      "height": 16, "width": 16, "periodic": false, "steps": 20, "fire_rate": 1.0, "rule": "",
      "target": ["..11..11", ...], "circuit_sha256": "...", "circuit": {"format": "difflogic-circuit", ...}}
 
-`steps` is the step at which the task judges, `from_step` the first from which on the claim holds; of an asynchronous
+`steps` is the step at which the task compares, `from_step` the first from which on the claim holds; of an asynchronous
 circuit it counts rounds, in each of which every cell fires at least once. `circuit_sha256` is the hash of the circuit's
 gates, wires and outputs, whatever they are called in a file: see `fingerprint`.
 """
@@ -90,7 +90,7 @@ class Proof:
     """One or two sentences for people."""
     from_step: int | None = None
     counterexample: Bits | None = None
-    """`[H, W, C]`, a start that is wrong at the judged step."""
+    """`[H, W, C]`, a start that is wrong at the compared step."""
 
     __repr__ = brief
 
@@ -101,7 +101,7 @@ class Proof:
 
     @property
     def late(self) -> bool:
-        """Return whether the target is reached after the step at which the task judges."""
+        """Return whether the target is reached after the step at which the task compares."""
         return self.from_step is not None and self.from_step > self.claim.scenario.steps
 
     def to_dict(self) -> dict[str, Any]:
@@ -249,7 +249,7 @@ def _of_all_starts(claim: Claim, found: EveryStart) -> Proof:
 
 
 def shown(claim: Claim, start: Bits) -> Bits:
-    """The visible channels `[H, W, L]` at the judged step of a rollout of the circuit as it is, from that start."""
+    """The visible channels `[H, W, L]` at the compared step of a rollout of the circuit as it is, from that start."""
     *_, [last] = claim.netlist.steps(start[None], claim.scenario.steps)
     return np.asarray(last[..., : claim.target.shape[-1]])
 
@@ -269,7 +269,7 @@ def _when(claim: Claim, step: int) -> str:
             f"{scenario.fire_rate:g} these are over within {steps} steps, but for a probability below "
             f"{every_start.UNLIKELY:g}"
         )
-    late = f", which is later than step {scenario.steps}, where it is judged" if step > scenario.steps else ""
+    late = f", which is later than step {scenario.steps}, where the task compares" if step > scenario.steps else ""
     return f"from step {step} on, for ever{late}"
 
 

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import difflogic
+from difflogic.evaluation.evaluate import RunEvaluation
 from difflogic.evaluation.measure import Film
 from difflogic.runs import film, plots
 from difflogic.system.words import counted
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-
-    from difflogic.evaluation.evaluate import RunEvaluation
 
 MAX_CURVE = 1000
 """A curve is drawn through so many points at most."""

@@ -30,8 +30,8 @@ def check(context: EvaluationContext) -> None:
         raise DataError(f"The samples have {max(given, wanted)} channels, but a cell of this circuit has {cell}.")
 
 
-def judged_samples(context: EvaluationContext) -> Measure | None:
-    """Wrong cells and wrong samples, after all judged steps together."""
+def sample_accuracy(context: EvaluationContext) -> Measure | None:
+    """Wrong cells and wrong samples, after all compared steps together."""
     samples = context.samples
     if samples is None:
         return None
@@ -39,8 +39,8 @@ def judged_samples(context: EvaluationContext) -> Measure | None:
     targets = samples.targets
     for first in range(0, len(samples), AT_ONCE):
         part = slice(first, first + AT_ONCE)
-        for place, state in enumerate(judged_states(context, samples.only(np.arange(len(samples))[part]), first)):
-            # One target for all judged steps, so that the place is always 0, or one for each.
+        for place, state in enumerate(compared_states(context, samples.only(np.arange(len(samples))[part]), first)):
+            # One target for all compared steps, so that the place is always 0, or one for each.
             wanted = targets[place % len(targets), part]
             differs = (state[..., : wanted.shape[-1]] != wanted) & (wanted != IGNORED)
             wrong[place, part] = np.count_nonzero(differs, axis=(1, 2, 3))
@@ -65,8 +65,8 @@ def judged_samples(context: EvaluationContext) -> Measure | None:
     )
 
 
-def judged_states(context: EvaluationContext, samples: Dataset, number: int) -> list[Bits]:
-    """The states `[B, H, W, C]` after the judged steps; `number` tells the random numbers of batches apart."""
+def compared_states(context: EvaluationContext, samples: Dataset, number: int) -> list[Bits]:
+    """The states `[B, H, W, C]` after the compared steps; `number` tells the random numbers of batches apart."""
     start_key, play_key = (prng.fold_in(key, number) for key in context.keys(TEST))
     grids = job.begun(rehearsal.resized(context.config, *samples.x.shape[1:3]), samples, start_key)
     states = play(context.engine, context.trained.circuit, grids, samples.steps[-1], play_key, context.fire_rate)

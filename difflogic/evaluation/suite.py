@@ -34,13 +34,13 @@ Test = Callable[[EvaluationContext], Measure | None]
 
 def training(context: EvaluationContext) -> Measure | None:
     """Read from the metrics when the hard circuit was first exact on the probes."""
-    judged, first, paper = context.trained.judged, context.trained.first_solved, context.paper.solved_at
-    if judged is None or judged.hard_loss is None:
+    last, first, paper = context.trained.last_evaluation, context.trained.first_solved, context.paper.solved_at
+    if last is None or last.hard_loss is None:
         return None
     interval = context.config.train.eval_interval
-    text = "not yet" if first is None else f"epoch {first} (judged every {interval})"
-    values: dict[str, float] = {"epoch": context.trained.epoch, "hard_loss": judged.hard_loss}
-    values |= {"soft_loss": judged.soft_loss} if math.isfinite(judged.soft_loss) else {}
+    text = "not yet" if first is None else f"epoch {first} (evaluated every {interval})"
+    values: dict[str, float] = {"epoch": context.trained.epoch, "hard_loss": last.hard_loss}
+    values |= {"soft_loss": last.soft_loss} if math.isfinite(last.soft_loss) else {}
     values |= {} if first is None else {"first_solved": first}
     return Measure("training", "training: first hard loss 0 on the probes", text, values, _epoch(paper))
 
@@ -250,9 +250,9 @@ def _grid(task: TaskConfig) -> str:
 
 TESTS: tuple[Test, ...] = (
     training,
-    samples.judged_samples,
+    samples.sample_accuracy,
     samples.seen_neighbourhoods,
-    own_task.judgement,
+    own_task.own_numbers,
     accuracy,
     every_start,
     damaged_as_trained,

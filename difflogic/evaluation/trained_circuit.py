@@ -34,7 +34,7 @@ class TrainedCircuit(chosen.Chosen):
         return next((row.epoch for row in self.rows if row.hard_loss == 0), None)
 
     @property
-    def judged(self) -> Row | None:
+    def last_evaluation(self) -> Row | None:
         """The row of its evaluation on the probes, or of the last one before that."""
         return last_evaluated(self.rows[: self.epoch])
 

@@ -35,9 +35,9 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
 
     Raises CheckpointError, RunFolderError where the run has not ended.
     """
-    judged = _judged(run)
-    best = next(each for each in judged["members"] if each["seed"] == judged["best"])
-    member = restored(run, judged["members"].index(best) + 1)
+    scored = _evaluation(run)
+    best = next(each for each in scored["members"] if each["seed"] == scored["best"])
+    member = restored(run, scored["members"].index(best) + 1)
     config, actor = member.config, member.agent.actor
     files: Files = {CURVE: curves(run)}
     given, found = None, None
@@ -54,13 +54,13 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
     except (UsageError, MissingPackagesError) as error:  # it draws nothing, or its painter is not installed
         left_out.append(f"film: {error}")
         files[CARD] = curves(run, card=True)
-    verdict = (run / SUMMARY).read_text(encoding="utf-8").partition("\n")[0].partition(": ")[2]
+    headline = (run / SUMMARY).read_text(encoding="utf-8").partition("\n")[0].partition(": ")[2]
     files["index.html"] = page(
         "agent.html",
         title=config.name,
-        verdict=verdict,
+        headline=headline,
         facts=_facts(member),
-        scores=_scores(judged),
+        scores=_scores(scored),
         counts=_counts(given, found),
         proof=""
         if found is None
@@ -72,11 +72,11 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
     )
     member.environments.close()
     counts = "no controller" if found is None else f"{gate_count(found.controller)} gates, {config.environment.id}"
-    told = f"The agent of seed {judged['best']}, the best of {len(judged['members'])}."
-    return Exhibit(name, config.name, verdict, counts, told, files | downloads, cover)
+    told = f"The agent of seed {scored['best']}, the best of {len(scored['members'])}."
+    return Exhibit(name, config.name, headline, counts, told, files | downloads, cover)
 
 
-def _judged(run: Path) -> dict[str, Any]:
+def _evaluation(run: Path) -> dict[str, Any]:
     try:
         found: dict[str, Any] = json.loads((run / EVALUATION).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -112,10 +112,10 @@ def _facts(member: Member) -> str:
     )
 
 
-def _scores(judged: dict[str, Any]) -> list[tuple[str, str]]:
+def _scores(scored: dict[str, Any]) -> list[tuple[str, str]]:
     """Mean returns on fresh episodes, of every agent and of those without a mind."""
-    agents = [(f"seed {each['seed']}", f"{each['mean']:.1f} ± {each['spread']:.1f}") for each in judged["members"]]
-    return agents + [(name, f"{value:.1f}") for name, value in judged["baselines"].items()]
+    agents = [(f"seed {each['seed']}", f"{each['mean']:.1f} ± {each['spread']:.1f}") for each in scored["members"]]
+    return agents + [(name, f"{value:.1f}") for name, value in scored["baselines"].items()]
 
 
 def _counts(given: Controller | None, found: SmallerController | None) -> list[tuple[str, int]]:

@@ -23,7 +23,7 @@ def summarise(
     best: ModelState | None,
 ) -> str:
     """Several lines; `state` is the last, gates are counted in the `best`. `epochs`, `seconds`: of this process."""
-    lines = [verdict(config, rows, best), ""]
+    lines = [headline(config, rows, best), ""]
     lines.append(
         f"Epochs:          {state.epoch} of {config.train.epochs}, {state.skipped} skipped (gradient not finite)"
     )
@@ -47,7 +47,7 @@ def summarise(
     return "\n".join(lines) + "\n"
 
 
-def verdict(config: Config, rows: Sequence[Row], best: ModelState | None) -> str:
+def headline(config: Config, rows: Sequence[Row], best: ModelState | None) -> str:
     """Solved or not, in one sentence: by the `best` circuit, where one was kept, else by the last."""
     last = last_evaluated(rows)
     probes = job.judges(config)

@@ -43,7 +43,7 @@ def summarise_population(
     """Several lines; `epochs` and `seconds` are this process's own."""
     solved = [member for member in members if member.solved]
     count, skipped = len(members), sum(member.state.skipped for member in members)
-    lines = [verdict(config, members, leader, kept), ""]
+    lines = [headline(config, members, leader, kept), ""]
     lines.append(
         f"Epochs:          {members[0].state.epoch} of {config.train.epochs}, "
         f"{skipped} skipped over all models (gradient not finite)"
@@ -68,7 +68,7 @@ def summarise_population(
     return "\n".join(lines) + "\n"
 
 
-def verdict(config: Config, members: Sequence[Replica], leader: int, kept: ModelState | None) -> str:
+def headline(config: Config, members: Sequence[Replica], leader: int, kept: ModelState | None) -> str:
     """Return in one sentence how many are solved, which is the best, and which is kept if that is an earlier one."""
     best, count, probes = members[leader], len(members), job.judges(config)
     judged = last_evaluated(best.metrics)

@@ -120,7 +120,7 @@ def test_from_its_start(difflogic: Call) -> None:
     assert difflogic(*train, "r", "--set", 'task.start="seed"').code == 0
     found = difflogic("simplify", "r", "--from-start", "--task", "-o", "small.json")
     assert found.code == 0
-    assert "--from-start: Proved equal from its own start on, and there alone: " in found.out
+    assert "Proved equal from its own start on, and there alone: " in found.out
     assert "... resynthesis for these states: " in found.errors
     assert netlist_json.load(Path("small.json")).scenario.start == "seed"
     report = json.loads(difflogic("simplify", "r", "--from-start", "--json").out)

@@ -79,7 +79,7 @@ def test_right_but_late(board: Path) -> None:
     run = kept_run(board.parent / "late", config, learned(presets.get("checkerboard")))
     found = proved(run)
     assert found.late
-    assert found.text.endswith("which is later than step 5, where it is judged.")
+    assert found.text.endswith("which is later than step 5, where the task compares.")
 
 
 def test_an_asynchronous_circuit_is_proved_in_rounds(board: Path) -> None:

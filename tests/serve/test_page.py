@@ -151,7 +151,7 @@ def test_a_preset_is_submitted_and_watched_until_it_can_be_simplified(opened, li
     page.see("metrics.csv", ".files")
     page.click("[data-action=simplify] + label input")
     page.click("[data-action=simplify]")
-    page.see("proved equal from its own start", ".follow-ups")
+    page.see("Proved equal from its own start", ".follow-ups")
     page.wait("document.querySelector('.drawing img')?.naturalWidth > 100")
     assert live.store.jobs("ann", text="a heart", kind="train")[0].config["train"]["epochs"] == 600
 

@@ -60,7 +60,7 @@ class Rollouts:
     starts: Bits
     masks: npt.NDArray[np.bool_] | None
     steps: int
-    judged: tuple[int, ...]
+    compared: tuple[int, ...]
 
     def trajectory(self, cell: Cell) -> Iterator[Bits]:
         """The states from the start on, of a cell that may have fewer channels than the starts."""
@@ -74,12 +74,12 @@ class Rollouts:
             yield state
 
     def shown(self, cell: Cell) -> Iterator[Bits]:
-        """The visible channels after each of the judged steps, uint8 `[B, H, W, visible]`."""
+        """The visible channels after each of the compared steps, uint8 `[B, H, W, visible]`."""
         states = enumerate(self.trajectory(cell))
-        return (state[..., : cell.visible] for step, state in states if step in self.judged)
+        return (state[..., : cell.visible] for step, state in states if step in self.compared)
 
     def is_shown(self, wanted: Sequence[Bits], cell: Cell) -> bool:
-        """Return whether a cell shows what is wanted. Most that do not are told at the first of many judged steps."""
+        """Return whether a cell shows what is wanted. Most that do not are told at the first of many compared steps."""
         return all(np.array_equal(one, other) for one, other in zip(self.shown(cell), wanted, strict=True))
 
 

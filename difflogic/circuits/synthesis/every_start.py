@@ -16,7 +16,7 @@ by induction each step knows what the step before knew. So the simulation ends, 
 visible channels are known, they show the same for ever.
 
 Where something visible stays unknown, nothing is proved: an answer gate by gate loses that `x XOR x` is 0. Then a SAT
-solver is asked for a start that is wrong at the judged step. If there is none, that is a proof too, and for all later
+solver is asked for a start that is wrong at the compared step. If there is none, that is a proof too, and for all later
 steps as well: what a start shows one step later is what its next state, a start like any other, shows in time.
 
 Source of the method: S. C. Kleene, Introduction to metamathematics (1952), section 64; R. E. Bryant, Symbolic
@@ -67,7 +67,7 @@ class EveryStart:
     from_step: int | None = None
     """Where proved, every start shows the target after so many steps and after all later ones."""
     counterexample: Bits | None = None
-    """`[H, W, C]`, a start that does not show the target at the step of judgement."""
+    """`[H, W, C]`, a start that does not show the target at the compared step."""
 
     __repr__ = brief
 
@@ -164,7 +164,7 @@ def _grid(words: Words, shape: tuple[int, ...]) -> Bits:
 def find_wrong_start(
     netlist: CellNetlist, target: Bits, steps: int, seconds: float, reason: str = "the circuit is large"
 ) -> EveryStart:
-    """A start that is wrong at the judged step, or the proof that there is none, within so many seconds.
+    """A start that is wrong at the compared step, or the proof that there is none, within so many seconds.
 
     `netlist` is what `convert.lean` leaves; with `reason` begins what is said where it was not decided.
     """

@@ -52,8 +52,8 @@ def always(grid: Grid, target: Bits, seconds: float) -> EveryStart:
 
 
 def _refuted(grid: Grid, target: Bits, start: Bits, wrong_at: int) -> EveryStart:
-    # ABC may show a start whose picture is wrong only some steps after the judged one, at `wrong_at`. The state that it
-    # becomes `wrong_at - steps` steps later is a start as well, and is wrong at the judged step.
+    # ABC may show a start whose picture is wrong only some steps after the compared one, at `wrong_at`. The state that
+    # it becomes `wrong_at - steps` steps later is a start as well, and is wrong at the compared step.
     start = _after(grid.cell, start, wrong_at - grid.steps)
     if np.array_equal(_after(grid.cell, start, grid.steps)[..., : target.shape[-1]], target):
         raise ToolError(f"{tools.ABC} gave a counterexample from which the circuit is right.")

@@ -98,11 +98,11 @@ def _member(seed: int, rows: list[Row]) -> dict[str, Any]:
     from difflogic.runs.journal import last_evaluated
 
     # The last row may be of an epoch without evaluation.
-    judged = last_evaluated(rows)
+    evaluated = last_evaluated(rows)
     return {
         "seed": seed,
         "last": rows[-1].to_dict() if rows else None,
-        "judged": None if judged is None else judged.to_dict(),
+        "evaluated": None if evaluated is None else evaluated.to_dict(),
         "first_solved": next((row.epoch for row in rows if row.hard_loss == 0), None),
     }
 
@@ -113,15 +113,15 @@ def _show_models(saved: Checkpoint, rows: list[list[Row]]) -> None:
     lines = []
     for index, (member, own) in enumerate(zip(saved.members, rows, strict=True)):
         facts = _member(member.config.seed, own)
-        judged, last, logits = facts["judged"], facts["last"], member.state.logits
+        evaluated, last, logits = facts["evaluated"], facts["last"], member.state.logits
         soft = None if last is None else last["soft_loss"]
         lines.append(
             (
                 f"{index + 1}{' (best)' if index == saved.leader and len(rows) > 1 else ''}",
                 str(member.config.seed),
                 "" if soft is None else f"{soft:.4g}",
-                "" if judged is None else str(judged["hard_loss"]),
-                "" if judged is None else f"{100 * judged['accuracy']:.2f} %",
+                "" if evaluated is None else str(evaluated["hard_loss"]),
+                "" if evaluated is None else f"{100 * evaluated['accuracy']:.2f} %",
                 str(facts["first_solved"] or ""),
                 str(active_gates(logits)),
                 str(undecided_gates(logits)),
