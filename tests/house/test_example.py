@@ -47,7 +47,7 @@ def test_it_learns_the_rule(names):
 
 def test_the_gates_are_counted(names):
     assert sum(layer.gates for layer in names["evaluation"].layers) == 3040
-    assert names["evaluation"].active_gates == sum(layer.active for layer in names["evaluation"].layers) > 0
+    assert sum(layer.active for layer in names["evaluation"].layers) > 0
 
 
 @pytest.mark.parametrize(("name", "steps"), [("healing.gif", 80), ("channels.apng", 20), ("asynchronous.gif", 60)])
