@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,14 +17,20 @@ from difflogic.engine.shape import Array, Shape
 from difflogic.errors import DataError, UsageError
 from difflogic.model.circuit import Circuit
 
-if TYPE_CHECKING:
-    from difflogic.engine.api import Engine
+
+class FunctionOpener(Protocol):
+    """What opens functions is an engine: see `difflogic.engine.api.Engine`."""
+
+    def open_function(
+        self, circuit: Circuit, grid: Sequence[int], steps: int = 1, hard: bool = False, every_state: bool = False
+    ) -> CircuitFunction:
+        """A circuit as a function of start grids of one shape."""
 
 
 class Place(Protocol):
     """A place is where engines are: see `difflogic.devices.device.Device`."""
 
-    def open(self) -> Engine:
+    def open(self) -> FunctionOpener:
         """The engine that computes there."""
 
 

@@ -22,7 +22,6 @@ import numpy.typing as npt
 from difflogic.config.model import ModelConfig, NetworkConfig
 from difflogic.config.train import InitialConfig
 from difflogic.core import gates, prng, wiring
-from difflogic.core.bits import Bits
 from difflogic.errors import CircuitError
 from difflogic.model.framed import in_frame
 
@@ -212,20 +211,6 @@ class Circuit:
     def patch(self) -> int:
         """Values of each channel that a cell reads: 9, or 1 without perception."""
         return wiring.PATCH if self.perceive else 1
-
-    def rollout(self, x: npt.ArrayLike, steps: int) -> Bits:
-        """Run the discrete gates, with every cell updated in each step.
-
-        Args:
-            x: Start grids of 0 and 1, `[B, H, W, C]`.
-            steps: How many steps, T.
-
-        Returns:
-            The states uint8 `[T+1, B, H, W, C]`, the start included.
-        """
-        from difflogic.model.cell_netlist import CellNetlist  # which is made of circuits
-
-        return CellNetlist.from_circuit(self).rollout(x, steps)
 
     def require_automaton(self) -> None:
         """Raises CircuitError where cells see only themselves: what follows needs an automaton."""
