@@ -46,7 +46,7 @@ from difflogic.cpu.kernels.rule_target import rule_target
 from difflogic.cpu.kernels.seed_grid import seed_grid
 from difflogic.cpu.phases import BACKWARD, COMMIT, D_START, DAMAGE, DRAW, FORWARD, GRADIENTS, TARGET
 from difflogic.cpu.program import Program
-from difflogic.cpu.tables import Grid
+from difflogic.cpu.tables import TileGrid
 from difflogic.engine import control as c
 from difflogic.engine.events import Hardening
 from difflogic.engine.shape import Array
@@ -55,7 +55,7 @@ TRAIN_KEY = c.TRAIN_KEY.start
 
 
 class Buffers(NamedTuple):
-    """All numbers of one training run but those of `Program` and `Grid`."""
+    """All numbers of one training run but those of `Program` and `TileGrid`."""
 
     logits: Array
     """float32 `[16*G]`, as are the next four."""
@@ -133,7 +133,7 @@ class Buffers(NamedTuple):
 
 @entry_point
 def run(
-    thread: int, phases: Array, program: Program, grid: Grid, buffers: Buffers, history: Array, counters: Array
+    thread: int, phases: Array, program: Program, grid: TileGrid, buffers: Buffers, history: Array, counters: Array
 ) -> None:
     """One thread's part of `phases [n, 2]`, kind and CA step, `len(history)` times; each leaves `(loss, skipped)`."""
     before = flush_denormals()  # the thread may be the caller's, whose arithmetic must be as it was
@@ -143,7 +143,7 @@ def run(
 
 @inlined
 def _work(
-    thread: int, phases: Array, program: Program, grid: Grid, buffers: Buffers, history: Array, counters: Array
+    thread: int, phases: Array, program: Program, grid: TileGrid, buffers: Buffers, history: Array, counters: Array
 ) -> None:
     # Python is left once for many epochs: nothing between two epochs, or two steps, needs it.
     items, each = grid.blocks, len(phases)
@@ -160,7 +160,7 @@ def _work(
 
 @inlined
 def _item(
-    thread: int, kind: int, at: int, item: int, program: Program, grid: Grid, buffers: Buffers, row: Array
+    thread: int, kind: int, at: int, item: int, program: Program, grid: TileGrid, buffers: Buffers, row: Array
 ) -> None:
     first, last = _share(grid.tiles, item, grid.blocks)
     if kind == FORWARD:
@@ -204,7 +204,7 @@ def _item(
 
 
 @inlined
-def _prepare(thread: int, kind: int, item: int, program: Program, grid: Grid, buffers: Buffers) -> None:
+def _prepare(thread: int, kind: int, item: int, program: Program, grid: TileGrid, buffers: Buffers) -> None:
     if kind == TARGET:
         if len(buffers.x):
             first, last = _share(grid.batch, item, grid.blocks)
@@ -225,7 +225,7 @@ def _prepare(thread: int, kind: int, item: int, program: Program, grid: Grid, bu
 
 
 @inlined
-def _draw(item: int, program: Program, grid: Grid, buffers: Buffers) -> None:
+def _draw(item: int, program: Program, grid: TileGrid, buffers: Buffers) -> None:
     """This epoch's hardened and stuck gates, start grids, fire masks and damage."""
     control, channels, start = buffers.control, program.channels, buffers.states[0]
     # Shares of different things, all numbered by the same items: whoever takes item 2 of 32 draws the third share of
@@ -255,7 +255,7 @@ def _draw(item: int, program: Program, grid: Grid, buffers: Buffers) -> None:
 
 
 @inlined
-def _update(kind: int, item: int, program: Program, grid: Grid, buffers: Buffers, row: Array) -> None:
+def _update(kind: int, item: int, program: Program, grid: TileGrid, buffers: Buffers, row: Array) -> None:
     first, last = _share(buffers.logits.size // GATE_COUNT, item, grid.blocks)
     if kind == GRADIENTS:
         buffers.finite[item] = gradients(
@@ -281,14 +281,14 @@ def _update(kind: int, item: int, program: Program, grid: Grid, buffers: Buffers
 
 
 @inlined
-def _rank(program: Program, grid: Grid, buffers: Buffers) -> None:
+def _rank(program: Program, grid: TileGrid, buffers: Buffers) -> None:
     last = buffers.states[grid.steps]
     targets = buffers.targets[0]
     rank(grid, program.channels, buffers.pool_reset, last, targets, buffers.sample_losses, buffers.worst)
 
 
 @inlined
-def _write_back(item: int, program: Program, grid: Grid, buffers: Buffers) -> None:
+def _write_back(item: int, program: Program, grid: TileGrid, buffers: Buffers) -> None:
     first, end = _share(grid.batch, item, grid.blocks)
     last, fresh = buffers.states[grid.steps], buffers.fresh
     write_back(grid, program.channels, first, end, last, fresh, buffers.worst, buffers.places, buffers.pool)

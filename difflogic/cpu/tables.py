@@ -20,7 +20,7 @@ MAX_BLOCKS = 64
 """More moments would not stay in a processor's cache, where every CA step adds to all of them."""
 
 
-class Grid(NamedTuple):
+class TileGrid(NamedTuple):
     """One batch of grids. A row of cells has a guard before it, so that shifted reads stay inside."""
 
     # An example: one torus of 3x3 cells, which is one tile with 23 lanes to spare.
@@ -59,7 +59,7 @@ class Grid(NamedTuple):
     """int64 `[T + 1, 2]`: of a state that is judged or damaged, the place in its list, else -1."""
 
 
-def make_grid(shape: Shape, patch: int = PATCH) -> Grid:
+def make_grid(shape: Shape, patch: int = PATCH) -> TileGrid:
     """The tables of a batch of grids whose cells see so many cells, themselves included."""
     # Tiles are cut out of all cells of the batch, and may hold the end of one grid and the beginning of the next.
     tiles = -(-shape.cells // TILE)
@@ -77,7 +77,7 @@ def make_grid(shape: Shape, patch: int = PATCH) -> Grid:
     bits = (lanes.reshape(patch, tiles, TILE) << np.arange(TILE, dtype=np.uint64)).sum(axis=2, dtype=np.uint64)
     position, cell = np.nonzero((near >= 0) & ~straight)
     counts = np.bincount(position * tiles + cell // TILE, minlength=patch * tiles)
-    return Grid(
+    return TileGrid(
         batch=shape.batch,
         height=shape.height,
         width=shape.width,
@@ -102,7 +102,7 @@ JUDGED, DAMAGED = range(2)
 
 
 def make_marks(shape: Shape) -> Array:
-    """Return which states are judged and damaged: see `Grid.marks`."""
+    """Return which states are judged and damaged: see `TileGrid.marks`."""
     marks = np.full((shape.steps + 1, 2), -1)
     marks[list(shape.judged_steps), JUDGED] = np.arange(len(shape.judged_steps))
     marks[list(shape.damage_steps), DAMAGED] = np.arange(len(shape.damage_steps))

@@ -5,7 +5,7 @@ side by side, so that a vector holds `TILE` cells. A state is therefore a row pe
 
     | guard | cell 0 .. cell B*H*W - 1, and on to a whole tile | guard | to an odd number of cache lines |
 
-and `Grid.stride` is its length. Two grids of 3x3 cells with two channels are two rows of 18 cells, of which 9 to 17
+and `TileGrid.stride` is its length. Two grids of 3x3 cells with two channels are two rows of 18 cells, of which 9 to 17
 are the second grid; a row has 16 + 32 + 16 floats, five cache lines, the fifth to make it odd. What has no neighbours
 (targets, masks, damage) is kept in rows of whole tiles, without guards.
 """

@@ -42,7 +42,7 @@ class Candidate:
 
 
 @dataclass
-class Trial:
+class TimedEpochs:
     """Epochs that were measured on one engine."""
 
     engine: EngineInfo
@@ -73,7 +73,7 @@ class Decision:
 
     engine: EngineInfo
     reason: str
-    trials: tuple[Trial, ...]
+    trials: tuple[TimedEpochs, ...]
 
     @property
     def compared(self) -> bool:
@@ -91,7 +91,7 @@ class Race:
     def __init__(self, first: Engine, info: EngineInfo, candidate: Candidate, epoch: int) -> None:
         """The race begins after `epoch` on the `first` engine, whose model runs on `info`."""
         self._first, self._candidate = first, candidate
-        self._trials = [Trial(info, epoch + 1)]
+        self._trials = [TimedEpochs(info, epoch + 1)]
         self._spent = self._budget = 0.0
 
     def time(self, train: Callable[[], None]) -> None:
@@ -133,7 +133,7 @@ class Race:
         except DeviceError as error:
             return self._decision(info, f"could not try {candidate.name}: {error}")
         self._spent = clock() - begin
-        self._trials.append(Trial(info, epoch + 1))
+        self._trials.append(TimedEpochs(info, epoch + 1))
         return None
 
     def _compare(self, switch: Switch) -> Decision:
@@ -153,6 +153,6 @@ class Race:
         return Decision(engine, f"auto {reason}", tuple(self._trials))
 
 
-def _known(trial: Trial) -> float:
+def _known(trial: TimedEpochs) -> float:
     assert trial.pace is not None
     return trial.pace

@@ -25,7 +25,7 @@ from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.straight_line import RegisterProgram, expression, lines, read_inputs, register_program
 
 KERNEL = "simulation/simulate"
-BINDINGS = bindings("scene at", "program masks before", "after nodes")
+BINDINGS = bindings("spec at", "program masks before", "after nodes")
 WG = 64
 MOST_ROWS = 65535
 """Workgroups of one dimension that every device can do."""
@@ -93,12 +93,12 @@ class GpuSimulation:
 
     def _make_buffers(self) -> None:
         device, spec = self._device, self.spec
-        at = uniform_struct(KERNEL, "At")
+        at = uniform_struct(KERNEL, "StepIndex")
         table = _table(self._program.registers, spec.channels)
         nodes = 16 if self._program.generated else 4 * self._program.registers.registers * self._words * self._rows
         masks = spec.height * self._words * 4
         self._buffers = {
-            "scene": device.buffer("scene", uniform_struct(KERNEL, "Scene").fields.itemsize, uniform=True),
+            "spec": device.buffer("spec", uniform_struct(KERNEL, "SimulationSpec").fields.itemsize, uniform=True),
             "at": device.buffer("at", STEPS_AT_ONCE * at.stride, uniform=True),
             "program": device.buffer("program", max(16, table.nbytes)),
             "masks": device.buffer("masks", masks),
@@ -116,7 +116,7 @@ class GpuSimulation:
     def _bind(self, step: int, from_even: bool) -> Any:
         before, after = ("even", "odd") if from_even else ("odd", "even")
         bound = self._buffers | {"before": self._buffers[before], "after": self._buffers[after]}
-        struct = uniform_struct(KERNEL, "At")
+        struct = uniform_struct(KERNEL, "StepIndex")
         bound["at"] = self._buffers["at"], struct.stride * step, struct.fields.itemsize
         return self._device.bind(KERNEL, BINDINGS, bound)
 
@@ -145,7 +145,7 @@ class GpuSimulation:
             # even: it has the bind group behind all others.
             first = self._parity * STEPS_AT_ONCE
             part = 1 if self._parity else steps
-            self._device.upload(self._buffers["scene"], self._scene_bytes(mode), "shape")
+            self._device.upload(self._buffers["spec"], self._spec_bytes(mode), "shape")
             grid = -(-self._words // WG), self._rows
             groups = self._groups[first : first + part]
             dispatches = [Dispatch(KERNEL, self._program.pipeline, group, *grid) for group in groups]
@@ -158,12 +158,12 @@ class GpuSimulation:
         """Wait until everything submitted is done."""
         self._device.download(self._buffers["program"], np.uint32, "wait", size=16)
 
-    def _scene_bytes(self, mode: int) -> bytes:
+    def _spec_bytes(self, mode: int) -> bytes:
         spec, program = self.spec, self._program.registers
         values = {name: getattr(spec, name) for name in ("height", "width", "channels", "fire_units")}
         values |= {"words": self._words, "periodic": spec.netlist.periodic, "mode": mode, "first_step": self.step}
         values |= {"key": spec.fire_key, "patches": len(program.patches), "gates": len(program.code)}
-        return uniform_struct(KERNEL, "Scene").pack(values)
+        return uniform_struct(KERNEL, "SimulationSpec").pack(values)
 
     def planes(self) -> Planes:
         words = self._device.download(self._buffers["odd" if self._parity else "even"], "<u8", "states")

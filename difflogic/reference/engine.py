@@ -24,7 +24,7 @@ from difflogic.reference.function import ReferenceFunction
 from difflogic.reference.kernels.adamw import adamw
 from difflogic.reference.kernels.commit import commit
 from difflogic.reference.model import INFO, ReferenceModel
-from difflogic.reference.rollout import Course, cells_last, hard_rollout, soft_gradients, soft_losses, soft_rollout
+from difflogic.reference.rollout import RolloutSpec, cells_last, hard_rollout, soft_gradients, soft_losses, soft_rollout
 
 
 class ReferenceEngine:
@@ -47,13 +47,13 @@ class ReferenceEngine:
     ) -> Floats:
         grid, fire = check_grids(circuit, x, steps, masks, mode, self.dtype)
         check_course(grid, steps, (), damage)
-        course = _course(circuit, Shape.of(circuit, grid.shape, steps, damage=damage), fire, damage)
+        spec = _spec(circuit, Shape.of(circuit, grid.shape, steps, damage=damage), fire, damage)
         logits = circuit.flat_logits().astype(self.dtype)
         if mode == "hard":
-            return unpack_grids(hard_rollout(course, logits, pack_grids(grid))[0], grid.shape)
+            return unpack_grids(hard_rollout(spec, logits, pack_grids(grid))[0], grid.shape)
         # The twins' layout is cells last, so that one NumPy operation takes a node of all cells of the batch; callers
         # have channels last.
-        states = soft_rollout(course, logits, cells_last(grid))
+        states = soft_rollout(spec, logits, cells_last(grid))
         return np.ascontiguousarray(states.transpose(0, 2, 1).reshape(steps + 1, *grid.shape))
 
     def loss_and_gradients(self, circuit: Circuit, batch: Batch) -> tuple[float, ArraysByNetwork]:
@@ -81,12 +81,12 @@ class ReferenceEngine:
         after = OptimizerState(mu, nu, int(control[c.STEP]))
         return circuit.with_logits(logits), after, {"soft_loss": loss, "skipped": bool(control[c.NONFINITE])}
 
-    def _work(self, circuit: Circuit, batch: Batch) -> tuple[Course, Array, Array, Array]:
-        """Return what a soft pass takes: the course, the flat logits, the start and the targets."""
+    def _work(self, circuit: Circuit, batch: Batch) -> tuple[RolloutSpec, Array, Array, Array]:
+        """Return what a soft pass takes: the spec, the flat logits, the start and the targets."""
         checked = batch.checked(circuit, self.dtype)
-        course = _course(circuit, checked.shape, checked.masks, checked.damage)
+        spec = _spec(circuit, checked.shape, checked.masks, checked.damage)
         logits = circuit.flat_logits().astype(self.dtype)
-        return course, logits, cells_last(checked.x), cells_last(checked.targets)
+        return spec, logits, cells_last(checked.x), cells_last(checked.targets)
 
     def _gradients(self, circuit: Circuit, batch: Batch, control: Array) -> tuple[float, Array]:
         """The loss and its flat gradients, committed to the control block."""
@@ -109,7 +109,7 @@ class ReferenceEngine:
         return memory.rollout_bytes(grid, steps)
 
 
-def _course(circuit: Circuit, shape: Shape, masks: Array | None, damage: Damage | None) -> Course:
+def _spec(circuit: Circuit, shape: Shape, masks: Array | None, damage: Damage | None) -> RolloutSpec:
     flat = None if masks is None else masks.reshape(len(masks), -1)
     corners, faults = (None, None) if damage is None else (damage.corners, damage.faults)
-    return Course(shape, flat_layout(circuit), flat, corners, faults=faults)
+    return RolloutSpec(shape, flat_layout(circuit), flat, corners, faults=faults)

@@ -14,7 +14,7 @@ from difflogic.engine.shape import Array
 from difflogic.model.circuit import Circuit
 from difflogic.model.layout import flat_layout
 from difflogic.reference.kernels.d_start import d_start
-from difflogic.reference.rollout import Course, coefficients_of, pull_back, run_course
+from difflogic.reference.rollout import RolloutSpec, coefficients_of, pull_back, run_steps
 
 
 class ReferenceFunction(CircuitFunction):
@@ -34,8 +34,8 @@ class ReferenceFunction(CircuitFunction):
         self._dtype = dtype
         super().__init__(circuit, grid, steps, hard, every_state)
         shape = self._shape
-        self._course = Course(shape, flat_layout(circuit))
-        self._nodes = np.empty((steps, self._course.layout.nodes, shape.cells), dtype=self._dtype)
+        self._spec = RolloutSpec(shape, flat_layout(circuit))
+        self._nodes = np.empty((steps, self._spec.layout.nodes, shape.cells), dtype=self._dtype)
         self._start = np.empty((shape.channels, shape.cells), dtype=self._dtype)
         self._update()
 
@@ -46,19 +46,19 @@ class ReferenceFunction(CircuitFunction):
     def _forward(self, x: Array) -> Array:
         self._start[:] = x.T
         coefficients = self._hard if self.hard else self._soft
-        states, _ = run_course(self._course, coefficients, self._start, self._nodes)
+        states, _ = run_steps(self._spec, coefficients, self._start, self._nodes)
         after = states[1:] if self.every_state else states[-1:]
-        return np.ascontiguousarray(after[:, : self._course.layout.outputs].swapaxes(1, 2))
+        return np.ascontiguousarray(after[:, : self._spec.layout.outputs].swapaxes(1, 2))
 
     def _backward(self, d_y: Array) -> tuple[Array, Array]:
-        course = self._course
+        spec = self._spec
         if self.hard:  # what `forward` has left are the nodes of the hard circuit
-            run_course(course, self._soft, self._start, self._nodes)
+            run_steps(spec, self._soft, self._start, self._nodes)
         d_states = d_y.swapaxes(1, 2)
         d_rows = self._rows(d_states[-1])
         control = np.zeros(c.WORDS, dtype=np.uint32)  # its flag, that something is not finite, is for training
-        gradients = pull_back(course, self._soft, self._logits, self._nodes, d_states[:-1], d_rows, control)
-        if course.layout.patch == 1:
+        gradients = pull_back(spec, self._soft, self._logits, self._nodes, d_states[:-1], d_rows, control)
+        if spec.layout.patch == 1:
             return gradients, d_rows[0].T
         d_x = np.empty_like(self._start)
         d_start(self._shape, d_rows[0], d_x)
@@ -67,7 +67,7 @@ class ReferenceFunction(CircuitFunction):
     def _rows(self, d_state: Array) -> list[Array]:
         """The last state's adjoint where the first backward step looks for it, and room for the other steps'."""
         shape = self._shape
-        if self._course.layout.patch == 1:
+        if self._spec.layout.patch == 1:
             return [np.empty_like(self._start), d_state]
         rows = [np.zeros((3 * shape.channels, shape.cells), dtype=self._dtype) for _ in range(2)]
         rows[shape.steps % 2][1::3] = d_state

@@ -31,7 +31,7 @@ from difflogic.reference.kernels.sample_losses import sample_losses
 from difflogic.reference.kernels.seed_boards import seed_boards
 from difflogic.reference.kernels.seed_grid import seed_grid
 from difflogic.reference.kernels.write_back import write_back
-from difflogic.reference.rollout import Course, cells_last, hard_rollout, soft_gradients
+from difflogic.reference.rollout import RolloutSpec, cells_last, hard_rollout, soft_gradients
 
 INFO = EngineInfo(engine="reference", adapter="NumPy", driver=np.__version__, software=True)
 
@@ -65,8 +65,8 @@ class ReferenceModel:
     def _train_step(self) -> None:
         shape, control = self._shape, self._control
         self._draw_starts()
-        course = self._draw_course()
-        done = soft_gradients(course, self._logits, self._start, self._targets, control)
+        spec = self._draw_spec()
+        done = soft_gradients(spec, self._logits, self._start, self._targets, control)
         # The order of kernels in a GPU's train step. `commit` must come before `adamw`, which goes by its step and its
         # flag.
         if self._hyper.clip_by == "norm":
@@ -100,7 +100,7 @@ class ReferenceModel:
         if job.data is not None:
             draw_samples(shape, control, job.data.x, job.data.y, self._start, self._targets)
 
-    def _draw_course(self) -> Course:
+    def _draw_spec(self) -> RolloutSpec:
         """This epoch's fire masks, damage, faults and hardened gates."""
         shape, control, config = self._shape, self._control, self._job.config
         masks = None
@@ -113,7 +113,7 @@ class ReferenceModel:
         if config.hardening.share or config.task.stuck_gates:
             hardened = np.empty((self._layout.gates, 4), dtype=np.float32)
             harden(Hardening.of(config.hardening), shape.faults, control, self._logits, hardened)
-        return Course(shape, self._layout, masks, self._corners, hardened, self._job.faults(self._fault_key))
+        return RolloutSpec(shape, self._layout, masks, self._corners, hardened, self._job.faults(self._fault_key))
 
     def _batch(self) -> npt.NDArray[np.uint8]:
         """The start grids, `[B, H, W, C]`."""
@@ -145,8 +145,8 @@ class ReferenceModel:
         """
         shape, fire = self._shape, self._job.probe_masks
         masks = None if fire is None else fire.reshape(shape.steps, shape.cells_per_grid)
-        course = Course(shape, self._layout, masks, corners, faults=self._job.faults(key))
-        _, judged = hard_rollout(course, self._logits, pack_grids(grids))
+        spec = RolloutSpec(shape, self._layout, masks, corners, faults=self._job.faults(key))
+        _, judged = hard_rollout(spec, self._logits, pack_grids(grids))
         hard_targets = pack_targets(targets)
         counts = np.zeros((-(-len(grids) // WORD), 2), dtype=np.uint32)
         packed = dataclasses.replace(shape, batch=len(counts))

@@ -30,7 +30,7 @@ from difflogic.reference.kernels.step_loss_backward import step_loss_backward
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
+class RolloutSpec:
     """A rollout's sizes, and what chance does on the way."""
 
     shape: Shape
@@ -65,13 +65,13 @@ def coefficients_of(logits: Array) -> tuple[Array, Array]:
     return coefficients, gate_ids
 
 
-def soft_rollout(course: Course, logits: Array, start: Array) -> Array:
+def soft_rollout(spec: RolloutSpec, logits: Array, start: Array) -> Array:
     """States `[T+1, C, cells]` from `start [C, cells]`, damaged ones as the next step sees them."""
-    return run_course(course, coefficients_of(logits)[0], start)[0]
+    return run_steps(spec, coefficients_of(logits)[0], start)[0]
 
 
-def run_course(
-    course: Course,
+def run_steps(
+    spec: RolloutSpec,
     coefficients: Array,
     start: Array,
     nodes: Array | None = None,
@@ -82,7 +82,7 @@ def run_course(
 
     `nodes [T, N, cells]` gets every step's values as the backward pass sees them.
     """
-    shape, layout = course.shape, course.layout
+    shape, layout = spec.shape, spec.layout
     # A feed-forward circuit may give more values than it takes, or fewer: its two states share the wider's rows.
     rows = max(shape.channels, layout.outputs)
     states = np.empty((shape.steps + 1, rows, shape.cells), dtype=start.dtype)
@@ -95,23 +95,23 @@ def run_course(
         if targets is not None and loss_partials is not None and step in shape.judged_steps:
             step_loss(shape, shape.judged_steps.index(step), states[step], targets, d_judged, loss_partials)
         if step in shape.damage_steps:
-            damage(shape, shape.damage_steps.index(step), course.squares, states[step])
-        if course.faults is not None:
-            faults(shape, step, course.faults.key, course.faults.listed, states[step])
+            damage(shape, shape.damage_steps.index(step), spec.squares, states[step])
+        if spec.faults is not None:
+            faults(shape, step, spec.faults.key, spec.faults.listed, states[step])
         kept = None if nodes is None else nodes[step]
         # Kept in float32 nodes are written where they stay; in 16 bits they are rounded from scratch, for the step
         # itself goes on with exact ones.
         into = (kept, None) if kept is not None and as_is else (scratch, kept)
         state, next_state = states[step, : shape.channels], states[step + 1, : layout.outputs]
-        gate_forward(shape, step, layout, coefficients, course.masks, state, next_state, *into)
+        gate_forward(shape, step, layout, coefficients, spec.masks, state, next_state, *into)
     return states, d_judged
 
 
-def soft_losses(course: Course, logits: Array, start: Array, targets: Array) -> Array:
+def soft_losses(spec: RolloutSpec, logits: Array, start: Array, targets: Array) -> Array:
     """Each cell's loss after each judged step, `[J, cells]`, without gradients; `targets` as `loss` has them."""
-    shape = course.shape
+    shape = spec.shape
     partials = np.empty((len(shape.judged_steps), shape.cells), dtype=start.dtype)
-    states, _ = run_course(course, coefficients_of(logits)[0], start, None, targets, partials)
+    states, _ = run_steps(spec, coefficients_of(logits)[0], start, None, targets, partials)
     partials[-1] = np.sum(errors(shape, states[-1], targets[-1]) ** 2, axis=0)
     return partials
 
@@ -129,24 +129,24 @@ class SoftPass:
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def soft_gradients(course: Course, logits: Array, start: Array, targets: Array, control: Array) -> SoftPass:
+def soft_gradients(spec: RolloutSpec, logits: Array, start: Array, targets: Array, control: Array) -> SoftPass:
     """Back-propagation through time.
 
     Losses and gradients may be infinite or NaN: `commit` decides about that, so NumPy need not warn.
     """
-    shape, layout, dtype = course.shape, course.layout, start.dtype
-    coefficients = coefficients_of(logits)[0] if course.hardened is None else course.hardened
+    shape, layout, dtype = spec.shape, spec.layout, start.dtype
+    coefficients = coefficients_of(logits)[0] if spec.hardened is None else spec.hardened
     nodes = np.empty((shape.steps, layout.nodes, shape.cells), dtype=dtype)
     loss_partials = np.empty((len(shape.judged_steps), shape.cells), dtype=dtype)
-    states, d_judged = run_course(course, coefficients, start, nodes, targets, loss_partials)
+    states, d_judged = run_steps(spec, coefficients, start, nodes, targets, loss_partials)
     d_rows = np.empty((2, 3 * shape.channels, shape.cells), dtype=dtype)  # two steps take turns
     squared_error(shape, states[-1], targets, d_rows[shape.steps % 2], loss_partials[-1], control)
-    gradients = pull_back(course, coefficients, logits, nodes, d_judged, d_rows, control)
+    gradients = pull_back(spec, coefficients, logits, nodes, d_judged, d_rows, control)
     return SoftPass(states, loss_partials, gradients)
 
 
 def pull_back(
-    course: Course,
+    spec: RolloutSpec,
     coefficients: Array,
     logits: Array,
     nodes: Array,
@@ -158,17 +158,17 @@ def pull_back(
 
     Two rows of patches take turns in `d_rows`; the start's adjoint is left in `d_rows[0]`. `nodes [T, N, cells]`.
     """
-    shape, layout = course.shape, course.layout
+    shape, layout = spec.shape, spec.layout
     scratch = np.zeros((layout.slot_count, shape.cells), dtype=nodes.dtype)
     partials = np.zeros((layout.instances, 4), dtype=nodes.dtype)
     for step in reversed(range(shape.steps)):
         d_next, d_here = d_rows[(step + 1) % 2], d_rows[step % 2]
-        gate_backward(shape, step, layout, coefficients, course.masks, nodes[step], d_next, scratch, d_here, partials)
+        gate_backward(shape, step, layout, coefficients, spec.masks, nodes[step], d_next, scratch, d_here, partials)
         # The same events the other way round.
-        if course.faults is not None:
-            d_faults(shape, step, course.faults.key, course.faults.listed, d_here)
+        if spec.faults is not None:
+            d_faults(shape, step, spec.faults.key, spec.faults.listed, d_here)
         if step in shape.damage_steps:
-            d_damage(shape, shape.damage_steps.index(step), course.squares, d_here)
+            d_damage(shape, shape.damage_steps.index(step), spec.squares, d_here)
         if step in shape.judged_steps:
             step_loss_backward(shape, shape.judged_steps.index(step), d_judged, d_here)
     gradients = np.empty_like(logits)
@@ -176,25 +176,25 @@ def pull_back(
     return gradients
 
 
-def hard_rollout(course: Course, logits: Array, start: Array) -> tuple[Array, Array]:
+def hard_rollout(spec: RolloutSpec, logits: Array, start: Array) -> tuple[Array, Array]:
     """A rollout with the argmax gates of the logits, from packed `start [C, groups*H*W]`.
 
     Words `[T+1, C, groups*H*W]`, and those of the loss channels after each judged step, before any damage,
     `[J, loss_channels, groups*H*W]`.
     """
-    shape = course.shape
+    shape = spec.shape
     packed = dataclasses.replace(shape, batch=start.shape[1] // shape.cells_per_grid)
     _, gate_ids = coefficients_of(logits)
     words = np.empty((shape.steps + 1, *start.shape), dtype=np.uint32)
     judged = np.empty((len(shape.judged_steps), shape.loss_channels, start.shape[1]), dtype=np.uint32)
     words[0] = start
-    nodes = np.empty((course.layout.nodes, start.shape[1]), dtype=np.uint32)
+    nodes = np.empty((spec.layout.nodes, start.shape[1]), dtype=np.uint32)
     for step in range(shape.steps):
         if step in shape.damage_steps:
-            hard_damage(packed, shape.damage_steps.index(step), course.squares, words[step])
-        if course.faults is not None:
-            hard_faults(packed, step, course.faults.key, course.faults.listed, words[step])
-        hard_forward(packed, step, course.layout, gate_ids, course.masks, words[step], words[step + 1], nodes)
+            hard_damage(packed, shape.damage_steps.index(step), spec.squares, words[step])
+        if spec.faults is not None:
+            hard_faults(packed, step, spec.faults.key, spec.faults.listed, words[step])
+        hard_forward(packed, step, spec.layout, gate_ids, spec.masks, words[step], words[step + 1], nodes)
         if step + 1 in shape.judged_steps:
             judged[shape.judged_steps.index(step + 1)] = words[step + 1, : shape.loss_channels]
     return words, judged

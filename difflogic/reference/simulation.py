@@ -14,34 +14,34 @@ from difflogic.model.cell_netlist import CellNetlist
 _ONE, _TOP = np.uint64(1), np.uint64(63)
 
 
-def simulate(scene: SimulationSpec, netlist: CellNetlist, masks: Planes | None, before: Planes, after: Planes) -> None:
+def simulate(spec: SimulationSpec, netlist: CellNetlist, masks: Planes | None, before: Planes, after: Planes) -> None:
     """One step `before -> after`, uint64 `[H, C, words]`; a bit 0 of `masks [H, words]` lets a cell keep its state."""
-    patches = np.empty((scene.channels, PATCH, *before[:, 0].shape), dtype=np.uint64)
+    patches = np.empty((spec.channels, PATCH, *before[:, 0].shape), dtype=np.uint64)
     for dy in range(3):
-        rows = _vertical(scene, before, dy - 1)
+        rows = _vertical(spec, before, dy - 1)
         for dx in range(3):
-            patches[:, 3 * dy + dx] = _horizontal(scene, rows, dx - 1).transpose(1, 0, 2)
+            patches[:, 3 * dy + dx] = _horizontal(spec, rows, dx - 1).transpose(1, 0, 2)
     values = netlist.evaluate(patches.reshape(netlist.inputs, -1))
-    after[:] = values.reshape(scene.channels, scene.height, -1).transpose(1, 0, 2)
+    after[:] = values.reshape(spec.channels, spec.height, -1).transpose(1, 0, 2)
     if masks is not None:
         after[:] = before ^ ((before ^ after) & masks[:, None])
-    after[..., -1] &= scene.last_word
+    after[..., -1] &= spec.last_word
 
 
-def _vertical(scene: SimulationSpec, planes: Planes, dy: int) -> Planes:
+def _vertical(spec: SimulationSpec, planes: Planes, dy: int) -> Planes:
     """Row `y + dy` in the place of row `y`."""
     rows = np.roll(planes, -dy, axis=0)
-    if dy and not scene.netlist.periodic:
+    if dy and not spec.netlist.periodic:
         rows[0 if dy < 0 else -1] = 0
     return rows
 
 
-def _horizontal(scene: SimulationSpec, rows: Planes, dx: int) -> Planes:
+def _horizontal(spec: SimulationSpec, rows: Planes, dx: int) -> Planes:
     """Column `x + dx` in the place of column `x`."""
     if dx == 0:
         return rows
     moved = np.zeros_like(rows)
-    first, last = rows[..., 0] & _ONE, rows[..., -1] >> np.uint64((scene.width - 1) % 64)
+    first, last = rows[..., 0] & _ONE, rows[..., -1] >> np.uint64((spec.width - 1) % 64)
     if dx < 0:
         # The lowest bit is the leftmost cell: to see the neighbour to the left, all bits move up by one, and the
         # highest of the word before comes in below.
@@ -51,8 +51,8 @@ def _horizontal(scene: SimulationSpec, rows: Planes, dx: int) -> Planes:
     else:
         moved[:] = rows >> _ONE
         moved[..., :-1] |= rows[..., 1:] << _TOP
-        edge = moved[..., -1], first << np.uint64((scene.width - 1) % 64)
-    if scene.netlist.periodic:
+        edge = moved[..., -1], first << np.uint64((spec.width - 1) % 64)
+    if spec.netlist.periodic:
         edge[0][:] |= edge[1]
     return moved
 

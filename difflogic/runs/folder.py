@@ -21,7 +21,7 @@ import filelock
 from difflogic.errors import CheckpointError, RunFolderError
 from difflogic.runs import checkpoint, manifest
 from difflogic.runs.checkpoint import Saved
-from difflogic.runs.journal import COLUMNS, Journal, Line, Rows, read_rows
+from difflogic.runs.journal import COLUMNS, Journal, MetricsLine, Rows, read_rows
 from difflogic.system import files
 
 LOCK = ".lock"
@@ -146,7 +146,7 @@ class RunFolder:
             return read_rows(self.path, seeds)
 
     def start_journal(
-        self, seeds: Sequence[int], rows: Sequence[Sequence[Line]], columns: Sequence[str] = COLUMNS
+        self, seeds: Sequence[int], rows: Sequence[Sequence[MetricsLine]], columns: Sequence[str] = COLUMNS
     ) -> None:
         """Metrics files with these rows of each member, ready for more."""
         with self._writing("the metrics"):
@@ -158,7 +158,7 @@ class RunFolder:
             raise RunFolderError(f"The metrics of {self.path} are not open: call start_journal first.")
         return self._journal
 
-    def append(self, rows: Sequence[Sequence[Line]]) -> None:
+    def append(self, rows: Sequence[Sequence[MetricsLine]]) -> None:
         with self._writing("the metrics"):
             self._rows.append(rows)
 

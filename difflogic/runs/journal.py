@@ -103,7 +103,7 @@ def last_evaluated(rows: Sequence[Row]) -> Row | None:
     return next((row for row in reversed(rows) if row.hard_loss is not None), None)
 
 
-class Line(Protocol):
+class MetricsLine(Protocol):
     """A row of metrics, whatever is measured: `Row` is that of an automaton's epoch."""
 
     def json_line(self, seed: int | None = None) -> str:
@@ -117,7 +117,11 @@ class Journal:
     """The two files, open for appending. Its methods raise OSError."""
 
     def __init__(
-        self, folder: Path, seeds: Sequence[int], rows: Sequence[Sequence[Line]], columns: Sequence[str] = COLUMNS
+        self,
+        folder: Path,
+        seeds: Sequence[int],
+        rows: Sequence[Sequence[MetricsLine]],
+        columns: Sequence[str] = COLUMNS,
     ) -> None:
         """Both files anew, holding `rows` and nothing else: what came after them is cut."""
         self._seeds = seeds
@@ -129,11 +133,11 @@ class Journal:
             write_atomically(folder / name, text.encode())
             self._descriptors.append(os.open(folder / name, os.O_WRONLY | os.O_APPEND))
 
-    def append(self, rows: Sequence[Sequence[Line]]) -> None:
+    def append(self, rows: Sequence[Sequence[MetricsLine]]) -> None:
         for descriptor, text in zip(self._descriptors, self._texts(rows), strict=True):
             write_all(descriptor, text.encode())
 
-    def _texts(self, rows: Sequence[Sequence[Line]]) -> tuple[str, str]:
+    def _texts(self, rows: Sequence[Sequence[MetricsLine]]) -> tuple[str, str]:
         """JSON lines and CSV lines."""
         labelled = [line for epoch in zip(*rows, strict=True) for line in zip(_labels(self._seeds), epoch, strict=True)]
         jsonl = "".join([row.json_line(seed) for seed, row in labelled])

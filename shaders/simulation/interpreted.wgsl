@@ -9,18 +9,18 @@ fn gate_word(id: u32, a: u32, b: u32) -> u32 {
 }
 
 fn next_words(place: Place, fire: u32) {
-    for (var i = 0u; i < scene.patches; i++) {
+    for (var i = 0u; i < spec.patches; i++) {
         let line = program[i];
         nodes[i * place.workers + place.worker] = patch_word(place, line.x, i32(line.z) - 1, i32(line.w) - 1);
     }
-    for (var i = 0u; i < scene.gates; i++) {
-        let line = program[scene.patches + i];
+    for (var i = 0u; i < spec.gates; i++) {
+        let line = program[spec.patches + i];
         let a = nodes[line.y * place.workers + place.worker];
         let b = nodes[line.z * place.workers + place.worker];
         nodes[line.w * place.workers + place.worker] = gate_word(line.x, a, b);
     }
-    for (var channel = 0u; channel < scene.channels; channel++) {
-        let node = program[scene.patches + scene.gates + channel].x;
+    for (var channel = 0u; channel < spec.channels; channel++) {
+        let node = program[spec.patches + spec.gates + channel].x;
         write_word(place, channel, nodes[node * place.workers + place.worker], fire);
     }
 }

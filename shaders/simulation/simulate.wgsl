@@ -13,7 +13,7 @@ const COINS = 1u;
 const GIVEN = 2u;
 const CERTAIN = 65536u;
 
-struct Scene {
+struct SimulationSpec {
     height: u32,
     width: u32,
     channels: u32,
@@ -27,14 +27,14 @@ struct Scene {
     gates: u32,
 }
 
-struct At {
+struct StepIndex {
     step: u32,
 }
 
 override WG: u32 = 64u;
 
-@group(0) @binding(0) var<uniform> scene: Scene;
-@group(0) @binding(1) var<uniform> at: At;
+@group(0) @binding(0) var<uniform> spec: SimulationSpec;
+@group(0) @binding(1) var<uniform> at: StepIndex;
 @group(0) @binding(2) var<storage, read> program: array<vec4<u32>>;
 @group(0) @binding(3) var<storage, read> masks: array<u32>;
 @group(0) @binding(4) var<storage, read> before: array<u32>;
@@ -49,47 +49,47 @@ struct Place {
 }
 
 fn last_column() -> u32 {
-    return (scene.width - 1u) % 32u;
+    return (spec.width - 1u) % 32u;
 }
 
 fn last_word() -> u32 {
-    return (scene.width - 1u) / 32u;
+    return (spec.width - 1u) / 32u;
 }
 
 fn index_of(row: u32, channel: u32, word: u32) -> u32 {
-    return (row * scene.channels + channel) * scene.words + word;
+    return (row * spec.channels + channel) * spec.words + word;
 }
 
 // 32 cells of a channel, from `dy` rows below and `dx` columns to the right; 0 outside a zero boundary.
 fn patch_word(place: Place, channel: u32, dy: i32, dx: i32) -> u32 {
     var row = i32(place.row) + dy;
-    if row < 0 || row >= i32(scene.height) {
-        if scene.periodic == 0u { return 0u; }
-        row += select(-i32(scene.height), i32(scene.height), row < 0);
+    if row < 0 || row >= i32(spec.height) {
+        if spec.periodic == 0u { return 0u; }
+        row += select(-i32(spec.height), i32(spec.height), row < 0);
     }
     let start = index_of(u32(row), channel, 0u);
     let here = before[start + place.word];
     if dx == 0 { return here; }
     if dx < 0 {
         if place.word > 0u { return (here << 1u) | (before[start + place.word - 1u] >> 31u); }
-        return (here << 1u) | ((before[start + last_word()] >> last_column()) & scene.periodic);
+        return (here << 1u) | ((before[start + last_word()] >> last_column()) & spec.periodic);
     }
     if place.word < last_word() { return (here >> 1u) | (before[start + place.word + 1u] << 31u); }
-    return (here >> 1u) | ((before[start] & scene.periodic) << last_column());
+    return (here >> 1u) | ((before[start] & spec.periodic) << last_column());
 }
 
 fn fires(place: Place) -> u32 {
-    if scene.mode == GIVEN { return masks[place.row * scene.words + place.word]; }
-    if scene.fire_units == CERTAIN { return 0xffffffffu; }
-    let key = threefry(scene.key, vec2<u32>(0u, scene.first_step + at.step));
-    let counter = (place.row * scene.words + place.word) / 2u;
-    let lowest = countTrailingZeros(scene.fire_units);
+    if spec.mode == GIVEN { return masks[place.row * spec.words + place.word]; }
+    if spec.fire_units == CERTAIN { return 0xffffffffu; }
+    let key = threefry(spec.key, vec2<u32>(0u, spec.first_step + at.step));
+    let counter = (place.row * spec.words + place.word) / 2u;
+    let lowest = countTrailingZeros(spec.fire_units);
     var block = threefry(key, vec2<u32>(counter, lowest));
     var less = block[place.word % 2u];
     for (var k = lowest + 1u; k < 16u; k++) {
         block = four_rounds(block, ROTATIONS_OF_ODD);
         let coin = block[place.word % 2u];
-        less = select(coin & less, coin | less, ((scene.fire_units >> k) & 1u) == 1u);
+        less = select(coin & less, coin | less, ((spec.fire_units >> k) & 1u) == 1u);
     }
     return less;
 }
@@ -106,11 +106,11 @@ fn write_word(place: Place, channel: u32, value: u32, fire: u32) {
 
 @compute @workgroup_size(WG)
 fn main(@builtin(global_invocation_id) item: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
-    if item.x >= scene.words { return; }
-    for (var row = item.y; row < scene.height; row += groups.y) {
-        let place = Place(row, item.x, item.y * scene.words + item.x, groups.y * scene.words);
+    if item.x >= spec.words { return; }
+    for (var row = item.y; row < spec.height; row += groups.y) {
+        let place = Place(row, item.x, item.y * spec.words + item.x, groups.y * spec.words);
         var fire = 0xffffffffu;
-        if scene.mode != 0u { fire = fires(place); }
+        if spec.mode != 0u { fire = fires(place); }
         next_words(place, fire);
     }
 }

@@ -15,7 +15,7 @@ from difflogic.config.schema import Config
 from difflogic.devices import choose
 from difflogic.devices.choose import place_run
 from difflogic.devices.open import open_engine
-from difflogic.devices.race import Decision, Trial
+from difflogic.devices.race import Decision, TimedEpochs
 from difflogic.engine.api import EngineInfo
 from difflogic.errors import DeviceError, UsageError
 from difflogic.reference.engine import ReferenceEngine
@@ -44,7 +44,7 @@ def config() -> Config:
 
 
 def measured(engine: EngineInfo, paces: tuple[float, ...] = (1.0, 2.0)) -> Decision:
-    return Decision(engine, "auto measured", tuple(Trial(HARDWARE, 1, [9.0, pace]) for pace in paces))
+    return Decision(engine, "auto measured", tuple(TimedEpochs(HARDWARE, 1, [9.0, pace]) for pace in paces))
 
 
 def test_a_gpu_and_a_processor_are_measured(gpu: list[EngineInfo], config: Config) -> None:

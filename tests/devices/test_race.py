@@ -12,7 +12,7 @@ import pytest
 
 from difflogic.devices import choose, race
 from difflogic.devices.open import open_engine, place_again
-from difflogic.devices.race import Candidate, Decision, Trial
+from difflogic.devices.race import Candidate, Decision, TimedEpochs
 from difflogic.engine.api import Engine, EngineInfo
 from difflogic.engine.job import Job, TrainState
 from difflogic.engine.population import SequentialModels
@@ -213,6 +213,6 @@ def test_the_limit_is_that_of_the_first_engines_memory(monkeypatch: pytest.Monke
 
 def test_a_trial_takes_the_median_after_the_warm_up() -> None:
     info = open_engine("reference").info
-    assert Trial(info, 1, [9.0]).pace is None
-    assert Trial(info, 1, [9.0, 1.0, 8.0, 2.0]).pace == 2.0
-    assert not Trial(info, 1, [9.0, 1.0, 8.0]).over
+    assert TimedEpochs(info, 1, [9.0]).pace is None
+    assert TimedEpochs(info, 1, [9.0, 1.0, 8.0, 2.0]).pace == 2.0
+    assert not TimedEpochs(info, 1, [9.0, 1.0, 8.0]).over

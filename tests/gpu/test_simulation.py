@@ -59,7 +59,7 @@ def test_the_shader_binds_what_its_table_says() -> None:
     found = binding.findall(load_source(KERNEL).text)
     assert tuple(Binding(name, access or kind) for _, kind, access, name in found) == BINDINGS
     arguments = simulate.__code__.co_varnames[: simulate.__code__.co_argcount]
-    assert arguments == ("scene", "netlist", "masks", "before", "after"), "the twin's"
+    assert arguments == ("spec", "netlist", "masks", "before", "after"), "the twin's"
     assert "Twin: difflogic/reference/simulation.py" in (shader_root() / f"{KERNEL}.wgsl").read_text()
 
 

@@ -25,7 +25,7 @@ from difflogic.reference.kernels.gradients import gradients
 from difflogic.reference.kernels.grid import gather_rows, sum_rows, write_patches
 from difflogic.reference.kernels.harden import harden
 from difflogic.reference.kernels.loss import loss
-from difflogic.reference.rollout import Course, SoftPass, soft_gradients
+from difflogic.reference.rollout import RolloutSpec, SoftPass, soft_gradients
 from tests import tolerances
 from tests.random_circuits import bits, random_circuit
 
@@ -165,7 +165,7 @@ def test_hardened_gates_get_the_softmaxs_gradient_at_what_they_compute(case: Cas
 
     def moved(logits: np.ndarray) -> SoftPass:
         mixed = hardened + (softmax(logits) - softmax(circuit.flat_logits())) @ TABLE
-        return soft_gradients(Course(shape, layout, masks, hardened=mixed), logits, start, targets, CONTROL.copy())
+        return soft_gradients(RolloutSpec(shape, layout, masks, hardened=mixed), logits, start, targets, CONTROL.copy())
 
     assert_is_derivative(lambda at: float(moved(at).loss_partials.sum()), logits, moved(logits).gradients, rng)
 
@@ -181,7 +181,7 @@ def test_a_stuck_gate_gets_no_gradient_and_the_others_get_theirs(case: Case) -> 
         coefficients = np.empty((layout.gates, 4))
         harden(Hardening(), shape.faults, CONTROL, logits, coefficients)
         return soft_gradients(
-            Course(shape, layout, masks, hardened=coefficients), logits, start, targets, CONTROL.copy()
+            RolloutSpec(shape, layout, masks, hardened=coefficients), logits, start, targets, CONTROL.copy()
         )
 
     gradients = with_stuck(logits).gradients

@@ -18,7 +18,7 @@ from difflogic.errors import DataError
 from difflogic.model.circuit import Circuit
 from difflogic.model.layout import flat_layout
 from difflogic.reference.engine import ReferenceEngine
-from difflogic.reference.rollout import Course, hard_rollout
+from difflogic.reference.rollout import RolloutSpec, hard_rollout
 from tests import naive, tolerances
 from tests.jobs import start
 from tests.reference.test_finite_differences import assert_is_derivative
@@ -244,7 +244,7 @@ def test_the_first_losses_of_equals_are_reset() -> None:
 
 def test_damage_has_a_place() -> None:
     job = task_job("damage")
-    course = Course(Shape.training(job.circuit, job.config), flat_layout(job.circuit))
-    assert course.shape.damage_steps
+    spec = RolloutSpec(Shape.training(job.circuit, job.config), flat_layout(job.circuit))
+    assert spec.shape.damage_steps
     with pytest.raises(DataError, match="nothing says where"):
-        hard_rollout(course, job.circuit.flat_logits(), pack_grids(job.probes[:1]))
+        hard_rollout(spec, job.circuit.flat_logits(), pack_grids(job.probes[:1]))

@@ -34,7 +34,7 @@ class HardBuffers(NamedTuple):
     masks: Array
     """uint64 `[T, columns]`, or `[0, 0]` where every cell fires."""
     marks: Array
-    """int64 `[T + 1, 2]`: see `Grid`."""
+    """int64 `[T + 1, 2]`: see `TileGrid`."""
     kept: Array
     """uint64 `[D, columns]`: 0 where a sample's cell is zeroed before step `damage_steps[D]`."""
     works: Array

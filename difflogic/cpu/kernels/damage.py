@@ -7,13 +7,13 @@ import numpy as np
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.threefry import pair_of_bits, threefry2x32
 from difflogic.cpu.codegen.vectors import load, store, where, zeros
-from difflogic.cpu.tables import Grid
+from difflogic.cpu.tables import TileGrid
 from difflogic.engine.events import DAMAGE_STREAM
 from difflogic.engine.shape import Array
 
 
 @inlined
-def draw_corners(grid: Grid, index: int, key0: int, key1: int, corners: Array) -> None:
+def draw_corners(grid: TileGrid, index: int, key0: int, key1: int, corners: Array) -> None:
     """`corners[index] [B, 2]` of `[D, B, 2]`, from the epoch's training subkey."""
     key0, key1 = threefry2x32(key0, key1, np.uint32(0), np.uint32(DAMAGE_STREAM))
     half = corners.size // 2
@@ -28,7 +28,7 @@ def draw_corners(grid: Grid, index: int, key0: int, key1: int, corners: Array) -
 
 
 @inlined
-def write_kept(grid: Grid, index: int, side: int, corners: Array, kept: Array) -> None:
+def write_kept(grid: TileGrid, index: int, side: int, corners: Array, kept: Array) -> None:
     """`kept[index] [tiles * TILE]`: 0 where a cell is zeroed, else 1."""
     for cell in range(grid.cells):
         sample, place = divmod(cell, grid.cells_per_grid)

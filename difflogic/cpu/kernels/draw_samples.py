@@ -7,7 +7,7 @@ import numpy as np
 from difflogic.core.bits import IGNORED
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.threefry import pair_of_bits, split, threefry2x32
-from difflogic.cpu.tables import Grid
+from difflogic.cpu.tables import TileGrid
 from difflogic.engine import control as c
 from difflogic.engine.events import DATA_STREAM
 from difflogic.engine.shape import Array
@@ -17,7 +17,7 @@ DATA_KEY = c.DATA_KEY.start
 
 @inlined
 def draw_samples(
-    grid: Grid, first: int, last: int, control: Array, x: Array, y: Array, state: Array, targets: Array
+    grid: TileGrid, first: int, last: int, control: Array, x: Array, y: Array, state: Array, targets: Array
 ) -> None:
     """Draw samples `first` to `last`: the first channels of `state [C * stride]`, from `x [N, H*W, C_in]`.
 

@@ -10,7 +10,7 @@ from difflogic.core.gates import GATE_COUNT
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.threefry import threefry2x32
 from difflogic.cpu.codegen.vectors import TILE
-from difflogic.cpu.tables import Grid
+from difflogic.cpu.tables import TileGrid
 from difflogic.engine.events import EITHER, FLIP_STREAM, GATE_STREAM, STUCK_STREAM, FaultRates
 from difflogic.engine.shape import Array
 
@@ -28,7 +28,7 @@ class FaultBuffers(NamedTuple):
 @inlined
 def change_bits(
     faults: FaultBuffers,
-    grid: Grid,
+    grid: TileGrid,
     at: int,
     tile: int,
     rows: Array,
@@ -58,7 +58,7 @@ def change_bits(
 
 
 @inlined
-def _stuck(faults: FaultBuffers, grid: Grid, cell: int) -> Any:
+def _stuck(faults: FaultBuffers, grid: TileGrid, cell: int) -> Any:
     """0 for a cell that works, 1 for one that is stuck at 0, 2 at 1."""
     listed = np.int64(faults.listed[cell % grid.cells_per_grid])
     if listed > 0 or faults.rates.stuck == 0:

@@ -6,12 +6,12 @@ import numpy as np
 
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.threefry import pair_of_bits, split
-from difflogic.cpu.tables import Grid
+from difflogic.cpu.tables import TileGrid
 from difflogic.engine.shape import Array
 
 
 @inlined
-def fire_mask(grid: Grid, part: int, parts: int, fire_rate: np.float32, key0: int, key1: int, masks: Array) -> None:
+def fire_mask(grid: TileGrid, part: int, parts: int, fire_rate: np.float32, key0: int, key1: int, masks: Array) -> None:
     """Every `parts`-th step of `masks [T, tiles * TILE]`, 0 and 1: each step `key, sub = split(key)`.
 
     A cell fires where `uniform(sub) <= fire_rate`; every grid of the batch has the same mask.

@@ -28,7 +28,7 @@ from difflogic.cpu.program import (
     B,
     Program,
 )
-from difflogic.cpu.tables import DAMAGED, JUDGED, Grid
+from difflogic.cpu.tables import DAMAGED, JUDGED, TileGrid
 from difflogic.engine.shape import Array
 
 
@@ -38,7 +38,7 @@ from difflogic.engine.shape import Array
 @inlined
 def gate_backward(
     program: Program,
-    grid: Grid,
+    grid: TileGrid,
     at: int,
     tile: int,
     coefficients: Array,
@@ -87,7 +87,7 @@ def gate_backward(
 @inlined
 def _gather(
     program: Program,
-    grid: Grid,
+    grid: TileGrid,
     at: int,
     tile: int,
     targets: Array,
@@ -186,7 +186,7 @@ def _mask_adjoint(program: Program, tile: int, mask: Array, slots: Array) -> Non
 
 
 @inlined
-def _pass_kept(program: Program, grid: Grid, tile: int, slots: Array, d_patches: Array) -> None:
+def _pass_kept(program: Program, grid: TileGrid, tile: int, slots: Array, d_patches: Array) -> None:
     """Add the adjoint that was kept aside to the cell itself, the centre of its patch."""
     for c in range(program.channels):
         place = (c * PATCH + CENTRE) * grid.stride + grid.guard + tile * TILE

@@ -8,13 +8,13 @@ from difflogic.cpu.kernels.damage import zero_squares
 from difflogic.cpu.kernels.faults import FaultBuffers, change_bits
 from difflogic.cpu.kernels.grid import write_patches
 from difflogic.cpu.program import FIRST_GATE, FIRST_INSTANCE, GATES, RECORD, REPLICAS, SEGMENT, A, B, Program
-from difflogic.cpu.tables import DAMAGED, JUDGED, Grid
+from difflogic.cpu.tables import DAMAGED, JUDGED, TileGrid
 from difflogic.engine.shape import Array
 
 
 @inlined
 def gate_forward(
-    program: Program, grid: Grid, at: int, tile: int, coefficients: Array, masks: Array, states: Array, nodes: Array
+    program: Program, grid: TileGrid, at: int, tile: int, coefficients: Array, masks: Array, states: Array, nodes: Array
 ) -> None:
     """`states[at] -> states[at+1]`, both `[C * stride]`, in the tile's columns; every node's row stays in `nodes`.
 
@@ -31,7 +31,14 @@ def gate_forward(
 
 @inlined
 def finish_state(
-    program: Program, grid: Grid, at: int, tile: int, states: Array, judged: Array, kept: Array, faults: FaultBuffers
+    program: Program,
+    grid: TileGrid,
+    at: int,
+    tile: int,
+    states: Array,
+    judged: Array,
+    kept: Array,
+    faults: FaultBuffers,
 ) -> None:
     """The tile of `states[at]` is complete: keep what an earlier loss than the last compares, and damage it.
 
@@ -50,7 +57,7 @@ def finish_state(
 
 
 @inlined
-def compute_nodes(program: Program, grid: Grid, tile: int, coefficients: Array, state: Array, nodes: Array) -> None:
+def compute_nodes(program: Program, grid: TileGrid, tile: int, coefficients: Array, state: Array, nodes: Array) -> None:
     """Every node's row: a gate is `c0 + ca*a + cb*b + cab*a*b`, `coefficients [4*G]`."""
     write_patches(grid, tile, program.channels, state, nodes)
     segments, records = program.segments, program.records

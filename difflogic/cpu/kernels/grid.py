@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.vectors import TILE, add, load_shifted, store, zeros
-from difflogic.cpu.tables import Grid
+from difflogic.cpu.tables import TileGrid
 from difflogic.engine.shape import Array
 
 
 @inlined
-def write_patches(grid: Grid, tile: int, channels: int, state: Array, nodes: Array) -> None:
+def write_patches(grid: TileGrid, tile: int, channels: int, state: Array, nodes: Array) -> None:
     """Rows `c*9 + f` of `nodes` from `state [C * stride]`; `c` where a cell sees only itself."""
     patch, stride = grid.shifts.size, grid.stride
     place = grid.guard + tile * TILE
@@ -27,7 +27,7 @@ def write_patches(grid: Grid, tile: int, channels: int, state: Array, nodes: Arr
 
 @inlined
 def gather_patches(
-    grid: Grid, tile: int, channels: int, d_patches: Array, d_state: Array, first: int, step: int
+    grid: TileGrid, tile: int, channels: int, d_patches: Array, d_state: Array, first: int, step: int
 ) -> None:
     """The tile's part of `d_state`, `first` on and a `step` on for each channel, from `d_patches [9*C * stride]`.
 

@@ -8,13 +8,13 @@ from difflogic.core.bits import IGNORED
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.vectors import TILE, add, load, store
 from difflogic.cpu.program import Program
-from difflogic.cpu.tables import Grid
+from difflogic.cpu.tables import TileGrid
 from difflogic.engine.shape import Array
 
 
 @inlined
 def loss(
-    program: Program, grid: Grid, tile: int, values: Array, stride: int, guard: int, targets: Array, slots: Array
+    program: Program, grid: TileGrid, tile: int, values: Array, stride: int, guard: int, targets: Array, slots: Array
 ) -> float:
     """`sum (y - target)^2` over the tile; channel `c` of a cell is `values[c * stride + guard + cell]`.
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.threefry import pair_of_bits, split, threefry2x32
-from difflogic.cpu.tables import Grid
+from difflogic.cpu.tables import TileGrid
 from difflogic.engine import control as c
 from difflogic.engine.events import POOL_STREAM
 from difflogic.engine.shape import Array
@@ -16,7 +16,7 @@ DATA_KEY = c.DATA_KEY.start
 
 @inlined
 def draw_pool(
-    grid: Grid, channels: int, first: int, last: int, control: Array, pool: Array, places: Array, state: Array
+    grid: TileGrid, channels: int, first: int, last: int, control: Array, pool: Array, places: Array, state: Array
 ) -> None:
     """Samples `first` to `last` of `state [C * stride]` from `pool [pool, H*W * C]`, where `places [B]` remember."""
     part = len(pool) // grid.batch
@@ -32,7 +32,7 @@ def draw_pool(
 
 
 @inlined
-def _copy(grid: Grid, channels: int, sample: int, kept: Array, state: Array) -> None:
+def _copy(grid: TileGrid, channels: int, sample: int, kept: Array, state: Array) -> None:
     begin = grid.guard + sample * grid.cells_per_grid
     for cell in range(grid.cells_per_grid):
         for channel in range(channels):
@@ -40,7 +40,7 @@ def _copy(grid: Grid, channels: int, sample: int, kept: Array, state: Array) -> 
 
 
 @inlined
-def rank(grid: Grid, channels: int, resets: int, state: Array, targets: Array, losses: Array, worst: Array) -> None:
+def rank(grid: TileGrid, channels: int, resets: int, state: Array, targets: Array, losses: Array, worst: Array) -> None:
     """`worst [B]`: whether a sample is among the `resets` of largest loss after the last step, the first of equals.
 
     `losses [B]` is scratch.
@@ -62,7 +62,7 @@ def rank(grid: Grid, channels: int, resets: int, state: Array, targets: Array, l
 
 @inlined
 def write_back(
-    grid: Grid,
+    grid: TileGrid,
     channels: int,
     first: int,
     last: int,

@@ -8,12 +8,14 @@ from difflogic.core.wiring import PATCH
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.vectors import TILE
 from difflogic.cpu.kernels.grid import write_patches
-from difflogic.cpu.tables import Grid
+from difflogic.cpu.tables import TileGrid
 from difflogic.engine.shape import Array
 
 
 @inlined
-def rule_target(grid: Grid, tile: int, channels: int, rule: Array, state: Array, nodes: Array, targets: Array) -> None:
+def rule_target(
+    grid: TileGrid, tile: int, channels: int, rule: Array, state: Array, nodes: Array, targets: Array
+) -> None:
     """A tile of `targets [1, tiles * TILE]`: one generation of `rule [512]` from channel 0 of `state [C * stride]`."""
     write_patches(grid, tile, channels, state, nodes)
     for lane in range(TILE):

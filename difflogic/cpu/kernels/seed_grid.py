@@ -6,7 +6,7 @@ import numpy as np
 
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.threefry import pair_of_bits, split
-from difflogic.cpu.tables import Grid
+from difflogic.cpu.tables import TileGrid
 from difflogic.engine import control as c
 from difflogic.engine.shape import Array
 
@@ -17,7 +17,7 @@ RANDOM, BOARDS, SAME = range(3)
 
 @inlined
 def seed_grid(
-    grid: Grid, kind: int, channels: int, part: int, parts: int, control: Array, same: Array, state: Array
+    grid: TileGrid, kind: int, channels: int, part: int, parts: int, control: Array, same: Array, state: Array
 ) -> None:
     """The `part`-th of `parts` shares of `state [C * stride]`; `same [H*W * C]` is used where all starts are."""
     if kind == SAME:
@@ -40,7 +40,7 @@ def seed_grid(
 
 
 @inlined
-def _put(grid: Grid, kind: int, channels: int, index: int, word: int, state: Array) -> None:
+def _put(grid: TileGrid, kind: int, channels: int, index: int, word: int, state: Array) -> None:
     """Value `index` of the batch, in the order of `[B, H, W, C]`, or its board `index`."""
     if kind == RANDOM:
         state[index % channels * grid.stride + grid.guard + index // channels] = np.float32(word & np.uint32(1))
