@@ -127,6 +127,7 @@ def evaluate(
     engine = engine_of(trained) if engine is None else engine
     count = starts or (QUICK_STARTS if quick else STARTS)
     context, measures = EvaluationContext(engine, trained, count, quick, data, settings or {}), []
+    # Wrong samples or settings are refused before the first test, and not minutes later by the test that meets them.
     samples.check(context)
     own_task.check(context)
     for test in (*TESTS, *faults):

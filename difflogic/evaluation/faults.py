@@ -80,6 +80,7 @@ def _of_gates(context: EvaluationContext, most: int) -> Measure | None:
     if context.config.task.target not in DRAWN:
         return None
     most = min(most, circuit.gates)  # more cannot be stuck
+    # Each point has half the faults of the next, as for probabilities: 3, 7, 14, 27 and 54 of 54 gates.
     counts = sorted({round(most / 2**n) for n in range(POINTS)} - {0})
     found = {0.0: _accuracy(context, circuit)}
     for count in counts:
@@ -93,6 +94,7 @@ def _with_stuck(circuit: Circuit, key: prng.Key, count: int) -> Circuit:
     logits = circuit.flat_logits().copy()
     chosen = prng.permutation(key, circuit.gates)[:count]
     ones = prng.random_bits(prng.fold_in(key, FAULT_STREAM), len(chosen)) & np.uint32(1)
+    # A stuck gate is a gate whose most probable function is a constant, so that every engine runs it as it is.
     logits[chosen] = 0
     logits[chosen, ones * np.uint32(GATE_COUNT - 1)] = 1  # FALSE is the first gate and TRUE the last
     return circuit.with_logits(logits)
@@ -106,8 +108,10 @@ def _measure(key: str, title: str, found: dict[float, float]) -> Measure:
 
 def _job(context: EvaluationContext, circuit: Circuit, **task: float) -> Job:
     """The task with these faults, its probes being starts of this evaluation's own."""
+    # Probes are drawn from the seed of a configuration. With another seed they are starts that the run never saw.
     config = replace(context.own, seed=(context.own.seed + FAULT_STREAM) % 2**32)
     probes = {"probes": context.starts}
+    # What only training does would draw or keep starts too, and is left out.
     plain = config.with_(train=probes, growth=GrowthConfig(), search=SearchConfig(), pool=PoolConfig())
     return job.make_job(plain.with_(task=task), circuit)
 
@@ -135,6 +139,8 @@ def single_stuck_gates(context: EvaluationContext) -> Measure | None:
     if context.config.task.target not in DRAWN:
         return None
     made = _job(context, context.trained.circuit)
+    # Of thousands of trained gates most pass a value on, and a fault there is a fault of its input. In the circuit that
+    # would be built each gate is needed.
     netlist = simplified(CellNetlist.of_run(context.trained.circuit, context.config)).netlist
     starts = made.probes[:FEW_STARTS]
     faults = [(gate, value) for gate in range(len(netlist.gates)) for value in (0, 1)]
@@ -155,6 +161,7 @@ def single_stuck_gates(context: EvaluationContext) -> Measure | None:
 def _fault_report(found: dict[str, float], without: float, faults: int) -> Measure:
     worst = sorted(found, key=lambda name: found[name])[:TOLD]
     named = ", ".join(f"{name} ({100 * found[name]:.2f} % right)" for name in worst)
+    # Harmless is measured against the circuit without a fault, which may be wrong by itself.
     harmless = sum(right >= without for right in found.values())
     drawn = "" if len(found) == faults else f", drawn of {faults}"
     text = f"{harmless} of {len(found)} faults{drawn} do no harm; worst: {named}" if found else "it has no gates"

@@ -58,6 +58,7 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
     """
     trained = trained_circuit.load(run)
     netlist = CellNetlist.of_run(trained.circuit, trained.config)
+    # What visitors take home is the simplified circuit. The film is of the trained one, which it is proved equal to.
     found = simplified(netlist, on_pass)
     spec = RenderSpec()
     if (task := trained.config.task).target == "rule":
@@ -171,6 +172,7 @@ def runs_in(paths: Sequence[Path]) -> list[Path]:
 
     Raises RunFolderError for a path that is no folder, UsageError where there is no run.
     """
+    # A folder and a run in it may both be named: the run is shown once, where it came first.
     found = list(dict.fromkeys(run for path in paths for run in run_list.find(path)))
     if not found:
         raise UsageError(f"There is no run in {', '.join(map(str, paths))}: expected run folders, or folders of them.")

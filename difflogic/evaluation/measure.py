@@ -61,6 +61,7 @@ def watch(
         wrong.append(np.count_nonzero(differs, axis=(1, 2, 3)))
         if step in kept:
             frames[step] = visible[0].copy()
+    # Cells under the last damage are wrong by construction: what the rest of the grid makes of it is told apart.
     outside = differs.copy()
     if damaged:
         outside[:, *damaged] = False
@@ -94,6 +95,7 @@ class Measure:
         cls, key: str, title: str, records: Sequence[RolloutRecord], exact_in_paper: bool = False, **more: float
     ) -> Measure:
         """Wrong values at the end of rollouts of as many steps."""
+        # Rollouts under several draws of the fire masks are samples like others: their columns stand side by side.
         wrong = np.concatenate([record.wrong for record in records], axis=1)
         samples = wrong.shape[1]
         # The measure is of the end of the rollout; the curve, a mean over samples, tells how it came there.

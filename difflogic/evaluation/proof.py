@@ -133,6 +133,7 @@ class Proof:
 
 def fingerprint(netlist: CellNetlist) -> str:
     """SHA-256 of what a circuit computes on: its channels, boundary, gates, wires and outputs, as 32-bit numbers."""
+    # Numbers of one width in one byte order: the hash is the same on every machine, whatever a file calls its gates.
     head = np.array([netlist.channels, netlist.visible, netlist.periodic, len(netlist.gates)])
     parts = (head, np.array(netlist.origin), netlist.gates, netlist.wires, netlist.outputs)
     return hashlib.sha256(b"".join(part.astype("<i4").tobytes() for part in parts)).hexdigest()
@@ -156,6 +157,7 @@ def of_run(trained: TrainedCircuit, every: bool = False, size: tuple[int, int] |
             f'The task of {run} has one start ("{config.task.start}"), which its picture grows from: other starts have '
             "no target. Leave --every-start out, and the rollout from that start is proved."
         )
+    # On another grid a claim needs a target, and only some tasks say what it is there.
     if size is not None and not rehearsal.knows_larger_grids(config.task):
         raise UsageError(f"The picture of {run} takes its place from the border of its grid: leave --size out.")
     scenario, target = _on_grid(config, *(size or (config.task.height, config.task.width)))
@@ -180,6 +182,7 @@ def claimed_grid(netlist: CellNetlist, config: Config | None, height: int, width
     grid = Grid(netlist, height, width)
     if config is None or not job.is_of_every_start(config) or config.train.asynchronous:
         return grid
+    # Export is for any circuit on any grid: where nothing can be claimed, the grid goes without a claim, and no error.
     own = (height, width) == (config.task.height, config.task.width)
     if min(height, width) < SMALLEST or not (own or rehearsal.knows_larger_grids(config.task)):
         return grid
@@ -217,12 +220,14 @@ def _by_abc(claim: Claim, seconds: float) -> Proof:
             f"--judge {tools.ABC} is for claims of every start, of cells that are all updated in each step: leave it "
             "out, and difflogic judges."
         )
+    # The whole grid as one netlist with latches: ABC knows no cells, and so shares no mistake with our simulation.
     grid = Grid(claim.netlist, scenario.height, scenario.width, claim.target, scenario.steps)
     return _of_all_starts(claim, model_check.always(grid, claim.target, seconds))
 
 
 def _every_start(claim: Claim, seconds: float | None) -> Proof:
     scenario, netlist = claim.scenario, claim.netlist
+    # Before anything is allocated: a side that is mistyped would fill the memory, and the system would end the process.
     every_start.check_fits(netlist, scenario.height, scenario.width, memory.free_memory())
     synchronous = scenario.fire_rate == 1
     found = every_start.prove_every_start(netlist, claim.target, scenario.steps, seconds, synchronous)
@@ -312,6 +317,7 @@ def _one_start(claim: Claim, seconds: float | None) -> Proof:
 
 def _rule(claim: Claim, seconds: float | None) -> Proof:
     netlist = claim.netlist
+    # A rule is a circuit of one cell, so that its proof is a comparison of two: no grid is needed, and all are covered.
     [verdict] = equality.prove(netlist, rule_netlist(claim.rule, netlist.periodic), ["difflogic"])
     method = verdict.how
     if verdict.equal is None:

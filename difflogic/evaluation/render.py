@@ -61,6 +61,7 @@ def states(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, draw: int 
     config = rehearsal.resized(trained.config, *(spec.size or (task.height, task.width)))
     steps = task.steps if spec.steps is None else spec.steps
     seed = config.seed if spec.seed is None else spec.seed
+    # The start and what happens to it have a key each: other steps, sizes or draws of masks keep the start that it is.
     start_key, play_key = prng.split(rehearsal.evaluation_key(replace(config, seed=seed)))
     start = _start(trained, config, spec.start, start_key)
     fire_rate = config.train.fire_rate if spec.fire_rate is None else spec.fire_rate
@@ -70,6 +71,7 @@ def states(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, draw: int 
     # The same gates on a grid with another boundary, which nobody trained them for.
     if spec.periodic is not None:
         circuit = replace(circuit, periodic=spec.periodic)
+    # The first rollout is the one that is drawn alone, so that more of them beside it change nothing of it.
     if draw:
         play_key = prng.fold_in(play_key, draw)
     played = play(engine, circuit, start[None], steps, play_key, fire_rate, spec.damage)
@@ -213,6 +215,7 @@ def rollout_picture(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, l
     task = trained.config.task
     steps = task.steps if spec.steps is None else spec.steps
     height, width = spec.size or (task.height, task.width)
+    # Time and memory are estimated first: all frames are held until the last is there, since a GIF has one palette.
     # Of one row all steps are one picture, else a strip has a picture for each.
     shown = _shown(look.steps, steps, STRIP_FRAMES if kind == "png" and height > 1 else FILM_FRAMES)
     colours = 3 * (trained.circuit.channels if look.channels == "all" else 1) * (look.scale or 1) ** 2
@@ -228,6 +231,7 @@ def rollout_picture(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, l
         for step, several in enumerate(played)
         if step in wanted
     ]
+    # Tiles of all channels are a chart and no grid: hexagons would lose their places in it.
     neighbourhood = "moore" if look.channels == "all" else trained.circuit.neighbourhood
     if kind == "png":
         return film.strip(np.stack(frames), [f"step {step}" for step in shown], look.scale, neighbourhood)

@@ -44,6 +44,8 @@ def sample_accuracy(context: EvaluationContext) -> Measure | None:
             wanted = targets[place % len(targets), part]
             differs = (state[..., : wanted.shape[-1]] != wanted) & (wanted != IGNORED)
             wrong[place, part] = np.count_nonzero(differs, axis=(1, 2, 3))
+    # Values that a mask leaves out are in no sum. With one target for three compared steps each value counts three
+    # times; with a target for each it is there three times already.
     values = int(np.count_nonzero(targets != IGNORED)) * len(samples.steps) // len(targets)
     total, wrong_samples = int(wrong.sum()), int(np.count_nonzero(wrong.any(axis=0)))
     text = in_words(total, values, len(samples)) + (f"; {wrong_samples} samples are wrong" if total else "")
@@ -67,6 +69,8 @@ def sample_accuracy(context: EvaluationContext) -> Measure | None:
 
 def compared_states(context: EvaluationContext, samples: Dataset, number: int) -> list[Bits]:
     """The states `[B, H, W, C]` after the compared steps; `number` tells the random numbers of batches apart."""
+    # Channels that the samples leave free, and the cells that fire, are drawn anew for each batch: with one key for all
+    # of them, sample 64 would begin as sample 0 did.
     start_key, play_key = (prng.fold_in(key, number) for key in context.keys(TEST))
     grids = job.begun(rehearsal.resized(context.config, *samples.x.shape[1:3]), samples, start_key)
     states = play(context.engine, context.trained.circuit, grids, samples.steps[-1], play_key, context.fire_rate)
@@ -82,6 +86,7 @@ def seen_neighbourhoods(context: EvaluationContext) -> Measure | None:
     if samples is None or samples.steps[0] != 1 or config.train.asynchronous:
         return None
     channels = samples.x.shape[-1]
+    # Free channels that are drawn are a part of what a cell sees, so that the samples never show all that there is.
     if config.task.start == "random" and channels < config.model.channels:
         return None
     starts = job.begun(config, samples, context.keys(TEST)[0])
@@ -100,6 +105,7 @@ def seen_neighbourhoods(context: EvaluationContext) -> Measure | None:
     # Of nine cells with one channel there are 2^9 = 512 neighbourhoods, with two channels 2^18.
     total, right = 1 << len(NEIGHBOURHOODS[config.model.neighbourhood]) * channels, len(seen) - len(wrong)
     text = f"{right} of {len(seen)} right; there are {total}"
+    # Exact means of the next step of every channel: where samples tell of fewer, what the others do is not known.
     if right == total and wanted.shape[1] == channels:
         text = f"all {total} right, and there are no others: the rule is exact"
     if name := _name(context):
@@ -112,6 +118,7 @@ def _name(context: EvaluationContext) -> str | None:
     """The circuit's rule in the notation of Life, where it has one."""
     if context.config.model.channels > 1:
         return None
+    # The middle of 512 boards of 3x3 cells: its neighbours are all of the board, whatever lies beyond the border.
     boards = rules.patches().reshape(-1, 3, 3, 1).astype(np.float32)
     entries: npt.NDArray[np.uint8] = context.engine.rollout(context.trained.circuit, boards, 1, "hard")[
         -1, :, 1, 1, 0

@@ -70,6 +70,8 @@ def _starts(context: EvaluationContext) -> str:
 
 def every_start(context: EvaluationContext) -> Measure | None:
     """All starts of the task's grid at once, as a proof: no fresh start can show more than this."""
+    # Three-valued simulation takes milliseconds. The search that `prove` goes on with takes minutes and may end without
+    # an answer: an evaluation does without it.
     found = proof.at_once(context.trained)
     if found is None:
         return None
@@ -137,6 +139,7 @@ def persistence(factor: int, context: EvaluationContext) -> Measure | None:
     """The target is there after T steps; is it still there later?"""
     if not context.config.task.is_fixed:
         return None
+    # The draws of `accuracy` again, watched for longer: a difference is one of time, and not of other starts.
     steps = factor * context.own.task.steps
     title = f"still there after {factor}T = {steps} steps"
     return Measure.of(f"persistence-{factor}t", title, context.draws(steps, 100))
@@ -147,6 +150,7 @@ def larger_grid(factor: int, context: EvaluationContext) -> Measure | None:
     task = context.config.task
     if not rehearsal.knows_larger_grids(task):
         return None
+    # Order spreads from cell to cell, so that a board needs time for its width. A picture has the size that it had.
     board, config = task.target == "checkerboard", context.larger(factor)
     steps = factor * task.steps if board else task.steps
     record = context.watch(config, steps, test=400 + factor)
@@ -158,6 +162,7 @@ def other_timing(context: EvaluationContext) -> Measure | None:
     """A synchronous rule with cells that fire at random, an asynchronous one with all cells in step."""
     if not context.config.task.is_fixed:
         return None
+    # At a fire rate of 0.6 a cell takes part in 12 of 20 steps: it gets four times as many, so as not to test haste.
     steps = 4 * context.own.task.steps
     if context.config.train.asynchronous:
         return Measure.of(
@@ -224,6 +229,8 @@ def robustness(context: EvaluationContext) -> Measure | None:
     record = context.watch(
         config, steps, test=700, fire_rate=context.asynchronous_rate, damage=damage, samples=ROBUST_TRIALS
     )
+    # The start is noise, and no result: the mean begins after the first step. The deviation is one between trials, and
+    # not between steps, which follow from each other.
     errors = record.wrong[1:]
     trials = errors.mean(axis=0)
     mean, spread, worst = float(trials.mean()), float(trials.std(ddof=1)), int(errors.max())
