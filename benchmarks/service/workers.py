@@ -45,7 +45,9 @@ def kill_workers(folder: Path, count: int, seed: int = 0, epochs: int = LONG) ->
             for _ in range(min(KILLS_A_JOB, count - outcome.phases.get("training", 0))):
                 jobs.wait(lambda job=job: store.job(job.id).status != "queued", "a worker")
                 if draw.random() < AIMED:
-                    in_training(store, job.id, draw.randrange(store.job(job.id).saved_progress, epochs))
+                    in_training(
+                        store, job.id, draw.randrange(min(store.job(job.id).saved_progress, epochs - 1), epochs)
+                    )
                 else:
                     time.sleep(draw.uniform(0, life))
                 _kill(store, job.id, outcome)

@@ -15,6 +15,7 @@ import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from difflogic.config.limits import Limits
@@ -159,13 +160,19 @@ def leaves(cls: type, path: str = "") -> Iterator[tuple[str, Any, dataclasses.Fi
             yield f"{path}{each.name}", kind, each
 
 
+@cache
+def hints_of(cls: type) -> dict[str, Any]:
+    """The types of a dataclass's fields; to find them out takes longer than anything that is done with them."""
+    return typing.get_type_hints(cls)
+
+
 def build(cls: type, data: Any, where: str = "") -> Any:
     """A dataclass from a dict, each field by its annotation. Raises ConfigError; `where` is the path, `train.`."""
     require(
         isinstance(data, dict), f"{where.removesuffix('.') or 'The configuration'} must be a table, got {shown(data)}."
     )
     # Unknown names come before missing ones: most often a name is missing because it was written wrongly.
-    hints = typing.get_type_hints(cls)
+    hints = hints_of(cls)
     for name in data:
         if name not in hints:
             raise ConfigError(

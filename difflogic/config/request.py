@@ -9,14 +9,14 @@ from __future__ import annotations
 import dataclasses
 import re
 import types
-import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from difflogic.config.choices import COLORS, METHODS, METRICS, RECIPES, STARTS
-from difflogic.config.fields import Section, Table, build, hint, in_tables, plain, section, shown
+from difflogic.config.fields import Section, Table, build, hint, hints_of, in_tables, plain, section, shown
 from difflogic.config.limits import BELOW_ONE, COUNT, SEED, WHOLE, Limits, between, matching, one_of
 from difflogic.errors import ConfigError, UsageError
 
@@ -146,7 +146,12 @@ def option(about: str, limits: Limits | None = None, *, default: Any = None, **m
 
 def options(cls: type) -> list[Option]:
     """Return the options of a request, or of a part of one, in their order."""
-    kinds = typing.get_type_hints(cls)
+    return _options(cls)
+
+
+@cache  # a store reads thousands of requests when it is opened
+def _options(cls: type) -> list[Option]:
+    kinds = hints_of(cls)
     found = []
     for each in dataclasses.fields(cls):
         kind = kinds[each.name]

@@ -200,6 +200,13 @@ def test_each_run_goes_back_to_its_job(filled):
         assert manifest.read(store.job_folder(job).run)["config"] == job.config
 
 
+def test_a_run_that_says_nothing_stays_where_it_is(filled):
+    """A pipe in the place of its manifest, for which one would wait for ever."""
+    os.mkfifo(filled.path("done") / "run" / manifest.NAME)
+    (filled.path("paused") / "run" / manifest.NAME).write_text("[]")
+    assert store_faults.judged(filled, Store.open(filled.folder)) == []
+
+
 def linked(path: Path) -> None:
     path.rename(path.with_name("elsewhere"))
     path.symlink_to("elsewhere")

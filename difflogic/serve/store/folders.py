@@ -123,7 +123,7 @@ def _trained_in(run: Path) -> object:
     """The configuration of a run, or of all its attempts; None where none is told."""
     for path in (run / manifest.NAME, run / attempts.NAME, run / "attempt-1" / manifest.NAME):
         try:
-            return json.loads(path.read_bytes())["config"]
+            return json.loads(job_file.content(path) or "{}")["config"]
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             continue
     return None

@@ -76,7 +76,7 @@ class RecordError(ValueError):
 
 def read(folder: Path) -> JobFile | None:
     """The record of the job whose folder this is; None where there is none. Raises RecordError, OSError."""
-    text = _content(folder / NAME)
+    text = content(folder / NAME)
     if text is None:
         return None
     try:
@@ -93,7 +93,7 @@ def read(folder: Path) -> JobFile | None:
         raise RecordError(" ".join(str(error).split())) from error
 
 
-def _content(path: Path) -> bytes | None:
+def content(path: Path) -> bytes | None:
     """What is in a regular file; None where there is none. Raises RecordError, OSError."""
     try:
         # A pipe would wait for ever, and a link may lead anywhere.
@@ -102,12 +102,12 @@ def _content(path: Path) -> bytes | None:
         return None
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
-            raise RecordError(f"{NAME} is no file") from error
+            raise RecordError(f"{path.name} is no file") from error
         raise
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
         os.close(descriptor)
-        raise RecordError(f"{NAME} is no file, or a large one")
+        raise RecordError(f"{path.name} is no file, or a large one")
     with os.fdopen(descriptor, "rb") as file:
         return file.read()
 
