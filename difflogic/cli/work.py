@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -50,7 +49,7 @@ def work(options: Mapping[str, Any]) -> Examined:
     from difflogic.config.request import TrainRequest
 
     what = options["what"]
-    if what is not None and what not in presets.PRESETS and (os.sep in what or Path(what).exists()):
+    if what is not None and what not in presets.PRESETS and (Path(what).name != what or Path(what).exists()):
         return _of_run(Path(what), options)
     board = presets.checkerboard(small=False) if what is None and options["config_file"] is None else None
     return Examined(configure(requested(TrainRequest, {**options, "preset": what}, board)).config)

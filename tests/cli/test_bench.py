@@ -176,6 +176,7 @@ def test_gradients_of_a_wrong_engine(call: Call, said: Said, monkeypatch: pytest
     [
         (["--gradients", "--engine", "abacus"], "Unknown engine 'abacus'"),
         (["--gradients", "--list"], "three things to do: give one of them"),
+        (["--gradients", "--out", "a.json"], "--gradients measures no time: drop --out."),
         (["lizard", "--case", "train"], "--case names a case of --list: give it, or PRESET"),
         (["lizard", "--config", "a.toml"], "a.toml"),
     ],

@@ -63,8 +63,14 @@ def command(only_list: bool, gradients: bool, compare: tuple[Path, Path] | None,
 
     Example: difflogic bench --quick
     """
-    if only_list + gradients + (compare is not None) > 1:
+    modes = [
+        name for name, given in (("--list", only_list), ("--gradients", gradients), ("--compare", compare)) if given
+    ]
+    if len(modes) > 1:
         raise UsageError("--list, --gradients and --compare are three things to do: give one of them.")
+    timing = {"--case": settings["patterns"], **{f"--{name}": settings[name] for name in ("quick", "rounds", "out")}}
+    if modes and (unused := [name for name, given in timing.items() if given]):
+        raise UsageError(f"{modes[0]} measures no time: drop {unused[0]}.")
     if only_list:
         _list_cases()
         return 0
