@@ -1,23 +1,20 @@
-"""Every proof uses these: files in a folder, vectors, grids, ABC, and a diagram that is read back."""
+"""Every proof uses these: files in a folder, vectors, grids, and ABC."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
 
 import numpy as np
 
-from difflogic.circuits.export.drawing import on_inverted
 from difflogic.circuits.export.testbench import Vectors, draw_vectors, random_bits
 from difflogic.circuits.export.text import Files
 from difflogic.circuits.synthesis import tools
 from difflogic.circuits.synthesis.blif import to_blif
 from difflogic.core import prng
 from difflogic.core.bits import Bits, pack_bits, unpack_bits
-from difflogic.core.topology import topological_sort
 from difflogic.errors import ExportError, ToolError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.grid import Grid, LatchNetlist
@@ -140,56 +137,3 @@ def proved_by_abc(netlist: Netlist, files: Files, file: str) -> list[str]:
             tools.run_in(folder, tools.ABC, "-q", f"read {file}; comb; write_aiger combinational.aig")
             file = "combinational.aig"
         return [equivalent(folder, file, "it")]
-
-
-_GATES = {"AND": 1, "XOR": 6, "OR": 7, "NOR": 8, "XNOR": 9, "NAND": 14}
-_NOT = 12
-
-
-class End(NamedTuple):
-    """A wire as a reader sees it: where it comes from, and whether a circle inverts it."""
-
-    source: str
-    inverted: bool
-
-
-class ReadDiagram(NamedTuple):
-    """A diagram that was read back has the drawing at each named mark."""
-
-    inputs: Mapping[str, int]
-    """The bit of each input."""
-    gates: Mapping[str, tuple[str, Sequence[End]]]
-    """The word in each gate, and what it reads."""
-    outputs: Sequence[End]
-
-
-def check_drawing(netlist: Netlist, drawn: ReadDiagram, what: str) -> str:
-    """The sentence of the proof. Raises ExportError."""
-    vectors = vectors_for(netlist)
-    try:
-        read = _netlist(netlist, drawn)
-    except (KeyError, ValueError) as error:
-        raise ExportError(f"{what} has a wire that leads nowhere: {error}.") from error
-    return check_cells(netlist, vectors, vectors.outputs(read), f"the circuit that {what} shows")
-
-
-def _netlist(like: Netlist, drawn: ReadDiagram) -> Netlist:
-    place = dict(drawn.inputs)
-    names: list[str] = []
-    # A mark on the paper becomes a bit: inputs are there, gates get the next numbers, and each output a gate of its
-    # own, a pass-through or, where its wire ends in a circle, a NOT.
-    for name in [*drawn.gates, *(f"not {index}" for index in range(len(drawn.outputs)))]:
-        place[name] = like.inputs + len(names)
-        names.append(name)
-    types, wires = [], []
-    for symbol, ends in drawn.gates.values():
-        gate = 15 * int(symbol) if symbol in "01" else _GATES[symbol]
-        a, b = ends or (End(next(iter(place)), False),) * 2
-        types.append(on_inverted(gate, a.inverted, b.inverted))
-        wires.append((place[a.source], place[b.source]) if ends else (0, 0))
-    for end in drawn.outputs:
-        types.append(_NOT if end.inverted else 3)
-        wires.append((place[end.source],) * 2)
-    outputs = [place[f"not {index}"] for index in range(len(drawn.outputs))]
-    order, wires, outputs = topological_sort(like.inputs, wires, outputs, names)
-    return like.with_gates([types[index] for index in order], wires, outputs)

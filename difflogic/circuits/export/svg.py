@@ -9,10 +9,20 @@ import re
 from html import escape
 from xml.etree import ElementTree
 
-from difflogic.circuits.export.drawing import DrawnGate, Point, Positions, Schematic, Wire, layout, schematic
-from difflogic.circuits.export.proving import End, ReadDiagram, check_drawing
+from difflogic.circuits.export.drawing import (
+    DrawnGate,
+    Point,
+    Positions,
+    Schematic,
+    Wire,
+    layout,
+    on_inverted,
+    schematic,
+)
+from difflogic.circuits.export.proving import check_cells, vectors_for
 from difflogic.circuits.export.text import Files, about, template, text_of
 from difflogic.core import wiring
+from difflogic.core.topology import topological_sort
 from difflogic.errors import ExportError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.netlist import Netlist
@@ -162,34 +172,48 @@ _SVG = "{http://www.w3.org/2000/svg}"
 _REACH = 10.0
 """Pixels between a wire's end and its mark, at most."""
 
+_GATES = {"0": 0, "AND": 1, "itself": 3, "XOR": 6, "OR": 7, "NOR": 8, "XNOR": 9, "NAND": 14, "1": 15}
+"""The gate of each word in the drawing; an output passes its wire on."""
+
 Box = tuple[float, float, float, float]
+Mark = tuple[str, int]
+"""What is drawn, `input`, `gate` or `output`, and which of them."""
 
 
 def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
     """Raises ExportError."""
-    text = text_of(files, f"{name}.svg")
-    return [check_drawing(netlist, _read(netlist, ElementTree.fromstring(text)), "the diagram")]
+    vectors = vectors_for(netlist)
+    read = _read(netlist, ElementTree.fromstring(text_of(files, f"{name}.svg")))
+    return [check_cells(netlist, vectors, vectors.outputs(read), "the circuit that the diagram shows")]
 
 
-def _read(netlist: Netlist, root: ElementTree.Element) -> ReadDiagram:
+def _read(netlist: Netlist, root: ElementTree.Element) -> Netlist:
+    """The circuit that the drawing shows. Raises ExportError where a wire ends at no mark, or at several."""
     groups = {kind: _groups(root, kind) for kind in ("input", "gate", "output")}
-    titles = [group.findtext(f"{_SVG}title") or "" for group in groups["input"]]
-    inputs = {f"input {index}": netlist.input_names.index(title) for index, title in enumerate(titles)}
-    boxes = {f"{kind} {index}": _box(group) for kind, found in groups.items() for index, group in enumerate(found)}
+    boxes = {(kind, index): _box(group) for kind, found in groups.items() for index, group in enumerate(found)}
     circles = [(float(mark.get("cx", "")), float(mark.get("cy", ""))) for mark in root.iter(f"{_SVG}circle")]
-    ends: dict[str, list[End]] = {name: [] for name in boxes}
+    ends: dict[Mark, list[tuple[Mark, bool]]] = {mark: [] for mark in boxes}
     for path in root.iter(f"{_SVG}path"):
         numbers = [float(number) for number in re.findall(r"-?[\d.]+", path.get("d", ""))]
         source = _touched(boxes, (numbers[0], numbers[1]), right=True)
         target = _touched(boxes, (numbers[-2], numbers[-1]), right=False)
         inverted = any(abs(x - numbers[-2] - 4) < 0.6 and abs(y - numbers[-1]) < 0.6 for x, y in circles)
-        ends[target].append(End(source, inverted))
-    gates = {
-        f"gate {index}": (group.findtext(f"{_SVG}text") or "", ends[f"gate {index}"])
-        for index, group in enumerate(groups["gate"])
-    }
-    outputs = [ends[f"output {index}"][0] for index in range(len(groups["output"]))]
-    return ReadDiagram(inputs, gates, outputs)
+        ends[target].append((source, inverted))
+    # A mark on the paper becomes a bit: inputs are there, gates get the next numbers, and each output a gate of its
+    # own, a pass-through or, where its wire ends in a circle, a NOT.
+    titles = [group.findtext(f"{_SVG}title") or "" for group in groups["input"]]
+    place: dict[Mark, int] = {("input", at): netlist.input_names.index(title) for at, title in enumerate(titles)}
+    made = [mark for mark in boxes if mark[0] != "input"]
+    place |= {mark: netlist.inputs + number for number, mark in enumerate(made)}
+    types, wires = [], []
+    for mark in made:
+        symbol = groups["gate"][mark[1]].findtext(f"{_SVG}text") or "" if mark[0] == "gate" else "itself"
+        (a, not_a), (b, not_b) = (*ends[mark], *ends[mark], (mark, False), (mark, False))[:2]
+        types.append(on_inverted(_GATES[symbol], not_a, not_b))
+        wires.append((place[a], place[b]) if ends[mark] else (0, 0))
+    outputs = [place["output", index] for index in range(len(groups["output"]))]
+    order, wires, outputs = topological_sort(netlist.inputs, wires, outputs, list(map(str, made)))
+    return netlist.with_gates([types[index] for index in order], wires, outputs)
 
 
 def _groups(root: ElementTree.Element, kind: str) -> list[ElementTree.Element]:
@@ -210,7 +234,7 @@ def _box(group: ElementTree.Element) -> Box:
     return min(lefts), min(tops), max(rights), max(bottoms)
 
 
-def _touched(boxes: dict[str, Box], point: Point, right: bool) -> str:
+def _touched(boxes: dict[Mark, Box], point: Point, right: bool) -> Mark:
     """The mark whose right (or left) side a wire's end touches. Raises ExportError."""
     x, y = point
     near = [
