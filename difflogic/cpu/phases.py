@@ -75,5 +75,7 @@ def _list(first: list[int], shape: Shape) -> Array:
 
 
 def _backward(shape: Shape) -> Array:
+    # Each CA step is a phase of its own, since a tile reads what its neighbours wrote in the step before: threads meet
+    # between two steps and nowhere else.
     steps = [[BACKWARD, at] for at in reversed(range(shape.steps))]
     return np.array([*steps, [GRADIENTS, 0], [COMMIT, 0]])

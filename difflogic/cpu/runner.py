@@ -149,6 +149,8 @@ def _work(
     items, each = grid.blocks, len(phases)
     total = len(history) * each * items
     while True:
+        # A ticket is a phase and an item of it in one number, so that one counter orders all epochs: nobody needs to
+        # know which phase the others are in.
         ticket = take(counters, items, total)
         if ticket >= total:
             return
@@ -162,6 +164,7 @@ def _work(
 def _item(
     thread: int, kind: int, at: int, item: int, program: Program, grid: TileGrid, buffers: Buffers, row: Array
 ) -> None:
+    # Blocks, not threads, own tiles and sums: with any number of threads the same numbers are added in the same order.
     first, last = _share(grid.tiles, item, grid.blocks)
     if kind == FORWARD:
         for tile in range(first, last):
@@ -208,6 +211,7 @@ def _prepare(thread: int, kind: int, item: int, program: Program, grid: TileGrid
     if kind == TARGET:
         if len(buffers.x):
             first, last = _share(grid.batch, item, grid.blocks)
+            # After DRAW has filled the grids: a sample covers its own channels, and the others keep what was drawn.
             draw_samples(grid, first, last, buffers.control, buffers.x, buffers.y, buffers.states[0], buffers.targets)
             return
         nodes = buffers.nodes[thread]
@@ -274,6 +278,8 @@ def _update(kind: int, item: int, program: Program, grid: TileGrid, buffers: Buf
     elif not buffers.control[c.NONFINITE]:
         control = buffers.control
         if buffers.squares.size:
+            # Every item sums all squares itself, in their order: that is less work than a phase to hand one number
+            # round.
             shorten(first, last, buffers.squares.sum(), buffers.gradients)
         adamw(first, last, buffers.optimizer, control, buffers.gradients, buffers.logits, buffers.mu, buffers.nu)
         if buffers.pool.size and not buffers.pool_stays:

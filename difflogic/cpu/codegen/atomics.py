@@ -33,6 +33,8 @@ def fetch_add(_: Any, array: Any, index: Any, value: Any) -> Any:
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = _element(context, builder, signature, arguments)
+        # The strongest order, which is the price of any atomic addition on these processors: nobody has to prove that a
+        # weaker one would do.
         return builder.atomic_rmw("add", pointer, arguments[2], "seq_cst")
 
     return types.int64(array, types.intp, types.int64), build
@@ -44,6 +46,8 @@ def claim(_: Any, array: Any, index: Any, value: Any) -> Any:
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer, value = _element(context, builder, signature, arguments), arguments[2]
+        # Compare and exchange in one instruction: of two threads that saw the same number one gets it, and the other
+        # looks again. Nobody holds a lock that a thread put aside by the system could keep.
         more = builder.add(value, ir.Constant(value.type, 1))
         return builder.extract_value(builder.cmpxchg(pointer, value, more, "seq_cst", "seq_cst"), 1)
 
@@ -89,6 +93,8 @@ def nap(_: Any) -> Any:
 @inlined
 def pause(looks: int, yields: int) -> None:
     """After so many looks in vain: look again, offer the processor to others, or after so many offers sleep."""
+    # Looking keeps a processor busy, and a sleeper wakes some fifty microseconds late: short waits are looked through,
+    # long ones are slept through.
     if looks > SPINS + yields:
         nap()
     elif looks > SPINS:

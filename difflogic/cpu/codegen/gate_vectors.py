@@ -75,6 +75,7 @@ def root(_: Any, x: Any) -> Any:
     """The square root."""
 
     def build(builder: Any, x: Any) -> Any:
+        # A root of IEEE is rounded exactly on every processor, which an approximate reciprocal root is not.
         function = get_or_insert_function(builder.module, ir.FunctionType(x.type, [x.type]), "llvm.sqrt.v16f32")
         return builder.call(function, [x])
 
@@ -84,6 +85,8 @@ def root(_: Any, x: Any) -> Any:
 @intrinsic
 def clip(_: Any, x: Any, least: Any, most: Any) -> Any:
     """`x`, but no less than `least` and no more than `most`."""
+    # Ordered comparisons are false for NaN, which becomes `most`. It does no harm: a step whose gradients are not
+    # finite is refused before.
     return operation(lambda b, x, least, most: _larger(b, _smaller(b, x, most), least), x, least, most)
 
 
@@ -139,10 +142,14 @@ def _exp(builder: Any, x: Any) -> Any:
     shifted = fma(x, constant(_LOG2_E), constant(_MAGIC))
     n = builder.fsub(shifted, constant(_MAGIC))
     r = fma(n, constant(-_LN2_LOW), fma(n, constant(-_LN2_HIGH), x))
+    # By Horner's rule, a fused operation for each power; the last two terms, 1 + r, are added apart, where the series
+    # is small beside them and loses least.
     series = constant(_POLYNOMIAL[0])
     for coefficient in _POLYNOMIAL[1:]:
         series = fma(series, r, constant(coefficient))
     near_one = builder.fadd(fma(builder.fmul(r, r), series, r), constant(1))
     power = builder.shl(builder.bitcast(shifted, _INTEGERS), ir.Constant(_INTEGERS, [23] * _FLOATS.count))
     result = builder.fmul(near_one, builder.bitcast(power, _FLOATS))
+    # Below LOWEST the exponent's bits would run into the sign. Of NaN the comparison is false, and NaN is what the
+    # product holds.
     return builder.select(builder.fcmp_ordered("<", x, constant(_LOWEST)), constant(0), result)

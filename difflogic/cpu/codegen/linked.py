@@ -24,6 +24,7 @@ class LinkedCompiler(CompilerBase):
 
     def define_pipelines(self) -> list[Any]:
         pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        # Types and optimisations of Numba's own code stay: only what follows them is left out.
         pipeline.passes = [(_Lowering if each is NativeLowering else each, why) for each, why in pipeline.passes]
         pipeline.finalize()
         return [pipeline]

@@ -23,6 +23,7 @@ def load_any(_: Any, array: Any, index: Any) -> Any:
     """`array[index : index + WORDS]` at any place."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        # Patches are shifted by whole words: one row up or a word to the side is seldom at a cache line's beginning.
         return builder.load(pointer_to(context, builder, signature, arguments, words.vector), align=8)
 
     return words(array, types.intp), build
@@ -31,6 +32,8 @@ def load_any(_: Any, array: Any, index: Any) -> Any:
 @intrinsic
 def west(_: Any, here: Any, before: Any) -> Any:
     """The cell to the left of each: one bit up, the lowest from the word before."""
+    # Cell n of a word is bit n, so the cell to the left is the bit below. For bit 0 it is bit 63 of the word before,
+    # which the caller has loaded one word to the left: no lane of a register has to move.
     return operation(lambda b, x, y: b.or_(_shifted(b.shl, x, 1), _shifted(b.lshr, y, 63)), here, before)
 
 
@@ -57,6 +60,8 @@ def random_blocks(_: Any, key0: Any, key1: Any, first: Any, k: Any) -> Any:
     # Twice as many blocks as words of a vector: a round waits for the one before, and has another's beside it.
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         key0, key1, first, k = (splatted(builder, value, _HALVES) for value in arguments)
+        # Counters need no memory: each word's number is its counter, so any part of a mask can be drawn by anyone,
+        # again and in any order, and is the same.
         first = builder.add(first, ir.Constant(_HALVES, list(range(TILE))))
         return context.make_tuple(builder, signature.return_type, _threefry(builder, (key0, key1), first, k))
 
@@ -69,6 +74,8 @@ def following_blocks(_: Any, low: Any, high: Any) -> Any:
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         low, high = arguments
+        # Each further bit of a probability takes random bits of its own: a new block for each would take five times as
+        # long as four more rounds of the last, see `difflogic.core.bernoulli`.
         return context.make_tuple(builder, signature.return_type, _four_rounds(builder, low, high, 1))
 
     return types.UniTuple(halves, 2)(low, high), build
@@ -80,6 +87,7 @@ def store_blocks(_: Any, array: Any, index: Any, low: Any, high: Any) -> Any:
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         wide = ir.VectorType(_WORD, TILE)
+        # Bits of both words are as good as each other: a block of two 32-bit words is 64 cells' worth.
         low, high = (builder.zext(part, wide) for part in arguments[2:])
         place = pointer_to(context, builder, signature, arguments, wide)
         builder.store(builder.or_(low, _shifted(builder.shl, high, 32)), place, align=8)
@@ -123,6 +131,8 @@ def call_rows(
             context.make_array(signature.args[at])(context, builder, each).data for at, each in ((1, cells), (4, fire))
         )
         places = [builder.gep(data, [place]) for place in (source, target)]
+        # By address: the row's code is made for one circuit at run time, while this caller is compiled once and kept on
+        # disk.
         builder.call(builder.inttoptr(address, ROWS.as_pointer()), [*places, masks, *numbers])
         return context.get_dummy_value()
 

@@ -12,6 +12,8 @@ from difflogic.cpu.codegen.compiled import inlined
 @inlined
 def threefry2x32(key0: Any, key1: Any, x0: Any, x1: Any) -> Any:
     """Two uint32 from the counters `(x0, x1)`; all words are uint32."""
+    # The key schedule has three words; the third and its constant are of Threefish (Skein), and keep a key of zeros
+    # from doing nothing. Written out and not as a loop, so that the distances are constants of the machine code.
     key2 = np.uint32(key0 ^ key1 ^ np.uint32(0x1BD11BDA))
     x0, x1 = np.uint32(x0 + key0), np.uint32(x1 + key1)
     x0, x1 = _four_rounds(x0, x1, 13, 15, 26, 6)
@@ -37,6 +39,7 @@ def _four_rounds(x0: Any, x1: Any, r0: Any, r1: Any, r2: Any, r3: Any) -> Any:
 @inlined
 def _round(x0: Any, x1: Any, distance: Any) -> Any:
     x0 = np.uint32(x0 + x1)
+    # LLVM knows this form, and makes one rotation of it.
     rotated = np.uint32(x1 << np.uint32(distance)) | np.uint32(x1 >> np.uint32(32 - distance))
     return x0, np.uint32(x0 ^ rotated)
 

@@ -64,6 +64,8 @@ def _kind(array: Any) -> Any:
 
 def pointer_to(context: Any, builder: Any, signature: Any, arguments: Any, vector: Any) -> Any:
     """Return where `array[index]` lies, `array` and `index` being the first two arguments."""
+    # Straight from the array's memory: Numba's own indexing would test the index, and wrap a negative one, at each
+    # gate.
     data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
     return builder.bitcast(builder.gep(data, [arguments[1]]), vector.as_pointer())
 
@@ -86,6 +88,8 @@ def load(_: Any, array: Any, index: Any) -> Any:
     kind = _kind(array)
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        # The promise of an aligned row lets the compiler use instructions that fault where it is broken; `aligned` of
+        # `tables` keeps it.
         return builder.load(pointer_to(context, builder, signature, arguments, kind.vector), align=LINE)
 
     return kind(array, types.intp), build
@@ -162,6 +166,8 @@ def operation(build_one: Callable[..., Any], *operands: Any) -> Any:
 @intrinsic
 def fma(_: Any, x: Any, y: Any, z: Any) -> Any:
     """`x * y + z`."""
+    # `contract` on both allows one rounding instead of two. A call of the intrinsic `llvm.fma` would demand it, and be
+    # a call of a slow function on processors that have no such instruction.
     return operation(lambda b, x, y, z: b.fadd(b.fmul(x, y, flags=_FUSE), z, flags=_FUSE), x, y, z)
 
 
@@ -182,6 +188,7 @@ def where(_: Any, condition: Any, x: Any, y: Any) -> Any:
     """`x` where `condition` is not 0, else `y`."""
 
     def choose(builder: Any, condition: Any, x: Any, y: Any) -> Any:
+        # Unordered: NaN is not 0 and counts as true, as it does in Python. Masks hold 0 and 1 alone.
         return builder.select(builder.fcmp_unordered("!=", condition, ir.Constant(condition.type, [0.0] * TILE)), x, y)
 
     return operation(choose, condition, x, y)
@@ -202,6 +209,7 @@ def bit_and(_: Any, x: Any, y: Any) -> Any:
 @intrinsic
 def bit_where(_: Any, condition: Any, x: Any, y: Any) -> Any:
     """`x` where a bit of `condition` is 1, else `y`."""
+    # y ^ ((x ^ y) & c): where c is 1 the two y cancel. Three operations, and AVX-512 makes one of them.
     return operation(lambda b, c, x, y: b.xor(b.and_(b.xor(x, y), c), y), condition, x, y)
 
 
@@ -264,6 +272,8 @@ def _paired(builder: Any, one: Any, two: Any, lanes: tuple[int, int]) -> Any:
     """Return in every four lanes `one[0] + one[2], two[0] + two[2], one[1] + one[3], two[1] + two[3]`."""
     parts = []
     for shift in (0, 2):
+        # Lanes of `two` are numbered from 16 on. With shift 0 the order begins 0, 16, 1, 17: two of each vector side by
+        # side. With shift 2 it begins 2, 18, 3, 19, and the sum of both is what was promised.
         order = [start + shift + lane + side for start in range(0, 16, 4) for lane in lanes for side in (0, 16)]
         parts.append(_shuffled(builder, one, two, order))
     return builder.fadd(*parts)

@@ -170,6 +170,7 @@ def _begin(sheet: Sheet, band: int, steps: int, step: int, parity: int) -> Any:
     first, last = sheet.height * band // bands, sheet.height * (band + 1) // bands
     rows, base = last - first, band * sheet.capacity
     place = base + sheet.places[band * APART]
+    # No room is left above for so many steps: back to the band's end, the lowest row first, since rows may overlap.
     if place - steps * (pitch + SHIFT) - SHIFT < base:
         for y in range(rows - 1, -1, -1):
             _copy(sheet.cells, base + sheet.room + y * pitch, sheet.cells, place + y * pitch, pitch)
@@ -226,6 +227,7 @@ def _run(sheet: Sheet, thread: int, mode: int, work: Pass, masks: Array) -> None
             last = work.rows + work.below * (work.steps - t)
             before = work.rows + work.below * (work.steps - t + 1)
             end = last if fronts[t - 1] == before else min(last, fronts[t - 1] - sheet.reach)
+            # At the end a step has left a block and the rows that it lags behind the one before: two blocks hold both.
             end = min(end, fronts[t] + (sheet.block if t == 1 else 2 * sheet.block))
             if end > fronts[t]:
                 _block(sheet, thread, mode, work, masks, t, fronts[t], end)
@@ -307,6 +309,8 @@ def _interpret(sheet: Sheet, source: int, target: int, vectors: int, nodes: Arra
                 values = east(values, load_any(cells, there + at + 1))
             store(nodes, slot * size + at, values)
     for gate in range(len(sheet.code)):
+        # c0 ^ ca&a ^ cb&b ^ cab&a&b: every gate by the same three operations, so that no branch depends on its
+        # function.
         code = sheet.code[gate]
         a, b, out = code[0] * size, code[1] * size, code[2] * size
         c0, ca = splat(np.uint64(code[3])), splat(np.uint64(code[4]))
@@ -346,6 +350,7 @@ def _write_masks(sheet: Sheet, mode: int, y: int, rows: int, masks: Array, step:
 def _draw(units: int, key0: Any, key1: Any, first: int, words: int, fire: Array) -> None:
     """Draw so many words of random bits from number `first` on, as in `difflogic.core.bernoulli`."""
     lowest = 0
+    # Bits of the rate below its lowest 1 decide nothing: a rate of 1/2 needs one word of random bits, 0.6 needs all.
     while not units >> lowest & 1:
         lowest += 1
     for at in range(0, words, TILE):

@@ -32,6 +32,7 @@ class HardWorkspace:
         self.shape = dataclasses.replace(shape, batch=groups)
         self.program = make_program(circuit)
         columns = -(-self.shape.cells // WORDS) * WORDS
+        # A thread needs a column of vectors of its own to work on: more of them would only wait.
         self.threads = min(threads, columns // WORDS)
         # Cells outside the grid are a column behind the last, which is never written and stays 0.
         near = np.full((9, columns), columns, dtype=np.int64)
@@ -76,6 +77,7 @@ class HardWorkspace:
 
     def set_masks(self, masks: Array) -> None:
         """`[T, H, W, 1]`, the same for every sample."""
+        # All ones or none: the 64 samples of a word share a mask, as a batch does in training.
         rows = np.tile(masks.reshape(len(masks), -1) != 0, (1, self.shape.batch))
         self.buffers.masks[:, : self.shape.cells] = np.where(rows, hard_forward.ONES, np.uint64(0))
 
@@ -90,6 +92,8 @@ class HardWorkspace:
             return
         stuck = [(first, faults.stuck(grids)[..., None]) for first, faults, grids in faulty]
         works = buffers.works[: self.shape.cells]
+        # A faulty bit is (bit AND works) XOR changes. Stuck at 0: works 0, changes 0; stuck at 1: works 0, changes 1;
+        # flipped: works 1, changes 1. So no step has to ask what kind of fault a cell has.
         works[:] = self._packed([(first, codes == 0) for first, codes in stuck])[0]
         ones = self._packed([(first, codes == 2) for first, codes in stuck])
         for step in range(self.shape.steps):
@@ -138,6 +142,7 @@ def groups_of(samples: int) -> int:
 
 def _joined(words: Array, cells_per_grid: int) -> Array:
     halves = words.reshape(len(words), -1, cells_per_grid).astype(np.uint64)
+    # An odd number of groups of 32 leaves half a word: its samples are zeros, are computed, and are never read.
     if halves.shape[1] % 2:
         halves = np.concatenate([halves, np.zeros_like(halves[:, :1])], axis=1)
     pairs = halves.reshape(len(words), -1, 2, cells_per_grid)

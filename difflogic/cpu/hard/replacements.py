@@ -137,6 +137,7 @@ def find_care(nodes: Nodes, work: Scratch, node: int) -> None:
         reader = nodes.order[place]
         a, b = nodes.a[reader] >> 1, nodes.b[reader] >> 1
         most = max(work.behind[a], work.behind[b])
+        # Only what reads a changed value is computed again: most of a graph never notices that one gate was flipped.
         if most == 2:
             x = work.flipped[a] if work.behind[a] == 2 else nodes.values[a]
             y = work.flipped[b] if work.behind[b] == 2 else nodes.values[b]
@@ -265,6 +266,8 @@ def ands(nodes: Nodes, work: Scratch, level: int) -> None:
             one = work.covers[level, side, index]
             for further in range(index + 1, work.covering[level, side]):
                 other = work.covers[level, side, further]
+                # Both are 1 wherever the function is, so that their AND is too; it is the function if it is 0 wherever
+                # that is 0.
                 if not meet(nodes, one, other, unwanted):
                     offer(nodes, work, level, 0, one, other, side)
 
@@ -274,6 +277,8 @@ def hash_of(row: Array, care: Array, extra: Array) -> np.uint64:
     """A linear hash of a row where `care` or `extra` is 1."""
     found = np.uint64(0)
     for word in range(min(len(row), HASHED)):
+        # A cyclic redundancy check (ECMA-182): shifts and XORs alone, hence linear. Equal hashes are no proof, so that
+        # `differ` looks at all words.
         found = (found << _ONE) ^ (_POLYNOMIAL if found >> _TOP else np.uint64(0))
         found ^= row[word] & (care[word] | extra[word])
     return found

@@ -91,6 +91,8 @@ def put_in_order(nodes: Nodes, stack: Array) -> None:
                 height -= 1
             elif nodes.place[node] == -1:
                 nodes.place[node] = -2  # what it reads is under way
+                # Without recursion, which compiled code has no deep stack for: a node is met twice, first to push what
+                # it reads, then, when that is in its place, to take its own.
                 stack[height], stack[height + 1] = nodes.a[node] >> 1, nodes.b[node] >> 1
                 height += 2
             else:
@@ -121,6 +123,8 @@ def point(nodes: Nodes, node: int, literal: int) -> None:
             nodes.b[reader] = literal ^ (nodes.b[reader] & 1)
     for index in range(len(nodes.outputs)):
         if nodes.outputs[index] >> 1 == node:
+            # An inverted reader of a replaced node reads the inverse of its replacement: the inversions add up modulo
+            # 2.
             nodes.outputs[index] = literal ^ (nodes.outputs[index] & 1)
 
 
@@ -140,6 +144,7 @@ def replace(nodes: Nodes, work: Scratch) -> None:
     if best[GATES] == 0:
         point(nodes, node, best[A])
     else:
+        # The gate keeps its number and becomes the new one: readers change only where the result is inverted.
         point(nodes, node, 2 * node + best[INVERTED])
         b = best[B]
         if best[GATES] == 2:
@@ -147,6 +152,7 @@ def replace(nodes: Nodes, work: Scratch) -> None:
             nodes.xor[inner], nodes.a[inner], nodes.b[inner] = best[INNER_XOR], best[INNER_A], best[INNER_B]
             b = 2 * inner + best[B]
         nodes.xor[node], nodes.a[node], nodes.b[node] = best[XOR], best[A], b
+    # Gates that nobody reads any more are met by no output: they are dropped by not being in the new order.
     put_in_order(nodes, work.stack)
     evaluate(nodes, 0)
 
@@ -168,6 +174,8 @@ def walk(nodes: Nodes, work: Scratch, best: int, moves: int, most_divisors: int)
         if nodes.numbers[COUNT] == 0:
             break
         node = nodes.order[below(nodes, nodes.numbers[COUNT])]
+        # Moves that save nothing wander among equal circuits, and one in sixteen goes uphill, from where a saving may
+        # be found that no level path leads to. It never is more than one gate above the best.
         least = -1 if nodes.numbers[COUNT] <= best and below(nodes, STEP_BACK) == 0 else 0
         if look_for(nodes, work, node, least, 2, most_divisors):
             replace(nodes, work)
@@ -186,6 +194,7 @@ def wander(nodes: Nodes, work: Scratch, most_divisors: int) -> bool:
 @entry_point
 def propose(nodes: Nodes, work: Scratch, place: int, most_divisors: int) -> int:
     """The last place before `place` whose gate has a replacement that saves gates, which is in `best`; or -1."""
+    # From the outputs down: a gate that goes takes those with it that only it has read, which then need no look.
     while place > 0:
         place -= 1
         if look_for(nodes, work, nodes.order[place], 1, 2, most_divisors):

@@ -63,6 +63,7 @@ class CpuLocalSearch:
         self._hard = HardWorkspace(circuit, shape, len(job.probes), 2, threads, masks is not None)
         start = _spread(job.probes)
         if masks is None:
+            # Where cells fire by chance, neighbours that were alike part at once: there is nothing to share.
             start = _share_columns(self._hard, start)
         else:
             self._hard.set_masks(masks)
@@ -221,6 +222,8 @@ def _choose(program: Program, searched: Searched, gates: Array, drawn: Array) ->
     """Choose the gate and its new function for each candidate."""
     for lane in range(1, LANES):
         words = drawn[lane]
+        # Half of the candidates change any gate that matters, the other half one near an output: alone the first would
+        # seldom meet the last layers, and the second never the first.
         if lane % 2:
             gate = searched.live[np.int64(words[WHERE]) % searched.numbers[LIVE]]
         else:
@@ -232,6 +235,7 @@ def _choose(program: Program, searched: Searched, gates: Array, drawn: Array) ->
                 instance = np.int64(program.records[RECORD * instance + side] // TILE) - program.patch_nodes
             gate = searched.gate_of[instance]
         searched.changed[lane] = gate
+        # One of the fifteen other functions, each as likely: 1 to 15 places on, around the circle of sixteen.
         searched.new[lane] = (gates[gate] + 1 + np.int64(words[FUNCTION]) % (GATE_COUNT - 1)) % GATE_COUNT
 
 
@@ -265,6 +269,7 @@ def _score(judged: Array, targets: Array, costs: Array, scores: Array) -> None:
         for channel in range(judged.shape[1]):
             for cell in range(targets.shape[1]):
                 wrong = judged[step, channel, cell] ^ targets[channel, cell]
+                # Most words are right in all lanes, and cost one comparison instead of 64 counts.
                 if wrong:
                     cost = np.int64(costs[step, channel, cell])
                     for lane in range(LANES):
@@ -294,4 +299,6 @@ def _raise(judged: Array, targets: Array, costs: Array, lane: int) -> None:
         for channel in range(judged.shape[1]):
             for cell in range(targets.shape[1]):
                 wrong = (judged[step, channel, cell] ^ targets[channel, cell]) >> np.uint64(lane)
+                # What stays wrong costs more and more, until a change that mends it is worth new errors elsewhere: so
+                # the search leaves a place from which no single change helps (the breakout method, Morris 1993).
                 costs[step, channel, cell] += np.uint32(wrong & np.uint64(1))

@@ -39,6 +39,8 @@ class Optimizer(NamedTuple):
 @inlined
 def power(base: np.float32, exponent: int) -> np.float32:
     """`base ** exponent` by squaring, in float32."""
+    # Not `**`: it calls the system's pow, whose last bit differs between libraries. Products are rounded alike
+    # everywhere, so that every engine has these bits.
     result = np.float32(1)
     while exponent:
         if exponent & 1:
@@ -52,6 +54,8 @@ def power(base: np.float32, exponent: int) -> np.float32:
 def learning_rate(optimizer: Optimizer, epoch: int) -> np.float32:
     """The learning rate of an epoch, counted from 1."""
     one, length = np.float32(1), max(1, optimizer.lr_to - optimizer.lr_from)
+    # Before lr_from nothing has fallen, from lr_to on all has: at 300 of 200 to 400 it is half. A length of 1 stands
+    # for none, so that a schedule that is off divides by 1 and not by 0.
     fallen = min(max(int(epoch) - optimizer.lr_from, 0), length)
     return optimizer.lr * (one - (one - optimizer.lr_end) * (np.float32(fallen) / np.float32(length)))
 
@@ -65,11 +69,14 @@ def adamw(
     beta1, beta2 = splat_gate_vector(optimizer.beta1), splat_gate_vector(optimizer.beta2)
     rest1, rest2 = splat_gate_vector(one - optimizer.beta1), splat_gate_vector(one - optimizer.beta2)
     step = control[c.STEP]
+    # The moments begin at 0, so early ones are too small: after one step mu is a tenth of the gradient at beta1 0.9,
+    # and 1 - 0.9^1 makes up for it. The scales are the same for all gates and are computed once.
     scale1 = splat_gate_vector(one - power(optimizer.beta1, step))
     scale2 = splat_gate_vector(one - power(optimizer.beta2, step))
     least, most = splat_gate_vector(-optimizer.clip), splat_gate_vector(optimizer.clip)
     lr, epsilon = splat_gate_vector(-learning_rate(optimizer, control[c.EPOCH])), splat_gate_vector(optimizer.epsilon)
     weight_decay = splat_gate_vector(optimizer.weight_decay)
+    # A gate's sixteen logits are one register of AVX-512: seven loads and stores a gate, without a loop inside.
     for start in range(first * GATE_COUNT, last * GATE_COUNT, GATE_COUNT):
         g = clip(load_gate_vector(gradients, start), least, most)
         m = fma(beta1, load_gate_vector(mu, start), mul(rest1, g))
@@ -78,4 +85,6 @@ def adamw(
         store(nu, start, n)
         p = load_gate_vector(logits, start)
         direction = divide(divide(m, scale1), add(root(divide(n, scale2)), epsilon))
+        # Decoupled decay: it is taken from the logit itself, and is not part of the gradient whose moments are kept.
+        # `lr` holds the negative rate, so that one fused product steps downhill.
         store(logits, start, fma(lr, fma(weight_decay, p, direction), p))

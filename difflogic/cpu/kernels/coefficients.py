@@ -21,7 +21,10 @@ def coefficients(first: int, last: int, table: Array, logits: Array, probs: Arra
     cb, cab = load_gate_vector(table, 2 * GATE_COUNT), load_gate_vector(table, 3 * GATE_COUNT)
     for gate in range(first, last):
         x = load_gate_vector(logits, gate * GATE_COUNT)
+        # Less the largest, so that no power is beyond a float's range: the largest share is e^0 = 1.
         shares = exp(subtract(x, splat_gate_vector(largest(x))))
+        # One division a gate, then products: sixteen divisions would take longer than all else here.
         w = mul(shares, splat_gate_vector(np.float32(1) / total(shares)))
         store(probs, gate * GATE_COUNT, w)
+        # The four sums together: see `four_sums`, which keeps all lanes at work.
         store_sums(coefficients, 4 * gate, mul(w, c0), mul(w, ca), mul(w, cb), mul(w, cab))

@@ -27,6 +27,8 @@ def commit(losses: Array, squares: Array, finite: Array, control: Array) -> np.f
     control[NONFINITE] = not good
     control[STEP] += good
     control[SKIPPED] += not good
+    # The epoch counts whether its step was taken or not: a run has as many epochs as it was asked for, and the keys of
+    # the next epoch do not depend on what this one computed.
     control[EPOCH] += 1
     for start in (DATA_KEY, TRAIN_KEY):
         control[start], control[start + 1], _, _ = split(control[start], control[start + 1])

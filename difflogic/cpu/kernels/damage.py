@@ -30,6 +30,8 @@ def draw_corners(grid: TileGrid, index: int, key0: int, key1: int, corners: Arra
 @inlined
 def write_kept(grid: TileGrid, index: int, side: int, corners: Array, kept: Array) -> None:
     """`kept[index] [tiles * TILE]`: 0 where a cell is zeroed, else 1."""
+    # A mask of floats, made once a step and sample: the forward pass and the backward pass zero by it, a tile at a
+    # time, without asking where squares are.
     for cell in range(grid.cells):
         sample, place = divmod(cell, grid.cells_per_grid)
         row = place // grid.width - corners[index, sample, 0]

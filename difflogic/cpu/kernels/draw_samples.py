@@ -29,6 +29,8 @@ def draw_samples(
     for sample in range(first, last):
         low, high = pair_of_bits(key0, key1, sample % half, grid.batch)
         word = np.uint64(low if sample < half else high)
+        # The high half of a product, as for corners: 2^31 of 10 samples is sample 5. A remainder would favour the
+        # first.
         drawn = np.int64(word * np.uint64(len(x)) >> np.uint64(32))
         begin = sample * grid.cells_per_grid
         for cell in range(grid.cells_per_grid):
@@ -37,4 +39,6 @@ def draw_samples(
             for place in range(len(targets)):
                 for channel in range(grid.loss_channels):
                     code = y[drawn, place, cell, channel]
+                    # What does not count is marked in the target itself, so that the loss needs no second array to look
+                    # at.
                     targets[place, channel, begin + cell] = np.float32(code if code >= 0 else IGNORED)

@@ -43,17 +43,20 @@ def change_bits(
     """
     rates, zero = faults.rates, np.uint32(0)
     flip0, flip1 = threefry2x32(faults.key[0], faults.key[1], zero, np.uint32(FLIP_STREAM))
+    # Lanes past the last cell are left out: they hold no cell, and their counters would be those of none.
     for lane in range(min(TILE, grid.cells - tile * TILE)):
         cell = tile * TILE + lane
         stuck = _stuck(faults, grid, cell)
         for channel in range(channels):
             place = first + channel * stride + lane
+            # A cell that is stuck stays so, whatever is flipped: its channels draw no word.
             if stuck > 0:
                 rows[place] = np.float32(0 if adjoint else stuck - 1)
             elif rates.flip > 0:
                 # A word for each bit by its own counters: nothing is kept, and the backward pass draws the same again.
                 word, _ = threefry2x32(flip0, flip1, np.uint32(cell * channels + channel), np.uint32(at))
                 if np.int64(word) < rates.flip:
+                    # y = 1 - x: the same flip, and backward the sign alone, since dy/dx = -1.
                     rows[place] = -rows[place] if adjoint else np.float32(1) - rows[place]
 
 
@@ -72,6 +75,7 @@ def _drawn(rates: FaultRates, key0: int, key1: int, stream: int, index: int, bel
     """Draw as `FaultRates._draw` does, for one value."""
     key0, key1 = threefry2x32(key0, key1, np.uint32(0), np.uint32(stream))
     word, value = threefry2x32(key0, key1, np.uint32(index), np.uint32(0))
+    # One block of threefry answers both questions: its first word whether it is stuck, its second at what.
     stuck_at = np.int64(value & np.uint32(1)) if rates.value == EITHER else np.int64(rates.value)
     return 1 + stuck_at if np.int64(word) < below else np.int64(0)
 
@@ -86,5 +90,6 @@ def stick_gates(
         if stuck > 0:
             # Gradients of logits are products with these.
             probs[gate * GATE_COUNT : (gate + 1) * GATE_COUNT] = 0
+            # c0 alone is left: the gate gives a constant, and sends nothing back to what it reads.
             coefficients[4 * gate : 4 * gate + 4] = 0
             coefficients[4 * gate] = np.float32(stuck - 1)

@@ -29,6 +29,7 @@ def fire_mask(grid: TileGrid, part: int, parts: int, fire_rate: np.float32, key0
             masks[step, index] = _fires(low, fire_rate)
             if half + index < cells:
                 masks[step, half + index] = _fires(high, fire_rate)
+        # The first grid's mask again and again: the authors draw one mask for the whole batch.
         for cell in range(cells, grid.cells):
             masks[step, cell] = masks[step, cell - cells]
 

@@ -20,6 +20,7 @@ def gate_forward(
 
     `masks [T, tiles * TILE]`, or empty: where 0, a cell keeps its old state.
     """
+    # Neighbouring tiles read `states[at]` and write `states[at + 1]`: no tile waits for another within a step.
     compute_nodes(program, grid, tile, coefficients, states[at], nodes)
     for c in range(program.outputs):
         place = c * grid.stride + grid.guard + tile * TILE
@@ -46,6 +47,7 @@ def finish_state(
     """
     place, damaged = grid.marks[at, JUDGED], grid.marks[at, DAMAGED]
     begin = grid.guard + tile * TILE
+    # A copy, since the damage below changes the state, and the loss judges what the step made of it.
     if place >= 0 and at < grid.steps:
         for c in range(grid.loss_channels):
             row = c * grid.tiles * TILE + tile * TILE
@@ -68,10 +70,13 @@ def compute_nodes(program: Program, grid: TileGrid, tile: int, coefficients: Arr
         row = (program.patch_nodes + segments[segment + FIRST_INSTANCE]) * TILE
         first = 4 * segments[segment + FIRST_GATE]
         for gate in range(first, first + 4 * segments[segment + GATES], 4):
+            # A perception gate has one instance for each channel, with the same coefficients: they are spread over
+            # registers once, and stay there for all its replicas.
             c0, ca = splat(peek(coefficients, gate)), splat(peek(coefficients, gate + 1))
             cb, cab = splat(peek(coefficients, gate + 2)), splat(peek(coefficients, gate + 3))
             for _ in range(segments[segment + REPLICAS]):
                 a, b = load(nodes, peek(records, record + A)), load(nodes, peek(records, record + B))
+                # (cab*a + cb)*b + (ca*a + c0): three fused operations, and half of what the terms one by one take.
                 store(nodes, row, fma(fma(cab, a, cb), b, fma(ca, a, c0)))
                 record += RECORD
                 row += TILE

@@ -19,6 +19,7 @@ def gradients(
     """
     moments[4 * first : 4 * last] = 0
     for block in range(len(partials)):
+        # Block after block, whoever computed them: float sums depend on their order, and this one is fixed by the grid.
         for index in range(4 * first, 4 * last):
             moments[index] += partials[block, index]
     c0, ca = load_gate_vector(table, 0), load_gate_vector(table, GATE_COUNT)
@@ -33,6 +34,7 @@ def gradients(
         d_w = fma(ca, splat_gate_vector(peek(moments, 4 * gate + 1)), d_w)
         d_w = fma(cb, splat_gate_vector(peek(moments, 4 * gate + 2)), d_w)
         d_w = fma(cab, splat_gate_vector(peek(moments, 4 * gate + 3)), d_w)
+        # The softmax's own derivative: a shift of all sixteen logits changes nothing, so the mean by `w` is taken out.
         d_logits = mul(w, subtract(d_w, splat_gate_vector(total(mul(w, d_w)))))
         store(gradients, gate * GATE_COUNT, d_logits)
         infinite = fma(d_logits, zero, infinite)  # 0 times infinity is NaN

@@ -14,6 +14,7 @@ from difflogic.engine.shape import Array
 @inlined
 def growing_share(hardening: Hardening, epochs: int) -> int:
     """`Hardening.share`."""
+    # In whole 65536ths, not in floats: every engine compares the same number with the same 16 bits.
     grown = np.int64(epochs) - hardening.first
     return hardening.peak * max(0, min(int(grown), hardening.length)) // hardening.length
 
@@ -32,6 +33,8 @@ def harden(
         low, high = pair_of_bits(key0, key1, gate % half, gates)
         word = low if gate < half else high
         if np.int64(word >> np.uint32(16)) < share:
+            # Of equals the lowest, as everywhere: `argmax` takes the first.
             best = logits[gate * GATE_COUNT : (gate + 1) * GATE_COUNT].argmax()
+            # The coefficients alone: `probs` stay those of the softmax, so that the gradient does as well.
             for index in range(4):
                 weights[4 * gate + index] = table[index * GATE_COUNT + best]

@@ -28,7 +28,10 @@ def loss(
         for lane in range(lanes):
             cell = tile * TILE + lane
             wanted = targets[c, cell]
+            # A value that does not count is as if it were right: nothing is added, and nothing sent back.
             difference = np.float32(0) if wanted == np.float32(IGNORED) else values[c * stride + guard + cell] - wanted
+            # Added, not set: outputs that are judged may be read by the next step as well, whose adjoint is there
+            # already.
             slots[(program.output_slots + c) * TILE + lane] += np.float32(2) * difference
             total += difference * difference
     return total

@@ -19,6 +19,8 @@ def rule_target(
     """A tile of `targets [1, tiles * TILE]`: one generation of `rule [512]` from channel 0 of `state [C * stride]`."""
     write_patches(grid, tile, channels, state, nodes)
     for lane in range(TILE):
+        # The patch as a number, its first cell the most significant bit: the order in which rules list their 512
+        # entries.
         entry = 0
         for f in range(PATCH):
             entry = 2 * entry + (nodes[f * TILE + lane] > np.float32(0.5))

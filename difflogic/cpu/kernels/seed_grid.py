@@ -20,6 +20,7 @@ def seed_grid(
     grid: TileGrid, kind: int, channels: int, part: int, parts: int, control: Array, same: Array, state: Array
 ) -> None:
     """The `part`-th of `parts` shares of `state [C * stride]`; `same [H*W * C]` is used where all starts are."""
+    # Nothing is drawn, and no key moves on: the chain of data keys is the same whatever a start is.
     if kind == SAME:
         for cell in range(grid.cells * part // parts, grid.cells * (part + 1) // parts):
             for channel in range(channels):
@@ -47,5 +48,6 @@ def _put(grid: TileGrid, kind: int, channels: int, index: int, word: int, state:
         return
     last = grid.cells_per_grid - 1
     for cell in range(grid.cells_per_grid):
+        # Board 5 of 3x3 cells is 000000101, row by row: the most significant bit is the first cell.
         bit = word >> np.uint32(last - cell) & np.uint32(1)
         state[grid.guard + index * grid.cells_per_grid + cell] = np.float32(bit)
