@@ -62,8 +62,7 @@ def trials(count: int, epochs: int, on: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as place:
         out = Path(place) / "sweep"
         over = ["--over", f"seed=0..{count - 1}", "--metric", "hard_loss", "--epochs", epochs, "--devices", "cpu"]
-        words = ["sweep", PRESET, *over, "--on", on, "--out", out, "--json"]
-        words += ["--workers", WORKERS] if on == "local" else []
+        words = ["sweep", PRESET, *over, "--workers", WORKERS if on == "local" else on, "--out", out, "--json"]
         begin, told = time.perf_counter(), list[float]()
         line = [sys.executable, "-m", "difflogic.cli.main", *map(str, words)]
         with subprocess.Popen(line, stdout=subprocess.PIPE) as child:

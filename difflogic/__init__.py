@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from difflogic.evaluation.render import render as render
     from difflogic.model.cell_netlist import CellNetlist as CellNetlist
     from difflogic.model.circuit import Circuit as Circuit
-    from difflogic.sweeps import resume_sweep as resume_sweep
-    from difflogic.sweeps import sweep as sweep
+    from difflogic.serve.sweep import resume_sweep as resume_sweep
+    from difflogic.serve.sweep import sweep as sweep
     from difflogic.train.observer import Observer as Observer
     from difflogic.train.restarts import solve as solve
     from difflogic.train.run_request import fit as fit
@@ -68,11 +68,11 @@ _EXPORTS = {
     "presets": "difflogic.config.presets",
     "prove": "difflogic.actions.prove",
     "render": "difflogic.evaluation.render",
-    "resume_sweep": "difflogic.sweeps",
+    "resume_sweep": "difflogic.serve.sweep",
     "setting": "difflogic.config.own_task",
     "simplify": "difflogic.actions.simplify",
     "solve": "difflogic.train.restarts",
-    "sweep": "difflogic.sweeps",
+    "sweep": "difflogic.serve.sweep",
 }
 
 __all__ = ["__version__", *_EXPORTS]

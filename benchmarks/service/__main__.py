@@ -3,6 +3,7 @@
     python -m benchmarks.service kills --count 40 --save       # SIGKILL of the worker, so often within training
     python -m benchmarks.service server-kills --count 50 --save    # of the server, with clients
     python -m benchmarks.service nodes --count 20 --save       # of a machine of a Ray cluster; another one joins
+    python -m benchmarks.service sweep-nodes --count 20 --save # the same while a sweep is on the cluster
     python -m benchmarks.service store --save                  # its files removed, cut, mixed up, old; disks and clocks
     python -m benchmarks.service abort --count 5 --save        # a submit with a destroyed buffer, on the GPU engine
     python -m benchmarks.service hang --count 5 --save
@@ -32,7 +33,9 @@ from difflogic.serve.store.mount import ALLOW
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("case", choices=("kills", "server-kills", "nodes", "store", *workers.FAULTS, "load"))
+    parser.add_argument(
+        "case", choices=("kills", "server-kills", "nodes", "sweep-nodes", "store", *workers.FAULTS, "load")
+    )
     parser.add_argument("--count", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0, help="of the random moments")
     parser.add_argument("--seconds", type=float, default=60.0, help="of load")
@@ -50,6 +53,8 @@ def main() -> int:
             outcome = servers.kill_servers(Path(folder), options.count, options.seed)
         elif options.case == "nodes":
             outcome = cluster.kill_nodes(Path(folder), options.count, options.seed)
+        elif options.case == "sweep-nodes":
+            outcome = cluster.kill_nodes_of_sweep(Path(folder), options.count, options.seed)
         elif options.case == "store":
             outcome = store_faults.strike_all(Path(folder), store_cases.CASES | store_world.CASES)
             store_live.strike_all(Path(folder), outcome)

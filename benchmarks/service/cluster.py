@@ -5,19 +5,29 @@ from __future__ import annotations
 import gc
 import os
 import random
+import shutil
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from benchmarks.service import jobs
 from benchmarks.service.outcome import Outcome
 from benchmarks.service.same import differences
+from difflogic.errors import StoreError
 from difflogic.serve.cluster import ClusterSupervisor
+from difflogic.serve.store.files import STORE
 from difflogic.serve.store.store import Store
+from difflogic.serve.sweep import QUEUE, SWEEP, sweep
+from difflogic.sweeps import Spec, Sweep, trial_rows
+from difflogic.sweeps.course import LEDGER
 from difflogic.system.cluster import connected
+from difflogic.train.signals import Stop
 
+TRIALS = 30
+"""Of a sweep: enough for a machine that joins in the middle."""
 JOBS = 4
 """For each kill: more than machines, so that one waits for whoever is free."""
 
@@ -26,6 +36,7 @@ JOBS = 4
 def nodes() -> Iterator[Any]:
     """A cluster whose head computes nothing, and two machines with a core each."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    import ray
     from ray.cluster_utils import Cluster
 
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
@@ -34,6 +45,7 @@ def nodes() -> Iterator[Any]:
             cluster.add_node(num_cpus=1)
         yield cluster
     finally:
+        ray.shutdown()
         cluster.shutdown()
         gc.collect()  # here, and not later: Ray leaves sockets of lost machines open
 
@@ -68,6 +80,78 @@ def kill_nodes(folder: Path, count: int, seed: int = 0) -> Outcome:
         outcome.wrong.append("workers were left")
     outcome.seconds = time.monotonic() - begin
     return outcome
+
+
+def kill_nodes_of_sweep(folder: Path, count: int, seed: int = 0) -> Outcome:
+    """`count` times, a machine is killed while a sweep is on a cluster, and another one joins."""
+    outcome, draw = Outcome("a machine of a sweep is lost"), random.Random(seed)
+    spec = Spec.of(config=jobs.config(), over={"seed": range(TRIALS)}, metric="hard_loss", method="grid")
+    whole = sweep(spec, out=folder / "whole", devices=["cpu"], workers=2)
+    begin = time.monotonic()
+    with nodes() as cluster:
+        for number in range(count):
+            _strike(cluster, spec, whole, folder / f"sweep-{number}", draw.randrange(TRIALS // 2), outcome)
+    outcome.seconds = time.monotonic() - begin
+    return outcome
+
+
+def _strike(cluster: Any, spec: Spec, whole: Sweep, out: Path, after: int, outcome: Outcome) -> None:
+    """A sweep, in which the machine of a trial is killed when so many trials before it are over."""
+    done: list[Sweep] = []
+
+    def go() -> None:
+        # In a thread, which no signal reaches.
+        done.append(sweep(spec, out=out, devices=["cpu"], workers=f"ray:{cluster.address}", stop=Stop()))
+
+    going = threading.Thread(target=go)
+    going.start()
+    jobs.wait((out / QUEUE / STORE).exists, "the queue")
+    store = Store.existing(out / QUEUE, durable=False)
+    held = _trained(store, after)
+    lost = next(each.name.partition("-")[0] for each in store.workers() if each.job == held)
+    outcome.hit(store.job(held).phase)
+    cluster.remove_node(next(each for each in cluster.list_all_nodes() if each.node_id.startswith(lost)), False)
+    later = cluster.add_node(num_cpus=1).node_id[:8]
+    worked = _worked_until(store, later, going)
+    going.join()
+    outcome.jobs += TRIALS
+    if not worked:
+        outcome.wrong.append(f"{out.name}: the machine that joined got no work")
+    outcome.wrong += [f"{out.name}: {each}" for each in _differences(done[0], whole)]
+    shutil.rmtree(out)
+
+
+def _trained(store: Store, after: int) -> str:
+    """A trial that is trained, once so many before it are over."""
+    found: list[str] = []
+
+    def there() -> bool:
+        trials = store.trials(SWEEP)
+        found[:] = [each.id for each in trials if each.phase == "training" and each.options["trial"] >= after]
+        return bool(found)
+
+    jobs.wait(there, "a trial to be trained", 0.002)
+    return found[0]
+
+
+def _worked_until(store: Store, node: str, going: threading.Thread) -> bool:
+    """Wait until a sweep is over; returns whether a machine had a trial of it."""
+    worked = False
+    while going.is_alive():
+        with suppress(StoreError):  # the queue is removed at the end
+            worked |= _works(store, node)
+        going.join(0.02)
+    return worked
+
+
+def _differences(done: Sweep, whole: Sweep) -> list[str]:
+    rows = [[{**row, "seconds": None} for row in trial_rows(each)] for each in (done, whole)]
+    wrong = [] if rows[0] == rows[1] else ["another table"]
+    if len((done.path / LEDGER).read_text().splitlines()) != TRIALS:
+        wrong.append("a trial was kept twice, or not at all")
+    for each in whole.trials:
+        wrong += differences(done.path / each.folder, whole.path / each.folder)
+    return wrong
 
 
 def _halfway(store: Store, epoch: int) -> tuple[str, str]:

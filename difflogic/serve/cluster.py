@@ -14,7 +14,7 @@ import logging
 import os
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -42,8 +42,18 @@ class WorkerActor:
     def __init__(self) -> None:
         self._worker: WorkerProcess | None = None
 
-    def work(self, store: Any, slot: Slot, name: str, host: str, limits: WorkerLimits, max_memory: int | None) -> None:
+    def work(
+        self,
+        store: Any,
+        slot: Slot,
+        name: str,
+        host: str,
+        limits: WorkerLimits,
+        max_memory: int | None,
+        environment: Mapping[str, str],
+    ) -> None:
         """Do jobs of the store behind this actor until `stop` is called."""
+        os.environ.update(environment)
         os.umask(0o077)
         # Nothing here has to last, also not on a container's own mount: what a job has become is sent as it comes.
         os.environ[mount.ALLOW] = "1"
@@ -111,10 +121,14 @@ class ClusterSupervisor(Supervisor):
         devices: Sequence[str] = (known.AUTO,),
         limits: WorkerLimits | None = None,
         max_memory: int | None = None,
+        environment: Mapping[str, str] | None = None,
+        engine: str | None = None,
     ) -> None:
-        """`ray`: connected, and let go of at the end. `devices`: of each machine."""
-        self._ray = ray
-        super().__init__(folder, devices, limits, max_memory)
+        """`ray`: connected, and let go of by the caller. `devices`: of each machine. `engine`: what all of them offer,
+        where each core is a worker of its own; else each device is one, as on this machine.
+        """
+        self._ray, self._engine = ray, engine
+        super().__init__(folder, devices, limits, max_memory, environment=environment)
         here = ray.get_runtime_context().get_node_id()
         kind = ray.remote(num_cpus=0, max_concurrency=CALLS, scheduling_strategy=self._on(here))(StoreActor)
         self._actor = kind.remote(folder.resolve())
@@ -165,7 +179,12 @@ class ClusterSupervisor(Supervisor):
         if trouble is not None:
             log_event("no GPU is used", logging.ERROR, **about, why=trouble)
         log_event("machine joined", **about, devices=devices)
-        self.add(*(Slot(device, known.engines_of(device, devices), node) for device in devices))
+        if self._engine is None:
+            self.add(*(Slot(device, known.engines_of(device, devices), node) for device in devices))
+            return
+        cores = next(int(each["Resources"].get("CPU", 0)) for each in self._ray.nodes() if each["NodeID"] == node)
+        every = [place for each in devices for place in [each] * (1 if each.startswith("gpu") else cores)]
+        self.add(*(Slot(place, [self._engine], node) for place in every))
 
     def start_worker(self, slot: Slot) -> Child:
         name = f"{slot.node[:8]}-{slot.device.replace(':', '-')}-{secrets.token_hex(4)}"
@@ -174,17 +193,20 @@ class ClusterSupervisor(Supervisor):
         kind = self._ray.remote(max_restarts=0, max_concurrency=2, num_cpus=1, scheduling_strategy=strategy)
         actor = kind(WorkerActor).remote()
         host = self._machines.get(slot.node, slot.node[:8])
-        work = actor.work.remote(self._actor, slot, name, host, self.limits, self._max_memory)
+        about = slot, name, host, self.limits, self._max_memory, dict(self.environment or {})
+        work = actor.work.remote(self._actor, *about)
         return _ActorChild(self._ray, self._actor, actor, work, name, slot.device)
+
+    def _end(self) -> None:
+        super()._end()
+        self._ray.kill(self._actor)
 
     def _on(self, node: str) -> Any:
         return self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node, soft=False)
 
-    def _end(self) -> None:
-        super()._end()
-        self._ray.shutdown()
-
 
 def _devices(meant: Sequence[str]) -> tuple[str, list[str], str | None]:
     """The version of difflogic on this machine, its devices, and why it lists no GPUs where it cannot."""
+    if list(meant) == ["gpu"]:
+        meant = known.hardware_gpus()
     return difflogic.__version__, *known.usable(meant)

@@ -8,32 +8,21 @@ from pathlib import Path
 from difflogic.config.policy import PolicyConfig
 from difflogic.config.request import TrainRequest
 from difflogic.devices.device import Device
-from difflogic.policies.rows import PolicyRow
 from difflogic.policies.training import PolicyObserver, PolicyTrainer
-from difflogic.sweeps.trial import Evaluated, Outcome, mean, status
+from difflogic.sweeps.trial import Outcome, mean, status
 from difflogic.train.run_request import is_in
 from difflogic.train.signals import Stop
 
 
-class _Watch(PolicyObserver):
-    def __init__(self, evaluated: Evaluated) -> None:
-        self._evaluated = evaluated
-
-    def iterated(self, rows: list[PolicyRow]) -> None:
-        if rows[0].score is not None:
-            self._evaluated(rows[0].steps)
-
-
 def train(
-    config: PolicyConfig, request: TrainRequest, folder: Path, selector: str, look: Stop, evaluated: Evaluated
+    config: PolicyConfig, request: TrainRequest, folder: Path, device: Device, observer: PolicyObserver, look: Stop
 ) -> Outcome:
-    """Begin in the folder, or go on there, until the end or until `look` says so; `evaluated` hears of evaluations."""
-    device = Device("cpu" if selector == "auto" else selector)
-    trainer, watch = PolicyTrainer(config, device, pictures=False), _Watch(evaluated)
+    """As `trial.train`, for agents. Raises what `PolicyTrainer` raises."""
+    trainer = PolicyTrainer(config, device, pictures=False)
     if is_in(folder):
-        run = trainer.resume(folder, request.solved_models, watch, look)
+        run = trainer.resume(folder, request.solved_models, observer, look)
     else:
-        run = trainer.run(folder, request.population, request.solved_models, watch, look)
+        run = trainer.run(folder, request.population, request.solved_models, observer, look)
     steps = run.iteration * run.members[0].agent.iteration_steps
     # A paused agent is compared by its last evaluation, which its rows have; at the end by fresh episodes.
     last = [[row.score for row in each.rows if row.score is not None][-1:] for each in run.members]

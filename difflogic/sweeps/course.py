@@ -10,12 +10,9 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as NotYet
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from threading import Lock
 from typing import Any, Literal, NamedTuple, Protocol
 
 from difflogic.errors import NotFoundError, RunFolderError, UsageError
@@ -94,17 +91,18 @@ class SweepObserver:
 class Workers(Protocol):
     """Workers train the tasks of a sweep."""
 
-    size: int
-    """So many at once."""
+    @property
+    def size(self) -> int:
+        """So many at once."""
 
-    def begin(self, folder: Path) -> None:
-        """Keep the trials' folders in this one."""
+    def submit(self, task: Task) -> None:
+        """Have it trained where there is room, in the order of asking."""
 
-    def submit(self, task: Task) -> Future[Outcome]:
-        """Train it where there is room, in the order of asking."""
+    def ended(self, seconds: float) -> Sequence[tuple[Task, Outcome]]:
+        """What has ended since; waits so long for one."""
 
-    def close(self, at_once: bool = False) -> None:
-        """Wait for what is asked for; `at_once`: for the epochs under way, which are saved."""
+    def put_away(self, trial: int) -> None:
+        """A trial is over, whose run is wanted in the folder of the sweep."""
 
 
 @contextmanager
@@ -136,7 +134,6 @@ class _Open(NamedTuple):
 
     task: Task
     rung: int
-    outcome: Future[Outcome]
 
 
 class Course:
@@ -151,45 +148,35 @@ class Course:
         # Trials that are chosen blindly need not wait for results: a few more than there are workers keep these busy.
         # The others are chosen by results. With `optuna` and `ahead` = 8, trial 8 is chosen when the result of trial 0
         # is known and no other is, on however many workers: so this number must not follow from theirs.
-        self._ahead = 4 * workers.size if is_blind else described.ahead
+        self._ahead = None if is_blind else described.ahead
         self._over: list[Trial] = []
         observer.began(described, out, len(self._ledger.values), workers.size)
-        if self._ahead < workers.size:
+        if self._ahead is not None and self._ahead < workers.size:
             observer.noticed(
                 f"There are {workers.size} workers, but {described.method} starts {self._ahead} trials at once: "
                 "a new sweep with a larger --ahead would keep all busy."
             )
 
     def go(self, stop: Stop) -> Sweep:
-        """Train until all trials are over, or it is to stop, and close the workers."""
-        at_once = True
-        self._workers.begin(self._out)
-        try:
-            self._train(stop)
-            at_once = stop.reason is not None
-        finally:
-            self._workers.close(at_once)
-        is_whole = len(self._over) == self._spec.most
-        return Sweep(self._out, self._spec, self._over, None if is_whole else stop.reason)
-
-    def _train(self, stop: Stop) -> None:
+        """Have trials trained until all are over, or it is to stop."""
         asked, waiting = 0, deque[_Open]()
         while stop.reason is None:
-            while len(waiting) < self._ahead and asked < self._spec.most:
+            while len(waiting) < (self._ahead or 4 * self._workers.size) and asked < self._spec.most:
                 waiting.append(self._begun(asked, self._sampler.ask(asked, self._ledger.values.get(asked)), 0))
                 asked += 1
             if not waiting:
-                return
+                break
             # Always the one that was asked for first, even where a later one is done: that order is the same each time.
-            try:
-                outcome = waiting[0].outcome.result(POLL_S)
-            except NotYet:
+            task = waiting[0].task
+            if (outcome := self._ledger.outcomes.get((task.trial, task.until))) is None:
+                for each, known in self._workers.ended(POLL_S):
+                    # As soon as it is known, whatever waits for its turn: a kill loses nothing that was trained.
+                    self._ledger.keep(each, known)
                 continue
-            first = waiting.popleft()
-            # The callback that kept it may still be at it, or have failed unheard: a disk may be full.
-            self._keep(first.task, first.outcome)
-            if (more := self._judged(first, outcome)) is not None:
+            if (more := self._judged(waiting.popleft(), outcome)) is not None:
                 waiting.append(more)
+        is_whole = len(self._over) == self._spec.most
+        return Sweep(self._out, self._spec, self._over, None if is_whole else stop.reason)
 
     def _judged(self, trial: _Open, outcome: Outcome) -> _Open | None:
         """The trial's next rung, unless it is over."""
@@ -201,6 +188,7 @@ class Course:
             status = "pruned"
         value = outcome.value(metric)
         self._sampler.tell(number, value, status)
+        self._workers.put_away(number)
         self._over.append(Trial(number, values, status, value, outcome))
         self._observer.ended(self._over[-1], len(self._over), self._spec.most)
         return None
@@ -208,25 +196,16 @@ class Course:
     def _begun(self, number: int, values: Mapping[str, Any], rung: int) -> _Open:
         """A trial that is trained up to a rung, or known to have been."""
         task = Task(self._spec, number, values, self._rungs[rung])
-        outcome: Future[Outcome] = Future()
-        if (known := self._ledger.outcomes.get((number, task.until))) is not None:
-            outcome.set_result(known)
-        else:
-            outcome = self._workers.submit(task)
-            # As soon as it is known, whatever waits for its turn: a kill loses nothing that was trained.
-            outcome.add_done_callback(lambda done: self._keep(task, done))
-        return _Open(task, rung, outcome)
-
-    def _keep(self, task: Task, done: Future[Outcome]) -> None:
-        if not done.cancelled() and done.exception() is None and done.result().status != "interrupted":
-            self._ledger.keep(task, done.result())
+        if (number, task.until) not in self._ledger.outcomes:
+            self._workers.submit(task)
+        return _Open(task, rung)
 
 
 class _Ledger:
     """`trials.jsonl`: the outcome of each task as it came in."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._lock = path, Lock()
+        self._path = path
         self.outcomes: dict[tuple[int, int | None], Outcome] = {}
         self.values: dict[int, dict[str, Any]] = {}
         lines = list(jsonl.objects(path))
@@ -244,11 +223,8 @@ class _Ledger:
         files.write_atomically(path, "".join(json.dumps(each) + "\n" for each in lines).encode())
 
     def keep(self, task: Task, outcome: Outcome) -> None:
-        """Before it is ranked; what is kept already is not kept again. Raises OSError."""
+        """Before it is ranked. Raises OSError."""
         line = {"trial": task.trial, "until": task.until, "values": dict(task.values), "outcome": asdict(outcome)}
-        with self._lock:
-            if (task.trial, task.until) in self.outcomes:
-                return
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(line) + "\n")
-            self.outcomes[task.trial, task.until] = outcome
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+        self.outcomes[task.trial, task.until] = outcome

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from difflogic.config import schedule
-from difflogic.config.policy import PolicyConfig
 from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
-from difflogic.devices import open as devices
 from difflogic.devices.cost import cost_of
 from difflogic.devices.open import Placement
-from difflogic.errors import DifflogicError
 from difflogic.model.statistics import active_gates
 from difflogic.runs import attempts
 from difflogic.runs.attempts import Record
@@ -25,19 +19,17 @@ from difflogic.sweeps.spec import Spec
 from difflogic.train import trainer
 from difflogic.train.observer import Observer
 from difflogic.train.run_request import is_in, run_request
-from difflogic.train.signals import OVER, Ending, Stop
+from difflogic.train.signals import OVER, Stop
 from difflogic.train.trainer import Run
 
 Status = Literal["complete", "paused", "interrupted", "failed"]
 PAUSED: Status = "paused"
 BILLION = 10**9
 NEVER = 1 << 30
-Evaluated = Callable[[int], None]
-"""Hears of each evaluation that is saved, after so many epochs, of agents steps."""
 
 
 class Task(NamedTuple):
-    """A task is what a worker is asked for: a trial, up to where it is evaluated."""
+    """A trial, up to where it is looked at."""
 
     spec: Spec
     trial: int
@@ -45,11 +37,6 @@ class Task(NamedTuple):
     """By the paths of the axes."""
     until: int | None
     """Epochs, of agents steps, after which it is looked at, at the next evaluation; None: to its end."""
-
-    @property
-    def folder(self) -> str:
-        """Return the trial's run folder, in that of the sweep."""
-        return folder_of(self.trial)
 
 
 def folder_of(number: int) -> str:
@@ -92,66 +79,21 @@ class Outcome:
         return self.score if metric == "return" else self.wrong
 
 
-def run(task: Task, folder: Path, selector: str, stop: Stop, saved: Callable[[], None] = lambda: None) -> Outcome:
-    """Train a task in its folder, from its checkpoint where there is one; what it raises is its outcome.
-
-    `saved` hears of each checkpoint. Only what stops the process itself is raised.
-    """
-    began, look = time.monotonic(), Ending(stop)
-
-    def evaluated(done: int) -> None:
-        saved()
-        if task.until is not None and done >= task.until:
-            look.ask(PAUSED)
-
-    try:
-        config = task.spec.configured(task.values)
-        if not is_in(folder):
-            shutil.rmtree(folder, ignore_errors=True)  # what a kill left before the first checkpoint
-        train: Any = _automata
-        if isinstance(config, PolicyConfig):
-            from difflogic.sweeps import agents  # half of what it loads is for agents alone
-
-            train = agents.train
-        made: Outcome = train(config, task.spec.request, folder, selector, look, evaluated)
-    except DifflogicError as error:
-        made = Outcome("failed", error=str(error))
-    except Exception as error:  # noqa: BLE001  one trial's fault must not end the others
-        made = Outcome("failed", error=f"{type(error).__name__}: {error}"[:500])
-    return replace(made, seconds=round(time.monotonic() - began, 3))
-
-
 def status(is_complete: bool, look: Stop) -> Status:
     """The status of a training that `look` may have ended."""
     return "complete" if is_complete else PAUSED if look.reason == PAUSED else "interrupted"
 
 
-@cache
-def _placed(selector: str) -> Placement:
-    # Kept while the process lives: an engine loads for a second, and a trial may take less.
-    return devices.place(selector, trusted=True)
-
-
-class _Watch(Observer):
-    def __init__(self, evaluated: Evaluated) -> None:
-        self._evaluated = evaluated
-
-    def saved(self, epoch: int) -> None:
-        self._evaluated(epoch)
-
-    def wants_pictures(self) -> bool:
-        return False
-
-
-def _automata(
-    config: Config, request: TrainRequest, folder: Path, selector: str, look: Stop, evaluated: Evaluated
+def train(
+    config: Config, request: TrainRequest, folder: Path, placement: Placement, observer: Observer, look: Stop
 ) -> Outcome:
+    """Begin in the folder, or go on there, until the end or until `look` says so. Raises what `run_request` raises."""
     record = attempts.read(folder) if attempts.is_in(folder) else None
     if record is not None and record.is_over:
         # Killed between its end and the line that says so: there is nothing to train.
         return _measured("complete", trainer.load_run(folder / record.attempts[record.best].folder), record, config)
     out, resume = (None, folder) if is_in(folder) else (folder, None)
-    trained = run_request(request, config, _placed(selector), out, resume, NEVER, _Watch(evaluated), look)
+    trained = run_request(request, config, placement, out, resume, NEVER, observer, look)
     last, made = trained.last, trained.attempts
     is_over = last.interrupted is None or last.complete or str(last.interrupted).startswith(OVER)
     return _measured(status(is_over, look), trained.run, None if made is None else made.record, config)

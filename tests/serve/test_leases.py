@@ -8,7 +8,7 @@ import pytest
 
 from difflogic.errors import StoreError
 from difflogic.serve.store.claims import ALIVE_S, GRACE_S
-from difflogic.serve.store.jobs import LeaseLostError
+from difflogic.serve.store.jobs import ConflictError, LeaseLostError
 from difflogic.serve.store.leases import MAX_TRIES
 from difflogic.serve.store.presence import Presence
 
@@ -47,12 +47,12 @@ def test_only_what_the_device_can(store, spec):
 
 def test_follow_ups_are_for_who_has_no_device(store, spec, clock):
     store.submit("ann", replace(spec, priority=10))
-    assert not store.awaits_follow_up()
+    assert not store.awaits("follow-ups")
     assert claim(store, engines=()) is None
     follow_up = replace(spec, kind="export", config=None, source="x", engine="gpu")
     store.submit("ann", follow_up)
     store.submit("ann", replace(follow_up, name="urgent", priority=1))
-    assert store.awaits_follow_up()
+    assert store.awaits("follow-ups")
     assert claim(store)[0].kind == "train"
     assert claim(store) is None
     job, lease = claim(store, device="follow-ups", engines=())
@@ -60,7 +60,48 @@ def test_follow_ups_are_for_who_has_no_device(store, spec, clock):
     store.fail_try(job.id, lease, "it fell")
     assert claim(store, engines=())[0].name == "urgent", "its first back-off is none"
     assert claim(store, engines=())[0].name == spec.name
-    assert not store.awaits_follow_up()
+    assert not store.awaits("follow-ups")
+
+
+def test_trials_go_with_their_sweep(store, spec, clock):
+    """They are trained while it runs, listed nowhere, and deleted with it; it begins where a worker has its engine."""
+    sweep = store.submit("ann", replace(spec, kind="sweep"))[0]
+    assert not store.awaits("sweeps"), "there is nobody to train its trials"
+    store.register_worker("w", "cpu", "a processor", 1, ENGINES)
+    assert store.awaits("sweeps")
+    assert claim(store, "f", "follow-ups", ()) is None
+    assert claim(store) is None
+    held, lease = claim(store, "s", "sweeps", ())
+    assert held.id == sweep.id
+    trial = replace(spec, options={"trial": 0, "until": 5}, parent=sweep.id)
+    first, second = (store.submit("ann", trial, most=1)[0].id for _ in range(2))
+    since = store.version()
+    job, number = claim(store)
+    assert job.id == first
+    assert store.heartbeat(first, number, 60, progress=1).wanted is None
+    assert [each.id for each in store.jobs()] == [each.id for each in store.changes(0)] == [sweep.id]
+    assert store.counts() == {"running": 1}
+    store.finish(first, number, "done", result={"status": "paused"})
+    assert [each.id for each in store.trials(sweep.id, over=True)] == [first]
+    again = store.train_on(first, None)
+    assert (again.status, again.options, again.result) == ("queued", {"trial": 0, "until": None}, None)
+    job, number = claim(store)
+    store.release(sweep.id, lease)  # its worker ends, and nobody goes on with it yet
+    assert store.heartbeat(job.id, number, 60).wanted == "requeue"
+    store.release(job.id, number)
+    assert claim(store) is None
+    assert claim(store, "s", "sweeps", ())[0].id == sweep.id
+    assert {claim(store)[0].id for _ in range(2)} == {first, second}
+    assert store.job(first).spec().parent is None, "a copy of a trial is a training"
+    store.ask(sweep.id, "cancel")
+    store.expire_worker("s", "it fell")
+    with pytest.raises(ConflictError, match="is running"):
+        store.delete(sweep.id)
+    store.expire_worker("w", "it fell")
+    store.delete(sweep.id)
+    assert store.trials(sweep.id) == []
+    assert store.changes(since) == []
+    assert not any((store.folder / "jobs").iterdir())
 
 
 def test_a_follow_up_that_fell_twice_is_not_awaited_at_once(store, spec, clock):
@@ -68,9 +109,9 @@ def test_a_follow_up_that_fell_twice_is_not_awaited_at_once(store, spec, clock):
     for _ in range(2):
         job, lease = claim(store, engines=())
         store.fail_try(job.id, lease, "it fell")
-    assert not store.awaits_follow_up()
+    assert not store.awaits("follow-ups")
     clock.now += 1
-    assert store.awaits_follow_up()
+    assert store.awaits("follow-ups")
 
 
 def test_what_no_worker_offers_is_said(store, spec, clock):

@@ -3,16 +3,42 @@
 from __future__ import annotations
 
 import math
-from concurrent.futures import Future
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from difflogic.sweeps import table, trial
+from difflogic.config.policy import PolicyConfig
+from difflogic.config.schema import Config
+from difflogic.devices.device import Device
+from difflogic.devices.open import place
+from difflogic.errors import DifflogicError
+from difflogic.policies.rows import PolicyRow
+from difflogic.policies.training import PolicyObserver
+from difflogic.sweeps import agents, table, trial
 from difflogic.sweeps.course import Course, Sweep, SweepObserver, opened
 from difflogic.sweeps.spec import Spec
-from difflogic.sweeps.trial import Outcome, Task
+from difflogic.sweeps.trial import PAUSED, Outcome, Task, folder_of
+from difflogic.train.observer import Observer
 from difflogic.train.signals import Stop
 from tests.train.tiny import tiny_config
+
+
+class _Until(Observer, PolicyObserver):
+    """Ends a trial where it is to be looked at."""
+
+    def __init__(self, until: int | None) -> None:
+        self.look, self._until = Stop(), until
+
+    def saved(self, epoch: int) -> None:
+        if self._until is not None and epoch >= self._until:
+            self.look.ask(PAUSED)
+
+    def iterated(self, rows: list[PolicyRow]) -> None:
+        if rows[0].score is not None:
+            self.saved(rows[0].steps)
+
+    def wants_pictures(self) -> bool:
+        return False
 
 
 class Here:
@@ -26,38 +52,33 @@ class Here:
     def __init__(self, last_first: bool = False, most: float = math.inf) -> None:
         self.last_first, self.most, self.stop = last_first, most, Stop()
         self.trained: list[tuple[int, int | None]] = []
-        self._waiting: list[tuple[Task, Future[Outcome]]] = []
+        self.put: list[int] = []
+        self._waiting: list[Task] = []
 
-    def begin(self, folder: Path) -> None:
-        self.folder = folder
+    def submit(self, task: Task) -> None:
+        self._waiting.append(task)
 
-    def submit(self, task: Task) -> Future[Outcome]:
-        future = _Awaited(self)
-        self._waiting.append((task, future))
-        return future
+    def ended(self, seconds: float) -> Sequence[tuple[Task, Outcome]]:
+        task = self._waiting.pop(-1 if self.last_first else 0)
+        if len(self.trained) >= self.most:
+            self.stop.ask("enough")
+            return []
+        self.trained.append((task.trial, task.until))
+        return [(task, self._train(task))]
 
-    def train(self) -> None:
-        while self._waiting and not self.stop.reason:
-            task, future = self._waiting.pop(-1 if self.last_first else 0)
-            if len(self.trained) >= self.most:
-                self.stop.ask("enough")
-                return
-            self.trained.append((task.trial, task.until))
-            future.set_result(trial.run(task, self.folder / task.folder, "reference", Stop()))
+    def _train(self, task: Task) -> Outcome:
+        observer, folder = _Until(task.until), self.folder / folder_of(task.trial)
+        try:
+            config = task.spec.configured(task.values)
+            if isinstance(config, PolicyConfig):
+                return agents.train(config, task.spec.asked, folder, Device("reference"), observer, observer.look)
+            assert isinstance(config, Config)
+            return trial.train(config, task.spec.asked, folder, place("reference"), observer, observer.look)
+        except DifflogicError as error:
+            return Outcome("failed", error=str(error))
 
-    def close(self, at_once: bool = False) -> None:
-        pass
-
-
-class _Awaited(Future[Outcome]):
-    def __init__(self, here: Here) -> None:
-        super().__init__()
-        self._here = here
-
-    def result(self, timeout: float | None = None) -> Outcome:
-        if not self.done():
-            self._here.train()
-        return super().result(0)
+    def put_away(self, number: int) -> None:
+        self.put.append(number)
 
 
 def described(over: dict[str, Any], **how: Any) -> Spec:
@@ -67,6 +88,7 @@ def described(over: dict[str, Any], **how: Any) -> Spec:
 def swept(folder: Path, spec: Spec | None, trials: int | None = None, here: Here | None = None) -> tuple[Sweep, Here]:
     """The sweep of a specification, or on from the folder."""
     here = here or Here()
+    here.folder = folder
     with opened(spec, folder, trials) as (found, out):
         done = Course(found, out, here, SweepObserver()).go(here.stop)
         table.write(done)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,9 @@ import pytest
 
 from difflogic.cli import main as cli
 from difflogic.devices.open import open_engine
-from difflogic.errors import NotFoundError, RunFolderError, UsageError
-from difflogic.sweeps import course, local
-from difflogic.sweeps import run as of_sweeps
-from difflogic.sweeps.local import LocalWorkers
+from difflogic.errors import RunFolderError, UsageError
+from difflogic.serve import sweep as of_sweeps
+from difflogic.sweeps import course
 from difflogic.sweeps.spec import Spec
 from difflogic.train.summary import wilson_interval
 from difflogic.train.trainer import Trainer
@@ -137,45 +135,17 @@ def test_a_kill_at_any_moment(tmp_path: Path) -> None:
     file.write_text(spec.to_toml())
     where = ("--devices", "reference", "--workers", "2")
     with processes.start("difflogic", "sweep", file, "-o", folder, *where) as child:
-        while not any((folder / "trials").glob("*/checkpoint.safetensors")):
+        while not any((folder / "queue" / "jobs").glob("*/run/checkpoint.safetensors")):
             assert child.poll() is None, child.communicate()
             time.sleep(0.01)
         child.kill()
     assert len((folder / course.LEDGER).read_text().splitlines()) < len(whole.trials)
     assert cli.main(["sweep", "--resume", str(folder), *where]) == 0
+    assert not (folder / "queue").exists()
     table = json.loads((folder / "trials.json").read_text())["trials"]
     assert [{name: row[name] for name in row if name != "seconds"} for row in table] == untimed(whole)
     for each in whole.trials:
         assert_same_run(whole.path / each.folder, folder / each.folder)
-
-
-class Deadly:
-    """A task that calls something in the process which takes it up, and is nothing there."""
-
-    folder = "trials/00000"
-
-    def __init__(self, *call: Any) -> None:
-        self._call = call
-
-    def __reduce__(self) -> Any:
-        return self._call[0], self._call[1:]
-
-
-@pytest.mark.parametrize(
-    ("task", "error"),
-    [
-        (Deadly(os._exit, 9), "Its process was killed twice."),
-        (Deadly(signal.raise_signal, signal.SIGTERM), "AttributeError: 'NoneType' object has no attribute 'spec'"),
-    ],
-    ids=["dies", "lives on"],
-)
-def test_a_worker_that_dies_costs_its_trial_alone(task: Any, error: str, tmp_path: Path) -> None:
-    """A signal that ends the sweep does not kill it."""
-    workers = LocalWorkers(["reference"])
-    workers.begin(tmp_path)
-    outcome = workers.submit(task).result()
-    workers.close()
-    assert (outcome.status, outcome.error) == ("failed", error)
 
 
 TINY = "sweep checkerboard-small --epochs 1"
@@ -199,6 +169,7 @@ TINY = "sweep checkerboard-small --epochs 1"
         ("--over seed=0..3 --method optuna --trials 3", "--method optuna searches fields, but seed is the only axis"),
         ("--over seed=0..3 --metric return", "The metric of automata is one of tts, hard_loss, gates, got return."),
         ("--over seed=0..3 --devices cuda", "Unknown engine 'cuda'"),
+        ("--over seed=0..3 --workers rays", "--workers is a number of processes, ray or ray:HOST:PORT, got 'rays'."),
         (
             "--over seed=0..3 --resume {tmp}",
             "--resume continues a sweep as it was configured: drop PRESET, --epochs, --over",
@@ -249,17 +220,9 @@ def test_a_task_of_ones_own_is_swept(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 def test_workers_are_as_many_as_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)  # as on macOS and Windows
-    assert local.places(["cpu"], 3) == ["cpu"] * 3
+    assert of_sweeps._places(["cpu"], 3) == ["cpu"] * 3
     with pytest.raises(UsageError, match="workers must be at least 1, got -1"):
-        local.places(["cpu"], -1)
-
-
-def test_a_sweep_that_is_refused_lets_go_of_its_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cluster = Mock()
-    monkeypatch.setattr(of_sweeps, "RayWorkers", Mock(return_value=cluster))
-    with pytest.raises(NotFoundError, match="holds no sweep"):
-        of_sweeps.resume_sweep(tmp_path, on="ray")
-    cluster.close.assert_called_once()
+        of_sweeps._places(["cpu"], -1)
 
 
 def test_what_cannot_be_kept_ends_the_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

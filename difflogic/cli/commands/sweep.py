@@ -17,8 +17,13 @@ from difflogic.errors import UsageError
 if TYPE_CHECKING:
     from difflogic.sweeps import Spec
 
-WITH_RESUME = ("resume", "trials", "on", "devices", "workers", "as_json")
+WITH_RESUME = ("resume", "trials", "devices", "workers", "as_json")
 """Options that a sweep takes that goes on."""
+
+
+def _workers(text: str) -> int | str:
+    """A number of processes, or a cluster: a type for click."""
+    return int(text) if text.lstrip("-").isdecimal() else text
 
 
 @click.command("sweep")
@@ -28,11 +33,15 @@ WITH_RESUME = ("resume", "trials", "on", "devices", "workers", "as_json")
 @shared.sweep_options
 @click.option("--epochs", type=int, help="Epochs of each trial.")
 @shared.options_of("what", "run", "until", where=attrgetter("of_trials"))
-@click.option("--on", default="local", metavar="local|ray[:HOST:PORT]", help="This machine, or a Ray cluster [local].")
 @click.option(
     "--devices", metavar="LIST", help="The devices, for example gpu:0,gpu:1 or cpu [the hardware GPUs, or else cpu]."
 )
-@click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes on the CPU [one for each core].")
+@click.option(
+    "--workers",
+    type=_workers,
+    metavar="N|ray[:HOST:PORT]",
+    help="Processes on the CPU, or a Ray cluster, each core of which is one [one for each core of this machine].",
+)
 @click.option("--out", "-o", type=shared.PATH, metavar="DIR", help="A new folder [runs/sweep-NAME-DATE-TIME].")
 @click.option("--resume", type=shared.PATH, metavar="DIR", help="Continue the sweep in this folder.")
 @shared.json_option
@@ -49,7 +58,7 @@ def command(what: str | None, resume: Path | None, trials: int | None, as_json: 
     """
     from difflogic.cli.screen import sinks
     from difflogic.cli.screen.sweeps import SweepReporter
-    from difflogic.sweeps import resume_sweep, sweep
+    from difflogic.serve.sweep import resume_sweep, sweep
 
     described = None
     if resume is None:
@@ -57,7 +66,7 @@ def command(what: str | None, resume: Path | None, trials: int | None, as_json: 
     else:
         _check_resumed(what, options)
     devices = [each.strip() for each in (options["devices"] or "").split(",") if each.strip()]
-    where: dict[str, Any] = {"on": options["on"], "devices": devices, "workers": options["workers"]}
+    where: dict[str, Any] = {"devices": devices, "workers": options["workers"]}
     with sinks.choose(as_json, "trial") as sink:
         reporter = SweepReporter(sink)
         if described is not None:

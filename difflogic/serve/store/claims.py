@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 from difflogic.serve.store.records import engines_of
 
@@ -16,13 +17,19 @@ ALIVE_S = 60.0
 """A worker that was not seen for so long does not keep the jobs of its device from others."""
 BACK_OFF_S = (0.0, 1.0, 5.0, 20.0)
 """Seconds before the second try, the third, and so on; the last one counts for all that follow."""
+SWEEPS = "sweeps"
+"""In the place of a device: the worker conducts sweeps, whose trials are jobs of their own."""
 READY = "(not_before <= ? OR not_before > ?)"
 """In SQL, a job whose back-off is over, with `ready_at`."""
 TRAINS = "kind IN ('train', 'sweep')"
-"""In SQL, the jobs that need a device."""
+"""In SQL, the jobs that need a device: a sweep begins when there is one for its trials."""
 QUEUED_FOLLOW_UPS = "jobs INDEXED BY follow_ups_by_turn WHERE status = 'queued' AND kind NOT IN ('train', 'sweep')"
 """In SQL, the queued jobs that need no device. They are looked for often, so that an index of their own finds them
 among thousands that do."""
+
+
+PARENT = "SELECT 1 FROM jobs AS sweep WHERE sweep.id = jobs.parent AND sweep.status != 'running'"
+"""In SQL, whether a trial's sweep is paused or over: then it is not trained."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +48,16 @@ class NextJob:
     def next(self, connection: sqlite3.Connection) -> sqlite3.Row | None:
         marks = ", ".join("?" * len(self.engines))
         trainings = (
-            f"jobs WHERE status = 'queued' AND {TRAINS} AND engine IN ({marks}) AND (device IS NULL OR device = ? OR "
-            "device NOT IN (SELECT device FROM workers WHERE seen > ?))"
+            f"jobs WHERE status = 'queued' AND kind = 'train' AND NOT EXISTS ({PARENT}) AND engine IN ({marks}) "
+            "AND (device IS NULL OR device = ? OR device NOT IN (SELECT device FROM workers WHERE seen > ?))"
         )
-        kind, values = QUEUED_FOLLOW_UPS, []
+        kind, values = QUEUED_FOLLOW_UPS, list[Any]()
         if self.engines:
             kind, values = trainings, [*self.engines, self.device, self.now - ALIVE_S]
+        elif self.device == SWEEPS:
+            there = sorted(offered(connection, self.now))
+            kind = f"jobs WHERE status = 'queued' AND kind = 'sweep' AND engine IN ({', '.join('?' * len(there))})"
+            values = [*there]
         # Among jobs of the same priority the owner who was served longest ago is next, or never was, and of an owner
         # the oldest job: who submits a thousand jobs does not hold up who submits one. A job in back-off is passed
         # over, and does not hold up those behind it.

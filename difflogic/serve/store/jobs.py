@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -147,6 +147,8 @@ class JobSpec:
     """The options of a follow-up, e.g. `{"formats": ["c"]}`; of a training that hardens one, `{"decide": true}`."""
     tags: list[str] = field(default_factory=list)
     """Words by which its owner finds it again, among others that have the same."""
+    parent: str | None = None
+    """Of a trial: the sweep that it belongs to. It is trained while that runs, and listed nowhere."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,4 +223,4 @@ class JobRecord(JobSpec):
 
     def spec(self) -> JobSpec:
         """What was asked for, for another job that is to do the same."""
-        return JobSpec(**{each.name: getattr(self, each.name) for each in fields(JobSpec)})
+        return replace(JobSpec(**{each.name: getattr(self, each.name) for each in fields(JobSpec)}), parent=None)

@@ -34,13 +34,11 @@ from difflogic.errors import StoreError
 from difflogic.serve.store import presence, records
 from difflogic.serve.store.claims import (
     BACK_OFF_S,
-    QUEUED_FOLLOW_UPS,
-    READY,
+    PARENT,
     TRAINS,
     NextJob,
     missing,
     offered,
-    ready_at,
 )
 from difflogic.serve.store.jobs import STATUS_AFTER, JobRecord, LeaseLostError, Wanted
 from difflogic.serve.store.records import FULL, Records, as_stored, change, engines_of, job_of
@@ -176,10 +174,10 @@ class Leases(Records):
             )
             return job, lease
 
-    def awaits_follow_up(self) -> bool:
-        """Whether a follow-up is queued whose back-off is over."""
-        query = f"SELECT 1 FROM {QUEUED_FOLLOW_UPS} AND {READY} LIMIT 1"
-        return self.database.row(query, *ready_at(self.clock())) is not None
+    def awaits(self, device: str) -> bool:
+        """Whether there is a job for a worker of follow-ups, or one of sweeps."""
+        with self.database.reading() as connection:
+            return NextJob("", device, [], self.clock()).next(connection) is not None
 
     def heartbeat(
         self, job: str, lease: int, lease_s: float, memory: int | None = None, **progress: Any
@@ -210,7 +208,12 @@ class Leases(Records):
             )
             # What someone asked for travels back with the heartbeat: workers listen to nothing, so that they need no
             # port and no thread.
-            return HeartbeatReply(row["wanted"], row["watched_until"] > now)
+            wanted = row["wanted"]
+            if wanted is None and row["parent"] is not None:
+                # A trial stops with its sweep, and goes on with it.
+                query = f"SELECT 1 FROM jobs WHERE id = ? AND EXISTS ({PARENT})"
+                wanted = None if connection.execute(query, (job,)).fetchone() is None else "requeue"
+            return HeartbeatReply(wanted, row["watched_until"] > now)
 
     def prolong(self, job: str, lease: int, lease_s: float) -> None:
         """Prolong a lease to `lease_s` from now, and tell nothing: for a thread beside the one that works.

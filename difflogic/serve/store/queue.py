@@ -19,7 +19,7 @@ from difflogic.serve.store.claims import ALIVE_S
 from difflogic.serve.store.records import Records, engines_of
 
 WAITING = (
-    "SELECT id, owner, kind IN ('train', 'sweep') AS trains, engine, device, priority, number "
+    "SELECT id, owner, kind = 'train' AS trains, engine, device, priority, number "
     "FROM jobs WHERE status = 'queued' ORDER BY priority DESC, number"
 )
 

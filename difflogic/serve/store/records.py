@@ -147,7 +147,7 @@ def listed(
     if text:
         # Not LIKE, in which % and _ of the searched text would mean something.
         terms["instr(lower(name || ' ' || id), lower(?)) > 0"] = text
-    where = " AND ".join(terms) or "1"
+    where = " AND ".join([*terms, "parent IS NULL"])
     query = f"SELECT {SELECTED} FROM jobs WHERE {where} ORDER BY {place} LIMIT ?"
     return connection.execute(query, (*terms.values(), limit)).fetchall()
 

@@ -29,6 +29,7 @@ from difflogic.serve.store.claims import missing, offered
 from difflogic.serve.store.database import Database
 from difflogic.serve.store.files import JOBS, STORE
 from difflogic.serve.store.jobs import (
+    ASKED,
     ENDED,
     ON_DEVICES,
     ConflictError,
@@ -124,7 +125,7 @@ class Store(Leases):
         """How many jobs each owner who has jobs has of each status."""
         found: dict[str, dict[str, int]] = {}
         query = (
-            "SELECT owner, status, count(*) AS jobs FROM jobs WHERE ? IS NULL OR owner = ? "
+            "SELECT owner, status, count(*) AS jobs FROM jobs WHERE parent IS NULL AND (? IS NULL OR owner = ?) "
             "GROUP BY owner, status ORDER BY owner"
         )
         for row in self.database.rows(query, owner, owner):
@@ -133,7 +134,10 @@ class Store(Leases):
 
     def counts(self, owner: str | None = None) -> dict[str, int]:
         """How many jobs there are of each status that occurs."""
-        query = "SELECT status, count(*) AS jobs FROM jobs WHERE ? IS NULL OR owner = ? GROUP BY status"
+        query = (
+            "SELECT status, count(*) AS jobs FROM jobs WHERE parent IS NULL AND (? IS NULL OR owner = ?) "
+            "GROUP BY status"
+        )
         return {row["status"]: row["jobs"] for row in self.database.rows(query, owner, owner)}
 
     def owned(self) -> list[tuple[str, str, str, int]]:
@@ -150,7 +154,7 @@ class Store(Leases):
 
     def queue_age(self) -> float:
         """Seconds since the oldest job that waits was submitted; 0 where none does."""
-        oldest = self.database.rows("SELECT min(created) FROM jobs WHERE status = 'queued'")[0][0]
+        oldest = self.database.rows("SELECT min(created) FROM jobs WHERE status = 'queued' AND parent IS NULL")[0][0]
         return 0.0 if oldest is None else max(0.0, self.clock() - datetime.fromisoformat(oldest).timestamp())
 
     def version(self) -> int:
@@ -161,8 +165,17 @@ class Store(Leases):
         """Jobs with a version above `since`, the oldest change first."""
         # A job that changed twice is listed once, as it is now: a listener needs the newest state, and not each step
         # on the way to it.
-        query = "SELECT * FROM jobs WHERE version > ? AND (? IS NULL OR owner = ?) ORDER BY version LIMIT ?"
+        query = (
+            "SELECT * FROM jobs WHERE version > ? AND parent IS NULL AND (? IS NULL OR owner = ?) "
+            "ORDER BY version LIMIT ?"
+        )
         return [job_of(row) for row in self.database.rows(query, since, owner, owner, limit)]
+
+    def trials(self, sweep: str, over: bool = False) -> list[JobRecord]:
+        """The trials of a sweep that are in the queue, or trained; `over`: that wait for the sweep to take them."""
+        query = "SELECT * FROM jobs WHERE parent = ?"
+        query += f" AND status IN {ENDED}" if over else ""
+        return [job_of(row) for row in self.database.rows(query, sweep)]
 
     def deletions(self, since: int, owner: str | None = None) -> list[tuple[int, str, str]]:
         """Version, id and owner of each job deleted after `since`; the last KEPT_DELETIONS are known."""
@@ -201,7 +214,7 @@ class Store(Leases):
                 if earlier is not None:
                     return earlier, False
             if most is not None:
-                query = "SELECT count(*) FROM jobs WHERE status = 'queued' AND owner = ?"
+                query = "SELECT count(*) FROM jobs WHERE status = 'queued' AND owner = ? AND parent IS NULL"
                 # After the key: a client that repeats a request whose answer was lost gets its job, however full the
                 # queue is.
                 if connection.execute(query, (owner,)).fetchone()[0] >= most:
@@ -283,6 +296,13 @@ class Store(Leases):
                 raise ConflictError(f"The job {job} is {status}: only failed and cancelled jobs are retried.{advice}")
             return change(connection, job, **_REQUEUED)
 
+    def train_on(self, trial: str, until: int | None) -> JobRecord:
+        """Queue a trial again that was done up to where it was looked at; it goes on from there."""
+        with self._recorded() as connection:
+            known = job_of(find(connection, trial))
+            asked = {name: getattr(known, name) for name in ASKED} | {"options": known.options | {"until": until}}
+            return change(connection, trial, **as_stored(asked), **_REQUEUED, result=None)
+
     def edit(self, job: str, owner: str | None = None, **changes: Any) -> JobRecord:
         """Change what is not None of EDITABLE. Raises StoreError for other columns."""
         given = {name: value for name, value in changes.items() if value is not None}
@@ -296,6 +316,9 @@ class Store(Leases):
         """Forget a job and delete its files. Raises ConflictError while it runs, or a follow-up that reads its files;
         `only_over`: also while it waits.
         """
+        if self.job(job, owner).status != "running":
+            for trial in self.trials(job):
+                self.delete(trial.id)
         thrown_away = False
         try:
             with self.database.writing() as connection:
@@ -308,7 +331,7 @@ class Store(Leases):
                     raise ConflictError(
                         f"The running {reader['kind']} job {reader['id']} uses the job {job}: cancel that first."
                     )
-                self._forget(connection, job, row["owner"])
+                self._forget(connection, job, row["owner"], row["parent"] is None)
                 files.throw_away(self.folder, job)
                 thrown_away = True
         except BaseException:
@@ -320,10 +343,12 @@ class Store(Leases):
         except OSError as error:
             raise StoreError(f"The job {job} is deleted, but not all of its files: {error}.") from error
 
-    def _forget(self, connection: sqlite3.Connection, job: str, owner: str) -> None:
+    def _forget(self, connection: sqlite3.Connection, job: str, owner: str, listed: bool) -> None:
         version = tick(connection)
         connection.execute("DELETE FROM jobs WHERE id = ?", (job,))
         connection.execute("DELETE FROM idempotency WHERE job = ?", (job,))
+        if not listed:  # nobody heard of it
+            return
         # A row that is gone has no version. So deletions are kept for those who listen, the newest KEPT_DELETIONS of
         # them; who was away for longer lists the jobs anew.
         connection.execute("INSERT INTO deletions VALUES (?, ?, ?)", (version, job, owner))

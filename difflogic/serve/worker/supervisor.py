@@ -17,13 +17,14 @@ It loads no engine: whatever goes wrong there goes wrong in a child process.
 from __future__ import annotations
 
 import logging
+import os
 import secrets
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -31,6 +32,7 @@ from typing import Protocol
 
 from difflogic.errors import StoreError
 from difflogic.serve.log import log_event
+from difflogic.serve.store.claims import SWEEPS
 from difflogic.serve.store.jobs import JobRecord, StoreLostError
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker import devices as known
@@ -45,6 +47,8 @@ HANG_CHECK_S = 0.5
 DEAD_CHECK_S = 2.0
 """Seconds between two looks for workers that are gone together with their supervisors."""
 MAX_BACK_OFF_S = 30.0
+MOST_SWEEPS = 4
+"""Sweeps at once: more of them would only wait for each other's trials."""
 LANES = 3
 """Follow-ups at once: a simplification may take an hour, and an export of seconds must not wait behind it."""
 OFFER_KEPT_S = 45.0
@@ -86,6 +90,7 @@ class ChildProcess:
         limits: WorkerLimits,
         max_memory: int | None = None,
         command: Sequence[str] = COMMAND,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         """Raises OSError."""
         self.device = device
@@ -98,6 +103,7 @@ class ChildProcess:
             # The worker's standard input is a pipe that nobody writes to. When this process ends, however that happens,
             # the system closes it, and the worker sees the end of its input.
             stdin=subprocess.PIPE,
+            env={**os.environ, **(environment or {})},
             start_new_session=True,  # Ctrl-C is for the supervisor alone, which lets its workers save
         )
 
@@ -138,6 +144,11 @@ class Slot:
     due: float = 0.0
     """When the next worker may be started, on the monotonic clock."""
 
+    @property
+    def is_lane(self) -> bool:
+        """Whether it is for jobs that need no device, and has a worker only while there are such."""
+        return self.device in (known.FOLLOW_UPS, SWEEPS)
+
     def back_off(self) -> float:
         """Put the next worker off, by what came of those before; returns the seconds."""
         # The first failure may be an accident: the next worker starts at once. Then 0.5 s, 1 s, 2 s, ... up to 30 s.
@@ -160,14 +171,19 @@ class Supervisor:
         limits: WorkerLimits | None = None,
         max_memory: int | None = None,
         command: Sequence[str] = COMMAND,
+        environment: Mapping[str, str] | None = None,
+        slots: Sequence[Slot] | None = None,
     ) -> None:
-        """`max_memory`: bytes of device memory that a job may take. `command` starts a worker."""
+        """`max_memory`: bytes of device memory that a job may take. `command` starts a worker, with variables of the
+        `environment` beside those of this process. `slots`: what has workers, in place of `devices`.
+        """
         self._store = Store.open(folder, durable=False)
         self._devices = list(devices)
         self.limits = limits or WorkerLimits()
         self._max_memory = max_memory
-        self._command = command
+        self._command, self.environment = command, environment
         self._slots: list[Slot] = []
+        self._given = slots
         self._over = threading.Event()
         self._thread = threading.Thread(target=self.run, name="supervisor")
         self._hangs_checked = self._dead_checked = 0.0
@@ -203,15 +219,19 @@ class Supervisor:
 
     def open_slots(self) -> list[Slot]:
         """The devices that are to have workers from the beginning on."""
+        if self._given is not None:
+            return list(self._given)
         trains, trouble = known.usable(self._devices)
         if trouble is not None:
             log_event("no GPU is used", logging.ERROR, why=trouble)
         slots = [Slot(device, known.engines_of(device, trains)) for device in trains]
-        return [*slots, *(Slot(known.FOLLOW_UPS, []) for _ in range(LANES))] if self._devices else []
+        lanes = [known.FOLLOW_UPS] * LANES + [SWEEPS] * MOST_SWEEPS
+        return [*slots, *(Slot(lane, []) for lane in lanes)] if self._devices else []
 
     def start_worker(self, slot: Slot) -> Child:
         """Start the worker of a device. Raises OSError."""
-        return ChildProcess(self._store.folder, slot.device, slot.engines, self.limits, self._max_memory, self._command)
+        of = self._store.folder, slot.device, slot.engines, self.limits, self._max_memory
+        return ChildProcess(*of, self._command, self.environment)
 
     def refresh(self) -> None:
         """Look whether devices have come or gone; those of a machine stay."""
@@ -246,19 +266,19 @@ class Supervisor:
         if slot.child is None:
             # A worker of follow-ups loads much and works seldom: it is started when one waits, and ends when it has
             # been idle.
-            if time.monotonic() >= slot.due and (slot.device != known.FOLLOW_UPS or self._lacks_a_lane()):
+            if time.monotonic() >= slot.due and (not slot.is_lane or self._lacks_a_lane(slot.device)):
                 self._start(slot)
             return
         status = slot.child.status
         if status is not None:
             self._expire(slot, slot.child, status, slot.child.how)
 
-    def _lacks_a_lane(self) -> bool:
-        """Whether a follow-up waits that no worker of ours is free for; one that only starts is free soon."""
-        if not self._store.awaits_follow_up():
+    def _lacks_a_lane(self, device: str) -> bool:
+        """Whether a follow-up, or a sweep, waits that no worker of ours is free for; one that starts is free soon."""
+        if not self._store.awaits(device):
             return False
         busy = {worker.name for worker in self._store.workers() if worker.job is not None}
-        lanes = [slot.child for slot in self._slots if slot.device == known.FOLLOW_UPS and slot.child is not None]
+        lanes = [slot.child for slot in self._slots if slot.device == device and slot.child is not None]
         return all(child.name in busy for child in lanes)
 
     def _start(self, slot: Slot) -> None:

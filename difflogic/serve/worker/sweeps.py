@@ -1,4 +1,6 @@
-"""A sweep, in a process of its own. Its folder is the job's run folder, and resumes by itself, whatever ended it.
+"""A sweep as a job, in a process of its own: it has its trials queued as jobs, which workers of all devices train.
+
+Its folder is the job's run folder, and it goes on there, whatever ended it.
 
     result  {"metric": "tts", "failed": 0, "best": {"trial": 3, "value": 1.25, "values": {"optimizer.lr": 0.1}}}
 
@@ -7,23 +9,22 @@ The table and the drawing are written while it goes on, to `sweep.html` among th
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from difflogic.errors import StoreError
 from difflogic.serve.store.files import SWEEP_PAGE
 from difflogic.serve.store.jobs import JobRecord
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker.log import say
 from difflogic.serve.worker.training import clear_unsaved
-from difflogic.sweeps import Spec, Sweep, SweepObserver, Trial, html, resume_sweep
-from difflogic.sweeps import sweep as begin
+from difflogic.serve.worker.trial_jobs import TrialJobs
+from difflogic.sweeps import Spec, Sweep, SweepObserver, Trial, html, table
+from difflogic.sweeps.course import Course, opened
 from difflogic.sweeps.spec import NAME
 from difflogic.system import files
-from difflogic.system.processor import cores
+from difflogic.train.signals import Stop
 
 SHARE = 0.05
 """The part of the time that writing the page may take."""
@@ -32,19 +33,16 @@ Tell = Callable[[dict[str, Any]], None]
 
 
 def sweep(store: Store, job: JobRecord, tell: Tell) -> dict[str, Any]:
-    """Train a job's trials, one after another, from where they are; returns its result. Raises what `sweep` raises."""
+    """See a job's trials through the queue, from where they are; returns its result. Raises what `opened` raises."""
     folder = store.job_folder(job)
-    observer = _Teller(folder.files, tell)
-    # Each trial has the device, and all processors, as a training has.
-    os.environ.setdefault("NUMBA_NUM_THREADS", str(cores()))
-    how: dict[str, Any] = {"devices": ["reference" if job.engine == "reference" else job.device or "cpu"], "workers": 1}
-    if (folder.whole / NAME).is_file():
-        done = resume_sweep(folder.whole, observer=observer, **how)
-    else:
+    is_new = not (folder.whole / NAME).is_file()
+    if is_new:
         clear_unsaved(folder.whole)
-        done = begin(Spec.of(**job.config or {}), out=folder.whole, observer=observer, **how)
-    if done.interrupted is not None:
-        raise StoreError(f"The sweep was interrupted: {done.interrupted}.")
+    observer = _Teller(folder.files, tell)
+    with opened(Spec.of(**job.config or {}) if is_new else None, folder.whole) as (described, out):
+        trials = TrialJobs(store, out, job.id, job.engine, job.owner, job.priority)
+        done = Course(described, out, trials, observer).go(Stop())
+        table.write(done)
     observer.draw(done)
     return result_of(done)
 

@@ -40,7 +40,7 @@ def train(store: Store, job: JobRecord, placement: Placement, observer: Automata
     if job.config is None:
         raise StoreError(f"The job {job.id} has no configuration to train: delete it.")
     config = Config.from_dict(job.config)
-    return persistent(observer, lambda: _open_run(store, job), lambda: _train(store, job, config, placement, observer))
+    return persistent(observer, lambda: open_run(store, job), lambda: _train(store, job, config, placement, observer))
 
 
 def persistent(
@@ -128,7 +128,7 @@ def _final_progress(run: Run) -> dict[str, Any]:
     }
 
 
-def _open_run(store: Store, job: JobRecord) -> Path:
+def open_run(store: Store, job: JobRecord) -> Path:
     """The run folder in which training goes on."""
     path = store.job_folder(job).whole
     return path / attempts.read(path).attempts[-1].folder if attempts.is_in(path) else path

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from difflogic.config.document import is_policy
 from difflogic.errors import DeviceError, DifflogicError, LimitError, RunFolderError
+from difflogic.serve.store.claims import SWEEPS
 from difflogic.serve.store.jobs import JobRecord, LeaseLostError
 from difflogic.serve.store.presence import Presence
 from difflogic.serve.store.records import FULL
@@ -50,6 +51,8 @@ FOLLOW_UP_POLL_S = 0.5
 Ending = Literal["done", "failed"]
 NICE = 10
 """How much lower than trainings a worker of follow-ups ranks with the system's scheduler."""
+ABOUT = {FOLLOW_UPS: "simplify, prove, export and evaluate", SWEEPS: "choose the trials of a sweep"}
+"""What workers without a device are for."""
 EXIT_DEVICE_UNUSABLE = 4
 """The exit status of a worker whose device cannot be used."""
 
@@ -70,7 +73,7 @@ class WorkerProcess:
         """Do jobs until `stopping`; a worker of follow-ups also ends after `WorkerLimits.idle` without any."""
         presence = Presence(self.store.folder, self.name)
         try:
-            about = "simplify, prove, export and evaluate" if self.device == FOLLOW_UPS else self.device
+            about = ABOUT.get(self.device, self.device)
             self.store.register_worker(self.name, self.device, about, os.getpid(), self.engines)
             seen = self._worked = time.monotonic()
             # The loop sleeps between looks, but never between two jobs: the next one is taken at once.
@@ -90,7 +93,7 @@ class WorkerProcess:
             presence.close()
 
     def _has_idled_out(self) -> bool:
-        return self.device == FOLLOW_UPS and time.monotonic() - self._worked > self.limits.idle
+        return self.device in ABOUT and time.monotonic() - self._worked > self.limits.idle
 
     def _claim(self) -> tuple[JobRecord, int] | None:
         return self.store.claim(self.name, self.device, self.engines, self.limits.stopped)
@@ -146,18 +149,27 @@ class WorkerProcess:
             self._report(lease, outcome, observer)
 
     def _automata(self, lease: Lease) -> tuple[ServiceObserver, Callable[[], TrainingOutcome]]:
+        from difflogic.serve.worker import trials
         from difflogic.serve.worker.observer import AutomataObserver
         from difflogic.serve.worker.training import train
 
         placement = self._placement(lease.job.engine)
+        if lease.job.parent is not None:
+            trial = trials.TrialObserver(lease, placement.engine, lambda: self.stopping)
+            return trial, partial(trials.train, self.store, lease.job, placement, trial)
         observer = AutomataObserver(lease, placement.engine, lambda: self.stopping)
         return observer, partial(train, self.store, lease.job, placement, observer)
 
     def _agents(self, lease: Lease) -> tuple[ServiceObserver, Callable[[], TrainingOutcome]]:
         from difflogic.serve.worker import agents
 
-        observer = agents.AgentObserver(lease, lambda: self.stopping)
         device = agents.device_of(lease.job.engine, self.device)
+        if lease.job.parent is not None:
+            from difflogic.serve.worker import agent_trials
+
+            trial = agent_trials.AgentTrialObserver(lease, lambda: self.stopping)
+            return trial, partial(agent_trials.train, self.store, lease.job, device, trial)
+        observer = agents.AgentObserver(lease, lambda: self.stopping)
         return observer, partial(agents.train, self.store, lease.job, device, observer)
 
     def _placement(self, engine: str) -> Placement:

@@ -19,6 +19,7 @@ CREATE TABLE jobs (
     asked TEXT NOT NULL, -- JSON: what was asked for, as far as nothing is looked for by it
     engine TEXT NOT NULL DEFAULT 'auto',
     source TEXT,
+    parent TEXT, -- of a trial: the sweep that it belongs to
     result TEXT, -- JSON: what a follow-up found, in short
     device TEXT,
     attempt INTEGER NOT NULL DEFAULT 0, -- of one that may begin again: which it is in, in the end the best
@@ -50,6 +51,7 @@ CREATE INDEX jobs_by_turn ON jobs (status, priority DESC, number);
 CREATE INDEX jobs_by_owner ON jobs (owner, number);
 CREATE INDEX jobs_by_version ON jobs (version);
 CREATE INDEX tagged ON jobs (owner, tags) WHERE tags != '[]';
+CREATE INDEX trials ON jobs (parent, status) WHERE parent IS NOT NULL;
 -- Follow-ups have a worker of their own, which looks for them often.
 CREATE INDEX follow_ups_by_turn ON jobs (priority DESC, number) WHERE status = 'queued' AND kind NOT IN ('train', 'sweep');
 -- Where each job stands is asked for often: of the rows, which have kilobytes of configuration, nothing is read for it.

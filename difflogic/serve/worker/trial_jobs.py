@@ -1,0 +1,104 @@
+"""The trials of a sweep as jobs of the queue, whoever trains them: workers of this machine, or of a cluster.
+
+A trial's job is a training with a parent. Its run lies in the job's folder until the trial is over, and then among the
+sweep's. A sweep that is begun again, whatever ended it, finds its jobs in the queue, and goes on with them.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from difflogic.errors import ConfigError
+from difflogic.serve.store.jobs import JobRecord, JobSpec
+from difflogic.serve.store.store import Store
+from difflogic.sweeps.trial import Outcome, Task, folder_of
+from difflogic.system import files
+
+POLL_S = 0.05
+
+
+class TrialJobs:
+    """Has the tasks of a sweep trained by the workers of a store."""
+
+    def __init__(
+        self,
+        store: Store,
+        folder: Path,
+        sweep: str,
+        engine: str = "auto",
+        owner: str = "",
+        priority: int = 0,
+        size: int | None = None,
+    ) -> None:
+        """`folder`: of the sweep, to which runs are moved. `sweep`: the parent of the trials. `size`: so many workers
+        there will be; None: those that are there.
+        """
+        self._store, self._folder, self._sweep, self._size = store, folder, sweep, size
+        self._engine, self._owner, self._priority = engine, owner, priority
+        self._jobs = {job.options["trial"]: job for job in store.trials(sweep)}
+        self._open: dict[int, Task] = {}
+        self._refused: list[tuple[Task, Outcome]] = []
+
+    @property
+    def size(self) -> int:
+        """So many trials at once."""
+        there = sum(self._engine in each.engines for each in self._store.workers())
+        return max(1, there, self._size or 0)
+
+    def submit(self, task: Task) -> None:
+        """Queue a trial, or queue it again where it has come to its last look."""
+        job = self._jobs.get(task.trial)
+        if job is None:
+            try:
+                job = self._queued(task)
+            except ConfigError as error:  # fields that do not go together: a row of the table like any other
+                self._refused.append((task, Outcome("failed", error=str(error))))
+                return
+        elif job.options["until"] != task.until:
+            job = self._store.train_on(job.id, task.until)
+        self._jobs[task.trial], self._open[task.trial] = job, task
+
+    def _queued(self, task: Task) -> JobRecord:
+        spec = JobSpec(
+            "train",
+            f"trial {task.trial} of {task.spec.base.name}",
+            task.spec.configured(task.values).to_dict(),
+            self._engine,
+            task.spec.asked.to_dict(),
+            self._priority,
+            options={"trial": task.trial, "until": task.until},
+            parent=self._sweep,
+        )
+        return self._store.submit(self._owner, spec)[0]
+
+    def ended(self, seconds: float) -> list[tuple[Task, Outcome]]:
+        """What has ended since; waits so long for one."""
+        deadline = time.monotonic() + seconds
+        while True:
+            found, self._refused = self._refused, []
+            for job in self._store.trials(self._sweep, over=True):
+                task = self._open.get(job.options["trial"])
+                if task is not None and job.options["until"] == task.until:
+                    del self._open[task.trial]
+                    found.append((task, _outcome(job)))
+            if found or time.monotonic() >= deadline:
+                return found
+            time.sleep(POLL_S)
+
+    def put_away(self, trial: int) -> None:
+        """Move the run of a trial that is over to the sweep, and forget its job."""
+        job = self._jobs.pop(trial, None)
+        if job is None:
+            return
+        run, place = self._store.job_folder(job.id).whole, self._folder / folder_of(trial)
+        if run.exists():  # or it was moved before a kill
+            place.parent.mkdir(parents=True, exist_ok=True)
+            files.replace_folder(run, place)
+        self._store.delete(job.id)
+
+
+def _outcome(job: JobRecord) -> Outcome:
+    if job.status != "done":
+        return Outcome("failed", error=job.reason or f"The trial was {job.status}.", seconds=job.trained_s)
+    return Outcome(**job.result or {})

@@ -1,0 +1,88 @@
+"""One try at a trial of a sweep: a training, of which a result is kept that is compared with others'.
+
+result  {"status": "paused", "models": 1, "solved": 0, "wrong": 12.0, "done": 112, ...}: an Outcome of the sweep's
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from difflogic.config.schema import Config
+from difflogic.devices.open import Placement
+from difflogic.engine.api import Engine
+from difflogic.serve.store.jobs import JobRecord
+from difflogic.serve.store.store import Store
+from difflogic.serve.worker.lease import Lease
+from difflogic.serve.worker.observer import AutomataObserver, ServiceObserver
+from difflogic.serve.worker.training import TrainingOutcome, clear_unsaved, open_run, persistent
+from difflogic.sweeps import trial
+from difflogic.sweeps.trial import PAUSED, Outcome
+from difflogic.train.replica import Replica
+from difflogic.train.run_request import is_in
+from difflogic.train.signals import Ending
+
+
+class Look(Ending):
+    """Ends a trial at the first evaluation after which it is to be looked at, or with its observer's stop."""
+
+    def __init__(self, observer: ServiceObserver, job: JobRecord) -> None:
+        super().__init__(observer.stop)
+        self._until = job.options["until"]
+
+    def evaluated(self, done: int) -> None:
+        """It was evaluated, and saved, after so many epochs, of agents steps."""
+        if self._until is not None and done >= self._until:
+            self.ask(PAUSED)
+
+
+class TrialObserver(AutomataObserver):
+    """The observer of a trial of automata."""
+
+    def __init__(self, lease: Lease, engine: Engine, stopping: Callable[[], bool]) -> None:
+        super().__init__(lease, engine, stopping)
+        self.look = Look(self, lease.job)
+
+    def judged(self, members: Sequence[Replica]) -> None:
+        """A trial keeps no history of its gates: there are many of them, and most are looked at as a row."""
+
+    def saved(self, epoch: int) -> None:
+        super().saved(epoch)
+        self.look.evaluated(epoch)
+
+    def wants_pictures(self) -> bool:
+        return False
+
+
+def train(store: Store, job: JobRecord, placement: Placement, observer: TrialObserver) -> TrainingOutcome:
+    """Train a trial in its folder, from where it is. Raises what `Trainer.run` raises."""
+    config, within = Config.from_dict(job.config or {}), job.asked.within
+    request = replace(job.asked, within=None if within is None else replace(within, used=job.trained_s))
+
+    def train_once(path: Path) -> Outcome:
+        return trial.train(config, request, path, placement, observer, observer.look)
+
+    return told(store, job, observer, train_once)
+
+
+def told(
+    store: Store, job: JobRecord, observer: ServiceObserver, train_once: Callable[[Path], Outcome]
+) -> TrainingOutcome:
+    """What a try comes to, in a run folder of which what no checkpoint was kept of is removed."""
+    path = store.job_folder(job).whole
+
+    def outcome() -> TrainingOutcome:
+        if not is_in(path):
+            clear_unsaved(path)
+        began = time.monotonic()
+        made = train_once(path)
+        made = replace(made, seconds=round(time.monotonic() - began, 3))
+        progress: dict[str, Any] = {"progress": made.done, "saved_progress": made.done}
+        if made.status == "interrupted":
+            return TrainingOutcome(True, progress)
+        return TrainingOutcome(False, progress | {"result": asdict(made)})
+
+    return persistent(observer, lambda: open_run(store, job), outcome)
