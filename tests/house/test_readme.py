@@ -41,6 +41,9 @@ def test_the_readme_says_what_nothing_was_run_on():
     assert sorted(report.MEASURED) == sorted(path.stem for path in (CHECKOUT / "benchmarks/results").glob("*.jsonl"))
     words = " ".join((CHECKOUT / "README.md").read_text(encoding="utf-8").split())
     assert report.untried(report.kept()).removesuffix(".") in words
+    install = (CHECKOUT / "docs/how-to/install.md").read_text(encoding="utf-8")
+    untried = sum(name in report.untried(report.kept()) for name in ("Windows", "macOS"))
+    assert install.count("Nobody has run it there yet") == untried
 
 
 def test_the_table_of_agents_is_the_newest_kept_results():
