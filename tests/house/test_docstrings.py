@@ -24,9 +24,7 @@ NAMED = {name: getattr(difflogic, name) for name in reference.public_names() if 
 NAMED |= {"Engine": Engine, "Netlist": Netlist}
 FUNCTIONS = {name: thing for name, thing in NAMED.items() if not inspect.isclass(thing)}
 FUNCTIONS |= {f"Trainer.{name}": getattr(difflogic.Trainer, name) for name in ("run",)}
-FUNCTIONS |= {
-    f"Circuit.{name}": getattr(Circuit, name) for name in ("from_arrays", "initial", "feed_forward", "rollout")
-}
+FUNCTIONS |= {f"Circuit.{name}": getattr(Circuit, name) for name in ("from_arrays", "initial", "feed_forward")}
 FUNCTIONS |= {f"Engine.{name}": getattr(Engine, name) for name in ("rollout", "loss_and_gradients", "train_step")}
 OF_PROCESSES = ("sweep", "resume_sweep")
 """They begin processes, so that a script calls them below `if __name__ == "__main__":`, which a docstring cannot."""
