@@ -13,14 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, Protocol
 
 from difflogic.errors import NotFoundError, RunFolderError, UsageError
 from difflogic.runs import folder as folders
 from difflogic.runs import jsonl
 from difflogic.sweeps import sampling, spec
 from difflogic.sweeps.spec import Spec
-from difflogic.sweeps.trial import PAUSED, Outcome, Task, folder_of
+from difflogic.sweeps.trial import PAUSED, Outcome, Rung, folder_of
 from difflogic.system import files
 from difflogic.train.signals import Stop
 
@@ -89,16 +89,16 @@ class SweepObserver:
 
 
 class Workers(Protocol):
-    """Workers train the tasks of a sweep."""
+    """Workers train the trials of a sweep."""
 
     @property
     def size(self) -> int:
         """So many at once."""
 
-    def submit(self, task: Task) -> None:
+    def submit(self, rung: Rung) -> None:
         """Have it trained where there is room, in the order of asking."""
 
-    def ended(self, seconds: float) -> Sequence[tuple[Task, Outcome]]:
+    def ended(self, seconds: float) -> Sequence[tuple[Rung, Outcome]]:
         """What has ended since; waits so long for one."""
 
     def put_away(self, trial: int) -> None:
@@ -129,13 +129,6 @@ def opened(described: Spec | None, out: Path | None, trials: int | None = None) 
         yield described, out
 
 
-class _Open(NamedTuple):
-    """A trial that is not over."""
-
-    task: Task
-    rung: int
-
-
 class Course:
     """The one order in which trials are chosen and ranked."""
 
@@ -159,7 +152,7 @@ class Course:
 
     def go(self, stop: Stop) -> Sweep:
         """Have trials trained until all are over, or it is to stop."""
-        asked, waiting = 0, deque[_Open]()
+        asked, waiting = 0, deque[Rung]()
         while stop.reason is None:
             while len(waiting) < (self._ahead or 4 * self._workers.size) and asked < self._spec.most:
                 waiting.append(self._begun(asked, self._sampler.ask(asked, self._ledger.values.get(asked)), 0))
@@ -167,8 +160,8 @@ class Course:
             if not waiting:
                 break
             # Always the one that was asked for first, even where a later one is done: that order is the same each time.
-            task = waiting[0].task
-            if (outcome := self._ledger.outcomes.get((task.trial, task.until))) is None:
+            first = waiting[0]
+            if (outcome := self._ledger.outcomes.get((first.trial, first.until))) is None:
                 for each, known in self._workers.ended(POLL_S):
                     # As soon as it is known, whatever waits for its turn: a kill loses nothing that was trained.
                     self._ledger.keep(each, known)
@@ -178,13 +171,13 @@ class Course:
         is_whole = len(self._over) == self._spec.most
         return Sweep(self._out, self._spec, self._over, None if is_whole else stop.reason)
 
-    def _judged(self, trial: _Open, outcome: Outcome) -> _Open | None:
+    def _judged(self, rung: Rung, outcome: Outcome) -> Rung | None:
         """The trial's next rung, unless it is over."""
-        number, values, metric = trial.task.trial, trial.task.values, self._spec.metric
+        number, values, metric = rung.trial, rung.values, self._spec.metric
         status: Ended = "failed" if outcome.status == "failed" else "complete"
         if outcome.status == PAUSED:
-            if not self._sampler.is_hopeless(number, trial.rung, outcome.standing(metric)):
-                return self._begun(number, values, trial.rung + 1)
+            if not self._sampler.is_hopeless(number, rung.number, outcome.standing(metric)):
+                return self._begun(number, values, rung.number + 1)
             status = "pruned"
         value = outcome.value(metric)
         self._sampler.tell(number, value, status)
@@ -193,16 +186,16 @@ class Course:
         self._observer.ended(self._over[-1], len(self._over), self._spec.most)
         return None
 
-    def _begun(self, number: int, values: Mapping[str, Any], rung: int) -> _Open:
+    def _begun(self, trial: int, values: Mapping[str, Any], number: int) -> Rung:
         """A trial that is trained up to a rung, or known to have been."""
-        task = Task(self._spec, number, values, self._rungs[rung])
-        if (number, task.until) not in self._ledger.outcomes:
-            self._workers.submit(task)
-        return _Open(task, rung)
+        rung = Rung(self._spec, trial, values, number, self._rungs[number])
+        if (trial, rung.until) not in self._ledger.outcomes:
+            self._workers.submit(rung)
+        return rung
 
 
 class _Ledger:
-    """`trials.jsonl`: the outcome of each task as it came in."""
+    """`trials.jsonl`: the outcome of each rung as it came in."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -222,9 +215,9 @@ class _Ledger:
         # A line that was cut short by a kill goes: nothing may follow it.
         files.write_atomically(path, "".join(json.dumps(each) + "\n" for each in lines).encode())
 
-    def keep(self, task: Task, outcome: Outcome) -> None:
+    def keep(self, rung: Rung, outcome: Outcome) -> None:
         """Before it is ranked. Raises OSError."""
-        line = {"trial": task.trial, "until": task.until, "values": dict(task.values), "outcome": asdict(outcome)}
+        line = {"trial": rung.trial, "until": rung.until, "values": dict(rung.values), "outcome": asdict(outcome)}
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
-        self.outcomes[task.trial, task.until] = outcome
+        self.outcomes[rung.trial, rung.until] = outcome

@@ -26,7 +26,7 @@ Values = dict[str, Any]
 """Of a trial, by the paths of the axes."""
 
 
-class Grid:
+class GridSampler:
     """Every combination; the last axis changes first."""
 
     def __init__(self, spec: Spec) -> None:
@@ -45,7 +45,7 @@ class Grid:
         """A trial is over: complete, pruned or failed."""
 
 
-class Drawn(Grid):
+class OptunaSampler(GridSampler):
     """Optuna's: RandomSampler for `random` and `halving`, TPESampler for `optuna`; SuccessiveHalvingPruner."""
 
     def __init__(self, spec: Spec, folder: Path) -> None:
@@ -120,6 +120,6 @@ def check(spec: Spec) -> None:
         raise MissingPackagesError.of(f"--method {spec.method}", "sweep", "optuna")
 
 
-def sampler(spec: Spec, folder: Path) -> Grid:
+def sampler(spec: Spec, folder: Path) -> GridSampler:
     """Return what chooses the trials of a sweep."""
-    return Grid(spec) if spec.method == "grid" else Drawn(spec, folder)
+    return GridSampler(spec) if spec.method == "grid" else OptunaSampler(spec, folder)

@@ -28,13 +28,15 @@ BILLION = 10**9
 NEVER = 1 << 30
 
 
-class Task(NamedTuple):
+class Rung(NamedTuple):
     """A trial, up to where it is looked at."""
 
     spec: Spec
     trial: int
     values: Mapping[str, Any]
     """By the paths of the axes."""
+    number: int
+    """Of the rungs of a trial, counted from 0."""
     until: int | None
     """Epochs, of agents steps, after which it is looked at, at the next evaluation; None: to its end."""
 

@@ -17,7 +17,7 @@ from difflogic.policies.training import PolicyObserver
 from difflogic.sweeps import agents, table, trial
 from difflogic.sweeps.course import Course, Sweep, SweepObserver, opened
 from difflogic.sweeps.spec import Spec
-from difflogic.sweeps.trial import PAUSED, Outcome, Task, folder_of
+from difflogic.sweeps.trial import PAUSED, Outcome, Rung, folder_of
 from difflogic.train.observer import Observer
 from difflogic.train.signals import Stop
 from tests.train.tiny import tiny_config
@@ -53,27 +53,27 @@ class Here:
         self.last_first, self.most, self.stop = last_first, most, Stop()
         self.trained: list[tuple[int, int | None]] = []
         self.put: list[int] = []
-        self._waiting: list[Task] = []
+        self._waiting: list[Rung] = []
 
-    def submit(self, task: Task) -> None:
-        self._waiting.append(task)
+    def submit(self, rung: Rung) -> None:
+        self._waiting.append(rung)
 
-    def ended(self, seconds: float) -> Sequence[tuple[Task, Outcome]]:
-        task = self._waiting.pop(-1 if self.last_first else 0)
+    def ended(self, seconds: float) -> Sequence[tuple[Rung, Outcome]]:
+        rung = self._waiting.pop(-1 if self.last_first else 0)
         if len(self.trained) >= self.most:
             self.stop.ask("enough")
             return []
-        self.trained.append((task.trial, task.until))
-        return [(task, self._train(task))]
+        self.trained.append((rung.trial, rung.until))
+        return [(rung, self._train(rung))]
 
-    def _train(self, task: Task) -> Outcome:
-        observer, folder = _Until(task.until), self.folder / folder_of(task.trial)
+    def _train(self, rung: Rung) -> Outcome:
+        observer, folder = _Until(rung.until), self.folder / folder_of(rung.trial)
         try:
-            config = task.spec.configured(task.values)
+            config = rung.spec.configured(rung.values)
             if isinstance(config, PolicyConfig):
-                return agents.train(config, task.spec.asked, folder, Device("reference"), observer, observer.look)
+                return agents.train(config, rung.spec.asked, folder, Device("reference"), observer, observer.look)
             assert isinstance(config, Config)
-            return trial.train(config, task.spec.asked, folder, place("reference"), observer, observer.look)
+            return trial.train(config, rung.spec.asked, folder, place("reference"), observer, observer.look)
         except DifflogicError as error:
             return Outcome("failed", error=str(error))
 

@@ -13,7 +13,7 @@ from difflogic.serve.store.store import Store
 from difflogic.serve.worker.agents import AgentObserver
 from difflogic.serve.worker.lease import Lease
 from difflogic.serve.worker.training import TrainingOutcome
-from difflogic.serve.worker.trials import Look, told
+from difflogic.serve.worker.trials import TrialStop, told
 from difflogic.sweeps import agents
 from difflogic.sweeps.trial import Outcome
 
@@ -23,12 +23,12 @@ class AgentTrialObserver(AgentObserver):
 
     def __init__(self, lease: Lease, stopping: Callable[[], bool]) -> None:
         super().__init__(lease, stopping)
-        self.look = Look(self, lease.job)
+        self.stop_here = TrialStop(self, lease.job)
 
     def iterated(self, rows: list[PolicyRow]) -> None:
         super().iterated(rows)
         if rows[0].score is not None:
-            self.look.evaluated(rows[0].steps)
+            self.stop_here.evaluated(rows[0].steps)
 
 
 def train(store: Store, job: JobRecord, device: Device, observer: AgentTrialObserver) -> TrainingOutcome:
@@ -36,6 +36,6 @@ def train(store: Store, job: JobRecord, device: Device, observer: AgentTrialObse
     config = PolicyConfig.from_dict(job.config or {})
 
     def train_once(path: Path) -> Outcome:
-        return agents.train(config, job.asked, path, device, observer, observer.look)
+        return agents.train(config, job.asked, path, device, observer, observer.stop_here)
 
     return told(store, job, observer, train_once)

@@ -12,14 +12,14 @@ from pathlib import Path
 from difflogic.errors import ConfigError
 from difflogic.serve.store.jobs import JobRecord, JobSpec
 from difflogic.serve.store.store import Store
-from difflogic.sweeps.trial import Outcome, Task, folder_of
+from difflogic.sweeps.trial import Outcome, Rung, folder_of
 from difflogic.system import files
 
 POLL_S = 0.05
 
 
 class TrialJobs:
-    """Has the tasks of a sweep trained by the workers of a store."""
+    """Has the trials of a sweep trained by the workers of a store."""
 
     def __init__(
         self,
@@ -37,8 +37,8 @@ class TrialJobs:
         self._store, self._folder, self._sweep, self._size = store, folder, sweep, size
         self._engine, self._owner, self._priority = engine, owner, priority
         self._jobs = {job.options["trial"]: job for job in store.trials(sweep)}
-        self._open: dict[int, Task] = {}
-        self._refused: list[tuple[Task, Outcome]] = []
+        self._open: dict[int, Rung] = {}
+        self._refused: list[tuple[Rung, Outcome]] = []
 
     @property
     def size(self) -> int:
@@ -46,42 +46,42 @@ class TrialJobs:
         there = sum(self._engine in each.engines for each in self._store.workers())
         return max(1, there, self._size or 0)
 
-    def submit(self, task: Task) -> None:
+    def submit(self, rung: Rung) -> None:
         """Queue a trial, or queue it again where it has come to its last look."""
-        job = self._jobs.get(task.trial)
+        job = self._jobs.get(rung.trial)
         if job is None:
             try:
-                job = self._queued(task)
+                job = self._queued(rung)
             except ConfigError as error:  # fields that do not go together: a row of the table like any other
-                self._refused.append((task, Outcome("failed", error=str(error))))
+                self._refused.append((rung, Outcome("failed", error=str(error))))
                 return
-        elif job.options["until"] != task.until:
-            job = self._store.train_on(job.id, task.until)
-        self._jobs[task.trial], self._open[task.trial] = job, task
+        elif job.options["until"] != rung.until:
+            job = self._store.train_on(job.id, rung.until)
+        self._jobs[rung.trial], self._open[rung.trial] = job, rung
 
-    def _queued(self, task: Task) -> JobRecord:
+    def _queued(self, rung: Rung) -> JobRecord:
         spec = JobSpec(
             "train",
-            f"trial {task.trial} of {task.spec.base.name}",
-            task.spec.configured(task.values).to_dict(),
+            f"trial {rung.trial} of {rung.spec.base.name}",
+            rung.spec.configured(rung.values).to_dict(),
             self._engine,
-            task.spec.asked.to_dict(),
+            rung.spec.asked.to_dict(),
             self._priority,
-            options={"trial": task.trial, "until": task.until},
+            options={"trial": rung.trial, "until": rung.until},
             parent=self._sweep,
         )
         return self._store.submit(self._owner, spec)[0]
 
-    def ended(self, seconds: float) -> list[tuple[Task, Outcome]]:
+    def ended(self, seconds: float) -> list[tuple[Rung, Outcome]]:
         """What has ended since; waits so long for one."""
         deadline = time.monotonic() + seconds
         while True:
             found, self._refused = self._refused, []
             for job in self._store.trials(self._sweep, over=True):
-                task = self._open.get(job.options["trial"])
-                if task is not None and job.options["until"] == task.until:
-                    del self._open[task.trial]
-                    found.append((task, _outcome(job)))
+                rung = self._open.get(job.options["trial"])
+                if rung is not None and job.options["until"] == rung.until:
+                    del self._open[rung.trial]
+                    found.append((rung, _outcome(job)))
             if found or time.monotonic() >= deadline:
                 return found
             time.sleep(POLL_S)

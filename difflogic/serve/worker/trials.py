@@ -26,7 +26,7 @@ from difflogic.train.run_request import is_in
 from difflogic.train.signals import Ending
 
 
-class Look(Ending):
+class TrialStop(Ending):
     """Ends a trial at the first evaluation after which it is to be looked at, or with its observer's stop."""
 
     def __init__(self, observer: ServiceObserver, job: JobRecord) -> None:
@@ -44,14 +44,14 @@ class TrialObserver(AutomataObserver):
 
     def __init__(self, lease: Lease, engine: Engine, stopping: Callable[[], bool]) -> None:
         super().__init__(lease, engine, stopping)
-        self.look = Look(self, lease.job)
+        self.stop_here = TrialStop(self, lease.job)
 
     def judged(self, members: Sequence[Replica]) -> None:
         """A trial keeps no history of its gates: there are many of them, and most are looked at as a row."""
 
     def saved(self, epoch: int) -> None:
         super().saved(epoch)
-        self.look.evaluated(epoch)
+        self.stop_here.evaluated(epoch)
 
     def wants_pictures(self) -> bool:
         return False
@@ -63,7 +63,7 @@ def train(store: Store, job: JobRecord, placement: Placement, observer: TrialObs
     request = replace(job.asked, within=None if within is None else replace(within, used=job.trained_s))
 
     def train_once(path: Path) -> Outcome:
-        return trial.train(config, request, path, placement, observer, observer.look)
+        return trial.train(config, request, path, placement, observer, observer.stop_here)
 
     return told(store, job, observer, train_once)
 
