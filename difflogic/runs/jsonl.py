@@ -257,7 +257,7 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
         yield from lines
 
 
-class Samples:
+class SampleCache:
     """The samples of the files that were last asked for."""
 
     def __init__(self) -> None:

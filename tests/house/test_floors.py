@@ -7,8 +7,10 @@ import re
 import shutil
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
+import grimp
 import pytest
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -30,6 +32,25 @@ OWN_PACKAGES = {
 
 HEAVY = ("wgpu", "numba", "matplotlib")
 """Imported where they are used, so that `difflogic --help` answers at once."""
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    """Twins of one kernel aside, which are functions."""
+    where: dict[str, list[str]] = {}
+    for file in sorted(PACKAGE.rglob("*.py")):
+        for name in re.findall(r"^class (\w+)", file.read_text(encoding="utf-8"), re.MULTILINE):
+            where.setdefault(name, []).append(str(file.relative_to(PACKAGE)))
+    assert {name: files for name, files in where.items() if len(files) > 1} == {}
+
+
+def test_no_import_goes_in_a_circle() -> None:
+    """Imports for type checkers, and those inside functions, are imports too."""
+    graph = grimp.build_graph("difflogic", cache_dir=None)
+    imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    # The package itself offers all others, when they are asked for; agents, their runs and results are one thing still.
+    left_out = {"difflogic", *(name for name in imports if name.startswith("difflogic.policies."))}
+    kept = {name: found - left_out for name, found in imports.items() if name not in left_out}
+    list(TopologicalSorter(kept).static_order())
 
 
 @pytest.fixture

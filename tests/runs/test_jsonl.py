@@ -10,7 +10,7 @@ import pytest
 
 from difflogic.runs import jsonl
 from difflogic.runs.journal import JSONL, Journal
-from difflogic.runs.jsonl import NOTHING, Sample, Samples
+from difflogic.runs.jsonl import NOTHING, Sample, SampleCache
 from tests.serve.test_events import row
 
 
@@ -96,7 +96,7 @@ def test_a_damaged_line_is_the_end(tmp_path):
 
 
 def test_samples_are_bounded(tmp_path):
-    samples = Samples()
+    samples = SampleCache()
     for number in range(3 * jsonl.FILES):
         folder = tmp_path / str(number)
         folder.mkdir()
