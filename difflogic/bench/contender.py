@@ -62,9 +62,9 @@ class Contender(Timed):
         return self.case.once and self.model.info.software
 
     def take_apart(self) -> Profile | None:
-        """Where a train step's time goes; None if it is not one step of one piece. Close the model after it."""
+        """Where a train step's time goes; None for the reference and for several pieces. Close the model after it."""
         # A GPU trains many models by one plan, where they are not too many for it; elsewhere each model is on its own.
-        is_one_piece = self.case.models == 1 or hasattr(self.model, "plan")
+        is_one_piece = hasattr(self.model, "plan") or (self.case.models == 1 and self.model.info.engine == "cpu")
         return profile(self.model, rounds=3 if self.seconds[-1] < LONG else 1) if is_one_piece else None
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import cProfile
-import pstats
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from difflogic.engine.api import Model
@@ -71,14 +68,6 @@ class Profile:
         return sum(part.seconds for part in self.parts if part.phase != UNKNOWN) / self.wall
 
     @property
-    def phases(self) -> dict[str, float]:
-        """Seconds by phase, in the order of the step, then the host's."""
-        sums: dict[str, float] = {}
-        for part in self.parts:
-            sums[part.phase] = sums.get(part.phase, 0.0) + part.seconds
-        return sums
-
-    @property
     def dispatches(self) -> int:
         return sum(part.count for part in self.kernels)
 
@@ -94,7 +83,6 @@ class Profile:
             "wall_ms": 1e3 * self.wall,
             "attributed": self.share,
             "dispatches": self.dispatches,
-            "phases_ms": {name: 1e3 * seconds for name, seconds in self.phases.items()},
             "parts": [
                 {"name": part.name, "phase": part.phase, "count": part.count, "ms": 1e3 * part.seconds}
                 for part in self.parts
@@ -104,10 +92,9 @@ class Profile:
 
 def profile(model: Model, rounds: int = 5) -> Profile:
     """Profile a model that has trained at least once. It trains on, but its metrics are lost: close it after."""
-    # Each engine's model is taken apart by what it alone has: dispatches, compiled phases or Python functions.
-    how: Callable[[Any], Profile] = {"gpu": _profile_gpu, "cpu": _profile_cpu, "reference": _profile_reference}[
-        model.info.engine
-    ]
+    # Each engine's model is taken apart by what it alone has: dispatches, or compiled phases. Nobody asks what the
+    # reference spends its time on.
+    how: Callable[[Any], Profile] = _profile_gpu if model.info.engine == "gpu" else _profile_cpu
     return _middle([how(model) for _ in range(rounds)])
 
 
@@ -149,29 +136,9 @@ def _profile_cpu(model: Any) -> Profile:
 
     begin = time.perf_counter()
     parts = [ProfilePart(name, PHASES.get(name, name), count, seconds) for name, count, seconds in time_phases(model)]
-    return _with_rest("cpu", "host clock, phase by phase", time.perf_counter() - begin, parts)
-
-
-def _profile_reference(model: Model) -> Profile:
-    profiler = cProfile.Profile()
-    begin = time.perf_counter()
-    profiler.runcall(model.train, 1)
     wall = time.perf_counter() - begin
-    model.drain()
-    found: dict[str, ProfilePart] = {}
-    stats: dict[tuple[str, int, str], tuple[int, int, float, float, Any]] = pstats.Stats(profiler).stats  # type: ignore[attr-defined]
-    for (file, _, function), (_, calls, _, cumulative, _) in stats.items():
-        # A reference kernel is the function that its file is named after; helpers count with their caller.
-        if function in PHASES and Path(file).stem == function:
-            found[function] = ProfilePart(function, PHASES[function], calls, cumulative)
-    # In the order of a step; a profiler lists functions in any order.
-    parts = [found[name] for name in PHASES if name in found]
-    return _with_rest("reference", "host clock, function by function", wall, parts)
-
-
-def _with_rest(engine: str, how: str, wall: float, parts: list[ProfilePart]) -> Profile:
-    rest = max(0.0, wall - sum(part.seconds for part in parts))
-    return Profile(engine, how, wall, (*parts, ProfilePart("the rest", UNKNOWN, 1, rest)))
+    rest = ProfilePart("the rest", UNKNOWN, 1, max(0.0, wall - sum(part.seconds for part in parts)))
+    return Profile("cpu", "host clock, phase by phase", wall, (*parts, rest))
 
 
 def bottleneck(profile: Profile, dispatch_s: float = 0.0, transfer_s: float = 0.0) -> str:

@@ -80,7 +80,7 @@ def test_lines_are_plain_and_finite(measured: Results) -> None:
 
 def test_train_lines_say_what_limits_them(measured: Results) -> None:
     lines = [line for line in measured.cases if line["unit"] == "train step" and "profile" in line]
-    assert {line["engine"] for line in lines} == {"gpu", "cpu", "reference"}
+    assert {line["engine"] for line in lines} == {"gpu", "cpu"}
     for line in lines:
         assert " of the step)" in line["limiter"]
         assert 0 <= line["transfer_share"] <= 1
