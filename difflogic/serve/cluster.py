@@ -122,12 +122,12 @@ class ClusterSupervisor(Supervisor):
         limits: WorkerLimits | None = None,
         max_memory: int | None = None,
         environment: Mapping[str, str] | None = None,
-        engine: str | None = None,
+        engines: Sequence[str] = (),
     ) -> None:
-        """`ray`: connected, and let go of by the caller. `devices`: of each machine. `engine`: what all of them offer,
-        where each core is a worker of its own; else each device is one, as on this machine.
+        """`ray`: connected, and let go of by the caller. `devices`: of each machine. `engines`: what each worker offers,
+        where each core has one; without any each device has one, as on this machine.
         """
-        self._ray, self._engine = ray, engine
+        self._ray, self._engines = ray, list(engines)
         super().__init__(folder, devices, limits, max_memory, environment=environment)
         here = ray.get_runtime_context().get_node_id()
         kind = ray.remote(num_cpus=0, max_concurrency=CALLS, scheduling_strategy=self._on(here))(StoreActor)
@@ -179,12 +179,12 @@ class ClusterSupervisor(Supervisor):
         if trouble is not None:
             log_event("no GPU is used", logging.ERROR, **about, why=trouble)
         log_event("machine joined", **about, devices=devices)
-        if self._engine is None:
+        if not self._engines:
             self.add(*(Slot(device, known.engines_of(device, devices), node) for device in devices))
             return
         cores = next(int(each["Resources"].get("CPU", 0)) for each in self._ray.nodes() if each["NodeID"] == node)
         every = [place for each in devices for place in [each] * (1 if each.startswith("gpu") else cores)]
-        self.add(*(Slot(place, [self._engine], node) for place in every))
+        self.add(*(Slot(place, self._engines, node) for place in every))
 
     def start_worker(self, slot: Slot) -> Child:
         name = f"{slot.node[:8]}-{slot.device.replace(':', '-')}-{secrets.token_hex(4)}"

@@ -33,6 +33,8 @@ from difflogic.train.signals import Stop, StopSignals
 QUEUE = "queue"
 SWEEP = "a" * 16
 """The id of the sweep in its queue, where it has no row."""
+ENGINES = ("auto", "gpu", "reference")
+"""What trials may ask for: every worker takes them all, also where a sweep goes on elsewhere than it began."""
 ONE_THREAD = {"NUMBA_NUM_THREADS": "1"}
 """A process for each core: threads of each would only wait for those of the others."""
 
@@ -123,7 +125,7 @@ def _run(
             course = Course(
                 described, out, TrialJobs(store, out, SWEEP, engine, size=size), observer or SweepObserver()
             )
-            with _supervisor(store.folder, places, engine, ray):
+            with _supervisor(store.folder, places, ray):
                 done = course.go(asked)
             table.write(done)
             if done.interrupted is None:
@@ -136,19 +138,19 @@ def _run(
             ray.shutdown()
 
 
-def _supervisor(folder: Path, places: Sequence[str], engine: str, ray: Any) -> Supervisor:
+def _supervisor(folder: Path, places: Sequence[str], ray: Any) -> Supervisor:
     if ray is None:
-        return Supervisor(folder, environment=ONE_THREAD, slots=[Slot(each, [engine]) for each in places])
+        return Supervisor(folder, environment=ONE_THREAD, slots=[Slot(each, list(ENGINES)) for each in places])
     from difflogic.serve.cluster import ClusterSupervisor
 
-    return ClusterSupervisor(ray, folder, places, environment=ONE_THREAD, engine=engine)
+    return ClusterSupervisor(ray, folder, places, environment=ONE_THREAD, engines=ENGINES)
 
 
 def _places(asked: Sequence[str], workers: int | str | None) -> list[str]:
     """A device for each process: every GPU that is asked for once, `cpu` once for each core, or `workers` times.
 
     Without any: the hardware GPUs, else the processor. On a cluster that of each machine, `cpu` or `gpu`. Raises
-    UsageError for words that are no devices, or no workers.
+    UsageError for words that are no devices, or no workers, DeviceError for GPUs that cannot be used.
     """
     for each in asked:
         if devices_here.parse(each)[0] == "auto":
@@ -162,6 +164,9 @@ def _places(asked: Sequence[str], workers: int | str | None) -> list[str]:
     found = list(asked) or [f"gpu:{index}" for index in devices_here.hardware_gpus()] or ["cpu"]
     if workers is not None and workers < 1:
         raise UsageError(f"workers must be at least 1, got {workers}.")
+    for each in sorted(set(found)):
+        if each.startswith("gpu"):
+            devices_here.open_engine(each)  # one that is not there is found out here, and not by as many failures
     on_cpu = workers or cores()
     return [place for each in found for place in [each] * (1 if each.startswith("gpu") else on_cpu)]
 
