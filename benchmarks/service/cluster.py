@@ -155,14 +155,13 @@ def _differences(done: Sweep, whole: Sweep) -> list[str]:
 
 
 def _halfway(store: Store, epoch: int) -> tuple[str, str]:
-    """A job that has come to an epoch, and has saved, and the beginning of its machine's id."""
+    """A job that is trained beyond an epoch, and has saved, and the beginning of its machine's id."""
     found: list[tuple[str, str]] = []
 
     def there() -> bool:
-        held = [(each.job, each.name.partition("-")[0]) for each in store.workers() if each.job is not None]
-        found[:] = [
-            (job, node) for job, node in held if store.job(job).progress >= epoch and store.job(job).saved_progress
-        ]
+        held = {each.job: each.name.partition("-")[0] for each in store.workers() if each.job is not None}
+        trained = [job for job in map(store.job, held) if job.phase == "training" and job.saved_progress]
+        found[:] = [(job.id, held[job.id]) for job in trained if job.progress >= epoch]
         return bool(found)
 
     jobs.wait(there, "a job to be saved", 0.002)

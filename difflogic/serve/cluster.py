@@ -124,7 +124,7 @@ class ClusterSupervisor(Supervisor):
         environment: Mapping[str, str] | None = None,
         engines: Sequence[str] = (),
     ) -> None:
-        """`ray`: connected, and let go of by the caller. `devices`: of each machine. `engines`: what each worker offers,
+        """`ray`: connected, and let go of by the caller. `devices`: of each machine. `engines`: of each worker,
         where each core has one; without any each device has one, as on this machine.
         """
         self._ray, self._engines = ray, list(engines)
