@@ -31,7 +31,7 @@ from difflogic.policies import controllers
 from difflogic.policies.environments import make, spaces
 from difflogic.policies.evaluate import baselines
 from difflogic.policies.member import Member
-from difflogic.policies.training import PolicyTrainer
+from difflogic.train.trainer import Trainer
 
 FILE, EPISODES = "policies", 100
 FIRST = {"cartpole": 56_000}
@@ -46,7 +46,7 @@ BEGIN = "<!-- generated: python -m benchmarks.policies --report --write -->"
 def ours(config: PolicyConfig) -> dict[str, Any]:
     """One run, its score, and its controller."""
     begin = time.perf_counter()
-    run = PolicyTrainer(config, Device("cpu")).run()
+    run = Trainer(config, Device("cpu")).run()
     if run.interrupted is not None:
         raise KeyboardInterrupt  # a seed that was cut short is no result
     member = run.best
@@ -54,7 +54,7 @@ def ours(config: PolicyConfig) -> dict[str, Any]:
     return {
         "seconds": round(run.elapsed_s, 2),
         "with_evaluations": round(time.perf_counter() - begin, 2),
-        "steps_per_s": round(run.iteration * member.agent.iteration_steps / run.elapsed_s),
+        "steps_per_s": round(run.epoch / run.elapsed_s),
         "mean": member.score.mean,
         "spread": member.score.spread,
         "reached": member.score.reached(config.evaluation.threshold),

@@ -120,7 +120,7 @@ class Case:
 def run(case: Case, engine: Engine) -> dict[str, Any]:
     """Go on until the seed is solved, and judge the circuit on starts that the command never saw."""
     began = time.monotonic()
-    made = restarts.train(case.config, Placement(engine), None, within=case.within)
+    made = restarts.train(TrainRequest(config=case.config, until_solved=True, within=case.within), Placement(engine))
     if made.interrupted is not None:
         raise KeyboardInterrupt  # a seed that was cut short is no result
     seconds = time.monotonic() - began

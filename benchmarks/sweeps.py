@@ -104,7 +104,7 @@ def devices(names: Sequence[str], population: int) -> dict[str, Any]:
     """Epochs of members a second on each device alone, and on all."""
     assert cores() >= len(names), "what each has alone, all could not have together"
     os.environ |= {"NUMBA_NUM_THREADS": "1", "LP_NUM_THREADS": "1"}  # before an engine loads
-    begun = start.fresh(presets.get(PRESET), None, population)
+    begun = start.fresh(TrainRequest(config=presets.get(PRESET), population=population))
     engines = {name: difflogic.open_engine(name) for name in names}
     engines["all"] = cast("Engine", SharedEngine(list(engines.values())))
     models = {name: _opened(engine, begun) for name, engine in engines.items()}
@@ -128,7 +128,10 @@ def data(engine: str) -> dict[str, Any]:
     samples = difflogic.Dataset.of(starts, target, steps=built_in.task.steps)
     config = configure(TrainRequest(preset=PRESET, data=samples)).config
     computes = difflogic.open_engine(engine)
-    begun = {"built in": start.fresh(built_in, None), "samples": start.fresh(config, None, data=samples)}
+    begun = {
+        "built in": start.fresh(TrainRequest(config=built_in)),
+        "samples": start.fresh(TrainRequest(config=config, data=samples)),
+    }
     rates = _in_turns({name: _opened(computes, each) for name, each in begun.items()}, 20, 1.0)
     return {
         "engine": engine,

@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from difflogic.serve.sweep import sweep as sweep
     from difflogic.train.observer import Observer as Observer
     from difflogic.train.restarts import solve as solve
+    from difflogic.train.run import Run as Run
+    from difflogic.train.run import load_run as load_run
     from difflogic.train.run_request import fit as fit
     from difflogic.train.run_request import harden as harden
-    from difflogic.train.trainer import Run as Run
     from difflogic.train.trainer import Trainer as Trainer
-    from difflogic.train.trainer import load_run as load_run
 
 _EXPORTS = {
     "Batch": "difflogic.engine.batch",
@@ -56,14 +56,14 @@ _EXPORTS = {
     "OptimizerState": "difflogic.engine.job",
     "Task": "difflogic.config.own_task",
     "Trainer": "difflogic.train.trainer",
-    "Run": "difflogic.train.trainer",
+    "Run": "difflogic.train.run",
     "circuit": "difflogic.config.own_task",
     "evaluate": "difflogic.actions.evaluate",
     "export": "difflogic.actions.export",
     "fit": "difflogic.train.run_request",
     "harden": "difflogic.train.run_request",
     "load": "difflogic.circuits.readers.source",
-    "load_run": "difflogic.train.trainer",
+    "load_run": "difflogic.train.run",
     "open_engine": "difflogic.devices.open",
     "presets": "difflogic.config.presets",
     "prove": "difflogic.actions.prove",

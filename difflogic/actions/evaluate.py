@@ -185,14 +185,16 @@ def _scores(
     path: Path, count: int, member: int | None, damage: int | None
 ) -> tuple[str, float, list[tuple[str, Score]]]:
     """Environment, threshold, and the scores of a controller's file, of a run's agents, or of one counted from 1."""
-    from difflogic.policies import checkpoint, controllers
+    from difflogic.policies import controllers
     from difflogic.policies.environments import threshold
+    from difflogic.runs import checkpoint, chosen
 
     if path.is_dir():
-        saved = checkpoint.read(path)
+        saved = checkpoint.read_agents(chosen.run_folder(path))
         numbers = range(1, len(saved.members) + 1) if member is None else [member]
         scores = [each for number in numbers for each in _scores_of_agent(path, number, count, damage)]
-        return saved.config.environment.id, saved.config.evaluation.threshold, scores
+        config = saved.members[0].config
+        return config.environment.id, config.evaluation.threshold, scores
     if damage is not None:
         raise UsageError("--damage sets cells of a grid to zero: give the run of an automaton that acts, not a file.")
     controller = source.controller(path)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from difflogic.config.choices import POLICIES, PRECISIONS, Policy
+from difflogic.config.choices import ACTORS, ALGORITHMS, PLACINGS, PRECISIONS, Placing
 from difflogic.config.fields import Table
 from difflogic.config.request import Option, Size, SweepRequest, TrainRequest, options
 from difflogic.errors import MissingPackagesError, UsageError
@@ -90,14 +90,25 @@ json_option = click.option("--json", "as_json", is_flag=True, help="One JSON obj
 json_document_option = click.option("--json", "as_json", is_flag=True, help="One JSON document, and nothing else.")
 """`--json` of commands that print one document, over several lines."""
 
-policy_option = click.option(
-    "--policy",
-    type=click.Choice(POLICIES),
+placement_option = click.option(
+    "--placement",
+    type=click.Choice(PLACINGS),
     help="How --engine auto chooses. auto (the default): time the first epochs on the hardware GPU and on the CPU "
     "engine, and remember the faster one. gpu or cpu: use that one without timing. sticky: use what the last run of "
     "this shape used.",
 )
-"""`--policy`, None where it is not given; `checked_policy` reads it."""
+"""`--placement`, None where it is not given; `checked_placement` reads it."""
+
+agent_options = together(
+    click.option("--algorithm", type=click.Choice(ALGORITHMS), help="How an agent learns [the preset's, else ppo]."),
+    click.option(
+        "--policy",
+        type=click.Choice(ACTORS),
+        help="The kind of an agent's policy: gates, an automaton of gates, or a neural network [the preset's].",
+    ),
+    click.option("--steps", type=int, help="Environment steps of agents in total, including those before --resume."),
+)
+"""Options for agents alone; `cli.training.run` reads them."""
 
 precision_option = click.option(
     "--precision",
@@ -224,17 +235,7 @@ field_options = together(
 sweep_options = options_of("sweep", of=SweepRequest)
 """The axes of a sweep, and how its trials are chosen and compared."""
 
-train_options = together(
-    engine_options,
-    policy_option,
-    options_of("what", without=GIVEN_OTHERWISE),
-    field_options,
-    options_of("run", without=("engine",)),
-    options_of("until"),
-    click.option(
-        "--devices", metavar="LIST", help="Share a --population among devices by speed, for example gpu:0,gpu:1,cpu."
-    ),
-    click.option("--log-interval", type=int, default=10, show_default=True, help="Epochs between log lines."),
+run_options = together(
     click.option(
         "--track",
         multiple=True,
@@ -248,21 +249,37 @@ train_options = together(
         metavar="DIR",
         help="Continue the run in this folder, bit for bit on the same device and driver.",
     ),
+    json_option,
+)
+"""Where a run goes that is trained here, whatever it trains."""
+
+train_options = together(
+    engine_options,
+    placement_option,
+    agent_options,
+    options_of("what", without=GIVEN_OTHERWISE),
+    field_options,
+    options_of("run", without=("engine",)),
+    options_of("until"),
+    click.option(
+        "--devices", metavar="LIST", help="Share a --population among devices by speed, for example gpu:0,gpu:1,cpu."
+    ),
+    click.option("--log-interval", type=int, default=10, show_default=True, help="Epochs between log lines."),
     click.option(
         "--max-memory", type=megabytes, metavar="MB", help="The most device memory that training may use (GPU)."
     ),
-    json_option,
+    run_options,
 )
 """All options of a command that trains here; `cli.training.run` reads them."""
 
 
-def checked_policy(policy: Policy | None, selector: str | None, resume: bool) -> Policy:
-    """The policy, `auto` where none was given. Raises UsageError where there is nothing to choose."""
-    if policy is not None and selector not in (None, "auto"):
-        raise UsageError(f"--policy says how --engine auto chooses, but {selector} was asked for: give one of them.")
-    if policy is not None and resume:
-        raise UsageError("--resume stays on the run's engine, or takes the --engine given: drop --policy.")
-    return policy or "auto"
+def checked_placement(placement: Placing | None, selector: str | None, resume: bool) -> Placing:
+    """How the engine is chosen, `auto` where nobody says. Raises UsageError where there is nothing to choose."""
+    if placement is not None and selector not in (None, "auto"):
+        raise UsageError(f"--placement says how --engine auto chooses, but {selector} was asked for: give one of them.")
+    if placement is not None and resume:
+        raise UsageError("--resume stays on the run's engine, or takes the --engine given: drop --placement.")
+    return placement or "auto"
 
 
 def engine_selector(engine: str | None, gpu: bool) -> str | None:

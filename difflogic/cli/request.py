@@ -123,19 +123,24 @@ def check_source(given: Mapping[str, Any]) -> None:
         )
 
 
-def agents(given: Mapping[str, Any], preset: str | None) -> PolicyConfig | None:
+def agents(
+    given: Mapping[str, Any], preset: str | None, environment: PolicyConfig | None = None
+) -> PolicyConfig | None:
     """The configuration of agents that PRESET or `--config` names, with fields changed; None where it names automata.
+
+    `environment`: what is trained where PRESET is an environment's name.
 
     Raises UsageError for options of automata, ConfigError.
     """
     from difflogic.config import agent_presets, document, policy
 
     file = given.get("config_file")
+    base = environment
     if preset in agent_presets.PRESETS and file is None:
         base = agent_presets.PRESETS[preset]
-    elif preset is None and file is not None and document.is_policy(document.peek(file)):
+    elif base is None and preset is None and file is not None and document.is_policy(document.peek(file)):
         base = policy.PolicyConfig.load(file)
-    else:
+    if base is None:
         return None
     TrainRequest(**said(given)).check_kind(of_agents=True)
     if of_automata := [written(name) for name in TRAIN_FIELDS if given.get(name) is not None]:

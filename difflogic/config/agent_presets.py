@@ -8,6 +8,19 @@ from typing import Any
 from difflogic.config.document import POLICY
 from difflogic.config.fields import merged
 from difflogic.config.policy import FORMAT, AutomatonConfig, LogicConfig, PolicyConfig
+from difflogic.config.request import TrainRequest
+
+
+def configure(request: TrainRequest) -> PolicyConfig | None:
+    """The configuration of agents that a request asks for; None where it is for automata.
+
+    Raises ConfigError, and UsageError for what means nothing to agents.
+    """
+    base = request.config or PRESETS.get(request.preset or "")
+    if not isinstance(base, PolicyConfig):
+        return None
+    request.check_kind(of_agents=True)
+    return base.with_(**request.set)
 
 
 def of_environment(identifier: str, threshold: float, n_envs: int = 8, **fields: Any) -> PolicyConfig:

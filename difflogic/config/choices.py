@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-Policy = Literal["auto", "gpu", "cpu", "sticky"]
-POLICIES: tuple[Policy, ...] = get_args(Policy)
+Placing = Literal["auto", "gpu", "cpu", "sticky"]
+PLACINGS: tuple[Placing, ...] = get_args(Placing)
 """How the engine is chosen where none is asked for: `devices.choose`."""
 RECIPES = ("paper", "robust")
 CLIPS = ("element", "norm")

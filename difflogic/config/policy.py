@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from difflogic.config.choices import ACTORS, ALGORITHMS
-from difflogic.config.document import POLICY, Document
+from difflogic.config.document import POLICY, Document, is_policy
 from difflogic.config.fields import Section, Table, build, field, plain, require, section, shown
 from difflogic.config.limits import (
     BELOW_ONE,
@@ -31,6 +31,7 @@ from difflogic.config.limits import (
     between,
     one_of,
 )
+from difflogic.config.schema import Config
 from difflogic.core.wiring import PATCH
 from difflogic.errors import ConfigError
 
@@ -261,6 +262,14 @@ class PolicyConfig(Document):
     seed: int = field("The seed of wiring, weights, episodes and actions", between(0, 2**32 - 1), default=23)
 
     @property
+    def epochs(self) -> int:
+        """Return how long a run is, which of agents is counted in environment steps."""
+        return self.steps
+
+    def with_epochs(self, epochs: int) -> PolicyConfig:
+        return self.with_(steps=epochs)
+
+    @property
     def gates(self) -> LogicConfig:
         """The section of the actor's gates."""
         return self.automaton if self.policy == "automaton" else self.logic
@@ -311,6 +320,11 @@ class PolicyConfig(Document):
             fields["sac"] = sac | {"ent_coef": str(sac["ent_coef"])}
         config: PolicyConfig = build(cls, fields)
         return config
+
+
+def any_config(data: dict[str, Any]) -> Config | PolicyConfig:
+    """The configuration that plain data are, of automata or of agents. Raises ConfigError."""
+    return PolicyConfig.from_dict(data) if is_policy(data) else Config.from_dict(data)
 
 
 _SHAPE = ("environment", "policy", "algorithm", "logic", "automaton", "mlp", "critic")

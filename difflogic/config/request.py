@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 from difflogic.config.choices import COLORS, METHODS, METRICS, RECIPES, STARTS
 from difflogic.config.fields import Section, Table, build, hint, hints_of, in_tables, plain, section, shown
@@ -23,6 +23,8 @@ from difflogic.errors import ConfigError, UsageError
 if TYPE_CHECKING:
     from difflogic.config.dataset import Dataset
     from difflogic.config.document import Document
+    from difflogic.config.policy import PolicyConfig
+    from difflogic.config.schema import Config
 else:  # what their annotations name: NumPy is not imported for the help of a command
     Dataset = Document = object
 
@@ -353,6 +355,13 @@ class TrainRequest(Request):
         """The request for the configuration that it makes, instead of all that this is made from."""
         made_from = {each.name: each.default for each in options(type(self)) if each.group in ("what", "target")}
         return replace(self, **made_from | {"config": config})
+
+    @property
+    def whole(self) -> Config | PolicyConfig:
+        """Return the configuration, which a request has that is trained: see `configured`."""
+        if self.config is None:
+            raise UsageError("This request has no configuration yet: config.customise.configure makes it.")
+        return cast("Config | PolicyConfig", self.config)
 
     @property
     def solved_models(self) -> int:

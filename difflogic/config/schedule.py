@@ -6,6 +6,7 @@ from bisect import bisect_right
 from itertools import pairwise
 
 from difflogic.config.limits import MOST
+from difflogic.config.policy import PolicyConfig
 from difflogic.config.schema import Config
 from difflogic.config.train import GrowthConfig
 
@@ -53,16 +54,20 @@ def cells(config: Config, epoch: int) -> int:
     return task.height * task.width
 
 
-def effort(config: Config, epochs: int) -> float:
+def effort(config: Config | PolicyConfig, epochs: int) -> float:
     """Return what so many epochs cost, in epochs of the whole task: one on a smaller grid counts as its share.
 
     Example: an epoch on 8x8 cells with 9 steps counts as 576 / 5120 = 0.1125 of one on 16x16 with 20.
     """
+    if isinstance(config, PolicyConfig):
+        return epochs
     return sum(share * max(0, min(last, epochs) - first) for first, last, share in _shares(config))
 
 
-def epochs_within(config: Config, limit: float) -> int:
+def epochs_within(config: Config | PolicyConfig, limit: float) -> int:
     """The most epochs that cost no more than `limit` epochs of the whole task; at most the configuration's own."""
+    if isinstance(config, PolicyConfig):
+        return min(int(limit), config.epochs)
     done = 0
     for first, last, share in _shares(config):
         done += min(last - first, int(limit / share + 1e-9))  # a sum of shares may miss a whole number by a rounding

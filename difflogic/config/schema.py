@@ -110,6 +110,14 @@ class Config(Document):
             f"loss_channels is {wanted}, but a cell has {counted(model.channels, 'channel')}.",
         )
 
+    @property
+    def epochs(self) -> int:
+        """Return how long a run is."""
+        return self.train.epochs
+
+    def with_epochs(self, epochs: int) -> Config:
+        return self.with_(train={"epochs": epochs})
+
     def _check_rule(self) -> None:
         if self.task.target != "rule":
             return

@@ -1,4 +1,4 @@
-"""`--engine auto` decides where a new run is trained: measured, remembered, or as the policy says.
+"""`--engine auto` decides where a new run is trained: measured, remembered, or as --placement says.
 
 What is remembered are entries of `placement.json` in the user's cache: one per machine, GPU and shape of a run for
 which of two engines was measured to be faster, one per machine and shape for which was used last.
@@ -10,7 +10,7 @@ import os
 from dataclasses import asdict, dataclass, replace
 
 import difflogic
-from difflogic.config.choices import Policy
+from difflogic.config.choices import Placing
 from difflogic.config.schema import Config
 from difflogic.devices import open as devices
 from difflogic.devices.open import Placement
@@ -25,7 +25,7 @@ COMPILED_SECONDS, COMPILING_SECONDS = 1.0, 20.0
 PLACES = JsonCache("placement")
 
 
-def place_run(config: Config, population: int, policy: Policy = "auto", require_hardware: bool = False) -> Placement:
+def place_run(config: Config, population: int, placing: Placing = "auto", require_hardware: bool = False) -> Placement:
     """Choose for a new run, among adapters that passed the self-test.
 
     `auto`: where there is a hardware GPU, what was found faster for this shape on this machine, else both it and
@@ -34,16 +34,16 @@ def place_run(config: Config, population: int, policy: Policy = "auto", require_
     Nothing but hardware under `require_hardware`, and no race for a precision that only the GPU has. Raises
     UsageError, NoAdapterError and other DeviceErrors.
     """
-    if policy == "cpu":
+    if placing == "cpu":
         if require_hardware:
-            raise UsageError("--policy cpu means the CPU engine, but --require-hardware was given too: drop one.")
-        return Placement(_open_cpu(), "the policy is cpu")
-    if policy == "sticky" and (again := _where_it_was(config, population, require_hardware)) is not None:
+            raise UsageError("--placement cpu means the CPU engine, but --require-hardware was given too: drop one.")
+        return Placement(_open_cpu(), "--placement cpu was given")
+    if placing == "sticky" and (again := _where_it_was(config, population, require_hardware)) is not None:
         return again
     found = devices.place("auto", require_hardware, trusted=True)
     info = found.engine.info
     # A software adapter computes on the processor too, and slower than the CPU engine: there is nothing to measure.
-    if policy != "auto" or info.engine != "gpu" or info.software or require_hardware or config.train.half:
+    if placing != "auto" or info.engine != "gpu" or info.software or require_hardware or config.train.half:
         return found
     return _remembered(found, config, population) or replace(
         found,

@@ -12,14 +12,15 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from difflogic.config.policy import FORMAT, PolicyConfig
+from difflogic.config.policy import PolicyConfig
 from difflogic.devices.device import Device
 from difflogic.errors import CheckpointError, ConfigError, UsageError
 from difflogic.policies.actors import Sightings
 from difflogic.policies.agents import Agent, make_agent
-from difflogic.policies.environments import make, part_of, spaces
+from difflogic.policies.environments import make, spaces
 from difflogic.runs import checkpoint as files
 from difflogic.runs import checksummed
+from difflogic.runs.checksummed import part_of
 
 NAME = "actor.safetensors"
 """Of the best agent of a run, in its folder."""
@@ -30,7 +31,7 @@ def encode(agent: Agent) -> bytes:
     """Return what `load` reads."""
     arrays = {name: each for name, each in agent.state().items() if name.startswith(ACTS)}
     seen = {"seen.mean": agent.seen.mean, "seen.spread": agent.seen.spread}
-    return checksummed.encode(arrays | seen, files.header(FORMAT, agent.config))
+    return checksummed.encode(arrays | seen, files.header(agent.config))
 
 
 def load(path: Path, device: Device) -> Agent:

@@ -37,11 +37,6 @@ MOST_NUMBERS = 4096
 """Numbers of an observation."""
 
 
-def part_of(arrays: Arrays, prefix: str) -> Arrays:
-    """Return the entries whose names begin with the prefix, without it."""
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-
-
 def library() -> Any:
     """gymnasium. Raises MissingPackagesError where it is not installed."""
     try:

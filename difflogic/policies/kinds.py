@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from difflogic.config.policy import PolicyConfig
 from difflogic.devices.device import Device
-from difflogic.errors import ConfigError
+from difflogic.errors import ConfigError, UsageError
 from difflogic.policies.actors import Actor, DenseActor, LogicActor, Sightings, group_size
 from difflogic.policies.automaton import AutomatonActor, votes_of_a_cell
 from difflogic.policies.environments import Spaces
@@ -24,6 +26,17 @@ def require_fit(config: PolicyConfig, spaces: Spaces) -> None:
         votes_of_a_cell(config, spaces)
     if config.algorithm == "sac":
         require_continuous(config, spaces)
+
+
+def check_stop(config: PolicyConfig, stop_when_solved: int, population: int) -> None:
+    """Raises UsageError where no run of so many agents could be solved so often."""
+    if not 0 <= stop_when_solved <= population:
+        raise UsageError(f"stop_when_solved counts solved agents: expected at most {population}, the population.")
+    if stop_when_solved and config.evaluation.threshold == -math.inf:
+        raise UsageError(
+            f"{config.environment.id} names no return that solves it: say one with "
+            "--set evaluation.threshold=RETURN, or leave out the stop rule."
+        )
 
 
 def require_continuous(config: PolicyConfig, spaces: Spaces) -> None:

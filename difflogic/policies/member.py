@@ -6,22 +6,20 @@ import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from difflogic.config.policy import PolicyConfig
 from difflogic.devices.device import Device
 from difflogic.errors import CheckpointError, UsageError
-from difflogic.policies import checkpoint
-from difflogic.policies.actors import Sightings
+from difflogic.model.circuit import Circuit
+from difflogic.policies.actors import LogicActor, Sightings
 from difflogic.policies.agents import make_agent
-from difflogic.policies.environments import Arrays, Environments, part_of
+from difflogic.policies.environments import Arrays, Environments
 from difflogic.policies.evaluate import Score, Watch, evaluate_policy
 from difflogic.policies.rows import PolicyRow
-
-if TYPE_CHECKING:
-    from difflogic.policies.training import PolicyObserver
+from difflogic.runs import checkpoint, chosen
+from difflogic.runs.checksummed import part_of
 
 RECENT = 100
 """Episodes over which returns are averaged."""
@@ -47,7 +45,8 @@ class Member:
         self._wiring = config.seed if wiring is None else wiring
         given = seen or Sightings.of(config, played)
         self.agent = make_agent(config, self.environments.spaces, given, device, self._wiring)
-        self.rows: list[PolicyRow] = []
+        self.metrics: list[PolicyRow] = []
+        """One row per iteration, from the first on."""
         self.score: Score | None = None
         """Of the last evaluation."""
         self.episodes = 0
@@ -57,15 +56,25 @@ class Member:
     def seed(self) -> int:
         return self.config.seed
 
-    def iterate(self, iteration: int, observer: PolicyObserver, elapsed_s: float) -> PolicyRow:
-        """A rollout and what is learned from it."""
+    @property
+    def solved(self) -> bool:
+        """Return whether the last evaluation reached the threshold."""
+        return self.score is not None and self.score.mean >= self.config.evaluation.threshold > -np.inf
+
+    @property
+    def circuit(self) -> Circuit | None:
+        """The gates that it is evaluated with; None of a dense agent."""
+        return self.agent.actor.circuit if isinstance(self.agent.actor, LogicActor) else None
+
+    def iterate(self, iteration: int, working: Callable[[], None], elapsed_s: float) -> PolicyRow:
+        """A rollout and what is learned from it; `working` hears of every step."""
         begin, steps = time.monotonic(), self.agent.iteration_steps
 
         def stepped(environments: Environments, over: np.ndarray) -> None:
             for copy in np.flatnonzero(over):
                 self.episodes += 1
                 self._recent.append((float(environments.returns[copy]), int(environments.lengths[copy])))
-            observer.stepped(environments)
+            working()
 
         measured = self.agent.iterate(self.environments, iteration, iteration / self.iterations, stepped)
         seconds = time.monotonic() - begin
@@ -132,14 +141,13 @@ def _sightings(state: Arrays) -> Sightings:
     return Sightings(state["seen.mean"], state["seen.spread"])
 
 
-def _wiring(state: Arrays) -> int | None:
-    """Return the wiring of a checkpoint; older ones have none, since their wires are of their own seed."""
-    return int(state["wiring"]) if "wiring" in state else None
+def _wiring(state: Arrays) -> int:
+    return int(state["wiring"])
 
 
 def restored(path: Path, number: int | None = None) -> Member:
     """One agent of a run, on the processor: the first unless one is counted. Raises UsageError, CheckpointError."""
-    saved, index = checkpoint.read(path), (number or 1) - 1
+    saved, index = checkpoint.read_agents(chosen.run_folder(path)), (number or 1) - 1
     if not 0 <= index < len(saved.members):
         raise UsageError(f"There is no member {number} in {path}: it has 1 to {len(saved.members)}.")
-    return Member.restored(saved.config.with_(seed=saved.seeds[index]), Device("cpu"), saved.members[index])
+    return Member.restored(saved.members[index].config, Device("cpu"), saved.members[index].arrays)

@@ -40,6 +40,11 @@ class PolicyRow:
     updates: int | None = None
     """Gradient steps of this iteration."""
 
+    @property
+    def epoch(self) -> int:
+        """Environment steps, by which the rows of agents are counted as those of automata are by epochs."""
+        return self.steps
+
     def json_line(self, seed: int | None = None) -> str:
         label = {} if seed is None else {"seed": seed}
         return json.dumps(label | self.to_dict(), allow_nan=False) + "\n"

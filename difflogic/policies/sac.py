@@ -15,9 +15,10 @@ from difflogic.config.policy import PolicyConfig
 from difflogic.devices.device import Device
 from difflogic.policies.actors import Sightings, from_unit
 from difflogic.policies.buffers import ReplayBuffer
-from difflogic.policies.environments import Arrays, Environments, Floats, Spaces, part_of
+from difflogic.policies.environments import Arrays, Environments, Floats, Spaces
 from difflogic.policies.kinds import make_actor, require_continuous
 from difflogic.policies.ppo import Stepped
+from difflogic.runs.checksummed import part_of
 from difflogic.tensor import Tensor, nn, optim
 
 ITERATION = 1000

@@ -1,8 +1,10 @@
-"""`restarts.json`: the attempts of a run that begins again where training stalls, each in a run folder of its own.
+"""`restarts.json`: the attempts of a run that begins again until it is solved, each in a run folder of its own.
 
     {"format": 1, "config": {...}, "restarts": 2, "population": 1, "stop_when_solved": 1, "attempts": [
         {"number": 1, "of": 3, "seed": 23, "epochs": 500, "reason": "it is the first", "status": "given up",
          "epoch": 100, "wrong": 31, "given_up": "its soft loss is flat"}, ...]}
+
+An agent's attempt has a `score` where an automaton's has `wrong`, and its epochs are environment steps.
 
 It is written before an attempt begins and when it has ended, so that a run that was cut short goes on where it was.
 """
@@ -11,12 +13,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from difflogic.config import schedule
+from difflogic.config.policy import PolicyConfig, any_config
 from difflogic.config.schema import Config
 from difflogic.errors import ConfigError, RunFolderError
 from difflogic.system import files
@@ -47,6 +49,8 @@ class Attempt:
     """Wrong values of its best circuit; None before its first evaluation."""
     given_up: str | None = None
     """Why it was of no promise, in words that continue a sentence."""
+    score: float | None = None
+    """Mean return of its best agent on fresh episodes, else of its last evaluation; of automata None."""
 
     @property
     def folder(self) -> str:
@@ -54,11 +58,20 @@ class Attempt:
         return f"attempt-{self.number}"
 
     @property
+    def shortfall(self) -> float:
+        """Return what attempts are compared by: the less the better, and infinity where nothing is known."""
+        if self.score is not None:
+            return -self.score
+        return math.inf if self.wrong is None else self.wrong
+
+    @property
     def is_open(self) -> bool:
         """Return whether it can still go on."""
         return self.status in ("running", "interrupted")
 
     def __str__(self) -> str:
+        if self.score is not None:
+            return f"attempt {self.number}: {self.status} at step {self.epoch} with a mean return of {self.score:.1f}"
         wrong = "" if self.wrong is None else f" with {self.wrong} wrong values"
         return f"attempt {self.number}: {self.status} at epoch {self.epoch}{wrong if self.status != 'solved' else ''}"
 
@@ -67,7 +80,7 @@ class Attempt:
 class Record:
     """A record is what restarts.json holds."""
 
-    config: Config
+    config: Config | PolicyConfig
     """The run's own: its epochs, of the whole task, are those of all attempts and models together."""
     restarts: int | None
     """None: until one is solved. Then the configuration's epochs are those of each attempt."""
@@ -80,9 +93,9 @@ class Record:
     @property
     def left(self) -> int:
         """Epochs that the next attempt has, for each of its models."""
-        budget = self.config.train.epochs if self.restarts is not None else self.most_epochs
+        budget = self.config.epochs if self.restarts is not None else self.most_epochs
         if budget is None:
-            return self.config.train.epochs
+            return self.config.epochs
         return schedule.epochs_within(self.config, max(0.0, budget - self.effort) / self.population)
 
     @property
@@ -92,9 +105,9 @@ class Record:
 
     @property
     def best(self) -> int:
-        """The index of the solved attempt, else of the one of the fewest wrong values."""
-        solved = [index for index, attempt in enumerate(self.attempts) if attempt.status == "solved"]
-        return solved[0] if solved else fewest([attempt.wrong for attempt in self.attempts])
+        """The index of the solved attempt, else of the one of the fewest wrong values or the highest score."""
+        ranks = [(each.status != "solved", each.shortfall) for each in self.attempts]
+        return ranks.index(min(ranks))
 
     @property
     def is_over(self) -> bool:
@@ -115,11 +128,6 @@ class Record:
         files.write_atomically(folder / NAME, json.dumps(data, indent=2).encode() + b"\n")
 
 
-def fewest(wrong: Sequence[int | None]) -> int:
-    """The index of the least number, the first of equals; what is unknown counts as more than any."""
-    return min(range(len(wrong)), key=lambda index: math.inf if (each := wrong[index]) is None else each)
-
-
 def is_in(folder: Path) -> bool:
     """Return whether a folder holds a run with restarts."""
     return (folder / NAME).is_file()
@@ -135,7 +143,7 @@ def read(folder: Path) -> Record:
                 f"{path} was written by another version of difflogic: name one of its attempts, say {folder}/attempt-1."
             )
         data["attempts"] = tuple(Attempt(**each) for each in data["attempts"])
-        return Record(**data | {"config": Config.from_dict(data["config"])})
+        return Record(**data | {"config": any_config(data["config"])})
     except OSError as error:
         raise RunFolderError(f"Cannot read {path}: {error.strerror or error}.") from error
     except (ValueError, LookupError, TypeError, AttributeError, ConfigError) as error:

@@ -53,6 +53,11 @@ def decode(data: bytes) -> Arrays:
     return safetensors.numpy.load(data)
 
 
+def part_of(arrays: Arrays, prefix: str) -> Arrays:
+    """Return the entries whose names begin with the prefix, without it."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
 def peek(data: bytes, name: str) -> str | None:
     """The metadata value `name` as the header spells it, before any check; None where there is none."""
     # Without parsing: the header of a damaged file may be no JSON, and its version is still worth knowing.

@@ -6,6 +6,7 @@ run comes here, and says by `told` what it took.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +16,9 @@ from difflogic.config.dataset import Dataset
 from difflogic.config.schema import Config
 from difflogic.errors import RunFolderError, UsageError
 from difflogic.model.circuit import Circuit
-from difflogic.runs import attempts, checkpoint
+from difflogic.runs import attempts, checkpoint, jsonl, manifest
 from difflogic.runs.checkpoint import ModelState
+from difflogic.runs.journal import JSONL
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +72,7 @@ class Chosen:
 
 def run_folder(path: Path) -> Path:
     """The run folder or checkpoint file that `path` stands for: of several attempts the solved one, else the one of the
-    fewest wrong values.
+    fewest wrong values, of agents of the highest score.
 
     Raises RunFolderError where there is no attempt yet.
     """
@@ -82,8 +84,7 @@ def run_folder(path: Path) -> Path:
     # By number, since attempt-10 would come before attempt-2 by name; of equals the first is taken.
     folders.sort(key=lambda folder: int(folder.name[8:]))
     solved = [path / each.folder for each in attempts.read(path).attempts if each.status == "solved"]
-    wrong = [_wrong(folder) for folder in folders]
-    return solved[0] if solved and solved[0] in folders else folders[attempts.fewest(wrong)]
+    return solved[0] if solved and solved[0] in folders else min(folders, key=_shortfall)
 
 
 def load(path: Path, member: int | None = None) -> Chosen:
@@ -101,7 +102,7 @@ def load(path: Path, member: int | None = None) -> Chosen:
     if kept:
         model, what = checkpoint.load(best), "the best circuit"
     else:
-        index = saved.leader if member is None else _index(folder, member, saved.seeds)
+        index = saved.best if member is None else _index(folder, member, saved.seeds)
         model, what = saved.members[index], "the last circuit" if folder.is_dir() else "the circuit"
     if len(saved.seeds) > 1:
         what += f" of seed {model.config.seed}"
@@ -122,7 +123,13 @@ def _index(path: Path, member: int, seeds: Sequence[int]) -> int:
     return member - 1
 
 
-def _wrong(folder: Path) -> int | None:
-    """Wrong values of the circuit that is taken from a run folder."""
-    best = folder / checkpoint.BEST
-    return checkpoint.load(best).best if best.exists() else None  # nothing was evaluated yet
+def _shortfall(folder: Path) -> float:
+    """Return what attempts are compared by: wrong values of the circuit that is taken, of agents minus the last score.
+
+    Infinity where nothing was evaluated.
+    """
+    if manifest.is_policy(manifest.read(folder)):
+        scores = [row["score"] for row in jsonl.objects(folder / JSONL) if row["score"] is not None]
+        return -scores[-1] if scores else math.inf
+    best = checkpoint.load(folder / checkpoint.BEST).best if (folder / checkpoint.BEST).exists() else None
+    return math.inf if best is None else best

@@ -15,12 +15,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import filelock
 
 from difflogic.errors import CheckpointError, RunFolderError
 from difflogic.runs import checkpoint, manifest
-from difflogic.runs.checkpoint import Saved
+from difflogic.runs.checkpoint import Checkpoint
 from difflogic.runs.journal import COLUMNS, Journal, MetricsLine, Rows, read_rows
 from difflogic.system import files
 
@@ -91,13 +92,12 @@ class RunFolder:
     def create(
         cls,
         path: Path,
-        first: Saved,
+        first: Checkpoint[Any],
         manifest_text: str,
         contents: Mapping[str, bytes] | None = None,
         columns: Sequence[str] = COLUMNS,
-        **pictures: bytes,
     ) -> RunFolder:
-        """A new folder with its first checkpoint, empty metrics, other files and NAME.png each.
+        """A new folder with its first checkpoint, empty metrics, and other files.
 
         Nothing stays where this fails.
         """
@@ -113,8 +113,6 @@ class RunFolder:
             folder.write("config.toml", first.config.to_toml())
             for name, content in (contents or {}).items():
                 folder.write(name, content)
-            for name, picture in pictures.items():
-                folder.write(f"{name}.png", picture)
             folder.start_journal(first.seeds, [[] for _ in first.seeds], columns)
             folder.save(first)
         except BaseException:
@@ -162,7 +160,7 @@ class RunFolder:
         with self._writing("the metrics"):
             self._rows.append(rows)
 
-    def save(self, state: Saved) -> None:
+    def save(self, state: Checkpoint[Any]) -> None:
         """Metrics to the disk, then the checkpoint."""
         with self._writing(checkpoint.NAME):
             # The rows first: a checkpoint without the rows that led to it cannot be resumed.
@@ -170,7 +168,7 @@ class RunFolder:
             checkpoint.save(self.path, state)
         self._saved = state.progress
 
-    def keep_best(self, best: Saved) -> None:
+    def keep_best(self, best: Checkpoint[Any]) -> None:
         """Before the checkpoint of its epoch: `start.resumed` then knows one that is ahead of it."""
         self.write(checkpoint.BEST, best.encode())
 

@@ -121,7 +121,7 @@ def _entry_of_attempts(path: Path) -> Entry | Broken:
         path=path,
         status="running" if folders.is_held(path) else status,
         epoch=round(done.effort / record.population) if has_budget else done.attempts[-1].epoch,
-        epochs=record.config.train.epochs // (record.population if has_budget else 1),
+        epochs=record.config.epochs // (record.population if has_budget else 1),
         seed=record.config.seed,
         size=size_of(path),
         attempts=len(record.attempts),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,18 +10,16 @@ from typing import Any, Literal, NamedTuple
 
 from difflogic.config import schedule
 from difflogic.config.request import TrainRequest
-from difflogic.config.schema import Config
 from difflogic.devices.cost import cost_of
 from difflogic.devices.open import Placement
 from difflogic.model.statistics import active_gates
 from difflogic.runs import attempts
 from difflogic.runs.attempts import Record
 from difflogic.sweeps.spec import Spec
-from difflogic.train import trainer
 from difflogic.train.observer import Observer
+from difflogic.train.run import AgentRun, Run, load_any
 from difflogic.train.run_request import is_in, run_request
 from difflogic.train.signals import OVER, Stop
-from difflogic.train.trainer import Run
 
 Status = Literal["complete", "paused", "interrupted", "failed"]
 PAUSED: Status = "paused"
@@ -86,22 +85,44 @@ def status(is_complete: bool, look: Stop) -> Status:
     return "complete" if is_complete else PAUSED if look.reason == PAUSED else "interrupted"
 
 
-def train(
-    config: Config, request: TrainRequest, folder: Path, placement: Placement, observer: Observer, look: Stop
-) -> Outcome:
-    """Begin in the folder, or go on there, until the end or until `look` says so. Raises what `run_request` raises."""
+def train(request: TrainRequest, folder: Path, placement: Placement, observer: Observer, look: Stop) -> Outcome:
+    """Begin in the folder, or go on there, until the end or until `look`, the observer's stop, says so.
+
+    `request` has its configuration. Raises what `run_request` raises.
+    """
     record = attempts.read(folder) if attempts.is_in(folder) else None
     if record is not None and record.is_over:
         # Killed between its end and the line that says so: there is nothing to train.
-        return _measured("complete", trainer.load_run(folder / record.attempts[record.best].folder), record, config)
+        return _measured("complete", load_any(folder / record.attempts[record.best].folder), record)
     out, resume = (None, folder) if is_in(folder) else (folder, None)
-    trained = run_request(request, config, placement, out, resume, NEVER, observer, look)
+    trained = run_request(request, placement, out, resume, observer)
     last, made = trained.last, trained.attempts
     is_over = last.interrupted is None or last.complete or str(last.interrupted).startswith(OVER)
-    return _measured(status(is_over, look), trained.run, None if made is None else made.record, config)
+    return _measured(status(is_over, look), trained.run, None if made is None else made.record)
 
 
-def _measured(status: Status, run: Run, record: Record | None, config: Config) -> Outcome:
+def _measured(status: Status, run: Run | AgentRun, record: Record | None) -> Outcome:
+    return _of_agents(status, run, record) if isinstance(run, AgentRun) else _of_automata(status, run, record)
+
+
+def _of_agents(status: Status, run: AgentRun, record: Record | None) -> Outcome:
+    # A paused agent is compared by its last evaluation, which its rows have; at the end by fresh episodes.
+    last = [[row.score for row in each.metrics if row.score is not None][-1:] for each in run.members]
+    ended = [each.score.mean for each in run.members if each.score is not None]
+    scores = ended if run.complete else [score for each in last for score in each]
+    return Outcome(
+        status,
+        len(run.members),
+        sum(score >= run.config.evaluation.threshold > -math.inf for score in scores),
+        effort=float(run.epoch * len(run.members)) if record is None else record.effort,
+        score=mean(scores),
+        done=run.epoch,
+        engine=run.engine.engine,
+    )
+
+
+def _of_automata(status: Status, run: Run, record: Record | None) -> Outcome:
+    config = run.config
     if record is not None:
         # Attempts are one way to one solution, and have spent what all of them have.
         models, solved = 1, int(any(attempt.status == "solved" for attempt in record.attempts))

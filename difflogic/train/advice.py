@@ -5,7 +5,7 @@ from __future__ import annotations
 from difflogic.config import recipes
 from difflogic.system.files import quoted
 from difflogic.train import stalled
-from difflogic.train.trainer import Run
+from difflogic.train.run import Run
 
 NEARLY = 0.05
 """A share of wrong values that a search may mend."""
@@ -38,7 +38,7 @@ def _mending(run: Run) -> list[str]:
         run.config.task.target == "data"
         or run.path is None
         or run.wrong is None
-        or run.wrong > NEARLY * run.best.job.values
+        or run.wrong > NEARLY * run.member.job.values
     ):
         return []
     what = "search again, from the best circuit" if run.config.search.begin else "mend the few wrong values"

@@ -5,26 +5,24 @@ from __future__ import annotations
 import math
 
 from difflogic.config import schedule
-from difflogic.config.request import Within
+from difflogic.config.policy import PolicyConfig
+from difflogic.config.request import TrainRequest, Within
 from difflogic.config.schema import Config
 from difflogic.devices.cost import cost_of
-from difflogic.errors import ConfigError, UsageError
+from difflogic.errors import UsageError
 from difflogic.train import stalled
 
 
-def check(config: Config, restarts: int | None, population: int, within: Within | None = None) -> None:
-    """Raises UsageError where the budget is too small for so many attempts to be of use, ConfigError without models.
-
-    `restarts` is None where it goes on until it is solved.
-    """
-    if population < 1:
-        raise ConfigError(f"population must be a whole number of at least 1, got {population}.")
-    if restarts is None:
-        _check_until_solved(config, population, within)
+def check(request: TrainRequest) -> None:
+    """Raises UsageError where the budget is too small for so many attempts to be of use."""
+    config, population, restarts = request.whole, request.population, request.restarts or 0
+    if isinstance(config, PolicyConfig):
+        _check_agents(request)
         return
-    if restarts < 0:
-        raise UsageError(f"`restarts` must be a whole number of at least 0, got {restarts}.")
-    epochs = config.train.epochs
+    if request.until_solved:
+        _check_until_solved(config, population, request.within)
+        return
+    epochs = config.epochs
     useful = math.ceil(schedule.effort(config, stalled.first_look(config, epochs)))
     most = stalled.most_restarts(config, epochs)
     if restarts > most:
@@ -39,6 +37,13 @@ def check(config: Config, restarts: int | None, population: int, within: Within 
         )
 
 
+def _check_agents(request: TrainRequest) -> None:
+    if not request.until_solved:
+        raise UsageError("`restarts` is for automata: agents begin again with `until_solved`.")
+    if request.within is not None and request.within.epochs is not None:
+        raise UsageError("`within` of agents is a time, say 60s, 5m or 2h: their steps limit each attempt.")
+
+
 def _check_until_solved(config: Config, population: int, within: Within | None) -> None:
     useful = math.ceil(schedule.effort(config, stalled.first_look(config, config.train.epochs)))
     if within is not None and within.epochs is not None and within.epochs // population < useful:
@@ -48,12 +53,13 @@ def _check_until_solved(config: Config, population: int, within: Within | None) 
         )
 
 
-def notice(config: Config, population: int, within: Within | None) -> str | None:
+def notice(request: TrainRequest) -> str | None:
     """A sentence where no attempt may be tested within a limit of time: a prediction, which is no ground to refuse."""
-    if within is None or within.seconds is None:
+    config, within = request.whole, request.within
+    if within is None or within.seconds is None or isinstance(config, PolicyConfig):
         return None
     share = schedule.effort(config, stalled.first_look(config, config.train.epochs)) / config.train.epochs
-    seconds = share * cost_of(config, population).seconds
+    seconds = share * cost_of(config, request.population).seconds
     if seconds <= within.seconds:
         return None
     return (

@@ -12,12 +12,15 @@ import io
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from difflogic.engine.api import Engine
 from difflogic.train import results
 from difflogic.train.observer import Beginning, Observer
 from difflogic.train.replica import Replica, best_of
+
+if TYPE_CHECKING:  # half of what it loads is for agents alone
+    from difflogic.policies.member import Member
 
 FRAME_S = 0.5
 """The least seconds between two changes of the display."""
@@ -62,7 +65,7 @@ class LiveDisplay(Observer):
         # An attempt begins anew, and so does its bar.
         for task in self._bar.task_ids:
             self._bar.remove_task(task)
-        self._task = self._bar.add_task("", total=beginning.config.train.epochs, completed=beginning.epoch)
+        self._task = self._bar.add_task("", total=beginning.epochs, completed=beginning.epoch)
         self._show()
 
     def advanced(self, epoch: int) -> None:
@@ -76,10 +79,12 @@ class LiveDisplay(Observer):
     def shown(self, members: Sequence[Replica]) -> None:
         self._draw(members)
 
-    def judged(self, members: Sequence[Replica]) -> None:
-        self._members = members
+    def judged(self, members: Sequence[Replica] | Sequence[Member]) -> None:
+        if not isinstance(members[0], Replica):
+            return
+        self._members = cast("Sequence[Replica]", members)
         if self.wants_states():
-            self._draw(members)
+            self._draw(self._members)
 
     def ending(self) -> None:
         if self._members:
@@ -90,7 +95,7 @@ class LiveDisplay(Observer):
 
     def _draw(self, members: Sequence[Replica]) -> None:
         began = time.monotonic()
-        self._pictures = in_html(results.pictures(self._engine, members, best_of(members), None), "")
+        self._pictures = in_html(results.pictures(self._engine, members, members[best_of(members)].checkpoint(0.0)), "")
         self._show()
         now = time.monotonic()
         self._next_pictures = now + max(FRAME_S, (now - began) / SHARE)

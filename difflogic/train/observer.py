@@ -7,29 +7,51 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from difflogic.config.policy import PolicyConfig
 from difflogic.config.schema import Config
 from difflogic.engine.api import EngineInfo
 from difflogic.runs.attempts import Attempt
 from difflogic.runs.journal import Row
 from difflogic.train.replica import Replica
+from difflogic.train.signals import Stop
+
+if TYPE_CHECKING:  # half of what it loads is for agents alone
+    from difflogic.policies.member import Member
+    from difflogic.policies.rows import PolicyRow
 
 
 @dataclass(frozen=True)
 class Beginning:
     """A beginning holds what is known before the first epoch."""
 
-    config: Config
+    config: Config | PolicyConfig
     engine: EngineInfo
     reason: str
     path: Path | None
     """The run folder; None where the run stays in memory."""
     epoch: int
     """Epochs done already: 0 for a new run."""
+    epochs: int
+    """In all; of agents environment steps."""
     population: int = 1
     """Models, with seeds counted up from the configuration's."""
     lender: str | None = None
     """Whose circuit it begins with, in one sentence; None where it begins with its own."""
+
+    @property
+    def about(self) -> str:
+        """Return what is trained, in a few words."""
+        config = self.config
+        if isinstance(config, PolicyConfig):
+            return f"{config.environment.id}, {config.made_of}; {config.algorithm} for {config.steps} steps"
+        task, model = config.task, config.model
+        return (
+            f"{model.gates} gates, {task.width}x{task.height} grid, {model.channels} "
+            f"channel{'s' if model.channels != 1 else ''}, {task.steps} step{'s' if task.steps != 1 else ''}, batch "
+            f"{config.train.batch}"
+        )
 
 
 @dataclass(frozen=True)
@@ -60,9 +82,10 @@ class Standing:
 
 
 class Observer:
-    """Hears what happens in a training. Override the methods that you want to hear.
+    """Hears what happens in a training, and may end it. Override the methods that you want to hear.
 
-    Calls come from the thread that trains, so a slow method slows the training.
+    Calls come from the thread that trains, so a slow method slows the training. Of agents an epoch is an environment
+    step, and `advanced` comes after each iteration.
 
         >>> class Losses(difflogic.Observer):
         ...     def logged(self, row, judged):
@@ -71,11 +94,19 @@ class Observer:
         epoch 1: 22.5
     """
 
+    stop: Stop | None = None
+    """Ends the run, saved, once it was asked to; None: the first Ctrl-C or SIGTERM asks."""
+    log_interval: int = 10
+    """Epochs between two rows of an automaton that are `logged`."""
+
     def began(self, beginning: Beginning) -> None:
         """The first epoch is about to begin."""
 
     def advanced(self, epoch: int) -> None:
         """Epochs up to this one were given to the engine."""
+
+    def working(self) -> None:
+        """There was one more step of an environment: of an agent that learns, or in the episodes of an evaluation."""
 
     def wants_states(self) -> bool:
         """Return whether to be `shown` the states of this moment, which are then downloaded. Asked after `advanced`."""
@@ -87,7 +118,7 @@ class Observer:
     def judging(self, epoch: int) -> None:
         """The models of this epoch are about to be evaluated, then saved."""
 
-    def judged(self, members: Sequence[Replica]) -> None:
+    def judged(self, members: Sequence[Replica] | Sequence[Member]) -> None:
         """The models were evaluated; here they are, with their states of that epoch to read."""
 
     def attempted(self, attempt: Attempt) -> None:
@@ -98,6 +129,9 @@ class Observer:
 
     def compared(self, standing: Standing) -> None:
         """A population reports here what a single run reports to `logged`."""
+
+    def iterated(self, rows: Sequence[PolicyRow]) -> None:
+        """An iteration of agents: the row of each, which has a score where it was evaluated."""
 
     def placed(self, engine: EngineInfo, reason: str) -> None:
         """The rest of the run is on this engine, by what the first epochs took."""

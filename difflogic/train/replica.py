@@ -70,6 +70,11 @@ class Replica:
         return ModelState(self.job.config, self.circuit, self.state, self.best, elapsed_s)
 
 
+def member_of(members: Sequence[Replica], state: ModelState) -> Replica:
+    """The model that a state is of, as it stands now."""
+    return next(each for each in members if each.seed == state.config.seed)
+
+
 def best_of(members: Sequence[Replica]) -> int:
     """Index of the best: fewest wrong values at the last evaluation, then fewest active gates, then the first."""
     if len(members) == 1:

@@ -6,7 +6,7 @@ one is given, ends them. Then solved means that a circuit passes the test of `di
 An attempt is a run folder of its own, `attempt-1`, `attempt-2`, ..., and beside them `restarts.json` says what came of
 each (`difflogic.runs.attempts`): the folder that holds them is taken by every command that takes a run.
 
-    done = train(config, Placement(engine), restarts=3, out=Path("runs/mine"))
+    done = train(TrainRequest(config=config, restarts=3), Placement(engine), Path("runs/mine"))
     done.best.solved, done.interrupted
     done = resume(Path("runs/mine"), Placement(engine))
 """
@@ -16,17 +16,19 @@ from __future__ import annotations
 import math
 import shutil
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from difflogic.circuits.synthesis.prune import pruned
 from difflogic.config import dataset
 from difflogic.config.dataset import Dataset
 from difflogic.config.limits import MOST
-from difflogic.config.request import Within
+from difflogic.config.policy import PolicyConfig
+from difflogic.config.request import TrainRequest, Within
 from difflogic.config.schema import Config
 from difflogic.core import prng
 from difflogic.devices.open import Placement, place
@@ -36,17 +38,23 @@ from difflogic.runs import attempts, checkpoint
 from difflogic.runs import folder as folders
 from difflogic.runs.attempts import Attempt, Record, Status
 from difflogic.system import files
-from difflogic.train import budget, live, results, stalled, trainer
+from difflogic.train import budget, live, results, stalled
 from difflogic.train.observer import Observer
 from difflogic.train.replica import Replica
-from difflogic.train.session import GiveUp
-from difflogic.train.signals import OVER, Deadline, Stop, StopSignals
+from difflogic.train.run import AgentRun, Run, load_any
+from difflogic.train.session import Rules
+from difflogic.train.signals import OVER, Deadline, StopSignals
 from difflogic.train.success import SuccessTest
-from difflogic.train.trainer import LOG_INTERVAL, Run, Trainer
+from difflogic.train.trainer import Trainer
+
+AnyConfig = Config | PolicyConfig
 
 LOOK = 10
 """Epochs between evaluations, at most, of what goes on until it is solved: it ends with the first that finds it so."""
-RESULTS = ("config.toml", "circuit.json", "rollout.gif", "loss.png")
+RESULTS = (
+    "config.toml", "circuit.json", "rollout.gif", "loss.png", "controller.json", "actor.safetensors", "returns.png",
+    "evaluation.json",
+)  # fmt: skip
 """Of the best attempt, copied to the top of the folder."""
 STREAM = 0x72657374
 """`fold_in` data of the first restart's seed ("rest"); later ones follow."""
@@ -60,23 +68,23 @@ def seed_of(seed: int, attempt: int) -> int:
     return int(prng.fold_in(prng.key_from_seed(seed), STREAM + attempt - 1)[1])
 
 
-def attempt_of(config: Config, number: int, left: int) -> Config:
+def attempt_of(config: AnyConfig, number: int, left: int) -> AnyConfig:
     """The configuration of an attempt, counted from 0, that has `left` epochs: the run's, cut short.
 
     Where training ends with a search, its whole schedule shrinks instead, so that there is time for that.
     """
-    cut = config.with_(seed=seed_of(config.seed, number), train={"epochs": left})
-    if not config.search.begin:
+    cut = config.with_(seed=seed_of(config.seed, number)).with_epochs(left)
+    if isinstance(cut, PolicyConfig) or not cut.search.begin:
         return cut
 
     def shrunk(epoch: int) -> int:
         # For example a search from epoch 400 of 500 begins at epoch 200 where 250 are left.
-        return math.ceil(epoch * left / config.train.epochs)
+        return math.ceil(epoch * left / config.epochs)
 
     return cut.with_(
-        schedule={"begin": shrunk(config.schedule.begin), "end": shrunk(config.schedule.end)},
-        hardening={"begin": shrunk(config.hardening.begin), "end": shrunk(config.hardening.end)},
-        search={"begin": shrunk(config.search.begin)},
+        schedule={"begin": shrunk(cut.schedule.begin), "end": shrunk(cut.schedule.end)},
+        hardening={"begin": shrunk(cut.hardening.begin), "end": shrunk(cut.hardening.end)},
+        search={"begin": shrunk(cut.search.begin)},
     )
 
 
@@ -87,12 +95,12 @@ class Attempts:
     path: Path | None
     """The folder that holds theirs; None where they were kept in memory."""
     record: Record
-    runs: tuple[Run, ...]
+    runs: tuple[Run | AgentRun, ...]
     """Each attempt's, in order."""
 
     @property
-    def best(self) -> Run:
-        """The solved run, else that of the fewest wrong values."""
+    def best(self) -> Run | AgentRun:
+        """The solved run, else that of the fewest wrong values, of agents of the highest score."""
         return self.runs[self.record.best]
 
     @property
@@ -128,9 +136,12 @@ class Attempts:
         if self.record.restarts is not None or not (self.solved or self.is_unsolved):
             return ""
         if self.solved:
+            if isinstance(self.best, AgentRun):
+                return "A solution: the agent reaches the threshold, on fresh episodes.\n\n"
             return "A solution: the circuit passes the test of success, on fresh starts and beyond its training.\n\n"
         limit = str(self.interrupted)[len(OVER) :] if self.out_of_time else f" {self.record.most_epochs} epochs"
-        return f"NOT solved within{limit}: the best circuit so far is kept.\n\n"
+        what = "agent" if isinstance(self.best, AgentRun) else "circuit"
+        return f"NOT solved within{limit}: the best {what} so far is kept.\n\n"
 
 
 def _line(attempt: Attempt) -> str:
@@ -139,36 +150,29 @@ def _line(attempt: Attempt) -> str:
 
 
 def train(
-    config: Config,
-    placement: Placement,
-    restarts: int | None,
-    out: Path | None = None,
-    population: int = 1,
-    stop_when_solved: int = 1,
-    log_interval: int = LOG_INTERVAL,
-    observer: Observer | None = None,
-    stop: Stop | None = None,
-    within: Within | None = None,
-    data: Dataset | None = None,
+    request: TrainRequest, placement: Placement, out: Path | None = None, observer: Observer | None = None
 ) -> Attempts:
-    """Attempts until one is solved or interrupted, or `config.train.epochs`, summed over models, are used up.
+    """Attempts until one is solved or interrupted, or the epochs of the request, summed over models, are used up.
 
-    Epochs are those of the whole task: one on a smaller grid counts as its share (`schedule.effort`).
-    `restarts` None: until one passes the success test, each with all epochs, or the limit `within` is reached.
-    `out`: a new folder, which holds a run folder for each attempt; without it nothing is written. `observer` is told
-    of each attempt when it begins and when it has ended. `stop` and `data` are those of `Trainer.run`.
-    Raises what `budget.check` and `Trainer.run` raise.
+    Epochs are those of the whole task: one on a smaller grid counts as its share (`schedule.effort`). Until it is
+    solved means until a model passes the success test, each attempt with all epochs, or until the limit
+    `request.within`. `request` has its configuration. `out`: a new folder, which holds a run folder for each attempt;
+    without it nothing is written. `observer` is told of each attempt when it begins and when it has ended. Raises what
+    `budget.check` and `Trainer.run` raise.
     """
-    budget.check(config, restarts, population, within)
-    if restarts is None:
+    budget.check(request)
+    config, within = request.whole, request.within
+    if request.until_solved and isinstance(config, Config):
         # Only an evaluation can find a solution, so it is looked for more often than a run of fixed length would.
         config = config.with_(train={"eval_interval": min(LOOK, config.train.eval_interval)})
-    most, observer = None if within is None else within.epochs, observer or live.observer(placement.engine)
+    observer = observer or live.observer(placement.engine)
     # A GPU may be faster than anything that could be said of it here.
-    if placement.engine.info.engine != "gpu" and (short := budget.notice(config, population, within)) is not None:
+    if placement.engine.info.engine != "gpu" and (short := budget.notice(request)) is not None:
         observer.noticed(short)
-    record = Record(config, restarts, population, stop_when_solved, most_epochs=most)
-    series = _Series(record, placement, log_interval, observer, stop, within, data)
+    most = None if within is None else within.epochs
+    restarts = None if request.until_solved else request.restarts
+    record = Record(config, restarts, request.population, request.solved_models, most_epochs=most)
+    series = _Series(record, request, placement, observer)
     if out is None:
         return series.train()
     folders.check_new(out)
@@ -179,7 +183,7 @@ def train(
 
 
 def solve(
-    config: Config,
+    config: Config | PolicyConfig,
     within: str | None = None,
     engine: Engine | str = "auto",
     out: Path | str | None = None,
@@ -213,17 +217,12 @@ def solve(
     """
     limit = None if within is None else Within.parse(within)
     where = place(engine) if isinstance(engine, str) else Placement(engine)
-    folder = None if out is None else Path(out)
-    return train(config, where, None, folder, population, observer=observer, within=limit, data=data)
+    request = TrainRequest(config=config, until_solved=True, within=limit, population=population, data=data)
+    return train(request, where, None if out is None else Path(out), observer)
 
 
 def resume(
-    folder: Path,
-    placement: Placement,
-    log_interval: int = LOG_INTERVAL,
-    observer: Observer | None = None,
-    stop: Stop | None = None,
-    within: Within | None = None,
+    folder: Path, placement: Placement, observer: Observer | None = None, within: Within | None = None
 ) -> Attempts:
     """Go on with the attempts in a folder: first, bit for bit, with the one that was cut short.
 
@@ -242,11 +241,13 @@ def resume(
                 f"The run in {folder} has ended and has no attempts left: train one of them further, for example with "
                 f"--resume {files.quoted(last)} --epochs N."
             )
-        # Every attempt has a copy of the samples; one that is begun now takes that of the first.
-        data = dataset.of_run(record.config, folder / record.attempts[0].folder) if record.attempts else None
-        return _Series(
-            record, placement, log_interval, observer or live.observer(placement.engine), stop, within, data
-        ).train(folder)
+        data = None
+        if record.attempts and isinstance(record.config, Config):
+            # Every attempt has a copy of the samples; one that is begun now takes that of the first.
+            data = dataset.of_run(record.config, folder / record.attempts[0].folder)
+        until = record.restarts is None
+        request = TrainRequest(data=data, within=within, until_solved=until, population=record.population)
+        return _Series(record, request, placement, observer or live.observer(placement.engine)).train(folder)
 
 
 @dataclass
@@ -254,32 +255,33 @@ class _Series:
     """A series of attempts."""
 
     record: Record
+    request: TrainRequest
     placement: Placement
-    log_interval: int
     observer: Observer
-    stop: Stop | None
-    within: Within | None
-    data: Dataset | None
 
     def train(self, out: Path | None = None) -> Attempts:
         """Train the remaining attempts."""
-        within = self.within
+        within, asked = self.request.within, self.observer.stop
         if within is None or within.seconds is None:
             # Without a limit of time each run watches signals itself; with one the deadline stands over all of them.
-            return self._train(out, self.stop)
-        with StopSignals() if self.stop is None else nullcontext(self.stop) as stop:
-            return self._train(out, Deadline(stop, within.seconds, within.used))
+            return self._train(out)
+        with StopSignals() if asked is None else nullcontext(asked) as stop:
+            self.observer.stop = Deadline(stop, within.seconds, within.used)
+            try:
+                return self._train(out)
+            finally:
+                self.observer.stop = asked
 
-    def _train(self, out: Path | None, stop: Stop | None) -> Attempts:
+    def _train(self, out: Path | None) -> Attempts:
         done = [attempt for attempt in self.record.attempts if not attempt.is_open]
         # What was done before a resume is read again, for the best of all attempts may be among it.
-        runs = [] if out is None else [trainer.load_run(out / attempt.folder) for attempt in done]
+        runs = [] if out is None else [load_any(out / attempt.folder) for attempt in done]
         while not self.record.is_over:
             attempt = self._next()
             self._note(attempt, out)
             # The record says `running` before the attempt has a folder, so that a kill at any moment leaves something
             # to go on from.
-            runs.append(self._run(attempt, None if out is None else out / attempt.folder, stop))
+            runs.append(self._run(attempt, None if out is None else out / attempt.folder))
             is_solved = runs[-1].solved if self.record.restarts is not None else runs[-1].accepted
             self._note(_ended(attempt, runs[-1], is_solved), out)
             if runs[-1].interrupted is not None:
@@ -296,8 +298,9 @@ class _Series:
             return replace(earlier[-1], status="running")
         reason = "it is the first"
         if earlier:
-            why = earlier[-1].given_up or "all its epochs were done"
-            reason = f"attempt {len(earlier)} was given up at epoch {earlier[-1].epoch}, as {why}"
+            why = earlier[-1].given_up or f"all its {_unit(record.config)}s were done"
+            how = "ended" if earlier[-1].given_up is None else "was given up"
+            reason = f"attempt {len(earlier)} {how} at {_unit(record.config)} {earlier[-1].epoch}, as {why}"
         seed = seed_of(record.config.seed, len(earlier))
         of = None if record.restarts is None else record.restarts + 1
         return Attempt(len(earlier) + 1, of, seed, record.left, reason)
@@ -309,25 +312,32 @@ class _Series:
             self.record.write(out)
         self.observer.attempted(attempt)
 
-    def _run(self, attempt: Attempt, folder: Path | None, stop: Stop | None) -> Run:
-        record, placement = self.record, self.placement
-        is_last = attempt.number == attempt.of
+    def _run(self, attempt: Attempt, folder: Path | None) -> Run | AgentRun:
+        record = self.record
         config = attempt_of(record.config, attempt.number - 1, attempt.epochs)
-        resumed = folder is not None and _can_go_on(folder)
-        return Trainer(config, placement.engine, placement.reason, placement.max_memory, placement.candidate).run(
-            out=None if resumed else folder,
-            resume=folder if resumed else None,
-            population=None if resumed else record.population,
-            data=None if resumed else self.data,
-            stop_when_solved=record.stop_when_solved,
-            log_interval=self.log_interval,
-            stop=stop,
-            observer=self.observer,
-            # The last attempt is not given up: nobody comes after it.
-            give_up=None if is_last else _hopeless(record, config),
-            accept=SuccessTest(placement.engine, config).passed if record.restarts is None else None,
-            finish=partial(pruned, visible=config.task.loss_channels),
-        )
+        fields: dict[str, Any] = {"stop_when_solved": record.stop_when_solved}
+        if folder is not None and _can_go_on(folder):
+            fields["resume"] = folder
+        else:
+            fields |= {"out": folder, "population": record.population, "data": self.request.data}
+        trainer: Trainer[Any] = Trainer(TrainRequest(config=config), self.placement)
+        ended: Run | AgentRun = trainer.run(observer=self.observer, rules=self._rules(attempt, config), **fields)
+        return ended
+
+    def _rules(self, attempt: Attempt, config: AnyConfig) -> Rules | None:
+        """What ends an attempt of automata; agents are solved by what the session itself tests."""
+        if isinstance(config, PolicyConfig):
+            return None
+        rules = Rules(finish=partial(pruned, visible=config.task.loss_channels))
+        if attempt.number != attempt.of:  # the last attempt is not given up: nobody comes after it
+            rules = replace(rules, give_up=_hopeless(self.record, config))
+        if self.record.restarts is None:
+            rules = replace(rules, accept=SuccessTest(self.placement.engine, config).passed)
+        return rules
+
+
+def _unit(config: AnyConfig) -> str:
+    return "step" if isinstance(config, PolicyConfig) else "epoch"
 
 
 def _show_best(made: Attempts, out: Path) -> None:
@@ -348,7 +358,7 @@ def _can_go_on(folder: Path) -> bool:
     return False
 
 
-def _ended(attempt: Attempt, run: Run, is_solved: bool) -> Attempt:
+def _ended(attempt: Attempt, run: Run | AgentRun, is_solved: bool) -> Attempt:
     status: Status = "complete"
     if not run.complete:
         status = "interrupted"
@@ -356,12 +366,13 @@ def _ended(attempt: Attempt, run: Run, is_solved: bool) -> Attempt:
         status = "solved"
     elif run.given_up is not None:
         status = "given up"
-    return replace(attempt, status=status, epoch=run.state.epoch, wrong=run.wrong, given_up=run.given_up)
+    ended = replace(attempt, status=status, epoch=run.epoch, given_up=run.given_up)
+    return replace(ended, score=run.score) if isinstance(run, AgentRun) else replace(ended, wrong=run.wrong)
 
 
-def _hopeless(record: Record, config: Config) -> GiveUp:
+def _hopeless(record: Record, config: Config) -> Callable[[Sequence[Replica]], str | None]:
     """Says why, where all members are stalled. `config` is the attempt's own."""
-    epochs, left = record.config.train.epochs, config.train.epochs
+    epochs, left = record.config.epochs, config.epochs
     if record.restarts is None:
         left = MOST  # another attempt is of use however many there were
     else:

@@ -12,11 +12,10 @@ from difflogic.engine import job as jobs
 from difflogic.engine.api import Engine
 from difflogic.model import netlist_json
 from difflogic.model.cell_netlist import CellNetlist
-from difflogic.model.circuit import Circuit
 from difflogic.runs import film, plots
 from difflogic.runs.checkpoint import ModelState
 from difflogic.runs.folder import RunFolder
-from difflogic.train.replica import Replica
+from difflogic.train.replica import Replica, member_of
 
 SUMMARY = "summary.txt"
 PICTURED = 4
@@ -27,41 +26,32 @@ def write(
     folder: RunFolder,
     engine: Engine,
     members: Sequence[Replica],
-    leader: int,
+    best: ModelState,
     summary: str,
-    kept: ModelState | None,
     wanted: bool = True,
 ) -> None:
     """All four, or without `wanted` pictures two; circuit and rollout are of the best model. Raises RunFolderError."""
-    job, circuit = _shown(members, leader, kept)
-    folder.write("circuit.json", netlist_json.to_json(CellNetlist.of_run(circuit, job.config)))
+    folder.write("circuit.json", netlist_json.to_json(CellNetlist.of_run(best.circuit, best.config)))
     folder.write(SUMMARY, summary)
     if wanted:
-        for name, picture in pictures(engine, members, leader, kept).items():
+        for name, picture in pictures(engine, members, best).items():
             folder.write(name, picture)
 
 
-def _shown(members: Sequence[Replica], leader: int, kept: ModelState | None) -> tuple[jobs.Job, Circuit]:
-    """The best circuit, and what it was to learn."""
-    if kept is None:
-        return members[leader].job, members[leader].circuit
-    # The best of the run may be an earlier circuit, of another model than the one that stands best now.
-    return next(each.job for each in members if each.seed == kept.config.seed), kept.circuit
-
-
-def pictures(engine: Engine, members: Sequence[Replica], leader: int, kept: ModelState | None) -> dict[str, bytes]:
+def pictures(engine: Engine, members: Sequence[Replica], best: ModelState) -> dict[str, bytes]:
     """The pictures by file name: the film of the best model on its first probe, and the curves of all models."""
-    job, circuit = _shown(members, leader, kept)
+    member, circuit = member_of(members, best), best.circuit
+    job = member.job
     damage = job.damage_of_probes(1)
     states = engine.rollout(circuit, job.probes[:1], job.config.task.steps, "hard", job.probe_masks, damage)
     visible = states[:, 0, ..., : job.config.task.loss_channels].astype(np.uint8)
     film_gif = film.animation(plots.colors(visible), "gif", neighbourhood=circuit.neighbourhood)
-    best, config = members[leader], members[leader].job.config
+    config = job.config
     if len(members) == 1:
-        curves = plots.loss_png(best.metrics, config, f"{config.name}, seed {best.seed}")
+        curves = plots.loss_png(member.metrics, config, f"{config.name}, seed {member.seed}")
     else:
-        title = f"{config.name}, seeds {members[0].seed} to {members[-1].seed}, the best: {best.seed}"
-        curves = plots.population_png([each.metrics for each in members], leader, config, title)
+        title = f"{config.name}, seeds {members[0].seed} to {members[-1].seed}, the best: {member.seed}"
+        curves = plots.population_png([each.metrics for each in members], members.index(member), config, title)
     return {"rollout.gif": film_gif, "loss.png": curves}
 
 

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-from difflogic.config import recipes
+from difflogic.config import agent_presets, recipes
 from difflogic.config.customise import configure
 from difflogic.config.fields import merged
 from difflogic.config.harden import hardening
+from difflogic.config.policy import PolicyConfig
 from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
 from difflogic.devices.open import Placement, place
 from difflogic.engine.api import Engine
-from difflogic.model.statistics import decided
 from difflogic.runs import attempts as records
 from difflogic.runs import checkpoint, chosen
 from difflogic.train import restarts, stalled
 from difflogic.train.observer import Observer
 from difflogic.train.restarts import Attempts
-from difflogic.train.signals import Stop
-from difflogic.train.trainer import LOG_INTERVAL, Run, Trainer
+from difflogic.train.run import AgentRun, Run
+from difflogic.train.trainer import Trainer
 
 Asked = TypeVar("Asked", bound=TrainRequest)
 
@@ -30,13 +30,13 @@ Asked = TypeVar("Asked", bound=TrainRequest)
 class Trained:
     """The result of a request."""
 
-    run: Run
+    run: Run | AgentRun
     """Of several attempts the best."""
     attempts: Attempts | None = None
     """None where the request had no restarts."""
 
     @property
-    def last(self) -> Run:
+    def last(self) -> Run | AgentRun:
         """The run that ended last, from which training would go on."""
         return self.run if self.attempts is None else self.attempts.runs[-1]
 
@@ -52,13 +52,13 @@ class Trained:
 
 
 def fit(
-    what: str | Config | None = None,
+    what: str | Config | PolicyConfig | None = None,
     epochs: int | None = None,
     out: Path | str | None = None,
     engine: Engine | str = "auto",
     observer: Observer | None = None,
     **options: Any,
-) -> Run:
+) -> Run | AgentRun:
     """Train a preset, a configuration, a picture, a rule or samples, as the command `train` does.
 
         >>> run = difflogic.fit(config, epochs=2, engine="reference")
@@ -90,7 +90,12 @@ def fit(
     request = TrainRequest(**options)
     where = place(engine) if isinstance(engine, str) else Placement(engine)
     folder = None if out is None else Path(out)
-    return run_request(request, configure(request).config, where, folder, observer=observer).run
+    return run_request(whole(request), where, folder, observer=observer).run
+
+
+def whole(request: TrainRequest) -> TrainRequest:
+    """A request with its configuration, of automata or of agents. Raises what `configure` raises."""
+    return replace(request, preset=None, config=agent_presets.configure(request) or configure(request).config)
 
 
 def hardening_request(
@@ -146,7 +151,7 @@ def harden(
     request = hardening_request(Path(run), search, epochs)
     where = place(engine) if isinstance(engine, str) else Placement(engine)
     folder = None if out is None else Path(out)
-    return run_request(request, configure(request).config, where, folder, observer=observer).run
+    return cast("Run", run_request(whole(request), where, folder, observer=observer).run)
 
 
 def is_in(folder: Path) -> bool:
@@ -154,7 +159,7 @@ def is_in(folder: Path) -> bool:
     return records.is_in(folder) or checkpoint.is_in(folder)
 
 
-def resolved(request: Asked, config: Config) -> tuple[Asked, str | None]:
+def resolved(request: Asked, config: Config | PolicyConfig) -> tuple[Asked, str | None]:
     """A request that says how often it begins again, and a sentence where that is less than its recipe asks for.
 
     A recipe that restarts does so as often as is of use, where nobody says how often. `config` is the request's own.
@@ -162,7 +167,7 @@ def resolved(request: Asked, config: Config) -> tuple[Asked, str | None]:
     if request.restarts is not None or request.until_solved or request.recipe not in recipes.RESTARTS:
         return request, None
     why = None
-    most = stalled.most_restarts(config, config.train.epochs)
+    most = 0 if isinstance(config, PolicyConfig) else stalled.most_restarts(config, config.epochs)
     if request.init_from is not None:
         why = "`init_from` keeps the wiring of another run, so that there is one attempt"
     elif request.starts is not None:
@@ -170,7 +175,7 @@ def resolved(request: Asked, config: Config) -> tuple[Asked, str | None]:
     elif request.population > 1:
         why = "`population` tries other wirings at once, each with all epochs: give `restarts` too to begin again"
     elif not most:
-        why = f"`epochs` {config.train.epochs} leaves no room for a second attempt"
+        why = f"`epochs` {config.epochs} leaves no room for a second attempt"
     if why is None:
         return replace(request, restarts=most), None
     return replace(request, restarts=0), f"The recipe {request.recipe} does not begin again here: {why}."
@@ -178,52 +183,24 @@ def resolved(request: Asked, config: Config) -> tuple[Asked, str | None]:
 
 def run_request(
     request: TrainRequest,
-    config: Config,
     placement: Placement,
     out: Path | None = None,
     resume: Path | None = None,
-    log_interval: int = LOG_INTERVAL,
     observer: Observer | None = None,
-    stop: Stop | None = None,
 ) -> Trained:
-    """Train the `config` of a request in the new folder `out`, or go on with what is in the folder `resume`.
+    """Train a request that has its configuration in the new folder `out`, or go on with what is in the folder `resume`.
 
     Raises what `Trainer.run`, `restarts.train` and `restarts.resume` raise.
     """
     # A folder of attempts goes on as attempts, whatever the request says: its record knows how many there are to be.
     if resume is not None and records.is_in(resume):
-        made = restarts.resume(resume, placement, log_interval, observer, stop, request.within)
+        made = restarts.resume(resume, placement, observer, request.within)
         return Trained(made.best, made)
-    request, notice = resolved(request, config)
+    request, notice = resolved(request, request.whole)
     if notice is not None and observer is not None:
         observer.noticed(notice)
     if resume is None and (request.until_solved or request.restarts):
-        made = restarts.train(
-            config,
-            placement,
-            None if request.until_solved else request.restarts,
-            out,
-            request.population,
-            request.solved_models,
-            log_interval,
-            observer,
-            stop,
-            request.within,
-            request.data,
-        )
+        made = restarts.train(request, placement, out, observer)
         return Trained(made.best, made)
-    run = Trainer(config, placement.engine, placement.reason, placement.max_memory, placement.candidate).run(
-        out=out,
-        resume=resume,
-        init_from=request.init_from,
-        starts=request.starts,
-        data=request.data,
-        # A run that is resumed has its population already, and would refuse to be told.
-        population=request.population if resume is None else None,
-        stop_when_solved=request.solved_models,
-        log_interval=log_interval,
-        observer=observer,
-        finish=decided if request.decide else None,
-        stop=stop,
-    )
-    return Trained(run)
+    trainer: Trainer[Any] = Trainer(request, placement)
+    return Trained(trainer.run(out=out, resume=resume, observer=observer))

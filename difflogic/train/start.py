@@ -9,6 +9,7 @@ from pathlib import Path
 from difflogic.config import dataset, kept_starts, schedule
 from difflogic.config.dataset import Dataset
 from difflogic.config.kept_starts import Grids
+from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
 from difflogic.engine import job
 from difflogic.engine import population as populations
@@ -28,7 +29,7 @@ from difflogic.train.replica import Replica
 class Start:
     """A checkpoint, and the members it holds with the rows that led to it."""
 
-    checkpoint: Checkpoint
+    checkpoint: Checkpoint[ModelState]
     members: list[Replica]
     notices: tuple[str, ...] = ()
     lender: chosen.Chosen | None = None
@@ -37,21 +38,19 @@ class Start:
     """The best model so far, where the run had one."""
 
 
-def fresh(
-    config: Config,
-    init_from: Path | None,
-    population: int = 1,
-    starts: Path | None = None,
-    data: Dataset | None = None,
-) -> Start:
+def fresh(request: TrainRequest) -> Start:
     """Epoch 0: pass-through gates, or the logits and the wiring they were trained with of another run.
 
     Raises ConfigError or LimitError for a population that cannot be, ConfigError for a target that nothing can reach,
     CheckpointError where that other run cannot be read, or has circuits of another shape, and for a configuration that
-    keeps start grids UsageError or DataError where `starts` is not their file, DataError where `data` are not the
-    samples of the configuration.
+    keeps start grids UsageError or DataError where `request.starts` is not their file, DataError where `request.data`
+    are not the samples of the configuration.
     """
-    configs = populations.configs(config, population)
+    config, starts, data = request.whole, request.starts, request.data
+    if not isinstance(config, Config):
+        raise ConfigError("This configuration trains agents, which begin otherwise.")
+    init_from = None if request.init_from is None else Path(request.init_from)
+    configs = populations.configs(config, request.population)
     # Before any circuit is made: what nothing can reach is refused, and what takes more steps is told.
     notice = reach.notice(config)
     lender = None if init_from is None else chosen.load(init_from)
@@ -156,7 +155,7 @@ def _best(folder: RunFolder, epoch: int) -> tuple[ModelState | None, str | None]
     return (best if best.state.epoch <= epoch else None), None
 
 
-def members(saved: Checkpoint, rows: Sequence[Sequence[Row]], data: Dataset | None = None) -> list[Replica]:
+def members(saved: Checkpoint[ModelState], rows: Sequence[Sequence[Row]], data: Dataset | None = None) -> list[Replica]:
     """The models of a checkpoint, with the rows that led to it; `data` are the run's samples, where it has any."""
     return [
         Replica(job.make_job(each.config, each.circuit, data), each.state, list(so_far), each.best)

@@ -34,16 +34,15 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
 def summarise_population(
     config: Config,
     members: Sequence[Replica],
-    leader: int,
     engine: EngineInfo,
     epochs: int,
     seconds: float,
-    kept: ModelState | None,
+    best: ModelState | None,
 ) -> str:
     """Several lines; `epochs` and `seconds` are this process's own."""
     solved = [member for member in members if member.solved]
     count, skipped = len(members), sum(member.state.skipped for member in members)
-    lines = [headline(config, members, leader, kept), ""]
+    lines = [headline(config, members, best), ""]
     lines.append(
         f"Epochs:          {members[0].state.epoch} of {config.train.epochs}, "
         f"{skipped} skipped over all models (gradient not finite)"
@@ -68,28 +67,28 @@ def summarise_population(
     return "\n".join(lines) + "\n"
 
 
-def headline(config: Config, members: Sequence[Replica], leader: int, kept: ModelState | None) -> str:
-    """Return in one sentence how many are solved, which is the best, and which is kept if that is an earlier one."""
-    best, count, probes = members[leader], len(members), job.judges(config)
-    judged = last_evaluated(best.metrics)
-    if judged is None:
+def headline(config: Config, members: Sequence[Replica], best: ModelState | None) -> str:
+    """Return in one sentence how many are solved, and which is the best."""
+    count, probes = len(members), job.judges(config)
+    judged = last_evaluated(members[0].metrics)
+    if best is None or judged is None:
         return f"Not evaluated yet: the {count} hard circuits were not tried on {probes}."
     solved = sum(member.solved for member in members)
-    if kept is not None and kept.state.epoch < judged.epoch:
-        how = "exactly right" if kept.best == 0 else f"{kept.best} values wrong"
+    if best.epoch < judged.epoch:
+        how = "exactly right" if best.best == 0 else f"{best.best} values wrong"
         return (
-            f"{'Solved' if kept.best == 0 else 'Not solved'}: the best hard circuit is that of seed {kept.config.seed} "
-            f"at epoch {kept.state.epoch}, {how} on {probes}; at epoch {judged.epoch} {solved} of {count} are right."
+            f"{'Solved' if best.best == 0 else 'Not solved'}: the best hard circuit is that of seed {best.config.seed} "
+            f"at epoch {best.epoch}, {how} on {probes}; at epoch {judged.epoch} {solved} of {count} are right."
         )
     if solved:
         gates = active_gates(best.state.logits)
         return (
             f"Solved: {solved} of {count} hard circuits are exactly right on {probes} at epoch {judged.epoch}; "
-            f"the best is that of seed {best.seed}, with {gates} active gates."
+            f"the best is that of seed {best.config.seed}, with {gates} active gates."
         )
     return (
         f"Not solved: none of {count} hard circuits is exactly right on {probes} at epoch {judged.epoch}; "
-        f"the best is that of seed {best.seed}, with {judged.hard_loss} wrong values."
+        f"the best is that of seed {best.config.seed}, with {best.best} wrong values."
     )
 
 

@@ -26,12 +26,13 @@ from typing import Any
 import numpy as np
 
 from difflogic.errors import MissingPackagesError, UsageError, first_line
+from difflogic.policies.rows import PolicyRow
 from difflogic.runs.journal import Row
 from difflogic.train.observer import Beginning, Observer, Standing
 
-FILES = ("config.toml", "circuit.json", "summary.txt", "metrics.csv", "loss.png", "rollout.gif")
+FILES = ("config.toml", "circuit.json", "summary.txt", "metrics.csv", "loss.png", "returns.png", "rollout.gif")
 """Of a run folder, what a tracker keeps, where it is there."""
-UNTRACKED = ("epoch", "skipped")
+UNTRACKED = ("epoch", "skipped", "iteration", "steps")
 """Fields of a row that are no curves."""
 
 
@@ -191,6 +192,10 @@ class Tracking(Observer):
         least, median = standing.soft_losses
         self._log(standing.epoch, {"soft_loss": least, "median_soft_loss": median, "solved": standing.solved})
 
+    def iterated(self, rows: Sequence[PolicyRow]) -> None:
+        best = max(rows, key=lambda row: (-np.inf if row.score is None else row.score, row.mean_return or -np.inf))
+        self._log(best.steps, {key: value for key, value in vars(best).items() if key not in UNTRACKED})
+
     def close(self) -> None:
         """The run that began last is over, and what it left is in its folder."""
         if self._begun is None:
@@ -228,13 +233,14 @@ def tracked(*places: str, tell: Callable[[str], None] = warnings.warn) -> Iterat
 
 
 class Several(Observer):
-    """Observers side by side, all of which hear everything."""
+    """Observers side by side, all of which hear everything; how often rows are logged is the first one's."""
 
     def __init__(self, observers: Sequence[Observer]) -> None:
         self._observers = observers
         for name in vars(Observer):
-            if not name.startswith(("_", "wants_")):
+            if not name.startswith(("_", "wants_")) and callable(getattr(Observer, name)):
                 setattr(self, name, self._to_all(name))
+        self.log_interval = observers[0].log_interval
 
     def wants_states(self) -> bool:
         return any(each.wants_states() for each in self._observers)

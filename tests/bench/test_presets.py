@@ -15,6 +15,7 @@ from difflogic.devices.open import open_engine
 from difflogic.evaluation import suite
 from difflogic.evaluation.evaluate import NAME as EVALUATION
 from difflogic.evaluation.evaluate import evaluate
+from difflogic.train.session import Rules
 from difflogic.train.trainer import Trainer
 from tests.train.tiny import tiny_config
 
@@ -47,7 +48,7 @@ def test_what_is_there_is_not_trained_again(tmp_path: Path) -> None:
 
 def test_a_run_that_was_left_is_gone_on_with(tmp_path: Path) -> None:
     other = CONFIG.with_(name="other name")
-    Trainer(other, open_engine("reference")).run(out=tmp_path / "left", give_up=lambda members: True)
+    Trainer(other, open_engine("reference")).run(out=tmp_path / "left", rules=Rules(give_up=lambda members: "enough"))
     path, said = finished(tmp_path)
     assert (path, said) == (tmp_path / "left", f"tiny: {tmp_path / 'left'} goes on after epoch 1")
     assert kept.read_checkpoint(path).epoch == 6

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from difflogic.config.choices import Policy
+from difflogic.config.choices import Placing
 from difflogic.config.schema import Config
 from difflogic.devices import choose
 from difflogic.devices.choose import place_run
@@ -110,7 +110,7 @@ def test_policies_that_measure_nothing(gpu: list[EngineInfo], config: Config) ->
     found = place_run(config, 1, "gpu")
     assert (found.engine.info, found.reason) == (HARDWARE, "auto found the hardware GPU Quick 9000")
     found = place_run(config, 1, "cpu")
-    assert (found.engine.info.engine, found.reason) == ("cpu", "the policy is cpu")
+    assert (found.engine.info.engine, found.reason) == ("cpu", "--placement cpu was given")
     assert place_run(config, 1, "sticky").engine.info is HARDWARE
 
 
@@ -135,12 +135,12 @@ def test_sticky_goes_where_it_can(gpu: list[EngineInfo], config: Config, monkeyp
 
 def test_required_hardware_is_not_measured_against_the_processor(gpu: list[EngineInfo], config: Config) -> None:
     assert place_run(config, 1, require_hardware=True).engine.info is HARDWARE
-    with pytest.raises(UsageError, match="--policy cpu means the CPU engine, but --require-hardware was given too"):
+    with pytest.raises(UsageError, match="--placement cpu means the CPU engine, but --require-hardware was given too"):
         place_run(config, 1, "cpu", require_hardware=True)
 
 
 @pytest.mark.parametrize("how", ["auto", "gpu", "sticky"])
-def test_a_software_adapter_is_no_rival_of_the_processor(how: Policy, gpu: list[EngineInfo], config: Config) -> None:
+def test_a_software_adapter_is_no_rival_of_the_processor(how: Placing, gpu: list[EngineInfo], config: Config) -> None:
     gpu[:] = [replace(HARDWARE, adapter_type="CPU", software=True)]
     assert place_run(config, 1, how).engine.info.engine == "cpu"
 

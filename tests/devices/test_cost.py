@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from difflogic.config import presets
+from difflogic.config.request import TrainRequest
 from difflogic.devices import cost
 from difflogic.devices.open import open_engine
 from difflogic.engine import memory
 from difflogic.errors import LimitError
 from difflogic.model.circuit import Circuit
 from difflogic.train import start
+from difflogic.train.session import Rules
 from difflogic.train.trainer import Trainer
 from tests.train.diary import Diary
 from tests.train.tiny import tiny_config
@@ -65,7 +67,7 @@ def test_no_preset_is_refused_or_called_long(name: str, machine: None) -> None:
 
 def test_what_takes_long_is_announced() -> None:
     diary, config = Diary(), tiny_config(epochs=2_000_000_000)
-    Trainer(config, open_engine("cpu")).run(observer=diary, give_up=lambda members: True)
+    Trainer(config, open_engine("cpu")).run(observer=diary, rules=Rules(give_up=lambda members: "enough"))
     assert diary.notices == [cost.notice(config, 1)]
     assert diary.notices[0].startswith("This may take about ")
     assert " hours on a processor like most, and less than 2 s an epoch; Ctrl-C ends it" in diary.notices[0]
@@ -77,7 +79,7 @@ def test_what_takes_long_is_announced() -> None:
 @pytest.mark.parametrize("name", ["game-of-life", "checkerboard-small", "heart-steady"])
 def test_what_is_predicted_is_what_the_cpu_engine_takes(name: str) -> None:
     engine = open_engine("cpu")
-    member = start.fresh(presets.get(name), None).members[0]
+    member = start.fresh(TrainRequest(config=presets.get(name))).members[0]
     taken = engine.open([member.job], [member.state]).nbytes
     predicted = engine.memory([member.job])
     assert 0.9 * taken <= predicted <= 2 * taken

@@ -11,14 +11,15 @@ from typing import Any
 import pytest
 
 from difflogic.devices import choose, race
-from difflogic.devices.open import open_engine, place_again
+from difflogic.devices.open import Placement, open_engine, place_again
 from difflogic.devices.race import Candidate, Decision, TimedEpochs
 from difflogic.engine.api import Engine, EngineInfo
 from difflogic.engine.job import Job, TrainState
 from difflogic.engine.population import SequentialModels
 from difflogic.errors import DeviceError, LimitError
 from difflogic.train.observer import Observer
-from difflogic.train.trainer import Run, Trainer
+from difflogic.train.run import Run
+from difflogic.train.trainer import Trainer
 from tests.train.scripted import Scripted
 from tests.train.tiny import assert_same_run, tiny_config
 
@@ -94,7 +95,7 @@ class Rivals(Observer):
 
     def train(self, out: Path | None = None, population: int = 1, max_memory: int | None = None, **train: Any) -> Run:
         candidate = Candidate("the CPU engine", self.open, lambda: self.opening)
-        trainer = Trainer(tiny_config(**train), self.gpu, "to be measured", max_memory, candidate)
+        trainer = Trainer(tiny_config(**train), Placement(self.gpu, "to be measured", max_memory, candidate))
         return trainer.run(out=out, population=population, observer=self)
 
 

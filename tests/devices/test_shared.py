@@ -61,7 +61,7 @@ def test_members_are_what_they_would_be_alone(engines: list[Engine], tmp_path: P
     # Stopped between two evaluations, and gone on with: the shares are those of before, whatever is measured now.
     watch = StopAt(2)
     known = list(shares.values())
-    Trainer(config, SharedEngine(engines, known)).run(out=cut, population=POPULATION, observer=watch, stop=watch.stop)
+    Trainer(config, SharedEngine(engines, known)).run(out=cut, population=POPULATION, observer=watch)
     again = share(list(shares), manifest.last_engine(manifest.read(cut)))
     Trainer(config, again.engine).run(resume=cut)
     assert arrays_of(cut) == together

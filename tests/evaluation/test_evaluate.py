@@ -28,7 +28,7 @@ from difflogic.evaluation.trained_circuit import load
 from difflogic.model.circuit import Circuit
 from difflogic.model.statistics import census
 from difflogic.reference.engine import ReferenceEngine
-from difflogic.train.trainer import Run
+from difflogic.train.run import Run
 from tests.evaluation.pass_on import keeper, keeper_config, kept
 from tests.reference.test_published_circuit import published
 

@@ -16,7 +16,8 @@ from difflogic.cli.main import group, main
 from difflogic.config.agent_presets import PRESETS
 from difflogic.config.policy import PolicyConfig
 from difflogic.model import controller_json
-from difflogic.policies import checkpoint, controllers
+from difflogic.policies import controllers
+from difflogic.runs import checkpoint
 from tests.cli.test_gallery import LINK
 from tests.house.test_schemas import validator
 from tests.policies import worlds
@@ -47,9 +48,9 @@ def trained(tmp_path_factory) -> Path:
     path = folder / "runs/signs"
     told = run("train-policy", "--config", file, "--population", 2, "--out", path, "--json")
     lines = [json.loads(line) for line in told.splitlines()]
-    events = [line["event"] for line in lines if line["event"] != "iteration"]
+    events = [line["event"] for line in lines if line["event"] not in ("iteration", "checkpoint")]
     assert events == ["begin", *4 * ["evaluation"], "end"]
-    assert lines[-1]["solved"] == 2
+    assert [each["solved"] for each in lines[-1]["members"]] == [True, True]
     assert "No better than random" not in lines[-1]["summary"]
     return path
 
@@ -62,7 +63,7 @@ def test_presets_are_shown_and_written(tmp_path, capsys):
     assert f"train-policy --config {file}" in run("init", "cartpole", "-o", file, "--set", "ppo.n_steps=64")
     assert PolicyConfig.load(file) == PRESETS["cartpole"].with_(ppo={"n_steps": 64})
     assert refusal(capsys, "init", "cartpole", "--target", "cat.png") == (
-        2, "Error: --target is for automata, and cartpole trains agents: drop it; --set changes fields.\n"
+        2, "Error: --target is for automata, and this trains agents: drop it.\n"
     )  # fmt: skip
 
 
@@ -89,18 +90,18 @@ def test_it_stands_in_the_gallery(trained, tmp_path):
     assert {"live.html", "circuit.svg", "files/signs.v"} <= there
     assert "Proved equal: " in page
     assert "film: test/Signs-v0 cannot draw pictures of its episodes" in page
-    assert all(f"seed {seed}<" in page for seed in checkpoint.read(trained).seeds), "every agent's score"
+    assert all(f"seed {seed}<" in page for seed in checkpoint.read_agents(trained).seeds), "every agent's score"
 
 
 def test_its_controller_is_the_agent(trained):
     controller = controller_json.load(trained / controller_json.NAME)
     best = max(json.loads((trained / "evaluation.json").read_text())["members"], key=lambda each: each["mean"])
-    saved = checkpoint.read(trained)
+    saved = checkpoint.read_agents(trained)
     from difflogic.devices.device import Device
     from difflogic.policies.member import Member
 
     index = saved.seeds.index(best["seed"])
-    agent = Member.restored(saved.config.with_(seed=best["seed"]), Device("cpu"), saved.members[index]).agent
+    agent = Member.restored(saved.members[index].config, Device("cpu"), saved.members[index].arrays).agent
     observations = np.linspace(-1, 1, 501, dtype=np.float32)[:, None]
     np.testing.assert_array_equal(controller.act(observations), agent.decide(observations))
     assert controllers.score(controller, 20, 0).mean >= 0.9 * worlds.STEPS
@@ -161,7 +162,7 @@ def test_an_environment_without_a_threshold_leaves_json_that_any_program_reads(t
     aim = config(environment={"id": "test/Aim-v0"}, evaluation={"threshold": -np.inf}, steps=128, policy="mlp")
     file.write_text(aim.to_toml())
     lines = [strict(line) for line in run("train-policy", "--config", file, "--out", path, "--json").splitlines()]
-    assert lines[-1]["solved"] == 0
+    assert lines[-1]["solved"] is False
     assert strict((path / "evaluation.json").read_text())["threshold"] is None
     assert strict((path / "manifest.json").read_text())["config"] == aim.to_dict()
     assert json.loads(run("runs", path, "--json"))["solved"] == 0
@@ -172,7 +173,7 @@ def test_it_goes_on(trained, tmp_path, capsys):
     file.write_text(config(steps=256).to_toml())
     run("train-policy", "--config", file, "--out", tmp_path / "run")
     run("train-policy", "--resume", tmp_path / "run", "--steps", 512)
-    assert checkpoint.read(tmp_path / "run").iteration == 4
+    assert checkpoint.read_agents(tmp_path / "run").epoch == 512
     code, sentence = refusal(capsys, "train-policy", "--resume", tmp_path / "run", "--seed", 4)
     assert (code, "drop --seed" in sentence) == (2, True)
 
@@ -188,7 +189,7 @@ FEW = ("--steps", 1, *(word for each in (
 @pytest.mark.parametrize("policy", ["logic", "automaton"])
 def test_any_number_of_actions_is_trained_without_a_setting(tmp_path, actions, policy):
     words = "train-policy", f"test/Choose{actions}-v0", "--policy", policy, *FEW, "--set", "automaton.side=4"
-    assert f"1 numbers to {actions} actions" in run(*words, "--out", tmp_path / "run")
+    assert "mean return" in run(*words, "--out", tmp_path / "run")
     assert len(controller_json.load(tmp_path / "run/controller.json").actions) == actions
 
 
@@ -220,10 +221,11 @@ def test_the_commands_of_the_page_train(tmp_path, line):
         (("cartpole", "--set", "logic.widths=[31]"), 2, "expected a multiple of 2"),
         (("pendulum", "--set", "sac.buffer_size=2147483648"), 1, "--set sac.buffer_size="),
         ((worlds.broken("raises"),), 1, "raised in the middle of an episode"),
-        (("cartpole", "--population", "0"), 2, "A population has 1 to"),
-        (("cartpole", "--within", "9s"), 2, "--within limits --until-solved"),
+        (("cartpole", "--population", "0"), 2, "--population must be a whole number"),
+        (("cartpole", "--within", "9s"), 2, "--within is only for --until-solved"),
         (("cartpole", "--until-solved", "--within", "9 epochs"), 2, "is a time, say 60s"),
-        (("cartpole", "--until-solved", "--population", "3"), 2, "drop --population"),
+        (("cartpole", "--until-solved", "--init-from", "runs/other"), 2, "every attempt has a wiring of its own"),
+        (("cartpole", "--engine", "gpu:0", "--require-hardware"), 1, "software"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_sentence(tmp_path, capsys, words, code, sentence):
@@ -233,10 +235,37 @@ def test_bad_input_is_one_sentence(tmp_path, capsys, words, code, sentence):
     assert not (tmp_path / "run").exists()
 
 
-def test_commands_of_automata_say_where_agents_belong(trained, capsys):
-    for words in (("train", "--config", trained / "config.toml"), ("train", "--resume", trained)):
+def test_train_is_the_same_road(trained, tmp_path, capsys):
+    """`train-policy` is a name for it: a preset, a file, an environment's name, and a run that goes on."""
+    run("train", "--config", trained / "config.toml", "--steps", 256, "--out", tmp_path / "run")
+    run("train", "--resume", tmp_path / "run", "--steps", 512)
+    assert checkpoint.read_agents(tmp_path / "run").epoch == 512
+    assert "CartPole-v1" in run("train", "cartpole", *FEW, "--out", tmp_path / "preset")
+    assert "test/Choose3-v0" in run("train", "test/Choose3-v0", *FEW, "--out", tmp_path / "named")
+    for words, told in (
+        (("train", "cartpole", "--epochs", 3), "--epochs is for automata, and cartpole trains agents"),
+        (("train", "cartpole", "--restarts", 2), "--restarts is for automata"),
+        (("train", "checkerboard", "--steps", 3), "--steps is for agents, and this trains automata"),
+        (("train", "--resume", trained, "--epochs", 3), "is counted in steps: give --steps"),
+        (("render", trained, "-o", "x.gif", "--damage", 3), "drop --damage"),
+    ):
         code, sentence = refusal(capsys, *words)
-        assert code
-        assert "`difflogic train-policy` takes it" in sentence
-    code, sentence = refusal(capsys, "render", trained, "-o", "x.gif", "--damage", 3)
-    assert (code, "drop --damage" in sentence) == (2, True)
+        assert (code, told in sentence) == (2, True), sentence
+
+
+def test_attempts_are_one_run_for_every_command(tmp_path):
+    file, out = tmp_path / "signs.toml", tmp_path / "runs/signs"
+    file.write_text(config(steps=512, seed=4, evaluation={"threshold": 9.0}).to_toml())
+    told = [
+        json.loads(line)
+        for line in run("train", "--config", file, "--until-solved", "--out", out, "--json").splitlines()
+    ]
+    assert len(told[-1]["attempts"]) > 1
+    assert told[-1]["attempts"][-1]["status"] == "solved"
+    entry = json.loads(run("runs", out, "--json"))
+    assert (entry["attempts"], entry["solved"], entry["status"]) == (len(told[-1]["attempts"]), 1, "complete")
+    assert "attempt 1: complete at step 512 with a mean return of" in run("show", out)
+    assert "seed" in run("evaluate", out, "--starts", 2)
+    assert "Proved equal" in run("simplify", out, "-o", tmp_path / "small.json")
+    assert "signs: " in run("gallery", out, "--out", tmp_path / "pages")
+    run("render", out, "--what", "loss", "-o", tmp_path / "curve.png")

@@ -9,15 +9,18 @@ import numpy as np
 import pytest
 
 from difflogic.config.agent_presets import PRESETS
-from difflogic.config.policy import PolicyConfig, unlike
+from difflogic.config.policy import PolicyConfig
+from difflogic.config.request import TrainRequest, Within
 from difflogic.devices.device import Device
+from difflogic.devices.open import Placement
 from difflogic.errors import CheckpointError, ConfigError, FaultyEnvironmentError, RunFolderError, UsageError
-from difflogic.policies import actor_file, checkpoint
+from difflogic.policies import actor_file
 from difflogic.policies.member import Member
-from difflogic.policies.training import PolicyObserver, PolicyTrainer
-from difflogic.policies.until_solved import until_solved
-from difflogic.runs import jsonl
+from difflogic.runs import attempts, checkpoint, chosen, jsonl
+from difflogic.train import restarts
+from difflogic.train.observer import Observer
 from difflogic.train.signals import Stop
+from difflogic.train.trainer import Trainer
 from tests.policies import worlds
 from tests.policies.agents import config
 
@@ -34,8 +37,8 @@ def untimed(path):
 
 def arrays(path):
     """What the checkpoint of a run holds, of every member, by name."""
-    saved = checkpoint.read(path)
-    return {f"{index}.{name}": array for index, each in enumerate(saved.members) for name, array in each.items()}
+    saved = checkpoint.read_agents(path)
+    return {f"{index}.{name}": array for index, each in enumerate(saved.members) for name, array in each.arrays.items()}
 
 
 def assert_same_run(one, other):
@@ -46,7 +49,7 @@ def assert_same_run(one, other):
         np.testing.assert_array_equal(array, after[name], name)
 
 
-class StopAfter(PolicyObserver):
+class StopAfter(Observer):
     """Asks to stop after an iteration."""
 
     def __init__(self, iteration):
@@ -60,9 +63,9 @@ class StopAfter(PolicyObserver):
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_an_agent_learns_and_leaves_a_whole_folder(tmp_path, policy):
-    run = PolicyTrainer(config(policy=policy, seed=8), CPU).run(tmp_path / "run")
+    run = Trainer(config(policy=policy, seed=8), CPU).run(out=tmp_path / "run")
     assert run.complete
-    assert run.solved == run.members
+    assert run.solved_members == run.members
     assert run.best.score.mean >= 0.9 * worlds.STEPS
     assert len(run.best.score.returns) == 20
     names = {file.name for file in (tmp_path / "run").iterdir()}
@@ -82,32 +85,40 @@ def test_an_agent_learns_and_leaves_a_whole_folder(tmp_path, policy):
                                                      ("mlp", "test/Aim-v0")])  # fmt: skip
 def test_a_run_that_goes_on_is_bit_for_bit_one_that_never_stopped(tmp_path, policy, environment):
     settings = config(policy=policy, environment={"id": environment}, steps=1280)
-    PolicyTrainer(settings, CPU).run(tmp_path / "whole", population=2)
+    Trainer(settings, CPU).run(out=tmp_path / "whole", population=2)
     # Between two evaluations, and after the last step of one: neither leaves a trace.
     halves = StopAfter(5)
-    cut = PolicyTrainer(settings, CPU).run(tmp_path / "cut", population=2, observer=halves, stop=halves.stop)
-    assert (cut.interrupted, cut.complete, cut.iteration) == ("enough", False, 5)
+    cut = Trainer(settings, CPU).run(out=tmp_path / "cut", population=2, observer=halves)
+    assert (cut.interrupted, cut.complete, cut.epoch) == ("enough", False, 640)
     for _ in range(2):
         halves = StopAfter(8)
-        PolicyTrainer(settings, CPU).resume(tmp_path / "cut", observer=halves, stop=halves.stop)
+        Trainer(settings, CPU).run(resume=tmp_path / "cut", observer=halves)
     assert_same_run(tmp_path / "whole", tmp_path / "cut")
 
 
-class InEvaluation(PolicyObserver):
+class InEvaluation(Observer):
     """Asks to stop in the middle of the evaluation after this iteration, or with `final` of the one at the end."""
 
     def __init__(self, iteration, final=False):
         self.stop, self.iteration, self.final = Stop(), iteration, final
-        self.run, self.scored = None, 0
+        self.at, self.judged_at, self.played = 0, 0, 0
 
-    def began(self, run):
-        self.run = run
+    def advanced(self, epoch):
+        self.at, self.played = epoch // 128, 0
 
-    def evaluated(self, iteration, scores):
-        self.scored = iteration
+    def iterated(self, rows):
+        if rows[0].score is not None:
+            self.judged_at = rows[0].iteration
 
-    def played(self):
-        if self.run is not None and (self.run.iteration, self.scored == self.iteration) == (self.iteration, self.final):
+    def judging(self, epoch):
+        self.played = 1
+
+    def working(self):
+        if self.at != self.iteration or self.played == 0:
+            return
+        self.played += 1
+        # Five episodes of 12 steps, side by side: what comes later are the fresh ones.
+        if (self.played > worlds.STEPS + 1) == self.final:
             assert self.stop.reason is None, "it goes on playing"
             self.stop.ask("enough")
 
@@ -116,12 +127,12 @@ class InEvaluation(PolicyObserver):
 def test_an_evaluation_that_is_broken_off_is_played_again(tmp_path, solved, where):
     """That of the stop rule too, which then ends the run where it would have ended."""
     settings = config(seed=8, steps=100_000 if solved else 1024)
-    whole = PolicyTrainer(settings, CPU).run(tmp_path / "whole", stop_when_solved=solved)
-    iteration, final = (whole.iteration, True) if solved else where
+    whole = Trainer(settings, CPU).run(out=tmp_path / "whole", stop_when_solved=solved)
+    iteration, final = (whole.epoch // 128, True) if solved else where
     asks = InEvaluation(iteration, final)
-    cut = PolicyTrainer(settings, CPU).run(tmp_path / "cut", stop_when_solved=solved, observer=asks, stop=asks.stop)
-    assert (cut.interrupted, cut.complete, cut.iteration) == ("enough", False, iteration)
-    run = PolicyTrainer(settings, CPU).resume(tmp_path / "cut", stop_when_solved=solved)
+    cut = Trainer(settings, CPU).run(out=tmp_path / "cut", stop_when_solved=solved, observer=asks)
+    assert (cut.interrupted, cut.complete, cut.epoch) == ("enough", False, 128 * iteration)
+    run = Trainer(settings, CPU).run(resume=tmp_path / "cut", stop_when_solved=solved)
     assert (run.complete, run.best.score) == (True, whole.best.score)
     assert_same_run(tmp_path / "whole", tmp_path / "cut")
 
@@ -144,11 +155,11 @@ def test_on_a_gpu_it_repeats_itself_and_goes_on_bit_for_bit(tmp_path, policy, al
     settings = settings.with_(automaton={"side": 4, "steps": 2, "channels": 4, "kernels": 1, "widths": [8]})
     if algorithm == "sac":
         settings = settings.with_(**SHORT_SAC)
-    PolicyTrainer(settings, gpu).run(tmp_path / "one")
-    PolicyTrainer(settings, gpu).run(tmp_path / "half", observer=half, stop=half.stop)
-    PolicyTrainer(settings, gpu).resume(tmp_path / "half")
+    Trainer(settings, gpu).run(out=tmp_path / "one")
+    Trainer(settings, gpu).run(out=tmp_path / "half", observer=half)
+    Trainer(settings, gpu).run(resume=tmp_path / "half")
     assert_same_run(tmp_path / "one", tmp_path / "half")
-    PolicyTrainer(settings.with_(steps=settings.steps // 2), CPU).run(tmp_path / "cpu")
+    Trainer(settings.with_(steps=settings.steps // 2), CPU).run(out=tmp_path / "cpu")
     (here,), (there, _) = untimed(tmp_path / "cpu"), untimed(tmp_path / "one")
     losses = [name for name in here if name.endswith(("_loss", "entropy")) and here[name] is not None]
     assert len(losses) >= 2
@@ -166,9 +177,9 @@ def test_transitions_are_kept_over_a_pause(tmp_path):
         evaluation={"interval": 1000, "episodes": 1, "final_episodes": 1},
     )
     half = StopAfter(1)
-    PolicyTrainer(settings, CPU).run(tmp_path / "one")
-    PolicyTrainer(settings, CPU).run(tmp_path / "half", observer=half, stop=half.stop)
-    PolicyTrainer(settings, CPU).resume(tmp_path / "half")
+    Trainer(settings, CPU).run(out=tmp_path / "one")
+    Trainer(settings, CPU).run(out=tmp_path / "half", observer=half)
+    Trainer(settings, CPU).run(resume=tmp_path / "half")
     assert_same_run(tmp_path / "one", tmp_path / "half")
     kept = {name: each.shape for name, each in arrays(tmp_path / "half").items() if "buffer.observations" in name}
     assert list(kept.values()) == [(700, 3)], kept
@@ -176,8 +187,8 @@ def test_transitions_are_kept_over_a_pause(tmp_path):
 
 def test_a_member_of_a_population_is_what_it_is_alone(tmp_path):
     settings = config(steps=640)
-    PolicyTrainer(settings, CPU).run(tmp_path / "three", population=3)
-    PolicyTrainer(settings.with_(seed=settings.seed + 1), CPU).run(tmp_path / "one")
+    Trainer(settings, CPU).run(out=tmp_path / "three", population=3)
+    Trainer(settings.with_(seed=settings.seed + 1), CPU).run(out=tmp_path / "one")
     rows = [row for row in untimed(tmp_path / "three") if row.pop("seed") == settings.seed + 1]
     assert rows == untimed(tmp_path / "one")
     three, one = arrays(tmp_path / "three"), arrays(tmp_path / "one")
@@ -186,12 +197,12 @@ def test_a_member_of_a_population_is_what_it_is_alone(tmp_path):
 
 
 def test_it_stops_at_the_first_evaluation_that_is_good_enough():
-    run = PolicyTrainer(config(steps=100_000), CPU).run(stop_when_solved=1)
+    run = Trainer(config(steps=100_000), CPU).run(stop_when_solved=1)
     assert run.complete
-    assert run.iteration * 128 <= 8192
-    assert run.iteration % 4 == 0
+    assert run.epoch <= 8192
+    assert run.epoch % 512 == 0
     with pytest.raises(UsageError, match="names no return that solves it"):
-        PolicyTrainer(config(environment={"id": "test/Aim-v0"}, evaluation={"threshold": -np.inf}), CPU).run(
+        Trainer(config(environment={"id": "test/Aim-v0"}, evaluation={"threshold": -np.inf}), CPU).run(
             stop_when_solved=1
         )
 
@@ -206,58 +217,49 @@ def test_what_breaks_in_the_middle_leaves_the_last_checkpoint(tmp_path):
                 raise FaultyEnvironmentError("The environment broke.")
 
     with pytest.raises(FaultyEnvironmentError):
-        PolicyTrainer(settings, CPU).run(tmp_path / "broken", observer=Failing(0))
+        Trainer(settings, CPU).run(out=tmp_path / "broken", observer=Failing(0))
     record = json.loads((tmp_path / "broken/manifest.json").read_text())
     assert (record["status"], record["result"]) == ("failed", "FaultyEnvironmentError: The environment broke.")
-    PolicyTrainer(settings, CPU).resume(tmp_path / "broken", observer=halves)
-    PolicyTrainer(settings, CPU).run(tmp_path / "whole")
+    Trainer(settings, CPU).run(resume=tmp_path / "broken", observer=halves)
+    Trainer(settings, CPU).run(out=tmp_path / "whole")
     assert_same_run(tmp_path / "whole", tmp_path / "broken")
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_an_agent_begins_with_what_another_one_learned(tmp_path, policy):
     """Wires and thresholds too, which are of other seeds; and a run that goes on still has them."""
-    lender = PolicyTrainer(config(policy=policy, seed=8, steps=512), CPU).run(tmp_path / "lender", population=2)
+    lender = Trainer(config(policy=policy, seed=8, steps=512), CPU).run(out=tmp_path / "lender", population=2)
     settings = config(policy=policy, seed=31, steps=640)
     none = StopAfter(0)
     none.stop.ask("at once")
-    begun = PolicyTrainer(settings, CPU).run(
-        tmp_path / "run", 2, observer=none, stop=none.stop, init_from=tmp_path / "lender"
-    )
+    begun = Trainer(settings, CPU).run(out=tmp_path / "run", population=2, observer=none, init_from=tmp_path / "lender")
     seen = np.linspace(-1, 1, 50, dtype=np.float32)[:, None]
     for member in begun.members:
         np.testing.assert_array_equal(member.agent.decide(seen), lender.best.agent.decide(seen))
-    PolicyTrainer(settings, CPU).resume(tmp_path / "run")
-    PolicyTrainer(settings, CPU).run(tmp_path / "whole", 2, init_from=tmp_path / "lender")
+    Trainer(settings, CPU).run(resume=tmp_path / "run")
+    Trainer(settings, CPU).run(out=tmp_path / "whole", population=2, init_from=tmp_path / "lender")
     assert_same_run(tmp_path / "whole", tmp_path / "run")
     other = settings.with_(logic={"widths": [8]}, mlp={"widths": [8]})
     with pytest.raises(ConfigError, match=r"same shape: logic should be \{'bits': 5, 'widths': \[8\]\}"):
-        PolicyTrainer(other, CPU).run(init_from=tmp_path / "lender")
-
-
-def test_a_configuration_from_before_there_were_thresholds_lends_too():
-    ours, theirs = config().to_dict(), config(seed=8).to_dict()
-    del theirs["logic"]["thresholds"], theirs["automaton"]["thresholds"]
-    assert unlike(ours, theirs) is None
-    assert unlike(PRESETS["cartpole"].to_dict(), {**PRESETS["cartpole"].to_dict(), "logic": theirs["logic"]})
+        Trainer(other, CPU).run(init_from=tmp_path / "lender")
 
 
 def test_only_its_own_run_is_gone_on_with(tmp_path):
     settings = config(steps=256)
-    PolicyTrainer(settings, CPU).run(tmp_path / "run")
+    Trainer(settings, CPU).run(out=tmp_path / "run")
     with pytest.raises(ConfigError, match="has another configuration: only steps may change"):
-        PolicyTrainer(settings.with_(seed=9), CPU).resume(tmp_path / "run")
+        Trainer(settings.with_(seed=9), CPU).run(resume=tmp_path / "run")
     with pytest.raises(RunFolderError, match="is not empty"):
-        PolicyTrainer(settings, CPU).run(tmp_path / "run")
-    longer = PolicyTrainer(settings.with_(steps=512), CPU).resume(tmp_path / "run")
-    assert longer.iteration == 4
-    saved = checkpoint.read(tmp_path / "run")
+        Trainer(settings, CPU).run(out=tmp_path / "run")
+    longer = Trainer(settings.with_(steps=512), CPU).run(resume=tmp_path / "run")
+    assert longer.epoch == 512
+    (saved,) = checkpoint.read_agents(tmp_path / "run").members
     other = saved.config.with_(environment={"id": "CartPole-v1"})
     with pytest.raises(CheckpointError, match="of an environment that shows 1 numbers, but CartPole-v1 shows 4"):
-        Member.restored(other, CPU, saved.members[0])
+        Member.restored(other, CPU, saved.arrays)
     (tmp_path / "run/checkpoint.safetensors").write_bytes(b"no checkpoint")
-    with pytest.raises(CheckpointError, match=r"is corrupt: .* Continue from the one before it with --resume"):
-        checkpoint.read(tmp_path / "run")
+    with pytest.raises(CheckpointError, match=r"is not a difflogic checkpoint.*continue from step 512 with --resume"):
+        checkpoint.read_agents(tmp_path / "run")
 
 
 @pytest.mark.parametrize(("policy", "environment"), [("automaton", "test/Signs-v0"), ("mlp", "test/Aim-v0")])
@@ -266,7 +268,7 @@ def test_an_actor_alone_decides_as_its_agent_did(tmp_path, policy, environment):
         policy=policy, steps=256, environment={"id": environment, "n_envs": 4},
         automaton={"side": 4, "channels": 4, "widths": [8]}, evaluation={"final_episodes": 2},
     )  # fmt: skip
-    agent = PolicyTrainer(learned, CPU).run(tmp_path / "run").best.agent
+    agent = Trainer(learned, CPU).run(out=tmp_path / "run").best.agent
     alone = actor_file.load(tmp_path / "run", CPU)
     seen = np.linspace(-2, 2, 101, dtype=np.float32)[:, None]
     np.testing.assert_array_equal(alone.decide(seen), agent.decide(seen))
@@ -287,11 +289,6 @@ def test_no_module_that_an_actor_names_is_imported(tmp_path):
     assert "this" not in sys.modules
 
 
-def test_an_agent_from_before_the_largest_spread_goes_on():
-    state = Member(config(), CPU).agent.state()
-    Member(config(), CPU).agent.restore({name: each for name, each in state.items() if name != "largest.0"})
-
-
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_are_written_and_read(name):
     preset = PRESETS[name]
@@ -307,16 +304,37 @@ def test_configurations_of_automata_and_of_agents_are_told_apart():
 def test_until_solved_tries_other_seeds_and_leaves_the_best_on_top(tmp_path):
     # 512 steps are enough for some seeds, and not for the first.
     short = config(steps=512, seed=4, evaluation={"threshold": 9.0})
-    found = until_solved(short, CPU, tmp_path / "run", seconds=60)
+    found = restarts.train(TrainRequest(config=short, until_solved=True), Placement(CPU.open()), tmp_path / "run")
+    assert found.solved
     assert found.best.solved
-    assert (found.attempts > 1, found.best.path) == (True, tmp_path / "run")
-    kept = {path.name for path in (tmp_path / "run/attempts").iterdir()}
-    assert kept == {f"seed-{4 + k}" for k in range(found.attempts - 1)}
-    assert checkpoint.read(tmp_path / "run").seeds == [found.best.config.seed]
-    # What nobody reaches ends with the limit, with the best so far.
-    impossible = short.with_(evaluation={"threshold": 2.0 * worlds.STEPS})
-    stop = Stop()
-    stop.ask("enough")
-    lost = until_solved(impossible, CPU, tmp_path / "lost", stop=stop)
-    assert (lost.best.solved, lost.attempts) == ([], 1)
-    assert (tmp_path / "lost/checkpoint.safetensors").exists()
+    assert found.summary.startswith("A solution: the agent reaches the threshold")
+    tried = attempts.read(tmp_path / "run").attempts
+    assert [each.status for each in tried] == ["complete"] * (len(tried) - 1) + ["solved"]
+    assert len({each.seed for each in tried}) == len(tried) > 1
+    assert chosen.run_folder(tmp_path / "run") == tmp_path / "run" / tried[-1].folder
+    for name in ("controller.json", "evaluation.json", "returns.png"):
+        assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "run" / tried[-1].folder / name).read_bytes()
+
+
+def test_what_nobody_reaches_ends_with_the_limit_and_goes_on(tmp_path):
+    impossible = config(steps=512, seed=4, evaluation={"threshold": 2.0 * worlds.STEPS})
+
+    class Third(Observer):
+        """Asks for the end in the third attempt."""
+
+        def __init__(self):
+            self.stop = Stop()
+
+        def attempted(self, attempt):
+            if attempt.number == 3 and attempt.is_open:
+                self.stop.ask("enough")
+
+    lost = restarts.train(TrainRequest(config=impossible, until_solved=True), Placement(CPU.open()), tmp_path, Third())
+    assert not lost.solved
+    assert [each.status for each in lost.record.attempts] == ["complete", "complete", "interrupted"]
+    best = max(lost.record.attempts[:2], key=lambda each: each.score)
+    assert lost.best.config.seed == best.seed
+    assert f"with a mean return of {best.score:.1f}" in lost.summary
+    again = restarts.resume(tmp_path, Placement(CPU.open()), within=Within(seconds=1e-6))
+    assert again.is_unsolved
+    assert again.best.config.seed == best.seed

@@ -24,9 +24,10 @@ from difflogic.runs import checkpoint
 from difflogic.runs import folder as folders
 from difflogic.runs.folder import RunFolder
 from difflogic.train.observer import Beginning, Observer
-from difflogic.train.trainer import Run, Trainer
+from difflogic.train.run import Run
+from difflogic.train.trainer import Trainer
 from tests.train import child, processes
-from tests.train.tiny import assert_same_run
+from tests.train.tiny import assert_same_run, every
 
 HEADER = "epoch,soft_loss,train_hard_loss,hard_loss,accuracy,best,gap,undecided,elapsed_s"
 
@@ -167,7 +168,7 @@ def test_a_full_disk(
 ) -> None:
     path = tmp_path / "full"
     with monkeypatch.context() as patch, pytest.raises(RunFolderError) as caught:
-        Trainer(config, engine).run(out=path, log_interval=1, observer=FullDisk(patch, epoch))
+        Trainer(config, engine).run(out=path, observer=every(1, FullDisk(patch, epoch)))
     saved = max(each for each in (0, 1, 5, 10) if each < max(epoch, 1))
     assert str(caught.value) == (
         f"Cannot write the metrics in the run folder {path}: No space left on device. The checkpoint of epoch "

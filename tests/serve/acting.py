@@ -18,11 +18,10 @@ import time
 from pathlib import Path
 
 from difflogic.runs import plots
-from difflogic.serve.worker import agents, follow_up_process, observer, worker
-from difflogic.serve.worker.agents import AgentObserver
+from difflogic.serve.worker import follow_up_process, observer, worker
 from difflogic.serve.worker.lease import Lease, WorkerLimits
 from difflogic.serve.worker.log import say
-from difflogic.serve.worker.observer import AutomataObserver, ServiceObserver
+from difflogic.serve.worker.observer import ServiceObserver
 from difflogic.serve.worker.supervisor import Supervisor
 
 COMMAND = (sys.executable, "-P", __file__)
@@ -53,14 +52,6 @@ class _Holding(ServiceObserver):
         super()._moved(epoch)
 
 
-class _Observer(_Holding, AutomataObserver):
-    pass
-
-
-class _AgentObserver(_Holding, AgentObserver):
-    pass
-
-
 def _is_first(lease: Lease, place: str) -> bool:
     """Whether the job was not held there before; a file beside its log says so."""
     mark = lease.store.job_folder(lease.job.id).path / f"held-{place}"
@@ -85,8 +76,7 @@ class _Worker(worker.WorkerProcess):
 
 
 if __name__ == "__main__":
-    observer.AutomataObserver = _Observer
-    agents.AgentObserver = _AgentObserver
+    observer.ServiceObserver = _Holding
     worker.WorkerProcess = _Worker
     plots._png = lambda _: b""
     worker.main()

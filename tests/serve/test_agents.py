@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import httpx
@@ -12,15 +13,17 @@ import pytest
 
 from difflogic.config.agent_presets import PRESETS
 from difflogic.config.policy import PolicyConfig
+from difflogic.config.request import TrainRequest
 from difflogic.devices.device import Device
-from difflogic.policies.training import PolicyTrainer
-from difflogic.policies.until_solved import until_solved
+from difflogic.devices.open import Placement, open_engine
 from difflogic.serve.api import agents
 from difflogic.serve.api.settings import Caps, ServeSettings
 from difflogic.serve.store.jobs import JobSpec, Wanted, outcome
-from difflogic.serve.worker.agents import AgentObserver
 from difflogic.serve.worker.follow_ups import Result, follow
 from difflogic.serve.worker.lease import Lease, WorkerLimits
+from difflogic.serve.worker.observer import ServiceObserver
+from difflogic.train import restarts
+from difflogic.train.trainer import Trainer
 from tests.policies.test_training import assert_same_run
 from tests.serve.acting import acting
 from tests.serve.live import Live, serving
@@ -54,9 +57,9 @@ def test_a_killed_worker_changes_nothing(live: Live, client: httpx.Client, tmp_p
         os.kill(next(each.pid for each in live.store.workers() if each.job == job), signal.SIGKILL)
         done = ended(live.store, job)
     assert (done.status, done.lost_tries, done.progress, done.goal) == ("done", 1, 2048, 2048), done.reason
-    hand = PolicyTrainer(config, Device("cpu")).run(tmp_path / "hand", population=2)
+    hand = Trainer(config, Device("cpu")).run(out=tmp_path / "hand", population=2)
     assert_same_run(live.store.job_folder(job).run, tmp_path / "hand")
-    assert (done.score, done.solved) == (hand.best.score.mean, len(hand.solved))
+    assert (done.score, done.solved) == (hand.score, len(hand.solved_members))
     assert outcome(vars(done)) == "unsolved"
     rows = client.get(f"/jobs/{job}/metrics", params={"after": 1792}).json()["rows"]
     assert [row["steps"] for row in rows] == [2048, 2048]
@@ -75,9 +78,9 @@ def test_who_asks_is_heard_while_an_evaluation_is_played(
     lease = Lease(live.store, job, 1, WorkerLimits())
     lease.wanted = wanted
     monkeypatch.setattr(lease, "alive", lambda **_: None)
-    monkeypatch.setattr("difflogic.serve.worker.agents.SIGN_S", 0.0)
-    observer = AgentObserver(lease, lambda: ends)
-    observer.played()
+    monkeypatch.setattr("difflogic.serve.worker.observer.SIGN_S", 0.0)
+    observer = ServiceObserver(lease, open_engine("reference"), lambda: ends)
+    observer.working()
     assert observer.stop.is_urgent == (wanted is not None or ends)
 
 
@@ -91,7 +94,7 @@ def test_what_is_made_of_agents(live: Live, client: httpx.Client) -> None:
     job = client.post("/jobs", json={"config": config.to_dict(), "engine": "gpu:9"}).json()["id"]
     saved(live, job, 256)
     assert client.post(f"/jobs/{job}/simplify").json()["error"]["code"] == "no_circuit"
-    PolicyTrainer(config, Device("cpu")).run(live.store.job_folder(job).run)
+    Trainer(config, Device("cpu")).run(out=live.store.job_folder(job).run)
     assert "for automata" in client.post(f"/jobs/{job}/simplify", json={"from_start": True}).text
 
     def made(action: str, source: str = job, **options: object) -> tuple[str, Result]:
@@ -185,16 +188,18 @@ def test_what_makes_no_sense_of_agents_is_refused(live: Live, client: httpx.Clie
 def test_until_one_is_solved(live: Live, client: httpx.Client, tmp_path: Path) -> None:
     """Seeds after each other, also where the worker of the second is killed: as on the command line."""
     config = small(threshold=9.6)
-    hand = until_solved(config, Device("cpu"), tmp_path / "hand")
-    assert hand.attempts == 2
+    hand = restarts.train(
+        TrainRequest(config=config, until_solved=True), Placement(open_engine("cpu")), tmp_path / "hand"
+    )
+    assert len(hand.record.attempts) == (last := 3)
     request = {"config": config.to_dict(), "name": "hold 2.512", "engine": "cpu", "until_solved": True, "within": "30m"}
     job = client.post("/jobs", json=request).json()["id"]
     with acting(live.store.folder):
         reached(live.store, job, 512, attempt=2)
         os.kill(next(each.pid for each in live.store.workers() if each.job == job), signal.SIGKILL)
         done = ended(live.store, job)
-    assert (done.status, done.lost_tries, done.attempt, outcome(vars(done))) == ("done", 1, 2, "solved"), done.reason
-    assert [(each["seed"], each["status"]) for each in done.result["attempts"]] == [(23, "complete"), (24, "solved")]
-    assert done.score == hand.best.best.score.mean
-    assert_same_run(live.store.job_folder(done).run, tmp_path / "hand")
+    assert (done.status, done.lost_tries, done.attempt, outcome(vars(done))) == ("done", 1, last, "solved"), done.reason
+    assert done.result["attempts"] == [asdict(each) for each in hand.record.attempts]
+    assert done.score == hand.best.score
+    assert_same_run(live.store.job_folder(done).run, tmp_path / "hand" / hand.record.attempts[-1].folder)
     assert files(client, job) >= {"controller.json", "returns.png"}

@@ -11,7 +11,7 @@ from difflogic.devices.open import open_engine
 from difflogic.serve.store.leases import HeartbeatReply
 from difflogic.serve.worker import lease as leases
 from difflogic.serve.worker.lease import RECENT, Lease, WorkerLimits
-from difflogic.serve.worker.observer import AutomataObserver
+from difflogic.serve.worker.observer import ServiceObserver
 from tests.serve.service import wait
 
 LIMITS = WorkerLimits(first=300, heartbeat=12, factor=20)
@@ -92,7 +92,7 @@ def test_quick_epochs_are_due_soon(lease, times):
 
 
 def test_after_an_evaluation_it_is_training_that_hangs(lease):
-    observer = AutomataObserver(lease, open_engine("reference"), lambda: False)
+    observer = ServiceObserver(lease, open_engine("reference"), lambda: False)
     observer.advanced(1)
     observer.judging(1)
     observer.saved(1)

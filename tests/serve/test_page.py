@@ -17,6 +17,7 @@ from PIL import Image, ImageDraw
 
 from difflogic.config import presets, recipes
 from difflogic.config.agent_presets import POLE
+from difflogic.config.request import TrainRequest
 from difflogic.core import gates, text_picture
 from difflogic.devices.open import Placement, open_engine
 from difflogic.engine import job as tasks
@@ -858,7 +859,7 @@ def test_until_it_is_solved_is_asked_for_and_its_end_is_told(opened, live):
 
 def test_a_page_that_comes_in_a_later_attempt_ends_with_the_best(opened, live, tmp_path):
     """Whatever the attempt had done when the page was opened: in the end everything is the best one's."""
-    restarts.train(flat(1000), Placement(open_engine("cpu")), 1, tmp_path / "run")
+    restarts.train(TrainRequest(config=flat(1000), restarts=1), Placement(open_engine("cpu")), tmp_path / "run")
     fields = {"engine": "gpu:9", "restarts": 1, "stop_when_solved": 1, "priority": 10}
     job = live.store.submit("ann", spec_of(flat(1000), **fields))[0].id
     shutil.copytree(tmp_path / "run", live.store.job_folder(job).whole)

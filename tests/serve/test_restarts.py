@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from difflogic.config.request import Within
+from difflogic.config.request import TrainRequest, Within
 from difflogic.config.schema import Config
 from difflogic.devices.open import Placement, open_engine
 from difflogic.runs import attempts, checkpoint, run_list
@@ -21,7 +21,8 @@ from difflogic.serve.api import artefacts
 from difflogic.serve.client import unpack
 from difflogic.serve.store.jobs import JobSpec
 from difflogic.serve.store.store import Store
-from difflogic.train import restarts, trainer
+from difflogic.train import restarts
+from difflogic.train.run import load_run
 from tests.serve.acting import acting
 from tests.serve.service import ended, reached, short_config, spec_of, wait
 from tests.train.tiny import assert_same_run
@@ -49,7 +50,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 def by_hand(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same attempts where nothing disturbs them."""
     path = tmp_path_factory.mktemp("hand") / "run"
-    restarts.train(flat(), Placement(open_engine("cpu")), MOST, path)
+    restarts.train(TrainRequest(config=flat(), restarts=MOST), Placement(open_engine("cpu")), path)
     return path
 
 
@@ -141,7 +142,8 @@ def test_a_corrupt_checkpoint_of_an_attempt_costs_one_interval(store, by_hand):
 def unsolved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Attempts until one is solved, which none ever is, until the limit ends them."""
     path = tmp_path_factory.mktemp("unsolved") / "run"
-    restarts.train(flat(), Placement(open_engine("cpu")), None, path, within=Within.parse("1000 epochs"))
+    request = TrainRequest(config=flat(), until_solved=True, within=Within.parse("1000 epochs"))
+    restarts.train(request, Placement(open_engine("cpu")), path)
     return path
 
 
@@ -155,7 +157,7 @@ def test_what_goes_on_until_it_is_solved_survives_its_worker(store, unsolved):
     assert (done.status, done.lost_tries, done.solved, done.attempt) == ("done", 1, 0, 1)
     assert (done.hard_loss, done.compared) == (
         record.attempts[0].wrong,
-        trainer.load_run(unsolved / "attempt-1").best.job.values,
+        load_run(unsolved / "attempt-1").member.job.values,
     )
     assert attempts.read(store.job_folder(job).whole) == record
     assert [each.epoch for each in record.attempts] == [400, 400, 200]

@@ -24,7 +24,7 @@ from difflogic.serve.store.jobs import JobSpec, new_id
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker import follow_ups, worker
 from difflogic.serve.worker.lease import WorkerLimits
-from difflogic.serve.worker.observer import AutomataObserver
+from difflogic.serve.worker.observer import ServiceObserver
 from difflogic.train.trainer import Trainer
 from tests.serve.acting import acting
 from tests.serve.service import by_hand, ended, held, reached, short_config, spec_of, wait
@@ -290,7 +290,7 @@ def test_a_worker_that_was_told_to_stop_takes_no_other_job(tmp_path, monkeypatch
     first, _ = store.submit("ann", spec_of(short_config()))
     second, _ = store.submit("ann", spec_of(short_config()))
 
-    def advanced(observer: AutomataObserver, epoch: int) -> None:
+    def advanced(observer: ServiceObserver, epoch: int) -> None:
         if not told:
             told.append(epoch)
             signal.raise_signal(signal.SIGTERM)
@@ -298,15 +298,15 @@ def test_a_worker_that_was_told_to_stop_takes_no_other_job(tmp_path, monkeypatch
                 raise RunFolderError("The disk is full.")
         really_advanced(observer, epoch)
 
-    def ending(observer: AutomataObserver) -> None:
+    def ending(observer: ServiceObserver) -> None:
         if observer._lease.job.id == first.id:
             store.ask(first.id, "cancel")
         real(observer)
 
     told: list[int] = []
-    real, really_advanced = AutomataObserver.ending, AutomataObserver.advanced
-    monkeypatch.setattr(AutomataObserver, "advanced", advanced)
-    monkeypatch.setattr(AutomataObserver, "ending", ending)
+    real, really_advanced = ServiceObserver.ending, ServiceObserver.advanced
+    monkeypatch.setattr(ServiceObserver, "advanced", advanced)
+    monkeypatch.setattr(ServiceObserver, "ending", ending)
     before = signal.getsignal(signal.SIGTERM)
     try:
         worker.WorkerProcess(store, "w", "cpu", ["cpu"], WorkerLimits(), None).run()

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from difflogic.policies.training import PolicyObserver
+
 from difflogic.config.policy import PolicyConfig
 from difflogic.config.schema import Config
 from difflogic.devices.device import Device
 from difflogic.devices.open import place
 from difflogic.errors import DifflogicError
 from difflogic.policies.rows import PolicyRow
-from difflogic.policies.training import PolicyObserver
 from difflogic.sweeps import agents, table, trial
 from difflogic.sweeps.course import Course, Sweep, SweepObserver, opened
 from difflogic.sweeps.spec import Spec

@@ -13,7 +13,8 @@ import pytest
 from difflogic.config.schema import Config
 from difflogic.devices.open import open_engine
 from difflogic.engine.api import Engine
-from difflogic.train.trainer import Run, Trainer
+from difflogic.train.run import Run
+from difflogic.train.trainer import Trainer
 from tests.train.tiny import tiny_config
 
 

@@ -12,7 +12,8 @@ from difflogic.config.schema import Config
 from difflogic.devices.open import open_engine
 from difflogic.engine.api import Engine
 from difflogic.train.advice import next_steps
-from difflogic.train.trainer import Run, Trainer
+from difflogic.train.run import Run
+from difflogic.train.trainer import Trainer
 from tests.train.scripted import Scripted
 
 

@@ -17,7 +17,8 @@ from difflogic.model import netlist_json
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.runs import checkpoint, chosen
 from difflogic.train.observer import Observer
-from difflogic.train.trainer import Run, Trainer, load_run
+from difflogic.train.run import Run, load_run
+from difflogic.train.trainer import Trainer
 from tests.train.scripted import Scripted
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from difflogic.config import presets
+from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
 from difflogic.devices.open import Placement, open_engine
 from difflogic.engine import job, search
@@ -53,7 +54,7 @@ def test_every_engine_finds_the_same(config: Config, engine: Engine) -> None:
 
 
 def test_it_is_judged_as_every_circuit_is(config: Config, engine: Engine) -> None:
-    member = start.fresh(config, None).members[0]
+    member = start.fresh(TrainRequest(config=config)).members[0]
     training = Training(Placement(engine), [member.job], [member.state])
     while training.advance(7) < 7:
         pass
@@ -127,7 +128,7 @@ def test_what_cannot_be_searched_is_one_sentence(name: str) -> None:
 
 def test_costs_of_another_size_are_refused(config: Config, engine: Engine) -> None:
     """Which compiled code would read past the end of."""
-    member = start.fresh(config, None).members[0]
+    member = start.fresh(TrainRequest(config=config)).members[0]
     state = replace(member.state, epoch=5, costs=np.ones((1, 1, 2), dtype=np.uint32))
     with pytest.raises(CheckpointError, match=r"costs must be uint32 \[1, 1, \d+\], as .*, got uint32 \[1, 1, 2\]"):
         Training(Placement(engine), [member.job], [state])

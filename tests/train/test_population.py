@@ -20,11 +20,12 @@ from difflogic.model import netlist_json
 from difflogic.runs import checkpoint
 from difflogic.runs.journal import Row, read_rows
 from difflogic.train.observer import Standing
+from difflogic.train.run import Run
 from difflogic.train.summary import wilson_interval
-from difflogic.train.trainer import Run, Trainer
+from difflogic.train.trainer import Trainer
 from tests.train.diary import Diary
 from tests.train.scripted import Scripted
-from tests.train.tiny import EPOCHS, assert_same_run, state_of, tiny_config, untimed
+from tests.train.tiny import EPOCHS, assert_same_run, every, state_of, tiny_config, untimed
 
 M = 3
 SEEDS = [23, 24, 25]
@@ -64,12 +65,12 @@ def test_what_a_population_leaves(three: Run, engine: Engine) -> None:
     assert Config.load(three.path / "config.toml") == tiny_config()
     with Image.open(three.path / "loss.png") as picture:
         assert picture.format == "PNG"
-    x = three.best.job.probes
+    x = three.member.job.probes
     netlist = netlist_json.load(three.path / "circuit.json")
     assert np.array_equal(netlist.rollout(x, 3), engine.rollout(three.circuit, x, 3, "hard"))
     assert state_of(checkpoint.load(three.path)) == state_of(three.best)
     saved = checkpoint.read(three.path)
-    assert (saved.seeds, saved.leader, saved.epoch) == (SEEDS, three.leader, EPOCHS)
+    assert (saved.seeds, saved.best, saved.epoch) == (SEEDS, three.members.index(three.member), EPOCHS)
 
 
 def test_metrics_are_tidy(three: Run) -> None:
@@ -131,7 +132,7 @@ def test_the_summary_of_a_population(config: Config, one: Engine) -> None:
     assert "Lost again:      1 (solved at an earlier evaluation): seed 23" in lines
     assert "Hard loss:       0 at best, 4 in the median, on the probes" in lines
     assert lines[-2:] == ["Solved models:", "  seed 24: first at epoch 10, 0 active gates, 54 undecided"]
-    assert (run.best.seed, run.solved) == (24, True)
+    assert (run.member.seed, run.solved) == (24, True)
     assert [member.first_solved for member in run.members] == [5, 10, None]
 
 
@@ -148,7 +149,7 @@ def test_the_summary_where_none_is_solved(config: Config, one: Engine) -> None:
 
 def test_standings(config: Config, one: Engine) -> None:
     diary = Diary()
-    Trainer(config, Troupe(one, {})).run(population=M, observer=diary, log_interval=6)
+    Trainer(config, Troupe(one, {})).run(population=M, observer=every(6, diary))
     assert diary.began_with is not None
     assert diary.began_with.population == M
     assert [(each.epoch, each.solved) for each in diary.standings] == [(1, 0), (5, 1), (6, 1), (10, 1), (12, 1)]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from difflogic.config import presets
+from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
 from difflogic.devices.open import Placement, open_engine
 from difflogic.engine.api import EpochMetrics
@@ -142,7 +143,7 @@ def placement() -> Placement:
 @pytest.mark.parametrize("population", [1, 2])
 def test_attempts_share_the_epochs(population: int, config: Config, placement: Placement, tmp_path: Path) -> None:
     flat = flattened(config)
-    done = restarts.train(flat, placement, 2, tmp_path / "run", population)
+    done = restarts.train(TrainRequest(config=flat, restarts=2, population=population), placement, tmp_path / "run")
     lengths = [run.state.epoch * population for run in done.runs]
     assert lengths == {1: [20, 20, 60], 2: [40, 40, 20]}[population]
     assert done.record.effort == sum(lengths) == 100
@@ -158,7 +159,7 @@ def test_attempts_share_the_epochs(population: int, config: Config, placement: P
 
 def test_an_attempt_is_what_it_would_be_alone(config: Config, placement: Placement, tmp_path: Path) -> None:
     flat = flattened(config)
-    second = restarts.train(flat, placement, 1, tmp_path / "run").runs[-1]
+    second = restarts.train(TrainRequest(config=flat, restarts=1), placement, tmp_path / "run").runs[-1]
     alone = Trainer(second.config, placement.engine).run()
     assert second.state.logits.tobytes() == alone.state.logits.tobytes()
     assert [row.soft_loss for row in second.metrics] == [row.soft_loss for row in alone.metrics]
@@ -168,14 +169,14 @@ def test_an_attempt_is_what_it_would_be_alone(config: Config, placement: Placeme
     ("number", "population", "sentence"),
     [
         (5, 1, "5 restarts share 500 epochs, but no run is given up before epoch 100: give at most 4 restarts."),
-        (-1, 1, "`restarts` must be a whole number of at least 0, got -1."),
+        (-1, 1, "`restarts` must be a whole number between 0 and 2147483648, got -1."),
         (1, 6, "With restarts, 500 epochs are shared by all 6 models, 83 each, but one useful run takes 100: "
                "give a smaller population, or more epochs."),
     ],
 )  # fmt: skip
 def test_a_budget_that_is_too_small_is_refused(number: int, population: int, sentence: str) -> None:
     with pytest.raises(UsageError) as refused:
-        budget.check(PLAIN, number, population)
+        budget.check(TrainRequest(config=PLAIN, restarts=number, population=population))
     assert str(refused.value) == sentence
 
 
@@ -200,9 +201,9 @@ def test_what_was_cut_short_goes_on_bit_for_bit(
 ) -> None:
     """First with the attempt that was cut short, between evaluations or at one, then with those that are left."""
     flat = flattened(config)
-    whole = restarts.train(flat, placement, 2, tmp_path / "whole")
+    whole = restarts.train(TrainRequest(config=flat, restarts=2), placement, tmp_path / "whole")
     observer = StopAt(attempt, epoch)
-    cut = restarts.train(flat, placement, 2, tmp_path / "cut", observer=observer, stop=observer.stop)
+    cut = restarts.train(TrainRequest(config=flat, restarts=2), placement, tmp_path / "cut", observer)
     assert cut.interrupted == "enough"
     assert [each.status for each in cut.record.attempts] == ["given up"] * (attempt - 1) + ["interrupted"]
     observer = StopAt()
@@ -217,7 +218,7 @@ def test_what_was_cut_short_goes_on_bit_for_bit(
 def test_what_was_killed_goes_on_too(config: Config, placement: Placement, tmp_path: Path) -> None:
     """Before its first checkpoint, and between the end of an attempt and the record of it."""
     flat, out = flattened(config), tmp_path / "run"
-    whole = restarts.train(flat, placement, 2, out)
+    whole = restarts.train(TrainRequest(config=flat, restarts=2), placement, out)
     first, second, third = whole.record.attempts
     begun = replace(second, status="running", epoch=0, wrong=None, given_up=None)
     shutil.rmtree(out / "attempt-3")
@@ -231,13 +232,13 @@ def test_what_was_killed_goes_on_too(config: Config, placement: Placement, tmp_p
 
 def test_a_run_that_is_over_is_not_resumed(config: Config, placement: Placement, tmp_path: Path) -> None:
     out = tmp_path / "my run"
-    restarts.train(flattened(config), placement, 0, out)
+    restarts.train(TrainRequest(config=flattened(config), restarts=0), placement, out)
     with pytest.raises(
         UsageError, match=f"has ended and has no attempts left: .* --resume '{out}/attempt-1' --epochs N"
     ):
         restarts.resume(out, placement)
     with pytest.raises(RunFolderError, match="is not empty"):
-        restarts.train(flattened(config), placement, 0, out)
+        restarts.train(TrainRequest(config=flattened(config), restarts=0), placement, out)
     (out / attempts.NAME).write_text('{"format": 1, "attempts": 3}')
     with pytest.raises(RunFolderError, match=r"restarts\.json cannot be used: "):
         restarts.resume(out, placement)
@@ -247,7 +248,7 @@ def test_the_best_attempt_is_taken_by_the_folder_that_holds_all(
     config: Config, placement: Placement, tmp_path: Path
 ) -> None:
     out = tmp_path / "run"
-    done = restarts.train(flattened(config), placement, 2, out)
+    done = restarts.train(TrainRequest(config=flattened(config), restarts=2), placement, out)
     wrong = [attempt.wrong for attempt in done.record.attempts]
     assert None not in wrong
     best = wrong.index(min(each for each in wrong if each is not None))

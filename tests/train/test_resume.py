@@ -20,12 +20,13 @@ from difflogic.engine.api import Engine
 from difflogic.errors import CheckpointError, ConfigError, NotFoundError, UsageError
 from difflogic.runs import checkpoint
 from difflogic.train.observer import Observer
+from difflogic.train.run import Run
 from difflogic.train.signals import Stop
-from difflogic.train.trainer import Run, Trainer
+from difflogic.train.trainer import Trainer
 from tests.tasks import task_config
 from tests.train import child
 from tests.train.diary import Diary
-from tests.train.tiny import EPOCHS, arrays_of, assert_same_run, columns_of, tiny_config
+from tests.train.tiny import EPOCHS, arrays_of, assert_same_run, columns_of, every, tiny_config
 
 Whole = Callable[[int], Run]
 KILLS = [
@@ -113,7 +114,7 @@ def test_a_signal_at_any_moment_is_saved(
     seen: list[object] = []
     observer = Observer()
     setattr(observer, heard_by, listen)
-    run = Trainer(config, engine).run(out=tmp_path / "run", observer=observer, log_interval=log_interval)
+    run = Trainer(config, engine).run(out=tmp_path / "run", observer=every(log_interval, observer))
     assert run.interrupted is signal.SIGINT
     assert [checkpoint.load(run.path).state.epoch, run.state.epoch, len(run.metrics)] == [seen[0]] * 3
     Trainer(config, engine).run(resume=run.path)
@@ -161,7 +162,7 @@ class Enough(Observer):
 
 def test_a_program_ends_a_run_and_resume_goes_on(finished: Run, config: Config, engine: Engine, tmp_path: Path) -> None:
     observer = Enough(4)
-    run = Trainer(config, engine).run(out=tmp_path / "stopped", observer=observer, stop=observer.stop)
+    run = Trainer(config, engine).run(out=tmp_path / "stopped", observer=observer)
     assert run.interrupted == "epoch 4 is enough"
     assert checkpoint.load(run.path).state.epoch == len(run.metrics) == 4
     assert json.loads((run.path / "manifest.json").read_text())["status"] == "interrupted"
@@ -172,7 +173,7 @@ def test_a_program_ends_a_run_and_resume_goes_on(finished: Run, config: Config, 
 
 def test_a_run_that_was_asked_to_stop_at_its_end_is_complete(config: Config) -> None:
     observer = Enough(1)
-    run = Trainer(config, open_engine("reference")).run(epochs=1, observer=observer, stop=observer.stop)
+    run = Trainer(config, open_engine("reference")).run(epochs=1, observer=observer)
     assert (run.complete, run.interrupted) == (True, "epoch 1 is enough")
 
 

@@ -18,7 +18,8 @@ from difflogic.errors import DataError, DifflogicError
 from difflogic.evaluation.render import render
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.runs import chosen
-from difflogic.train import restarts, trainer
+from difflogic.train import restarts
+from difflogic.train.run import load_run
 from difflogic.train.start import fresh
 from difflogic.train.trainer import Trainer
 from tests.train.tiny import arrays_of, rows_of, tiny_config
@@ -45,7 +46,7 @@ def test_a_run_goes_on_from_its_folder_alone(tmp_path: Path) -> None:
     assert rows_of(tmp_path / "parts") == rows_of(tmp_path / "whole")
     one, two = (member.job.held_out for member in whole.members)
     assert one is two
-    assert trainer.load_run(tmp_path / "whole").config == CONFIG
+    assert load_run(tmp_path / "whole").config == CONFIG
     assert "on all 4 samples that were held out" in whole.summary
 
 
@@ -72,19 +73,21 @@ def test_evaluation_judges_what_was_held_out_or_other_samples(tmp_path: Path) ->
 
 def test_every_attempt_has_the_samples(tmp_path: Path) -> None:
     config = CONFIG.with_(train={"epochs": 6})
-    made = restarts.train(config, Placement(ReferenceEngine()), 1, tmp_path / "run", data=SHIFTED)
+    made = restarts.train(
+        TrainRequest(config=config, restarts=1, data=SHIFTED), Placement(ReferenceEngine()), tmp_path / "run"
+    )
     assert all((tmp_path / "run" / each.folder / "data.npz").exists() for each in made.record.attempts)
     assert chosen.load(tmp_path / "run").data().sha256 == SHIFTED.sha256
 
 
 def test_samples_that_are_missing_or_at_odds_are_told() -> None:
     with pytest.raises(DifflogicError, match="samples that are not at hand: give them with --data"):
-        fresh(CONFIG, None)
+        fresh(TrainRequest(config=CONFIG))
     with pytest.raises(DataError, match=r"their SHA-256 is not data\.sha256"):
-        fresh(CONFIG, None, data=Dataset.of(X, X))
+        fresh(TrainRequest(config=CONFIG, data=Dataset.of(X, X)))
     y = rules.apply(rules.table("B3/S23"), X[..., 0], False)[..., None]
     y[3, 2, 2] ^= 1
     torn = Dataset.of(np.zeros_like(X), y)
-    (notice,) = fresh(config_of(torn), None, data=torn).notices
+    (notice,) = fresh(TrainRequest(config=config_of(torn), data=torn)).notices
     assert notice.startswith("The samples cannot all be right: ")
-    assert not fresh(CONFIG, None, data=SHIFTED).notices
+    assert not fresh(TrainRequest(config=CONFIG, data=SHIFTED)).notices

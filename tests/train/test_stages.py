@@ -11,8 +11,9 @@ import pytest
 
 from difflogic.config import schedule
 from difflogic.config.limits import MOST
+from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
-from difflogic.devices.open import open_engine
+from difflogic.devices.open import Placement, open_engine
 from difflogic.engine import job as tasks
 from difflogic.engine.api import Engine, Model
 from difflogic.engine.job import Job
@@ -37,7 +38,7 @@ def config() -> Config:
 
 def test_every_stage_goes_on_where_the_last_one_was(config: Config, engine: Engine) -> None:
     """The same as a model for each stage, opened by hand."""
-    member = start.fresh(config, None).members[0]
+    member = start.fresh(TrainRequest(config=config)).members[0]
     state, losses = member.state, []
     for stage, epochs in enumerate((4, 3, 5)):
         model = engine.open([tasks.make_job(schedule.at_stage(config, stage), member.circuit)], [state])
@@ -79,7 +80,7 @@ def test_judging_in_parts_changes_nothing(
 ) -> None:
     engine = open_engine("cpu")
     config = config.with_(initial={"logit": 0.5}, train=changed)
-    job, state = (lambda member: (member.job, member.state))(start.fresh(config, None).members[0])
+    job, state = (lambda member: (member.job, member.state))(start.fresh(TrainRequest(config=config)).members[0])
     model = engine.open([tasks.make_job(schedule.at_stage(config, 2), job.circuit)], [state])
     judged = model.evaluate()[0]
     monkeypatch.setattr(stages, "STRETCH_BYTES", 1)
@@ -114,7 +115,7 @@ def _run_within(engine: Engine, config: Config, limit: int, monkeypatch: pytest.
     with monkeypatch.context() as patch:
         patch.setattr(Workspace, "__init__", making)
         patch.setattr(Workspace, "close", closing)
-        Trainer(config.with_(train={"eval_interval": 1}), engine, max_memory=limit).run()
+        Trainer(config.with_(train={"eval_interval": 1}), Placement(engine, max_memory=limit)).run()
     assert not held
     assert most <= limit
     return most
@@ -127,7 +128,7 @@ def test_a_grid_that_would_not_fit_is_refused_before_it_is_trained(
     wide = config.with_(task={"height": 40, "width": 40})
     monkeypatch.setattr("difflogic.gpu.model.GpuModel.train", lambda *_: pytest.fail("an epoch was trained"))
     with pytest.raises(LimitError, match="The smallest plan needs"):
-        Trainer(wide, engine, max_memory=600_000).run()
+        Trainer(wide, Placement(engine, max_memory=600_000)).run()
 
 
 @pytest.mark.parametrize("population", [1, 2])
@@ -157,7 +158,7 @@ def test_a_run_resumed_in_any_stage_is_the_run_that_never_stopped(
 def test_what_is_left_of_a_run(begin: int, epoch: int, found: list[object], config: Config) -> None:
     """The end of each stage, and the cells of its grid; a search cuts short what would still grow."""
     config = config.with_(search={"begin": begin})
-    jobs = [tasks.make_job(config, start.fresh(config, None).members[0].circuit)]
+    jobs = [tasks.make_job(config, start.fresh(TrainRequest(config=config)).members[0].circuit)]
 
     def trained(stage: Stage) -> object:
         return "search" if stage.searches else (stage.smaller or stage.jobs)[0].probes[0, ..., 0].size

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from difflogic.config import presets, recipes
+from difflogic.config.request import TrainRequest
 from difflogic.core.bits import Bits
 from difflogic.devices.open import open_engine
 from difflogic.engine import job
@@ -72,7 +73,7 @@ def test_a_proved_board_needs_no_rollout(monkeypatch: pytest.MonkeyPatch) -> Non
     circuit = learned(BOARD)
     assert test.is_proved(circuit)
     assert not test.has_wrong_start(circuit)
-    member = fresh(BOARD, None).members[0]
+    member = fresh(TrainRequest(config=BOARD)).members[0]
     member.job = replace(member.job, circuit=circuit)
     member.state = replace(member.state, logits=circuit.flat_logits())
     with monkeypatch.context() as patch:

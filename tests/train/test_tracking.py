@@ -13,18 +13,17 @@ import pytest
 from difflogic.devices.open import open_engine
 from difflogic.errors import MissingPackagesError, UsageError
 from difflogic.train import tracking
+from difflogic.train.run import Run
 from difflogic.train.tracking import Tracker, tracked
-from difflogic.train.trainer import Run, Trainer
-from tests.train.tiny import tiny_config
+from difflogic.train.trainer import Trainer
+from tests.train.tiny import every, tiny_config
 
 
 def train(folder: Path, *places: str) -> tuple[Run, list[str]]:
     """A run of three epochs, and what was told of its trackers."""
     told: list[str] = []
     with tracked(*places, tell=told.append) as observer:
-        run = Trainer(tiny_config(epochs=3), open_engine("reference")).run(
-            out=folder, observer=observer, log_interval=1
-        )
+        run = Trainer(tiny_config(epochs=3), open_engine("reference")).run(out=folder, observer=every(1, observer))
     return run, told
 
 

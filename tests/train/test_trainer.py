@@ -18,13 +18,14 @@ from difflogic.engine import job as tasks
 from difflogic.engine.api import Engine
 from difflogic.engine.job import PROBE_STREAM, Job, TrainState
 from difflogic.errors import CheckpointError, ConfigError, LimitError, UsageError
-from difflogic.model.statistics import decided, undecided_gates
+from difflogic.model.statistics import undecided_gates
 from difflogic.train.observer import Observer
 from difflogic.train.replica import Replica
-from difflogic.train.trainer import Run, Trainer
+from difflogic.train.run import Run
+from difflogic.train.trainer import Trainer
 from tests.train.diary import Diary
 from tests.train.scripted import Scripted
-from tests.train.tiny import tiny_config
+from tests.train.tiny import every, tiny_config
 
 
 def test_in_memory(
@@ -88,7 +89,7 @@ def test_who_looks_sees_every_state_and_changes_no_number(
 
 def test_chunks_drains_and_logs(config: Config, one: Engine) -> None:
     scripted, diary = Scripted(one, {1: 60, 5: 30}), Diary()
-    Trainer(config, scripted).run(log_interval=4, observer=diary)
+    Trainer(config, scripted).run(observer=every(4, diary))
     assert diary.advances == [1, 4, 5, 8, 10, 12]
     assert scripted.calls == [1, 3, 1, 3, 2, 2]
     assert diary.logs == [(1, 0.5), (4, 0.5), (5, 0.75), (8, 0.75), (10, 1 - 9 / 120), (12, 1 - 9 / 120)]
@@ -98,7 +99,7 @@ def test_chunks_drains_and_logs(config: Config, one: Engine) -> None:
 def test_every_epoch_can_be_logged_without_stopping_at_it(config: Config, one: Engine) -> None:
     """Each with the accuracy that was known by then."""
     scripted, diary = Scripted(one, {1: 60, 5: 30}), Diary()
-    Trainer(config, scripted).run(log_interval=1, observer=diary)
+    Trainer(config, scripted).run(observer=every(1, diary))
     assert scripted.calls == [1, 3, 1, 3, 2, 2]
     accuracies = [0.5] * 4 + [0.75] * 5 + [1 - 9 / 120] * 3
     assert diary.logs == list(enumerate(accuracies, 1))
@@ -106,13 +107,13 @@ def test_every_epoch_can_be_logged_without_stopping_at_it(config: Config, one: E
 
 def test_long_stretches_are_cut_to_what_the_engine_takes(one: Engine) -> None:
     scripted = Scripted(one, {})
-    Trainer(tiny_config(eval_interval=100), scripted).run(log_interval=100)
+    Trainer(tiny_config(eval_interval=100), scripted).run(observer=every(100))
     assert scripted.calls == [1, 3, 3, 3, 2]
 
 
 def test_checkpoints_at_evaluations(config: Config, engine: Engine, tmp_path: Path) -> None:
     diary = Diary()
-    run = Trainer(config, engine).run(out=tmp_path / "run", log_interval=2, observer=diary)
+    run = Trainer(config, engine).run(out=tmp_path / "run", observer=every(2, diary))
     assert diary.saves == [1, 5, 10, 12]
     assert diary.began_with is not None
     assert (diary.began_with.path, diary.began_with.epoch) == (run.path, 0)
@@ -123,8 +124,8 @@ def test_best_is_the_lowest_so_far(config: Config, one: Engine) -> None:
     assert [row.best for row in run.metrics if row.best is not None] == [50, 20, 20, 20]
 
 
-@pytest.mark.parametrize(("stop", "epochs"), [(True, 5), (False, 12)])
-def test_stop_when_solved(stop: bool, epochs: int, config: Config, one: Engine) -> None:
+@pytest.mark.parametrize(("stop", "epochs"), [(1, 5), (0, 12)])
+def test_stop_when_solved(stop: int, epochs: int, config: Config, one: Engine) -> None:
     run = Trainer(config, Scripted(one, {5: 0, 12: 0})).run(stop_when_solved=stop)
     assert run.state.epoch == len(run.metrics) == epochs
     assert run.solved
@@ -145,8 +146,7 @@ def test_not_solved(config: Config, one: Engine) -> None:
 def test_what_was_solved_stays_solved(config: Config, one: Engine) -> None:
     run = Trainer(config, Scripted(one, {5: 0})).run()
     assert run.solved
-    assert run.kept is not None
-    assert (run.kept.state.epoch, run.state.epoch) == (5, 12)
+    assert (run.best.epoch, run.state.epoch) == (5, 12)
     assert run.summary.startswith(
         "Solved: the hard circuit is exactly right on all 4 probe grids at epoch 5 (first at 5); "
         "the last, of epoch 12, has 9 wrong values."
@@ -219,7 +219,7 @@ def test_contradictions(config: Config, one: Engine, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="give resume alone"):
         Trainer(config, one).run(resume=tmp_path, out=tmp_path)
     with pytest.raises(ConfigError, match="log_interval must be a whole number of at least 1, got 0"):
-        Trainer(config, one).run(log_interval=0)
+        Trainer(config, one).run(observer=every(0))
 
 
 def test_it_runs_in_any_thread(config: Config, engine: Engine) -> None:
@@ -266,10 +266,10 @@ def test_an_asynchronous_run_ends_too(engine: Engine, tmp_path: Path) -> None:
 
 def test_what_is_right_is_decided_for_good(config: Config, one: Engine) -> None:
     soft = Trainer(config, Scripted(one, {5: 0})).run(stop_when_solved=1)
-    hard = Trainer(config, Scripted(one, {5: 0})).run(stop_when_solved=1, finish=decided)
+    hard = Trainer(config, Scripted(one, {5: 0})).run(stop_when_solved=1, decide=True)
     assert undecided_gates(soft.state.logits) > 0
     assert undecided_gates(hard.state.logits) == hard.metrics[-1].undecided == 0
     assert np.array_equal(hard.state.logits.argmax(axis=1), soft.state.logits.argmax(axis=1))
     assert np.array_equal(hard.circuit.flat_logits(), hard.state.logits)
-    unsolved = Trainer(config, Scripted(one, {})).run(stop_when_solved=1, finish=decided)
+    unsolved = Trainer(config, Scripted(one, {})).run(stop_when_solved=1, decide=True)
     assert unsolved.metrics[-1].undecided == undecided_gates(soft.state.logits)

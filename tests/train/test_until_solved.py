@@ -13,7 +13,8 @@ import pytest
 import difflogic
 from difflogic.config import presets, recipes, schedule
 from difflogic.config.presets import checkerboard
-from difflogic.config.request import Within
+from difflogic.config.request import TrainRequest, Within
+from difflogic.config.schema import Config
 from difflogic.devices.open import Placement, open_engine
 from difflogic.engine.api import Evaluation
 from difflogic.errors import UsageError
@@ -53,7 +54,8 @@ def never(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def solve(placement: Placement, out: Path | None = None, limit: str | None = None, population: int = 1) -> Attempts:
     within = None if limit is None else Within.parse(limit)
-    return restarts.train(FLAT, placement, None, out, population, within=within)
+    request = TrainRequest(config=FLAT, until_solved=True, within=within, population=population)
+    return restarts.train(request, placement, out)
 
 
 def test_it_goes_on_until_one_passes(placement: Placement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,11 +81,11 @@ def test_the_gates_of_a_solution_that_compute_nothing_are_wires(
 ) -> None:
     random = FLAT.with_(initial={"logit": 0.0, "noise": 1.0})
     passes_at(monkeypatch, FLAT.seed, 10)
-    done = restarts.train(random, placement, None, tmp_path / "run").best
+    done = restarts.train(TrainRequest(config=random, until_solved=True), placement, tmp_path / "run").best
     # Nothing is learned at a rate of 0, so that the circuit it began with is the one that was solved.
     begun = Circuit.initial(random.model, random.seed, random.initial)
     assert active_gates(done.circuit.flat_logits()) < active_gates(begun.flat_logits())
-    starts = done.best.job.probes
+    starts = done.member.job.probes
     before, after = (CellNetlist.of_run(each, random).rollout(starts, 4)[..., :1] for each in (begun, done.circuit))
     np.testing.assert_array_equal(before, after)
     kept = netlist_json.to_json(CellNetlist.of_run(done.circuit, random))
@@ -96,7 +98,7 @@ def test_the_best_attempts_results_lie_at_the_top(
     passes_at(monkeypatch, restarts.seed_of(FLAT.seed, 1), 10)
     done = difflogic.solve(FLAT, engine=placement.engine, out=str(tmp_path / "run"))
     assert done.solved
-    for name in restarts.RESULTS:
+    for name in ("config.toml", "circuit.json", "rollout.gif", "loss.png"):
         assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "run/attempt-2" / name).read_bytes()
     assert (tmp_path / "run/summary.txt").read_text() == done.summary
 
@@ -134,8 +136,7 @@ def test_of_a_population_the_accepted_model_is_kept(placement: Placement, monkey
     passes_at(monkeypatch, FLAT.seed + 2, 10)
     done = solve(placement, population=3)
     assert done.solved
-    assert done.best.kept is not None
-    assert done.best.kept.config.seed == FLAT.seed + 2
+    assert done.best.best.config.seed == FLAT.seed + 2
 
 
 def test_a_deadline_asks_by_itself() -> None:
@@ -206,16 +207,20 @@ def test_what_an_epoch_on_a_smaller_grid_costs() -> None:
 def test_a_limit_that_no_attempt_fits_into() -> None:
     config = recipes.applied("robust", checkerboard())
     with pytest.raises(UsageError, match=r"Within 2 epochs no attempt can be tested: one takes \d+\. Give a larger"):
-        budget.check(config, None, 1, Within(epochs=2))
+        budget.check(TrainRequest(config=config, until_solved=True, within=Within(epochs=2)))
 
 
 def test_a_limit_of_time_that_is_short_is_told() -> None:
     """The lizard's first look is at epoch 700 of 3500, that of a board on 8x8 cells after 22 epochs' worth."""
     lizard, board = (recipes.applied("robust", presets.get(name)) for name in ("lizard", "checkerboard"))
-    told = budget.notice(lizard, 1, Within(seconds=10))
+
+    def notice(config: Config, population: int, within: Within | None) -> str | None:
+        return budget.notice(TrainRequest(config=config, population=population, until_solved=True, within=within))
+
+    told = notice(lizard, 1, Within(seconds=10))
     assert told is not None
     assert re.fullmatch(r"It takes about \d+ s on two cores to see .*, longer than the limit of --within: .*", told)
-    assert budget.notice(lizard, 1, Within(seconds=1000)) is None
-    assert budget.notice(board, 1, Within(seconds=10)) is None
-    assert budget.notice(board, 64, Within(seconds=10)) is not None
-    assert budget.notice(lizard, 1, Within(epochs=1)) is budget.notice(lizard, 1, None) is None
+    assert notice(lizard, 1, Within(seconds=1000)) is None
+    assert notice(board, 1, Within(seconds=10)) is None
+    assert notice(board, 64, Within(seconds=10)) is not None
+    assert notice(lizard, 1, Within(epochs=1)) is notice(lizard, 1, None) is None is None

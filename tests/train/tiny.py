@@ -13,6 +13,7 @@ from difflogic.config.schema import Config
 from difflogic.runs import checkpoint
 from difflogic.runs.checkpoint import ModelState
 from difflogic.runs.journal import Row, read_rows
+from difflogic.train.observer import Observer
 from difflogic.train.replica import Replica
 from tests.sections import sections
 
@@ -39,7 +40,7 @@ def tiny_config(**fields: Any) -> Config:
 def arrays_of(path: Path) -> dict[int | str, Any]:
     """Everything in a run folder's checkpoint but the elapsed time, by seed, as comparable values."""
     found = checkpoint.read(path)
-    return {each.config.seed: state_of(each) for each in found.members} | {"leader": found.leader}
+    return {each.config.seed: state_of(each) for each in found.members} | {"leader": found.best}
 
 
 def state_of(model: ModelState | Replica) -> dict[str, Any]:
@@ -73,3 +74,10 @@ def assert_same_run(left: Path, right: Path) -> None:
     assert columns_of(left) == columns_of(right)
     assert repr(rows_of(left)) == repr(rows_of(right))
     assert (left / "circuit.json").read_text() == (right / "circuit.json").read_text()
+
+
+def every(epochs: int, observer: Observer | None = None) -> Observer:
+    """An observer that hears of a row each so many epochs."""
+    observer = observer or Observer()
+    observer.log_interval = epochs
+    return observer

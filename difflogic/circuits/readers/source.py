@@ -87,6 +87,7 @@ def controller(path: Path) -> Controller | None:
     Raises UsageError for a run of agents that has none, CircuitError for a file that is damaged.
     """
     if path.is_dir():
+        path = chosen.run_folder(path)
         if not manifest.is_policy(manifest.read(path)):
             return None
         path /= controller_json.NAME
@@ -107,7 +108,9 @@ def controller(path: Path) -> Controller | None:
 
 def is_of_agents(path: Path) -> bool:
     """Return whether a folder holds a run of agents, or a file a controller."""
-    return manifest.is_policy(manifest.read(path)) if path.is_dir() else controller(path) is not None
+    if path.is_dir():
+        return manifest.is_policy(manifest.read(chosen.run_folder(path)))
+    return controller(path) is not None
 
 
 def _load(path: Path) -> LoadedCircuit:

@@ -30,8 +30,7 @@ def command(runs: tuple[Path, ...], out: Path) -> int:
     """
     from difflogic.circuits.readers.source import is_of_agents
     from difflogic.circuits.synthesis.simplify import PassReport, silent
-    from difflogic.evaluation import gallery
-    from difflogic.policies import exhibit
+    from difflogic.evaluation import agent_exhibit, gallery
 
     def tell(step: PassReport) -> None:
         sinks.show_pass(step)
@@ -43,7 +42,7 @@ def command(runs: tuple[Path, ...], out: Path) -> int:
     shown, failed = [], False
     for run, name in gallery.names_of(found):
         try:
-            made = (exhibit if is_of_agents(run) else gallery).exhibit(run, name, tell)
+            made = (agent_exhibit if is_of_agents(run) else gallery).exhibit(run, name, tell)
         # One run of many that cannot be shown does not spoil the others; the exit code still says so.
         except DifflogicError as error:
             click.echo(f"{run}: left out. {error}", err=True)

@@ -8,13 +8,13 @@ from typing import Any
 import click
 
 from difflogic.cli import training
-from difflogic.cli.options import PATH, engine_options, engine_selector, json_option, megabytes, policy_option
+from difflogic.cli.options import PATH, engine_options, engine_selector, json_option, megabytes, placement_option
 
 
 @click.command("harden")
 @click.argument("run", type=PATH)
 @engine_options
-@policy_option
+@placement_option
 @click.option("--epochs", type=int, help="Epochs of the hardening [a quarter of the run's].")
 @click.option("--search", is_flag=True, help="Search the hard circuit instead, without gradients.")
 @click.option(

@@ -15,7 +15,8 @@ from difflogic.errors import NotFoundError, RunFolderError
 from difflogic.system.words import counted
 
 if TYPE_CHECKING:
-    from difflogic.runs.checkpoint import Checkpoint
+    from difflogic.runs.attempts import Attempt
+    from difflogic.runs.checkpoint import Checkpoint, ModelState
     from difflogic.runs.journal import Row
     from difflogic.runs.run_list import Entry
 
@@ -28,7 +29,7 @@ def command(run: Path, as_json: bool) -> int:
 
     Example: difflogic show runs/NAME
     """
-    from difflogic.runs import attempts, checkpoint, chosen, manifest
+    from difflogic.runs import checkpoint, chosen, manifest
     from difflogic.runs.journal import read_rows
     from difflogic.runs.run_list import Broken, read
 
@@ -37,11 +38,11 @@ def command(run: Path, as_json: bool) -> int:
     entry = read(run)
     if isinstance(entry, Broken):
         raise RunFolderError(f"{run} is not a run folder that can be shown: {entry.why}.")
-    if manifest.is_policy(manifest.read(run)):
+    if manifest.is_policy(manifest.read(chosen.run_folder(run))):
         return _show_agents(entry, as_json)
     found = chosen.load(run)
     # With restarts the folder holds several runs, and `found` is the one that commands take.
-    together = attempts.read(run).attempts if attempts.is_in(run) else ()
+    together = _attempts(run)
     saved, record = checkpoint.read(found.path), manifest.read(found.path)
     rows = read_rows(found.path, saved.seeds)
     if as_json:
@@ -60,8 +61,14 @@ def command(run: Path, as_json: bool) -> int:
     return 0
 
 
-def _facts(entry: Entry, record: dict[str, Any], saved: Checkpoint) -> list[str]:
-    config = saved.members[saved.leader].config
+def _attempts(run: Path) -> tuple[Attempt, ...]:
+    from difflogic.runs import attempts
+
+    return attempts.read(run).attempts if attempts.is_in(run) else ()
+
+
+def _facts(entry: Entry, record: dict[str, Any], saved: Checkpoint[ModelState]) -> list[str]:
+    config = saved.members[saved.best].config
     task, train, model = config.task, config.train, config.model
     # The engine of the last resume, or that of the beginning.
     engine = [record, *record["resumes"]][-1]["engine"]
@@ -107,7 +114,7 @@ def _member(seed: int, rows: list[Row]) -> dict[str, Any]:
     }
 
 
-def _show_models(saved: Checkpoint, rows: list[list[Row]]) -> None:
+def _show_models(saved: Checkpoint[ModelState], rows: list[list[Row]]) -> None:
     from difflogic.model.statistics import active_gates, undecided_gates
 
     lines = []
@@ -117,7 +124,7 @@ def _show_models(saved: Checkpoint, rows: list[list[Row]]) -> None:
         soft = None if last is None else last["soft_loss"]
         lines.append(
             (
-                f"{index + 1}{' (best)' if index == saved.leader and len(rows) > 1 else ''}",
+                f"{index + 1}{' (best)' if index == saved.best and len(rows) > 1 else ''}",
                 str(member.config.seed),
                 "" if soft is None else f"{soft:.4g}",
                 "" if evaluated is None else str(evaluated["hard_loss"]),
@@ -144,28 +151,31 @@ def _show_files(run: Path) -> None:
 def _show_agents(entry: Entry, as_json: bool) -> int:
     """A run of agents in full."""
     from difflogic.model import controller_json
-    from difflogic.policies import checkpoint
-    from difflogic.runs import manifest
+    from difflogic.runs import checkpoint, chosen, manifest
     from difflogic.system.files import quoted
 
-    path = entry.path
-    record, saved = manifest.read(path), checkpoint.read(path)
+    path, tries = chosen.run_folder(entry.path), _attempts(entry.path)
+    record, saved = manifest.read(path), checkpoint.read_agents(path)
     if as_json:
-        click.echo(json.dumps({**entry.to_dict(), "manifest": record, "files": _files(path)}))
+        told = {"tries": [asdict(each) for each in tries]} if tries else {}
+        click.echo(json.dumps({**entry.to_dict(), "manifest": record, "files": _files(path), **told}))
         return 0
-    config, seeds = saved.config, ", ".join(map(str, saved.seeds[:5])) + (" ..." if len(saved.seeds) > 5 else "")
+    config, seeds = (
+        saved.members[saved.best].config,
+        ", ".join(map(str, saved.seeds[:5])) + (" ..." if len(saved.seeds) > 5 else ""),
+    )
     lines = [
         f"Run:         {path}, {entry.name}, {entry.status}",
         f"Environment: {config.environment.id}, {config.environment.n_envs} copies",
         f"Agent:       {config.policy}, {config.made_of}",
-        f"Training:    {config.algorithm}, step {entry.epoch} of {entry.epochs}, iteration {saved.iteration}, seed "
-        f"{seeds}",
+        f"Training:    {config.algorithm}, step {entry.epoch} of {entry.epochs}, seed {seeds}",
         *_history(record, 13),
+        *(f"             {each}, seed {each.seed}" for each in tries),
     ]
     click.echo("\n".join(lines))
     _show_files(path)
     if entry.status in ("interrupted", "killed", "failed"):
-        click.echo(f"\nGo on with: difflogic train-policy --resume {quoted(path)}")
+        click.echo(f"\nGo on with: difflogic train --resume {quoted(entry.path)}")
     elif (path / controller_json.NAME).exists():
         click.echo(f"\nMake its controller smaller: difflogic simplify {quoted(path)} --task -o small.json")
     return 0

@@ -18,13 +18,13 @@ from difflogic.cli.request import check_source
 @shared.target_options
 @shared.train_options
 def command(**options: Any) -> int:
-    """Train a preset, a configuration file, or your own picture or rule.
+    """Train a preset, a configuration file, your own picture or rule, or an agent.
 
-    PRESET is a name that `difflogic presets` lists. --target sets the grid to the size of the picture. --rule
-    learns one step of a rule on a torus. The command prints which settings these options change. It writes a run
-    folder with metrics, checkpoint, the hard circuit, pictures and a summary. With --population the folder has the
-    best model's circuit and pictures, the metrics of all models, and the success rate. Ctrl-C stops after the
-    current epochs and saves a checkpoint, from which --resume continues.
+    PRESET is a name that `difflogic presets` lists, or an environment's, say Acrobot-v1. --target sets the grid to
+    the size of the picture. --rule learns one step of a rule on a torus. The command prints which settings these
+    options change. It writes a run folder with metrics, checkpoint, the hard circuit, pictures and a summary. With
+    --population the folder has the best model's circuit and pictures, the metrics of all models, and the success
+    rate. Ctrl-C stops after the current epochs and saves a checkpoint, from which --resume continues.
 
     Example: difflogic train lizard --set optimizer.lr=0.05 --epochs 1000
     """

@@ -14,8 +14,8 @@ from difflogic.cli.screen.sinks import Event
 from difflogic.cli.screen.training import TrainingReporter
 from difflogic.cli.screen.waiting import turn_words
 from difflogic.config.document import is_policy
+from difflogic.config.policy import any_config
 from difflogic.config.request import TrainRequest
-from difflogic.config.schema import Config
 from difflogic.engine.api import EngineInfo
 from difflogic.errors import ServiceError
 from difflogic.runs.attempts import Attempt
@@ -153,14 +153,15 @@ class _Follower:
     def _begin(self, job: JobJson) -> None:
         reason = f"job {job['id']} at {self._client.server}"
         info = EngineInfo(engine=job["device"])
-        config = Config.from_dict(job["config"])
+        config = any_config(job["config"])
         if self._attempt:
             config = restarts.attempt_of(config, self._attempt - 1, job["goal"])
             asked = _asked(job)
             of = None if asked.until_solved else (asked.restarts or 0) + 1
             attempt = Attempt(self._attempt, of, config.seed, job["goal"], "")
             self._reporter.attempted(attempt)
-        self._reporter.began(Beginning(config, info, reason, None, job["progress"], _asked(job).population))
+        so_far = job["progress"], job["goal"], _asked(job).population
+        self._reporter.began(Beginning(config, info, reason, None, *so_far))
 
     def _turn(self, job: JobJson) -> str:
         """Return where a job that waits stands, as the end of a sentence."""
@@ -222,35 +223,15 @@ class _Follower:
 class _AgentFollower(_Follower):
     """A follower of a job that trains agents, whose rows are of iterations."""
 
-    def __init__(self, client: Client, sink: sinks.Lines, log_interval: int) -> None:
-        super().__init__(client, sink, log_interval)
-        from difflogic.cli.screen.policies import PolicyReporter
-
-        self._agents = PolicyReporter(sink)
-
     def _back(self, job: JobJson) -> int:
         return BEFORE * int(job["config"]["evaluation"]["interval"])
-
-    def _begin(self, job: JobJson) -> None:
-        self._sink.write(
-            f"{job['name']}: {job['config']['environment']['id']}, {job['goal']} steps, job {job['id']} at "
-            f"{self._client.server}, on {job['device']}{f', attempt {self._attempt}' if self._attempt else ''}"
-        )
-
-    def _show_ended_attempts(self, job: JobJson) -> None:
-        for each in (job["result"] or {}).get("attempts", ()):
-            if each["status"] != "running" and each["number"] not in self._ended:
-                self._ended.add(each["number"])
-                self._sink.write(
-                    f"attempt {each['number']}, seed {each['seed']}: {each['status']} at step {each['epoch']}"
-                )
 
     def _rows(self, job: JobJson, rows: Sequence[dict[str, Any]]) -> None:
         from difflogic.policies.rows import PolicyRow
 
-        self._agents.total = job["goal"]
-        for _, members in groupby(rows, key=lambda row: int(row["steps"])):
-            self._agents.iterated([PolicyRow.from_dict(each) for each in members])
+        for steps, members in groupby(rows, key=lambda row: int(row["steps"])):
+            self._reporter.advanced(steps)
+            self._reporter.iterated([PolicyRow.from_dict(each) for each in members])
 
 
 class _SweepFollower(_Follower):
@@ -307,7 +288,5 @@ def _outcome(job: JobJson) -> str | None:
 
 
 def _attempts_of(job: JobJson) -> list[Attempt]:
-    """Return what came of the attempts of a job with restarts so far; of any other job, and of agents, none."""
-    if is_policy(job["config"]):
-        return []
+    """Return what came of the attempts of a job that begins again so far; of any other job none."""
     return [Attempt(**each) for each in (job["result"] or {}).get("attempts", ())]

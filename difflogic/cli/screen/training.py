@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import signal
+import statistics
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,29 +13,31 @@ from typing import Any
 from difflogic.cli.request import in_options
 from difflogic.cli.screen.preview import Preview
 from difflogic.cli.screen.sinks import Event, Lines
+from difflogic.config.policy import PolicyConfig
+from difflogic.config.schema import Config
 from difflogic.engine.api import EngineInfo, describe_engine
+from difflogic.policies.rows import PolicyRow
 from difflogic.runs.attempts import Attempt
 from difflogic.runs.journal import Row
 from difflogic.system.files import quoted
-from difflogic.system.words import counted
 from difflogic.train.advice import next_steps
 from difflogic.train.observer import Beginning, Observer, Standing
+from difflogic.train.run import AgentRun, Run
 from difflogic.train.run_request import Trained
-from difflogic.train.trainer import Run
 
 
 class TrainingReporter(Observer):
     """Describes to a sink what a run tells its observer, and how it ended.
 
-    The events are attempt, begin, placed, epoch, notice, checkpoint and end.
+    The events are attempt, begin, placed, epoch, notice, checkpoint and end; of agents iteration and evaluation too.
     """
 
-    def __init__(self, sink: Lines) -> None:
-        self._sink = sink
+    def __init__(self, sink: Lines, log_interval: int = Observer.log_interval) -> None:
+        self._sink, self.log_interval = sink, log_interval
         self._epochs = 0
 
     def began(self, beginning: Beginning) -> None:
-        config, train, task = beginning.config, beginning.config.train, beginning.config.task
+        config = beginning.config
         fields: dict[str, Any] = {
             "path": str(beginning.path),
             "epoch": beginning.epoch,
@@ -42,11 +46,9 @@ class TrainingReporter(Observer):
             "config": config.to_dict(),
         }
         text: list[object] = [
-            f"{config.name}: {config.model.gates} gates, {task.width}x{task.height} grid, "
-            f"{counted(config.model.channels, 'channel')}, {counted(task.steps, 'step')}, batch {train.batch}, "
-            f"{seeds(beginning)}",
+            f"{config.name}: {beginning.about}, {seeds(beginning)}",
             *self._where(beginning),
-            Preview(config),
+            *([Preview(config)] if isinstance(config, Config) else []),
         ]
         # A program that reads the events of one run need not know of populations.
         if beginning.population > 1:
@@ -55,14 +57,14 @@ class TrainingReporter(Observer):
             fields["lender"] = beginning.lender
             text.append(f"Begins with {beginning.lender}")
         if beginning.epoch:
-            text.append(f"Going on after epoch {beginning.epoch} of {train.epochs}")
+            text.append(f"Going on after {_unit(config)} {beginning.epoch} of {beginning.epochs}")
         self._sink.show(Event("begin", fields, text))
         engine = beginning.engine
         if engine.engine == "gpu" and engine.software:  # which was asked for by name
             kind = f"{engine.adapter} is a software adapter, a GPU imitated by the CPU"
             self.noticed(f"{kind}: results are right, but slow to come.")
         # Kept for the bar: later events say only how far the run is.
-        self._epochs = train.epochs
+        self._epochs = beginning.epochs
         self._sink.advance(beginning.epoch, self._epochs)
 
     def _where(self, beginning: Beginning) -> list[str]:
@@ -78,7 +80,7 @@ class TrainingReporter(Observer):
     def attempted(self, attempt: Attempt) -> None:
         if attempt.status == "running":
             of = "" if attempt.of is None else f" of at most {attempt.of}"
-            text = f"Attempt {attempt.number}{of}, {attempt.epochs} epochs are left to it."
+            text = f"Attempt {attempt.number}{of}, seed {attempt.seed}."
         else:
             text = f"{str(attempt).capitalize()}{'' if attempt.given_up is None else f': {attempt.given_up}'}"
         self._sink.show(Event("attempt", {**asdict(attempt), "folder": attempt.folder}, [text]))
@@ -107,6 +109,17 @@ class TrainingReporter(Observer):
         )
         self._sink.show(Event("epoch", fields, [text]))
 
+    def iterated(self, rows: Sequence[PolicyRow]) -> None:
+        self._sink.show(Event("iteration", {"rows": [row.to_dict() for row in rows]}))
+        last, scores = rows[0], [row.score for row in rows if row.score is not None]
+        if not scores:
+            return
+        returns = [row.mean_return for row in rows if row.mean_return is not None]
+        training = f", {statistics.median(returns):.1f} while training" if returns else ""
+        many = f" at best, {statistics.median(scores):.1f} in the median" if len(rows) > 1 else ""
+        text = f"Step {last.steps:7}: mean return {max(scores):.1f}{many}{training}, {last.steps_per_s:.0f} steps/s"
+        self._sink.show(Event("evaluation", {"steps": last.steps, "scores": scores}, [text]))
+
     def placed(self, engine: EngineInfo, reason: str) -> None:
         text = f"Engine {describe_engine(engine)}; {reason}"
         self._sink.show(Event("placed", {"why": reason, "engine": asdict(engine)}, [text]))
@@ -122,7 +135,7 @@ class TrainingReporter(Observer):
         """Training is over and its folder complete."""
         run, last, attempts = trained.run, trained.last, trained.attempts
         is_unsolved = attempts is not None and attempts.is_unsolved
-        advice = [] if is_unsolved else next_steps(run, attempts is not None)
+        advice = [] if is_unsolved or isinstance(run, AgentRun) else next_steps(run, attempts is not None)
         text = [f"\n{trained.summary.rstrip()}", *advice, f"Run folder:      {trained.path}"]
         if is_unsolved and trained.path is not None:
             text.append(f"Go on with: difflogic train --resume {quoted(trained.path)} --within LIMIT")
@@ -130,12 +143,11 @@ class TrainingReporter(Observer):
             text.append(interruption(last, trained.path))
         fields = {
             "path": str(run.path),
-            "epoch": run.state.epoch,
+            "epoch": run.epoch,
             "solved": run.solved,
-            "best": None if run.kept is None else {"epoch": run.kept.state.epoch, "hard_loss": run.kept.best},
-            "skipped": run.state.skipped,
+            "complete": run.complete,
             "interrupted": None if last.interrupted is None else interrupter(last),
-            **ends(run),
+            **(_of_agents(run) if isinstance(run, AgentRun) else _of_automata(run)),
             **({} if attempts is None else {"attempts": [asdict(each) for each in attempts.record.attempts]}),
             "next_steps": advice,
             "summary": trained.summary,
@@ -176,30 +188,47 @@ def _number(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def ends(run: Run) -> dict[str, Any]:
-    """Return how each member of a population ended."""
+def _of_automata(run: Run) -> dict[str, Any]:
+    """Return what the end tells of automata, of a population how each member ended."""
+    found: dict[str, Any] = {
+        "best": None if run.wrong is None else {"epoch": run.best.epoch, "hard_loss": run.wrong},
+        "skipped": run.state.skipped,
+    }
     # One run has all of it at the top of the event.
     if len(run.members) == 1:
-        return {}
+        return found
     members = [
         {"seed": each.seed, "solved": each.solved, "first_solved": each.first_solved, "best": each.best}
+        for each in run.members
+    ]
+    return found | {"best_seed": run.member.seed, "members": members}
+
+
+def _of_agents(run: AgentRun) -> dict[str, Any]:
+    members = [
+        {"seed": each.seed, "solved": each.solved, "score": None if each.score is None else each.score.mean}
         for each in run.members
     ]
     return {"best_seed": run.best.seed, "members": members}
 
 
-def interrupter(run: Run) -> str:
+def _unit(config: Config | PolicyConfig) -> str:
+    """Return what progress is counted in."""
+    return "step" if isinstance(config, PolicyConfig) else "epoch"
+
+
+def interrupter(run: Run | AgentRun) -> str:
     """The name of the signal that interrupted a run, or the reason that its program gave."""
     return run.interrupted.name if isinstance(run.interrupted, signal.Signals) else str(run.interrupted)
 
 
-def interruption(run: Run, path: Path) -> str:
+def interruption(run: Run | AgentRun, path: Path) -> str:
     """Return what to do after a signal, or where its program ended a run, in the folder `path`."""
-    done, total = run.state.epoch, run.config.train.epochs
+    done, total, unit = run.epoch, run.config.epochs, _unit(run.config)
     # The signal came while the last epochs ran: nothing is left to continue.
-    if done >= total:
-        return f"{interrupter(run)} came when the last epoch was done: the run is complete."
+    if run.complete and done >= total:
+        return f"{interrupter(run)} came when the last {unit} was done: the run is complete."
     return (
-        f"Interrupted by {interrupter(run)} after epoch {done} of {total}; the checkpoint is written. "
+        f"Interrupted by {interrupter(run)} after {unit} {done} of {total}; the checkpoint is written. "
         f"Continue with: difflogic train --resume {quoted(path)}"
     )

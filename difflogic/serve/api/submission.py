@@ -160,8 +160,7 @@ def _with_attempts(request: JobRequest, config: Config) -> tuple[JobRequest, str
 
     asked, notice = run_request.resolved(request, config)
     if asked.until_solved or asked.restarts:
-        many = None if asked.until_solved else asked.restarts
-        budget.check(config, many, asked.population, asked.within)
+        budget.check(replace(asked, preset=None, config=config))
     return asked, notice
 
 

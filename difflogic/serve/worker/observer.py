@@ -10,12 +10,13 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from difflogic.engine.api import Engine
+from difflogic.model.circuit import Circuit
 from difflogic.model.statistics import Layer, census
 from difflogic.runs import attempts, jsonl
 from difflogic.runs.attempts import Attempt, Record
@@ -26,6 +27,10 @@ from difflogic.system import files
 from difflogic.train.observer import Beginning, Observer, Standing
 from difflogic.train.replica import Replica, best_of
 from difflogic.train.signals import Stop
+
+if TYPE_CHECKING:  # half of what it loads is for agents alone
+    from difflogic.policies.member import Member
+    from difflogic.policies.rows import PolicyRow
 
 FRAME_S = 0.5
 """The least seconds between two state frames."""
@@ -38,6 +43,8 @@ UNTRAINED = {
 """What is told of an attempt that has just begun."""
 SPEED_S = 5.0
 """Seconds over which epochs per second are measured."""
+SIGN_S = 1.0
+"""Seconds between two signs of life while an agent plays."""
 SIDE = 64
 VISIBLE = 6
 FILM = 24
@@ -46,23 +53,27 @@ MOST_VALUES = 1 << 24
 """The most values of the rollout of a frame, which holds all its states; of larger ones there are no frames."""
 
 
-class ServiceObserver:
-    """What is told of one try at one job, whatever it trains.
+class ServiceObserver(Observer):
+    """Tells the store of one try at one job, whatever it trains.
 
     Its calls come from the thread that trains, so that a hang of it is seen.
     """
 
-    def __init__(self, lease: Lease, stopping: Callable[[], bool]) -> None:
-        """`stopping` says whether this worker is to end, whatever becomes of the job."""
-        self._lease, self._stopping = lease, stopping
-        self.stop = Stop()
+    def __init__(self, lease: Lease, engine: Engine, stopping: Callable[[], bool]) -> None:
+        """`engine` draws state frames; `stopping` says whether this worker is to end, whatever becomes of the job."""
+        self._lease, self._engine, self._stopping = lease, engine, stopping
+        self.stop = self._end = Stop()
         """What ends the training: asked where the lease or the worker is to end."""
         self._folder = lease.store.job_folder(lease.job)
         self.began_at: int | None = None
         """The epoch that this try went on from; None before it did."""
         self._pace: deque[tuple[float, int]] = deque()
-        self._since = time.monotonic()
-        """When this try began."""
+        self._since = self._signed = time.monotonic()
+        """When this try began, and when it gave a sign of life."""
+        self._epoch = self._advances = 0
+        self._next_frame = 0.0
+        self._asked_at = 0.0
+        self._judged: Sequence[Replica] = ()
 
     def _moved(self, epoch: int) -> None:
         """Tell how far it is and how fast, and hear whether it is to end."""
@@ -79,9 +90,9 @@ class ServiceObserver:
     def _heed(self) -> None:
         # What somebody asked for goes before the end of the worker, since it says what becomes of the job.
         if self._lease.wanted is not None:
-            self.stop.ask(self._lease.wanted)
+            self._end.ask(self._lease.wanted)
         elif self._stopping():
-            self.stop.ask("the worker ends")
+            self._end.ask("the worker ends")
 
     def _go_to(self, attempt: int, **progress: Any) -> None:
         """Go to the folder of an attempt, which begins or goes on."""
@@ -95,19 +106,6 @@ class ServiceObserver:
     def trained_s(self) -> float:
         """Seconds of work, over all tries."""
         return round(self._lease.job.trained_s + time.monotonic() - self._since, 1)
-
-
-class AutomataObserver(ServiceObserver, Observer):
-    """The observer of the training of automata."""
-
-    def __init__(self, lease: Lease, engine: Engine, stopping: Callable[[], bool]) -> None:
-        """`engine` draws state frames."""
-        super().__init__(lease, stopping)
-        self._engine = engine
-        self._advances = 0
-        self._next_frame = 0.0
-        self._asked_at = 0.0
-        self._judged: Sequence[Replica] = ()
 
     def attempted(self, attempt: Attempt) -> None:
         # The job says what came of the earlier attempts while the next one runs: whoever begins to watch it late, or
@@ -126,14 +124,31 @@ class AutomataObserver(ServiceObserver, Observer):
         self.began_at = beginning.epoch
         say(f"on {beginning.engine.adapter or beginning.engine.engine}, from epoch {beginning.epoch}")
         self._gates = GateHistory(self._folder.gates, beginning.epoch)
-        self._lease.progress |= {"progress": beginning.epoch, "saved_progress": beginning.epoch}
+        self._epoch = beginning.epoch
+        self._lease.progress |= {"progress": self._epoch, "saved_progress": self._epoch, "goal": beginning.epochs}
         self._lease.enter("compiling")
 
     def advanced(self, epoch: int) -> None:
+        self._epoch, self._signed = epoch, time.monotonic()
         self._advances += 1
         if self._lease.phase != "training" and self._advances > 1:  # a GPU has only been given the first epochs
             self._lease.enter("training", warm=True)
         self._moved(epoch)
+
+    def working(self) -> None:
+        # There may be thousands of steps in an iteration, and they would seem to hang.
+        if time.monotonic() - self._signed >= SIGN_S:
+            self._signed = time.monotonic()
+            self._lease.alive(trained_s=self.trained_s)
+            self._heed()
+
+    def iterated(self, rows: Sequence[PolicyRow]) -> None:
+        if self._lease.phase == "compiling":
+            self._lease.enter("training", warm=True)
+        scores = [row.score for row in rows if row.score is not None]
+        if scores:
+            say(f"step {rows[0].steps}: mean return {max(scores):.1f}")
+            self._lease.progress["score"] = max(scores)
 
     def wants_states(self) -> bool:
         self._asked_at = time.monotonic()
@@ -181,12 +196,22 @@ class AutomataObserver(ServiceObserver, Observer):
     def judging(self, epoch: int) -> None:
         self._lease.enter("evaluating")
 
-    def judged(self, members: Sequence[Replica]) -> None:
-        self._judged = members
-        best = members[best_of(members)]
-        layers = census(best.circuit)
-        self._gates.append(best.state.epoch, layers)
-        self._lease.alive(active_gates=sum(layer.active for layer in layers), compared=best.job.values)
+    def judged(self, members: Sequence[Replica] | Sequence[Member]) -> None:
+        replicas = [each for each in members if isinstance(each, Replica)]
+        if replicas:
+            self._judged = replicas
+            self._lease.progress["compared"] = replicas[0].job.values
+            circuit: Circuit | None = replicas[best_of(replicas)].circuit
+        else:
+            agents = [each for each in members if not isinstance(each, Replica)]
+            # Until one is solved is known when its last episodes are played.
+            solved = 0 if self._lease.job.asked.until_solved else sum(each.solved for each in agents)
+            self._lease.progress["solved"] = solved
+            circuit = max(agents, key=lambda each: -math.inf if each.score is None else each.score.mean).circuit
+        if circuit is not None:
+            layers = census(circuit)
+            self._gates.append(self._epoch, layers)
+            self._lease.alive(active_gates=sum(layer.active for layer in layers))
 
     def saved(self, epoch: int) -> None:
         self._lease.report(progress=epoch, saved_progress=epoch)

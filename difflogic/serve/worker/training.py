@@ -9,18 +9,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from difflogic.config.policy import PolicyConfig, any_config
 from difflogic.config.schema import Config
 from difflogic.devices.open import Placement
-from difflogic.errors import CheckpointError, StoreError
-from difflogic.model.statistics import census
+from difflogic.errors import CheckpointError, ConfigError, StoreError
+from difflogic.model.statistics import active_gates, census
 from difflogic.runs import attempts, checkpoint
 from difflogic.runs.folder import RunFolder
 from difflogic.serve.store.jobs import JobRecord
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker.log import say
-from difflogic.serve.worker.observer import AutomataObserver, ServiceObserver, result_of_attempts
-from difflogic.train import run_request, trainer
-from difflogic.train.trainer import Run
+from difflogic.serve.worker.observer import ServiceObserver, result_of_attempts
+from difflogic.train import run_request
+from difflogic.train.run import AgentRun, Run, load_any
 
 
 @dataclass(frozen=True)
@@ -32,38 +33,43 @@ class TrainingOutcome:
     """Columns of the job, as `Store.release` and `Store.finish` take them."""
 
 
-def train(store: Store, job: JobRecord, placement: Placement, observer: AutomataObserver) -> TrainingOutcome:
-    """Train a job in its folder, from where it is. Raises what `Trainer.run` raises.
+def train(store: Store, job: JobRecord, placement: Placement, observer: ServiceObserver) -> TrainingOutcome:
+    """Train a job in its folder, from where it is, with the newest checkpoint that can be read.
+
+    Raises what `Trainer.run` raises.
 
     Signals are the worker's own, so that it knows of every one, whatever else ends the training.
     """
     if job.config is None:
         raise StoreError(f"The job {job.id} has no configuration to train: delete it.")
-    config = Config.from_dict(job.config)
+    config = any_config(job.config)
+    # Of an environment `module:Name` the module would be imported: whatever a server said, none is.
+    if isinstance(config, PolicyConfig) and ":" in config.environment.id:
+        raise ConfigError(f"A job may not name a module, got the environment {config.environment.id}.")
     return persistent(observer, lambda: open_run(store, job), lambda: _train(store, job, config, placement, observer))
 
 
 def persistent(
-    observer: ServiceObserver, open_run: Callable[[], Path], train_once: Callable[[], TrainingOutcome]
+    observer: ServiceObserver, where: Callable[[], Path], train_once: Callable[[], TrainingOutcome]
 ) -> TrainingOutcome:
-    """What `train_once` comes to, with the newest checkpoint that can be read of the run that `open_run` names."""
+    """What `train_once` comes to, with the newest checkpoint that can be read of the run that `where` names."""
     while True:
         try:
             return train_once()
         # A damaged checkpoint is put aside, and the try begins again with the one before it: one interval of epochs is
         # lost, and not the run. Once training has begun, an error is not one of reading the first checkpoint.
         except CheckpointError as error:
-            if observer.began_at is not None or not _set_aside(open_run(), error):
+            if observer.began_at is not None or not _set_aside(where(), error):
                 raise
 
 
 def _train(
-    store: Store, job: JobRecord, config: Config, placement: Placement, observer: AutomataObserver
+    store: Store, job: JobRecord, config: Config | PolicyConfig, placement: Placement, observer: ServiceObserver
 ) -> TrainingOutcome:
     path = store.job_folder(job).whole
     # All attempts may be over although the job is not: nothing is left to train, only to say.
     if attempts.is_in(path) and attempts.read(path).is_over:  # its worker was lost before it could say so
-        return _outcome_of_attempts(path)
+        return _outcome_of_attempts(store, job, path)
     # A folder without a checkpoint is of a worker that was lost at the very beginning. It is removed, since a run
     # begins in a folder that is new.
     is_new = not run_request.is_in(path)
@@ -79,27 +85,16 @@ def _train(
         # The source is read at the beginning only: it may be deleted while this job trains.
         init_from=store.job_folder(store.job(job.source, job.owner)).run if is_new and job.source is not None else None,
     )
-    trained = run_request.run_request(
-        request,
-        config,
-        placement,
-        out=path if is_new else None,
-        resume=None if is_new else path,
-        observer=observer,
-        stop=observer.stop,
-    )
-    if trained.attempts is None:
-        return _outcome(trained.run)
-    return _outcome_of_attempts(path, trained.attempts.out_of_time)
+    out, resume = (path, None) if is_new else (None, path)
+    trained = run_request.run_request(request, placement, out, resume, observer)
+    if trained.attempts is not None:
+        return _outcome_of_attempts(store, job, path, trained.attempts.out_of_time)
+    if not trained.run.complete:
+        return TrainingOutcome(True, {"progress": trained.run.epoch, "saved_progress": trained.run.epoch})
+    return TrainingOutcome(False, _final_progress(store, job, trained.run))
 
 
-def _outcome(run: Run) -> TrainingOutcome:
-    if not run.complete:
-        return TrainingOutcome(True, {"progress": run.state.epoch})
-    return TrainingOutcome(False, _final_progress(run))
-
-
-def _outcome_of_attempts(path: Path, out_of_time: bool = False) -> TrainingOutcome:
+def _outcome_of_attempts(store: Store, job: JobRecord, path: Path, out_of_time: bool = False) -> TrainingOutcome:
     record = attempts.read(path)
     made = record.attempts
     if not record.is_over and not out_of_time:
@@ -107,24 +102,32 @@ def _outcome_of_attempts(path: Path, out_of_time: bool = False) -> TrainingOutco
     # The job becomes what its best attempt is: its epochs, files and rows are those that are shown from now on.
     best = made[record.best]
     summary = {"attempt": best.number, "goal": best.epochs, "saved_progress": best.epoch}
-    standing = _final_progress(trainer.load_run(path / best.folder))
+    standing = _final_progress(store, job, load_any(path / best.folder))
     # Until it is solved means that the test of success was passed, and not that its probes are right.
     solved = {} if record.restarts is not None else {"solved": int(best.status == "solved")}
     return TrainingOutcome(False, summary | standing | solved | {"result": result_of_attempts(record)})
 
 
-def _final_progress(run: Run) -> dict[str, Any]:
-    """What a job shows of a run that is over."""
+def _final_progress(store: Store, job: JobRecord, run: Run | AgentRun) -> dict[str, Any]:
+    """What a job shows of a run that is over; of agents pictures are drawn too."""
+    if isinstance(run, AgentRun):
+        from difflogic.serve.worker import agents  # half of what it loads is for agents alone
+
+        agents.draw(run, job.name, store.job_folder(job).files)
+        circuit = run.best.circuit
+        gates = None if circuit is None else active_gates(circuit.flat_logits())
+        solved = len(run.solved_members)
+        return {"progress": run.epoch, "goal": run.epoch, "score": run.score, "solved": solved, "active_gates": gates}
     soft = [member.metrics[-1].soft_loss for member in run.members if member.metrics]
     return {
-        "progress": run.state.epoch,
+        "progress": run.epoch,
         "soft_loss": min((loss for loss in soft if math.isfinite(loss)), default=None),
         "hard_loss": run.wrong,
         # A population counts its solved models. One model whose best circuit is right counts too, although the last
         # evaluation was not.
         "solved": max(sum(member.solved for member in run.members), run.wrong == 0),
         "active_gates": sum(layer.active for layer in census(run.circuit)),
-        "compared": run.best.job.values,
+        "compared": run.member.job.values,
     }
 
 

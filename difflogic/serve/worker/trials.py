@@ -8,29 +8,31 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from difflogic.config.schema import Config
+from difflogic.config.policy import any_config
 from difflogic.devices.open import Placement
 from difflogic.engine.api import Engine
 from difflogic.serve.store.jobs import JobRecord
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker.lease import Lease
-from difflogic.serve.worker.observer import AutomataObserver, ServiceObserver
+from difflogic.serve.worker.observer import ServiceObserver
 from difflogic.serve.worker.training import TrainingOutcome, clear_unsaved, open_run, persistent
 from difflogic.sweeps import trial
 from difflogic.sweeps.trial import PAUSED, Outcome
 from difflogic.train.replica import Replica
 from difflogic.train.run_request import is_in
-from difflogic.train.signals import Ending
+from difflogic.train.signals import Ending, Stop
+
+if TYPE_CHECKING:  # half of what it loads is for agents alone
+    from difflogic.policies.member import Member
 
 
 class TrialStop(Ending):
     """Ends a trial at the first evaluation after which it is to be looked at, or with its observer's stop."""
 
-    def __init__(self, observer: ServiceObserver, job: JobRecord) -> None:
-        super().__init__(observer.stop)
+    def __init__(self, stop: Stop, job: JobRecord) -> None:
+        super().__init__(stop)
         self._until = job.options["until"]
 
     def evaluated(self, done: int) -> None:
@@ -39,14 +41,15 @@ class TrialStop(Ending):
             self.ask(PAUSED)
 
 
-class TrialObserver(AutomataObserver):
-    """The observer of a trial of automata."""
+class TrialObserver(ServiceObserver):
+    """The observer of a trial, of automata or of agents."""
 
     def __init__(self, lease: Lease, engine: Engine, stopping: Callable[[], bool]) -> None:
         super().__init__(lease, engine, stopping)
-        self.stop_here = TrialStop(self, lease.job)
+        self.stop_here = TrialStop(self._end, lease.job)
+        self.stop = self.stop_here
 
-    def judged(self, members: Sequence[Replica]) -> None:
+    def judged(self, members: Sequence[Replica] | Sequence[Member]) -> None:
         """A trial keeps no history of its gates: there are many of them, and most are looked at as a row."""
 
     def saved(self, epoch: int) -> None:
@@ -59,26 +62,16 @@ class TrialObserver(AutomataObserver):
 
 def train(store: Store, job: JobRecord, placement: Placement, observer: TrialObserver) -> TrainingOutcome:
     """Train a trial in its folder, from where it is. Raises what `Trainer.run` raises."""
-    config, within = Config.from_dict(job.config or {}), job.asked.within
-    request = replace(job.asked, within=None if within is None else replace(within, used=job.trained_s))
-
-    def train_once(path: Path) -> Outcome:
-        return trial.train(config, request, path, placement, observer, observer.stop_here)
-
-    return told(store, job, observer, train_once)
-
-
-def told(
-    store: Store, job: JobRecord, observer: ServiceObserver, train_once: Callable[[Path], Outcome]
-) -> TrainingOutcome:
-    """What a try comes to, in a run folder of which what no checkpoint was kept of is removed."""
+    config, within = any_config(job.config or {}), job.asked.within
+    used = None if within is None else replace(within, used=job.trained_s)
+    request = replace(job.asked, preset=None, config=config, within=used)
     path = store.job_folder(job).whole
 
     def outcome() -> TrainingOutcome:
         if not is_in(path):
             clear_unsaved(path)
         began = time.monotonic()
-        made = train_once(path)
+        made: Outcome = trial.train(request, path, placement, observer, observer.stop_here)
         made = replace(made, seconds=round(time.monotonic() - began, 3))
         progress: dict[str, Any] = {"progress": made.done, "saved_progress": made.done}
         if made.status == "interrupted":

@@ -17,9 +17,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
@@ -125,16 +123,26 @@ class WorkerProcess:
     # training -----------------------------------------------------------------------------------------
 
     def _train(self, lease: Lease) -> None:
+        from difflogic.serve.worker import observer as watching
+        from difflogic.serve.worker import training, trials
+
         job = lease.job
         try:
-            observer, train = self._agents(lease) if is_policy(job.config) else self._automata(lease)
+            placement = self._placement(job)
         except DeviceError as error:
             lease.store.fail_try(job.id, lease.number, _without_stop(error))
             say(f"{error} This worker ends.")
             # Its supervisor starts another worker, with growing pauses where that one ends so too.
             sys.exit(EXIT_DEVICE_UNUSABLE)
+        told = lease, placement.engine, lambda: self.stopping
+        observer: ServiceObserver
         try:
-            outcome = train()
+            if job.parent is None:
+                observer = watching.ServiceObserver(*told)
+                outcome = training.train(self.store, job, placement, observer)
+            else:
+                observer = trial = trials.TrialObserver(*told)
+                outcome = trials.train(self.store, job, placement, trial)
         # Which failures count as a try? Those that another try may not meet: a full disk, a lost device, a locked
         # folder. A configuration that cannot be trained fails at once.
         except (RunFolderError, OSError) as error:
@@ -148,35 +156,14 @@ class WorkerProcess:
         else:
             self._report(lease, outcome, observer)
 
-    def _automata(self, lease: Lease) -> tuple[ServiceObserver, Callable[[], TrainingOutcome]]:
-        from difflogic.serve.worker import trials
-        from difflogic.serve.worker.observer import AutomataObserver
-        from difflogic.serve.worker.training import train
-
-        placement = self._placement(lease.job.engine)
-        if lease.job.parent is not None:
-            trial = trials.TrialObserver(lease, placement.engine, lambda: self.stopping)
-            return trial, partial(trials.train, self.store, lease.job, placement, trial)
-        observer = AutomataObserver(lease, placement.engine, lambda: self.stopping)
-        return observer, partial(train, self.store, lease.job, placement, observer)
-
-    def _agents(self, lease: Lease) -> tuple[ServiceObserver, Callable[[], TrainingOutcome]]:
-        from difflogic.serve.worker import agents
-
-        device = agents.device_of(lease.job.engine, self.device)
-        if lease.job.parent is not None:
-            from difflogic.serve.worker import agent_trials
-
-            trial = agent_trials.AgentTrialObserver(lease, lambda: self.stopping)
-            return trial, partial(agent_trials.train, self.store, lease.job, device, trial)
-        observer = agents.AgentObserver(lease, lambda: self.stopping)
-        return observer, partial(agents.train, self.store, lease.job, device, observer)
-
-    def _placement(self, engine: str) -> Placement:
+    def _placement(self, job: JobRecord) -> Placement:
         from difflogic.devices.open import place
 
-        # A job for any GPU, or for `auto`, is trained on this worker's own device.
-        selector = engine if engine in ("cpu", "reference") else self.device
+        # A job for any GPU, or for `auto`, is trained on this worker's own device; networks as small as those of agents
+        # on the processor, unless a GPU was asked for.
+        selector = job.engine if job.engine in ("cpu", "reference") else self.device
+        if is_policy(job.config) and not job.engine.startswith("gpu"):
+            selector = job.engine if job.engine == "reference" else "cpu"
         if selector not in self._placements:
             placement = place(selector, trusted=True)
             if placement.engine.info.engine == "gpu":

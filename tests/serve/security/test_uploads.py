@@ -16,6 +16,7 @@ import pytest
 from PIL import Image
 
 from difflogic.config import presets
+from difflogic.config.request import TrainRequest
 from difflogic.devices import cost
 from difflogic.errors import DataError
 from difflogic.serve.api import pictures
@@ -190,7 +191,7 @@ def test_predicted_memory_is_what_the_cpu_engine_takes(name: str) -> None:
     config = presets.get(name)
     circuit = Circuit.initial(config.model, config.seed)
     shape = Shape.training(circuit, config)
-    job = start.fresh(config, None).members[0].job
+    job = start.fresh(TrainRequest(config=config)).members[0].job
     workspace = SoftWorkspace(circuit, shape, cost.THREADS, Hyper.of(config), config.train.asynchronous, job)
     taken = sum(each.nbytes for each in workspace.buffers if isinstance(each, np.ndarray))
     predicted = cost.cost_of(config, 1).memory

@@ -1,4 +1,4 @@
-"""`--policy`, and what is printed where the engine is found by measuring."""
+"""`--placement`, and what is printed where the engine is found by measuring."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ def test_a_resumed_run_is_not_measured_again(call: Call, rivals: None) -> None:
 
 def test_policy_cpu_and_sticky(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DIFFLOGIC_CACHE_DIR", str(tmp_path / "cache"))
-    first = call("--policy", "cpu", "--epochs", 1, "--out", "one", engine=AUTO)
-    assert "; the policy is cpu\n" in first.out
+    first = call("--placement", "cpu", "--epochs", 1, "--out", "one", engine=AUTO)
+    assert "; --placement cpu was given\n" in first.out
     call("--epochs", 1, "--out", "two", engine="reference")
-    last = call("--policy", "sticky", "--epochs", 1, "--out", "three", engine=AUTO)
+    last = call("--placement", "sticky", "--epochs", 1, "--out", "three", engine=AUTO)
     assert "Engine reference" in last.out
     assert "; the last run of this shape was on it\n" in last.out
     kept = json.loads(Path("three/manifest.json").read_text())["engine"]
@@ -76,11 +76,11 @@ def test_policy_cpu_and_sticky(call: Call, tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("arguments", "engine", "text"),
     [
-        (["--policy", "gpu"], "cpu", "--policy says how --engine auto chooses, but cpu was asked for: give one"),
-        (["--policy", "auto", "--gpu"], AUTO, "--policy says how --engine auto chooses, but gpu was asked for"),
-        (["--policy", "sticky", "--resume", "here"], AUTO, "--resume stays on the run's engine, or takes the --engine"),
-        (["--policy", "cpu", "--require-hardware"], AUTO, "--policy cpu means the CPU engine, but --require-hardware"),
-        (["--policy", "best"], AUTO, "'best' is not one of 'auto', 'gpu', 'cpu', 'sticky'"),
+        (["--placement", "gpu"], "cpu", "--placement says how --engine auto chooses, but cpu was asked for: give one"),
+        (["--placement", "auto", "--gpu"], AUTO, "--placement says how --engine auto chooses, but gpu was asked for"),
+        (["--placement", "sticky", "--resume", "here"], AUTO, "--resume stays on the run's engine, or takes the"),
+        (["--placement", "cpu", "--require-hardware"], AUTO, "--placement cpu means the CPU engine, but"),
+        (["--placement", "best"], AUTO, "'best' is not one of 'auto', 'gpu', 'cpu', 'sticky'"),
     ],
 )
 def test_refused(arguments: list[str], engine: str | None, text: str, call: Call) -> None:

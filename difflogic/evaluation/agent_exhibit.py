@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +17,11 @@ from difflogic.evaluation.report import page
 from difflogic.model import controller_json
 from difflogic.model.controller import Controller
 from difflogic.model.statistics import census
-from difflogic.policies import controllers, film
+from difflogic.policies import controllers, film, results
 from difflogic.policies.actors import LogicActor
 from difflogic.policies.member import Member, restored
-from difflogic.policies.results import CURVE, EVALUATION, SUMMARY, curves
-from difflogic.runs import plots
+from difflogic.policies.results import CURVE, SUMMARY, curves
+from difflogic.runs import chosen, plots
 from difflogic.runs.journal import CSV
 
 STEPS, FRAME_MS = 500, 40
@@ -35,7 +34,10 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
 
     Raises CheckpointError, RunFolderError where the run has not ended.
     """
-    scored = _evaluation(run)
+    run = chosen.run_folder(run)
+    scored = results.read(run)
+    if not scored:
+        raise RunFolderError(f"The training of the agents in {run} has not ended: continue it with --resume.")
     best = next(each for each in scored["members"] if each["seed"] == scored["best"])
     member = restored(run, scored["members"].index(best) + 1)
     config, actor = member.config, member.agent.actor
@@ -74,16 +76,6 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
     counts = "no controller" if found is None else f"{gate_count(found.controller)} gates, {config.environment.id}"
     told = f"The agent of seed {scored['best']}, the best of {len(scored['members'])}."
     return Exhibit(name, config.name, headline, counts, told, files | downloads, cover)
-
-
-def _evaluation(run: Path) -> dict[str, Any]:
-    try:
-        found: dict[str, Any] = json.loads((run / EVALUATION).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise RunFolderError(
-            f"The training of the agents in {run} has not ended: continue it with --resume."
-        ) from error
-    return found
 
 
 def _downloads(run: Path, name: str, found: SmallerController | None, files: Files) -> tuple[Files, list[str]]:

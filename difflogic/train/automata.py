@@ -1,0 +1,242 @@
+"""Automata as a session trains them: epochs on an engine, evaluated on probes, and the best one kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from difflogic.config import dataset, schedule
+from difflogic.config.own_task import OwnTask
+from difflogic.config.request import TrainRequest
+from difflogic.config.schema import Config
+from difflogic.devices import choose
+from difflogic.devices.open import Placement
+from difflogic.devices.race import Decision
+from difflogic.engine.api import EngineInfo, Evaluation
+from difflogic.errors import FaultyTaskError
+from difflogic.runs import manifest, plots
+from difflogic.runs.checkpoint import Checkpoint, ModelState
+from difflogic.runs.journal import Row, Rows, last_evaluated
+from difflogic.runs.summary import summarise
+from difflogic.train import results
+from difflogic.train.observer import Observer, Standing
+from difflogic.train.replica import Replica, best_of
+from difflogic.train.run import Run
+from difflogic.train.session import Rules, Session
+from difflogic.train.stages import Training
+from difflogic.train.start import Start
+from difflogic.train.success import certainty
+from difflogic.train.summary import summarise_population
+
+
+class Automata(Session[Replica, Run]):
+    """The models of a run, on one engine or in a race of two; the best so far is kept beside the last state."""
+
+    config: Config
+
+    def __init__(
+        self, request: TrainRequest, placement: Placement, start: Start, observer: Observer, rules: Rules,
+        own: OwnTask | None,
+    ) -> None:  # fmt: skip
+        """Opens the first model. Raises DeviceErrors, UsageError, and CheckpointError."""
+        super().__init__(request, placement, start.members, start.checkpoint.epoch, observer)
+        first = start.checkpoint.members[0]
+        self.config, self.epochs = first.config, first.config.epochs
+        self._rules, self._own, self._data = rules, own, request.data
+        self.training = Training(placement, [each.job for each in self.members], [each.state for each in self.members])
+        self.seconds_before, self.notices = first.elapsed_s, start.notices
+        self.lender = None if start.lender is None else start.lender.told
+        self.best = start.best
+        """The best model so far, its `best` the wrong values that it has; None before the first evaluation."""
+        self.accepted = [row.hard_loss == 0 for row in self._last_rows()]
+
+    @property
+    def info(self) -> EngineInfo:
+        return self.training.info
+
+    def close(self) -> None:
+        self.training.close()
+
+    def journal(self) -> Rows:
+        return [member.metrics for member in self.members]
+
+    def contents(self) -> Mapping[str, bytes]:
+        data = self._data
+        samples = {} if data is None or not self.config.data.sha256 else {dataset.NAME: data.encode()}
+        return samples | {"target.png": plots.target_png(self.members[0].job)}
+
+    def begin(self) -> None:
+        if self._rules.accept is not Rules.accept:
+            self.accepted = []  # a run that was accepted is over: what goes on was not
+
+    def next_stop(self) -> int:
+        return schedule.next_stop(self.epoch, self.epochs, self.config.train.eval_interval)
+
+    def iterate(self, stop: int) -> None:
+        decision = self.training.ask_race()
+        if decision is not None:
+            self._place(decision)
+        # Where the first epochs were a race, its result is told before the next one is trained.
+        self.epoch = self.training.advance(stop)
+        self.observer.advanced(self.epoch)
+        if self.observer.wants_states():
+            self._bring_home()
+            self.observer.shown(self.members)
+
+    def is_logged(self) -> bool:
+        interval = self.observer.log_interval
+        return self.epoch // interval > self._reported // interval
+
+    def is_hopeless(self) -> bool:
+        rows = self._last_rows()
+        # Only an evaluated epoch counts. A run that was interrupted between two evaluations has rows that were not.
+        if self._rules.give_up is not None and rows and all(row.hard_loss is not None for row in rows):
+            self.given_up = self._rules.give_up(self.members)
+        return self.given_up is not None
+
+    def report(self, judged: bool = False, leaving: bool = False) -> None:
+        # Epochs before this one are logged beside the evaluation that was known then, not beside the one that comes
+        # now.
+        before = [last_evaluated(member.metrics) for member in self.members]
+        metrics = self.training.drain()
+        found = self._evaluate() if judged else []
+        seconds = self.seconds
+        rows = [[Row.of(epoch, seconds) for epoch in each] for each in metrics]
+        # Of all these epochs only the last was evaluated. Where none was, `found` is empty.
+        for member, each, result in zip(self.members, rows, found, strict=False):
+            each[-1] = member.judge(each[-1], result)
+        for member, each in zip(self.members, rows, strict=True):
+            member.metrics += each
+        self.append(rows)
+        self._tell_skipped(rows)
+        for place, row in enumerate(rows[0], 1):
+            last = place == len(rows[0])
+            # An evaluation in between is logged too, and so is the last epoch of a run that is interrupted.
+            if row.epoch % self.observer.log_interval == 0 or (last and (judged or leaving)):
+                after = [last_evaluated(member.metrics) for member in self.members]
+                self._tell([each[place - 1] for each in rows], after if last else before)
+        if judged:
+            self.observer.judged(self.members)
+            # The best comes first. A run that is killed between the two has a best that is newer than its checkpoint,
+            # and drops it when it is resumed: see `difflogic.train.start`.
+            self._keep_best()
+            self.save()
+
+    def _evaluate(self) -> list[Evaluation]:
+        """The evaluation of every model, and which of them are solutions."""
+        self.observer.judging(self.epoch)
+        found = self.training.evaluate()
+        self._bring_home()
+        self.accepted = [self._rules.accept(*each) for each in zip(self.members, found, strict=True)]
+        right = [member for member, is_right in zip(self.members, self.accepted, strict=True) if is_right]
+        # It changes the logits, so it is done only where the run ends here, with enough models solved.
+        if self._rules.finish is not None and 0 < self.stop_when_solved <= len(right):
+            for member in right:
+                member.state = replace(member.state, logits=self._rules.finish(member.circuit).flat_logits())
+        return found
+
+    def _bring_home(self) -> None:
+        """The members' states of this epoch, from the engine."""
+        # All models are at the same epoch, so the first speaks for all. Asking the engine would wait for the device.
+        if self.members[0].state.epoch == self.epoch:
+            return
+        for member, state in zip(self.members, self.training.states(), strict=True):
+            member.state = state
+
+    def _place(self, decision: Decision) -> None:
+        """The first epochs showed where the rest is trained: tell it, and keep it for runs of the same shape."""
+        self.observer.placed(decision.engine, decision.reason)
+        if self.folder is not None:
+            measured = [trial.to_dict() for trial in decision.trials]
+            self.record = manifest.placed(self.record, decision.engine, decision.reason, measured)
+            self.folder.write(manifest.NAME, manifest.to_json(self.record))
+        choose.keep_measured(decision.trials[0].engine, self.config, len(self.members), decision)
+
+    def _last_rows(self) -> list[Row]:
+        """Each model's, where there is one."""
+        return [row for member in self.members for row in member.metrics[-1:]]
+
+    def _tell(self, rows: Sequence[Row], last: Sequence[Row | None]) -> None:
+        """Log an epoch: each member's row, and the last that was evaluated by then."""
+        if len(self.members) == 1:
+            self.observer.logged(rows[0], last[0])
+            return
+        self.observer.compared(Standing(tuple(self.seeds), tuple(rows), tuple(last)))
+
+    def _tell_skipped(self, rows: Rows) -> None:
+        skipped = [(row.epoch, member.seed) for member, each in zip(self.members, rows, strict=True)
+                   for row in each if row.skipped]  # fmt: skip
+        if skipped:
+            epochs = sorted({epoch for epoch, _ in skipped})
+            # A population names the seeds that it happened to, a single run has only one.
+            of_seeds = "" if len(self.members) == 1 else f" of {_seeds(sorted({seed for _, seed in skipped}))}"
+            self.observer.noticed(
+                f"The gradient{of_seeds} was not finite in {len(epochs)} epoch(s), from {epochs[0]} to {epochs[-1]}: "
+                "their steps were skipped, logits and moments are unchanged."
+            )
+
+    def _keep_best(self) -> None:
+        """A solution, else the fewest wrong values; of equals the latest: a run that ends solved ends with its best."""
+        accepted = [member for member, is_accepted in zip(self.members, self.accepted, strict=True) if is_accepted]
+        candidates = accepted or self.members
+        member = candidates[best_of(candidates)]
+        known = None if self.best is None else self.best.best
+        if member.wrong is None or (known is not None and member.wrong > known and not accepted):
+            return
+        self.best = replace(member.checkpoint(self.seconds), best=member.wrong)
+        if self.folder is not None:
+            self.folder.keep_best(Checkpoint((self.best,)))
+
+    def state(self) -> Checkpoint[ModelState]:
+        self._bring_home()
+        seconds = self.seconds
+        return Checkpoint(tuple(each.checkpoint(seconds) for each in self.members), best_of(self.members))
+
+    def end(self) -> Run:
+        self._bring_home()
+        # Whoever shows progress hears of it first: pictures take a while.
+        self.observer.ending()
+        engine, best = self.training.engine, self.best
+        effort = engine.info, self.epochs_here, self.seconds_here
+        if len(self.members) == 1:
+            summary = summarise(self.config, self.members[0].state, self.members[0].metrics, *effort, best)
+        else:
+            summary = summarise_population(self.config, self.members, *effort, best)
+        summary += "" if best is None else certainty(best.config, best.circuit)
+        shown = best or self.members[best_of(self.members)].checkpoint(self.seconds)
+        if self.folder is not None:
+            pictures = self.observer.wants_pictures()
+            results.write(self.folder, engine, self.members, shown, summary, pictures)
+            if pictures and best is not None:
+                self._draw(best)
+        self.write_end(summary)
+        return Run(
+            path=None if self.folder is None else self.folder.path,
+            config=self.config,
+            engine=engine.info,
+            members=self.members,
+            best=shown,
+            wrong=None if best is None else best.best,
+            epoch=self.epoch,
+            interrupted=self.stop.reason,
+            summary=summary,
+            complete=self.complete,
+            given_up=self.given_up,
+            lender=self.lender,
+            accepted=any(self.accepted),
+        )
+
+    def _draw(self, best: ModelState) -> None:
+        """The task's own pictures: where it fails to draw them, the run is none the worse."""
+        if self._own is None or self.folder is None:
+            return
+        try:
+            results.draw(self.folder, self.placement.engine, self._own, best)
+        except FaultyTaskError as error:
+            self.observer.noticed(f"{error} The run is complete without them.")
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+    """The first few by number."""
+    named = ", ".join(map(str, seeds[:5]))
+    return f"seed {named}" + (f" and {len(seeds) - 5} more" if len(seeds) > 5 else "")
