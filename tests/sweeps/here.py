@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from difflogic.policies.training import PolicyObserver
-
-from difflogic.config.policy import PolicyConfig
-from difflogic.config.schema import Config
-from difflogic.devices.device import Device
 from difflogic.devices.open import place
 from difflogic.errors import DifflogicError
-from difflogic.policies.rows import PolicyRow
-from difflogic.sweeps import agents, table, trial
+from difflogic.sweeps import table, trial
 from difflogic.sweeps.course import Course, Sweep, SweepObserver, opened
 from difflogic.sweeps.spec import Spec
 from difflogic.sweeps.trial import PAUSED, Outcome, Rung, folder_of
@@ -24,19 +19,16 @@ from difflogic.train.signals import Stop
 from tests.train.tiny import tiny_config
 
 
-class _Until(Observer, PolicyObserver):
+class _Until(Observer):
     """Ends a trial where it is to be looked at."""
 
     def __init__(self, until: int | None) -> None:
-        self.look, self._until = Stop(), until
+        self.stop = self.look = Stop()
+        self._until = until
 
     def saved(self, epoch: int) -> None:
         if self._until is not None and epoch >= self._until:
             self.look.ask(PAUSED)
-
-    def iterated(self, rows: list[PolicyRow]) -> None:
-        if rows[0].score is not None:
-            self.saved(rows[0].steps)
 
     def wants_pictures(self) -> bool:
         return False
@@ -70,11 +62,8 @@ class Here:
     def _train(self, rung: Rung) -> Outcome:
         observer, folder = _Until(rung.until), self.folder / folder_of(rung.trial)
         try:
-            config = rung.spec.configured(rung.values)
-            if isinstance(config, PolicyConfig):
-                return agents.train(config, rung.spec.asked, folder, Device("reference"), observer, observer.look)
-            assert isinstance(config, Config)
-            return trial.train(config, rung.spec.asked, folder, place("reference"), observer, observer.look)
+            request = replace(rung.spec.asked, preset=None, config=rung.spec.configured(rung.values))
+            return trial.train(request, folder, place("reference"), observer, observer.look)
         except DifflogicError as error:
             return Outcome("failed", error=str(error))
 
