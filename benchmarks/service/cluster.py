@@ -19,6 +19,7 @@ from benchmarks.service.same import differences
 from difflogic.errors import StoreError
 from difflogic.serve.cluster import ClusterSupervisor
 from difflogic.serve.store.files import STORE
+from difflogic.serve.store.jobs import JobRecord
 from difflogic.serve.store.store import Store
 from difflogic.serve.sweep import QUEUE, SWEEP, sweep
 from difflogic.sweeps import Spec, Sweep, trial_rows
@@ -108,9 +109,8 @@ def _strike(cluster: Any, spec: Spec, whole: Sweep, out: Path, after: int, outco
     going.start()
     jobs.wait((out / QUEUE / STORE).exists, "the queue")
     store = Store.existing(out / QUEUE, durable=False)
-    held = _trained(store, after)
-    lost = next(each.name.partition("-")[0] for each in store.workers() if each.job == held)
-    outcome.hit(store.job(held).phase)
+    held, lost = _trained(store, after)
+    outcome.hit(held.phase)
     cluster.remove_node(next(each for each in cluster.list_all_nodes() if each.node_id.startswith(lost)), False)
     later = cluster.add_node(num_cpus=1).node_id[:8]
     worked = _worked_until(store, later, going)
@@ -122,13 +122,14 @@ def _strike(cluster: Any, spec: Spec, whole: Sweep, out: Path, after: int, outco
     shutil.rmtree(out)
 
 
-def _trained(store: Store, after: int) -> str:
-    """A trial that is trained, once so many before it are over."""
-    found: list[str] = []
+def _trained(store: Store, after: int) -> tuple[JobRecord, str]:
+    """A trial that is trained, once so many before it are over, and the beginning of its machine's id."""
+    found: list[tuple[JobRecord, str]] = []
 
     def there() -> bool:
-        trials = store.trials(SWEEP)
-        found[:] = [each.id for each in trials if each.phase == "training" and each.options["trial"] >= after]
+        held = {each.job: each.name.partition("-")[0] for each in store.workers()}
+        trials = [each for each in store.trials(SWEEP) if each.phase == "training" and each.id in held]
+        found[:] = [(each, held[each.id]) for each in trials if each.options["trial"] >= after]
         return bool(found)
 
     jobs.wait(there, "a trial to be trained", 0.002)
