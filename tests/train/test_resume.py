@@ -69,7 +69,7 @@ def test_starts_that_are_kept_are_in_the_run(tmp_path: Path) -> None:
     np.save(tmp_path / "others.npy", 1 - drawn)
     config, engine = kept_starts.kept(tiny_config(), drawn), open_engine("cpu")
     trainer = Trainer(config, engine)
-    for starts, what in ((None, "give their file with --starts FILE"), (tmp_path / "others.npy", "does not hold")):
+    for starts, what in ((None, "give their file with `starts`"), (tmp_path / "others.npy", "does not hold")):
         with pytest.raises(UsageError, match=what):
             trainer.run(out=tmp_path / "refused", starts=starts)
     assert not (tmp_path / "refused").exists()
@@ -254,14 +254,14 @@ def test_resume_refuses_another_configuration(config: Config, engine: Engine, fi
 
 @any_engine_will_do
 def test_resume_refuses_to_go_back(config: Config, engine: Engine, finished: Run) -> None:
-    with pytest.raises(UsageError, match="is at epoch 12, past the 6 asked for: give a larger --epochs"):
+    with pytest.raises(UsageError, match="is at epoch 12, past the 6 asked for: give more `epochs`"):
         Trainer(config, engine).run(epochs=6, resume=finished.path)
 
 
 def test_resume_needs_a_run(config: Config, one: Engine, tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="There is no run folder or checkpoint at"):
         Trainer(config, one).run(resume=tmp_path / "nowhere")
-    with pytest.raises(CheckpointError, match=r"holds no checkpoint\.safetensors"):
+    with pytest.raises(NotFoundError, match=r"holds no checkpoint\.safetensors"):
         Trainer(config, one).run(resume=tmp_path)
     lone = tmp_path / "lone.safetensors"
     lone.write_bytes(b"")

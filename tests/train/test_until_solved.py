@@ -219,7 +219,7 @@ def test_a_limit_of_time_that_is_short_is_told() -> None:
 
     told = notice(lizard, 1, Within(seconds=10))
     assert told is not None
-    assert re.fullmatch(r"It takes about \d+ s on two cores to see .*, longer than the limit of --within: .*", told)
+    assert re.fullmatch(r"It takes about \d+ s on two cores to see .*, longer than the limit of `within`: .*", told)
     assert notice(lizard, 1, Within(seconds=1000)) is None
     assert notice(board, 1, Within(seconds=10)) is None
     assert notice(board, 64, Within(seconds=10)) is not None
