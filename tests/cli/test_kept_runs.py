@@ -25,8 +25,7 @@ def _runs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("run", "wrong", "commands"),
     [
-        ("single", 61, ["show single", "evaluate single --quick", "simplify single", "simulate single/circuit.json",
-                        "export single --format verilog -o single.v"]),
+        ("single", 61, ["show single", "simulate single/circuit.json", "export single --format verilog -o single.v"]),
         ("restarted", 61, ["show restarted", "runs .", "harden restarted --epochs 7"]),
     ],
 )  # fmt: skip

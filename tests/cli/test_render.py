@@ -156,7 +156,7 @@ def test_nothing_is_replaced_unasked(run: Path, capsys: pytest.CaptureFixture[st
         (["-o", "gates.png", "--what", "gates", "--steps", "3"], "--what gates does not show a rollout: drop --steps."),
         (["-o", "no/film.gif"], "/no to write film.gif to: make it first."),
         (["-o", "film.gif", "--size", "2x9"], "2"),
-        (["-o", "film.gif", "--size", "9"], "'9' is not WIDTHxHEIGHT, say 64x64."),
+        (["-o", "film.gif", "--size", "9"], "A size is WIDTHxHEIGHT in cells, say 24x24, got '9'."),
         (["-o", "film.gif", "--channels", "2"], "There is no channel 2: a cell has channels 0 to 1."),
         (["-o", "film.gif", "--channels", "red"], "'red' is not a channel: expected loss, all, or a number."),
         (["-o", "film.gif", "--at", "9"], "The rollout has steps 0 to 3, but step 9 should be shown."),

@@ -177,17 +177,16 @@ BAD_INPUT = [
     (["--eval-interval", "0"], 2, "eval_interval must be a whole number between 1 and 2147483648, got 0."),
     (["--log-interval", "0"], 2, "log_interval must be a whole number of at least 1, got 0."),
     (["--seed", "-1"], 2, "seed must be a whole number between 0 and 4294967295, got -1."),
-    (["--population", "0"], 2, "population must be a whole number of at least 1, got 0."),
-    (["--population", "-4"], 2, "population must be a whole number of at least 1, got -4."),
-    (["--stop-when-solved", "0"], 2, "--stop-when-solved counts models: expected at least 1, got 0."),
+    (["--population", "0"], 2, "--population must be a whole number between 1 and 2147483648, got 0."),
+    (["--population", "-4"], 2, "--population must be a whole number between 1 and 2147483648, got -4."),
     (["--stop-when-solved", "3", "--population", "2"], 2, "stop_when_solved counts solved models: expected at most 2, "
                                                           "the population, got 3."),
     (["--gpu"], 2, "--gpu means --engine gpu, but --engine reference was given too: give one of them."),
-    (["--engine", "cuda"], 2, "Unknown engine 'cuda': expected auto, cpu, reference, gpu, gpu:INDEX or gpu:NAME."),
+    (["--engine", "cuda"], 2, "--engine must be auto, cpu, reference, gpu, gpu:INDEX or gpu:NAME, got 'cuda'."),
     (["--require-hardware"], 2, "The reference engine runs on the CPU: drop --require-hardware, "
                                 "or ask for gpu or auto."),
     (["--resume", "nowhere"], 2, "There is no run folder or checkpoint at nowhere."),
-    (["--resume", "occupied"], 1, "The folder occupied holds no checkpoint.safetensors: "
+    (["--resume", "occupied"], 2, "The folder occupied holds no checkpoint.safetensors: "
                                   "expected the folder of an earlier run."),
     (["--resume", "x", "--seed", "3", "--small"], 2, "--resume continues a run as it was configured: "
                                                      "drop --seed, --small."),
