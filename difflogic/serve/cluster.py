@@ -32,6 +32,8 @@ from difflogic.serve.worker.worker import WorkerProcess
 
 LOOK_S = 1.0
 """Seconds between two looks for machines that have come or gone."""
+KILL_S = 60.0
+"""Seconds within which Ray ends an actor, or gives up its machine."""
 CALLS = 64
 """Calls of workers that the store's side answers at once."""
 
@@ -104,7 +106,7 @@ class _ActorChild:
 
     def kill(self) -> None:
         self._ray.kill(self._actor)
-        self._ray.wait([self._work])
+        self._ray.wait([self._work], timeout=KILL_S)
         self.close()
 
     def close(self) -> None:
@@ -130,8 +132,9 @@ class ClusterSupervisor(Supervisor):
         self._ray, self._engines = ray, list(engines)
         super().__init__(folder, devices, limits, max_memory, environment=environment)
         here = ray.get_runtime_context().get_node_id()
-        kind = ray.remote(num_cpus=0, max_concurrency=CALLS, scheduling_strategy=self._on(here))(StoreActor)
-        self._actor = kind.remote(folder.resolve())
+        # Where it is lost its locks are too, its workers end, and Ray begins another for those that follow them.
+        how = {"num_cpus": 0, "max_concurrency": CALLS, "max_restarts": -1}
+        self._actor = ray.remote(**how, scheduling_strategy=self._on(here))(StoreActor).remote(folder.resolve())
         self._machines: dict[str, str] = {}
         """The names of the machines that are there, by their nodes."""
         self._asked: dict[str, Any] = {}
