@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from difflogic.circuits.readers import digitaljs, notebook, source
-from difflogic.errors import CheckpointError, CircuitError, DifflogicError
+from difflogic.errors import CircuitError, DifflogicError, NotFoundError
 from difflogic.model import netlist_json
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
@@ -259,7 +259,7 @@ def test_what_is_no_circuit(tmp_path: Path) -> None:
         source.load(path)
     with pytest.raises(CircuitError, match="Cannot read the circuit"):
         source.load(tmp_path / "absent.json")
-    with pytest.raises(CheckpointError, match="holds no"):
+    with pytest.raises(NotFoundError, match="holds no"):
         source.load(tmp_path)
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(CircuitError, match="Cannot read the circuit"):
