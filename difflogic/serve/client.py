@@ -17,7 +17,7 @@ import ssl
 import stat
 import time
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,8 +40,6 @@ WAITS_S = (0.2, 0.5, 1.0, 2.0, 5.0)
 """Seconds before each new try to reach a server; the last one again and again where events are followed."""
 SILENCE_S = 40.0
 """A stream that says nothing for longer is dead: the server has a heartbeat."""
-TURNS = 200
-"""Jobs of which one request asks where they stand."""
 OVERLOADED = (429, 502, 503, 504)
 
 JobJson = dict[str, Any]
@@ -128,14 +126,6 @@ class Client:
             before = page["next"]
             if before is None:
                 return
-
-    def turns(self, jobs: Sequence[str]) -> dict[str, JobJson]:
-        """Where those of some jobs stand that wait, by their ids."""
-        waiting: list[JobJson] = []
-        for first in range(0, len(jobs), TURNS):
-            ids = ",".join(map(_id, jobs[first : first + TURNS]))
-            waiting += self._json("GET", "/queue", params={"ids": ids})["waiting"]
-        return {each["id"]: each for each in waiting}
 
     def steer(self, job: str, action: str) -> JobJson:
         """Ask `cancel`, `pause`, `resume` or `retry` of a job."""

@@ -18,7 +18,8 @@ from difflogic.devices.device import Device
 from difflogic.devices.open import Placement, open_engine
 from difflogic.serve.api import agents
 from difflogic.serve.api.settings import Caps, ServeSettings
-from difflogic.serve.store.jobs import JobSpec, Wanted, outcome
+from difflogic.serve.api.words import words_of
+from difflogic.serve.store.jobs import JobSpec, Wanted
 from difflogic.serve.worker.follow_ups import Result, follow
 from difflogic.serve.worker.lease import Lease, WorkerLimits
 from difflogic.serve.worker.observer import ServiceObserver
@@ -60,7 +61,7 @@ def test_a_killed_worker_changes_nothing(live: Live, client: httpx.Client, tmp_p
     hand = Trainer(config, Device("cpu")).run(out=tmp_path / "hand", population=2)
     assert_same_run(live.store.job_folder(job).run, tmp_path / "hand")
     assert (done.score, done.solved) == (hand.score, len(hand.solved_members))
-    assert outcome(vars(done)) == "unsolved"
+    assert words_of(done).outcome == "unsolved"
     rows = client.get(f"/jobs/{job}/metrics", params={"after": 1792}).json()["rows"]
     assert [row["steps"] for row in rows] == [2048, 2048]
     judged = [each["epoch"] for each in client.get(f"/jobs/{job}/gates").json()["history"]]
@@ -198,7 +199,9 @@ def test_until_one_is_solved(live: Live, client: httpx.Client, tmp_path: Path) -
         reached(live.store, job, 512, attempt=2)
         os.kill(next(each.pid for each in live.store.workers() if each.job == job), signal.SIGKILL)
         done = ended(live.store, job)
-    assert (done.status, done.lost_tries, done.attempt, outcome(vars(done))) == ("done", 1, last, "solved"), done.reason
+    assert (done.status, done.lost_tries, done.attempt, words_of(done).outcome) == ("done", 1, last, "solved"), (
+        done.reason
+    )
     assert done.result["attempts"] == [asdict(each) for each in hand.record.attempts]
     assert done.score == hand.best.score
     assert_same_run(live.store.job_folder(done).run, tmp_path / "hand" / hand.record.attempts[-1].folder)

@@ -17,7 +17,7 @@ import pytest
 
 from benchmarks.service.servers import Served
 from difflogic.cli import main as cli
-from difflogic.cli.screen.following import follow, result_lines
+from difflogic.cli.screen.following import follow
 from difflogic.engine.api import EpochMetrics
 from difflogic.errors import UsageError
 from difflogic.runs import attempts
@@ -90,10 +90,10 @@ def test_what_is_done_with_jobs(here: Path, capsys, monkeypatch) -> None:
     text = call(capsys, "jobs", "export", job, "--format", "json", "--watch")
     assert "a_board.json" in text
     assert "'cat' is not a format: expected one of" in call(capsys, "jobs", "export", job, "--format", "cat", code=2)
-    assert "equal: true" in call(capsys, "jobs", "simplify", job, "--task", "--watch")
+    assert "proved equal." in call(capsys, "jobs", "simplify", job, "--task", "--watch")
     for more in ((), ("--from-start", "--task")):
         assert "size needs from_start" in call(capsys, "jobs", "simplify", job, "--size", "8x9", *more, code=1)
-    assert "measures:" in call(capsys, "jobs", "evaluate", job, "--quick", "--watch")
+    assert "robustness: " in call(capsys, "jobs", "evaluate", job, "--quick", "--watch")
     text = call(capsys, "jobs", "harden", job, "--epochs", 3, "--watch")
     assert "of 3 epochs" in text or "Epoch    3:" in text
     hardened = next(
@@ -265,17 +265,6 @@ def test_lists_go_on_over_pages(tmp_path: Path) -> None:
         assert [job["name"] for job in client.jobs(limit=2)] == [f"job {number}" for number in range(4, -1, -1)]
 
 
-def test_results_of_follow_ups_in_lines() -> None:
-    found = {
-        "gates": {"before": 5, "after": 3},
-        "equal": True,
-        "note": "",
-        "task": None,
-        "formats": {"c": ["a.h", "b.c"]},
-    }
-    assert result_lines(found) == ["gates:", "  before: 5", "  after: 3", "equal: true", "formats:", "  c: a.h, b.c"]
-
-
 def test_an_answer_that_is_not_our_servers(monkeypatch) -> None:
     client = Client("http://lab", ANN)
     client._http = httpx.Client(
@@ -314,11 +303,11 @@ def test_attempts_are_told(here: Path, capsys) -> None:
     assert all(words in text for words in ends)
     assert "\nEnded unsolved: the best circuit has 14 of 30 values wrong.\n" in text
     listed = call(capsys, "jobs", "--search", "again")
-    assert "200/1000, attempt 1" in listed
+    assert "attempt 1, the best of 2, 200 of 1,000 epochs" in listed
     assert "ended unsolved" in listed
     [job] = [json.loads(line) for line in call(capsys, "jobs", "--search", "again", "--json").splitlines()]
     again = call(capsys, "watch", job["id"])
-    assert "Attempt 1 of at most 2, 1000 epochs are left to it." in again
+    assert "Attempt 1 of at most 2, seed 23." in again
     assert [again.count(words) for words in ends] == [1, 1]
     assert again.count("Epoch  200:") == 1
     assert "Epoch  800:" not in again
@@ -341,7 +330,8 @@ def test_attempts_are_told_as_they_come(capsys, seen: set[int]) -> None:
             attempts.Attempt(3, 3, 25, 500, "", "complete", 500, 14)]  # fmt: skip
     job = {"id": "a" * 16, "name": "again", "kind": "train", "lost_tries": 0, "reason": None, "waits_for": None,
            "config": config.to_dict(), "device": "cpu", "request": {"restarts": 2},
-           "hard_loss": 14, "solved": 0, "compared": 480}  # fmt: skip
+           "hard_loss": 14, "solved": 0, "compared": 480,
+           "words": {"outcome": "unsolved", "remark": "Ended unsolved.", "results": []}}  # fmt: skip
 
     def state(status: str, attempt: int, epoch: int, results: list[attempts.Attempt]) -> dict[str, object]:
         given = {"status": status, "attempt": attempt, "progress": epoch, "goal": made[attempt - 1].epochs}
@@ -374,7 +364,7 @@ def test_attempts_are_told_as_they_come(capsys, seen: set[int]) -> None:
     ends = ["Attempt 1: given up at epoch 200", "Attempt 2: given up at epoch 300", "Attempt 3: complete at epoch 500"]
     assert [live.count(words) for words in ends] == [1, 1, 0]
     assert [recap.count(words) for words in ends] == [1, 1, 1]
-    begun = {each.number for each in made if f"Attempt {each.number} of at most 3, {each.epochs} epochs are" in live}
+    begun = {each.number for each in made if f"Attempt {each.number} of at most 3, seed " in live}
     assert begun == seen
     assert {each.number for each in made if f"Epoch {each.epoch:4}:" in live} == seen
 
@@ -382,7 +372,7 @@ def test_attempts_are_told_as_they_come(capsys, seen: set[int]) -> None:
 def test_agents_are_submitted_and_watched(here: Path, capsys) -> None:
     (here / "agents.toml").write_text(small().to_toml())
     text = call(capsys, "submit", "--config", "agents.toml", "--engine", "cpu", "--seed", 4, "--watch")
-    assert "cartpole: CartPole-v1, 2048 steps, job " in text
+    assert "cartpole: CartPole-v1, 7 thresholds a number, layers of 8, 8 gates" in text
     assert text.count("mean return") == 5  # four evaluations, and the summary
     assert "\nSolved.\n" in text
     [job] = [json.loads(line) for line in call(capsys, "jobs", "--search", "cartpole", "--json").splitlines()]

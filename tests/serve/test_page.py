@@ -851,10 +851,10 @@ def test_until_it_is_solved_is_asked_for_and_its_end_is_told(opened, live):
             "attempt 2 · 20 of 500 epochs · best so far 9 wrong · until solved, at most 60s, 12 s so far", ".progress"
         )
         live.store.finish(job.id, lease, "done", attempt=1, progress=50, hard_loss=9)
-    page.see("NOT solved within 60s: the best circuit has 9 wrong of 256.", ".job-head")
+    page.see("NOT solved within 60 s: the best circuit has 9 of 256 values wrong.", ".job-head")
     assert page.text(".job-head .pill") == "Ended unsolved"
     page.js("location.hash = '#/'")
-    page.see("NOT solved within 60s: the best circuit has 9 wrong of 256.", f"[data-id='{job.id}']")
+    page.see("NOT solved within 60 s: the best circuit has 9 of 256 values wrong.", f"[data-id='{job.id}']")
 
 
 def test_a_page_that_comes_in_a_later_attempt_ends_with_the_best(opened, live, tmp_path):

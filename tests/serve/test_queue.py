@@ -5,12 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
-from difflogic.cli.screen.waiting import turn_words
-from difflogic.serve.client import Client
 from difflogic.serve.store.queue import turns_of
-from tests.serve.live import ANN, serving
+from tests.serve.live import serving
 
 CPU = ["auto", "cpu", "reference"]
 
@@ -81,17 +77,9 @@ def test_each_owner_is_told_of_his_own(tmp_path: Path):
             live.store.submit("ben", live.store.job(hers["id"]).spec())
             second = ann.post("/jobs", json={"preset": "checkerboard"}).json()["id"]
             waiting = ann.get("/queue").json()["waiting"]
-            found = {each["id"]: each["position"] for each in waiting}
-            assert found == {hers["id"]: 1, second: 3}
+            found = {each["id"]: each["turn"] for each in waiting}
+            assert found == {hers["id"]: "next in the queue", second: "position 3 in the queue"}
             only = ann.get("/queue", params={"ids": second}).json()["waiting"]
             assert [each["id"] for each in only] == [second]
+            assert ann.get(f"/jobs/{second}").json()["words"]["turn"] == "position 3 in the queue"
             assert ann.get("/queue", params={"ids": "x"}).status_code == 422
-        with Client(live.address, ANN) as client:
-            assert client.turns([second, hers["id"]]).keys() == found.keys()
-
-
-@pytest.mark.parametrize(
-    ("position", "words"), [(None, None), (1, "it is next."), (3, "its position in the queue is 3.")]
-)
-def test_in_words(position, words):
-    assert turn_words({"position": position}) == words

@@ -16,13 +16,12 @@ from difflogic.cli import request
 from difflogic.cli.commands import job_actions
 from difflogic.cli.options import PATH, client, json_option
 from difflogic.cli.screen import table
-from difflogic.cli.screen.waiting import turn_words
 from difflogic.config.fields import Table
 from difflogic.config.request import SweepRequest
 from difflogic.errors import UsageError
-from difflogic.serve.store.jobs import KINDS, ON_DEVICES, SORTS, STATUSES, JobRequest, Sort, outcome
+from difflogic.serve.store.jobs import KINDS, SORTS, STATUSES, JobRequest, Sort
 
-HEADERS = ("job", "name", "kind", "status", "epochs", "soft loss", "hard loss", "solved", "on", "submitted", "tags")
+HEADERS = ("job", "name", "kind", "state", "progress", "soft loss", "hard loss", "solved", "on", "submitted", "tags")
 
 
 @click.command("submit")
@@ -113,10 +112,9 @@ def list_jobs(ctx: click.Context, /, sort: Sort, limit: int, as_json: bool, **fi
         # Pages of 200 at most, which is what the server gives; `islice` stops asking when there are enough.
         found = server.jobs(**filters, sort=sort, limit=min(limit, 200))
         jobs = list(itertools.islice(found, limit))
-        turns = server.turns([job["id"] for job in jobs if job["status"] == "queued"])
     if as_json:
         for job in jobs:
-            click.echo(json.dumps(job | {"turn": turns.get(job["id"])}))
+            click.echo(json.dumps(job))
         return
     if not jobs:
         click.echo("There are no such jobs." if any(filters.values()) else "There are no jobs yet.")
@@ -125,8 +123,8 @@ def list_jobs(ctx: click.Context, /, sort: Sort, limit: int, as_json: bool, **fi
     table.show(HEADERS, [_row(job) for job in jobs])
     for job in jobs:
         # Below the table, since it is a sentence, and of few jobs.
-        if words := job["waits_for"] or turn_words(turns.get(job["id"])):
-            click.echo(f"{job['id']} waits: {words}")
+        if words := job["waits_for"] or job["words"]["turn"]:
+            click.echo(f"{job['id']} waits: {words.rstrip('.')}.")
 
 
 for _action in job_actions.ACTIONS:
@@ -138,28 +136,13 @@ def _row(job: dict[str, Any]) -> tuple[str, ...]:
         job["id"],
         job["name"],
         job["kind"],
-        _status(job),
-        _epochs(job),
+        job["words"]["state"].lower(),
+        job["words"]["progress"],
         *table.loss_cells(job["soft_loss"], job["hard_loss"], job["solved"], job["request"].get("population", 1)),
         job["device"] or "",
         job["created"][:16].replace("T", " "),
         ", ".join(job["tags"]),
     )
-
-
-def _status(job: dict[str, Any]) -> str:
-    """Return how it stands, and of a training that is done whether it was solved."""
-    found = outcome(job)
-    if found is not None:
-        return "solved" if found == "solved" else "ended unsolved"
-    return f"{job['status']}, {job['wanted']} asked" if job["wanted"] else str(job["status"])
-
-
-def _epochs(job: dict[str, Any]) -> str:
-    """The epochs of a job, with restarts those of the attempt that it is in."""
-    # An example: 120/800, attempt 2 is epoch 120 of the 800 that were left when the second attempt began.
-    attempt = f", attempt {job['attempt']}" if job["attempt"] else ""
-    return f"{job['progress']}/{job['goal']}{attempt}" if job["kind"] in ON_DEVICES else ""
 
 
 @click.command("watch")

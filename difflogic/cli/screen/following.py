@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
@@ -12,7 +11,6 @@ import click
 from difflogic.cli.screen import sinks
 from difflogic.cli.screen.sinks import Event
 from difflogic.cli.screen.training import TrainingReporter
-from difflogic.cli.screen.waiting import turn_words
 from difflogic.config.document import is_policy
 from difflogic.config.policy import any_config
 from difflogic.config.request import TrainRequest
@@ -21,7 +19,7 @@ from difflogic.errors import ServiceError
 from difflogic.runs.attempts import Attempt
 from difflogic.runs.journal import Row
 from difflogic.serve.client import Client, JobJson
-from difflogic.serve.store.jobs import ENDED, outcome
+from difflogic.serve.store.jobs import ENDED
 from difflogic.train import restarts
 from difflogic.train.observer import Beginning, Standing
 
@@ -65,19 +63,6 @@ def _repeat(client: Client, job: JobJson) -> int:
             job, status = event.data, event.data["status"]
         sink.show(Event(event.name, {event.name: event.data}))
     return _code(job) if status == "done" else 1
-
-
-def result_lines(result: Mapping[str, Any], indent: str = "") -> list[str]:
-    """Return what a follow-up found; what it has nothing to say of is left out."""
-    lines = []
-    for name, value in result.items():
-        if isinstance(value, dict):
-            lines += [f"{indent}{name}:", *result_lines(value, indent + "  ")] if value else []
-        elif isinstance(value, list):
-            lines.append(f"{indent}{name}: {', '.join(map(str, value))}")
-        elif value not in (None, ""):
-            lines.append(f"{indent}{name}: {str(value).lower() if isinstance(value, bool) else value}")
-    return lines
 
 
 class _Follower:
@@ -130,7 +115,9 @@ class _Follower:
         if job["status"] != self._status:
             self._status = job["status"]
             if self._status in ("queued", "paused"):
-                self._sink.write(f"Job {job['id']} ({job['name']}) is {self._status}{self._turn(job)}.")
+                # An event knows no turn, which changes with the jobs before it.
+                turn = self._client.job(job["id"])["words"]["turn"] if self._status == "queued" else None
+                self._sink.write(f"Job {job['id']} ({job['name']}) is {turn or self._status}.")
         # Every change of the job comes with all of its fields: only what is new is printed.
         if job["waits_for"] not in (None, self._waits_for):
             self._sink.write(job["waits_for"])
@@ -162,15 +149,6 @@ class _Follower:
             self._reporter.attempted(attempt)
         so_far = job["progress"], job["goal"], _asked(job).population
         self._reporter.began(Beginning(config, info, reason, None, *so_far))
-
-    def _turn(self, job: JobJson) -> str:
-        """Return where a job that waits stands, as the end of a sentence."""
-        if job["status"] != "queued" or job["waits_for"] is not None:
-            return ""
-        with suppress(ServiceError):  # a server that is away just now is said by who reads the events
-            words = turn_words(self._client.turns([job["id"]]).get(job["id"]))
-            return "" if words is None else f": {words.rstrip('.')}"
-        return ""
 
     def _show_ended_attempts(self, job: JobJson) -> None:
         """Show each attempt that is over, once. The job holds them all, so that whoever comes late misses none."""
@@ -209,13 +187,13 @@ class _Follower:
         if job["status"] != "done":
             self._sink.write(f"The job {job['id']} is {job['status']}.")
             return 1
-        # A training leaves a summary; what a follow-up found is in its result.
-        summary = self._client.text(job["id"], "summary.txt")
-        self._sink.write("\n".join([self._title, summary.rstrip()] if summary else result_lines(job["result"] or {})))
+        # A training leaves a summary; what a follow-up found is in its words.
+        summary, words = self._client.text(job["id"], "summary.txt"), job["words"]
+        self._sink.write("\n".join([self._title, summary.rstrip()] if summary else words["results"]))
         for each in _attempts_of(job):
             self._reporter.attempted(each)
-        if (sentence := _outcome(job)) is not None:
-            self._sink.write(sentence)
+        if words["outcome"] is not None:
+            self._sink.write(words["remark"] or f"{words['state']}.")
         self._sink.write(f"Its files: difflogic fetch {job['id']} DIR")
         return _code(job)
 
@@ -249,11 +227,9 @@ class _SweepFollower(_Follower):
         super()._show_job(job)
         if job["progress"] > self._trials:
             self._trials = job["progress"]
-            best, metric = job["result"]["best"], job["result"]["metric"]
-            values = "" if best is None else ", ".join(f"{path}={value}" for path, value in best["values"].items())
-            found = values and f", the best is {best['trial']}: {metric} {best['value']:g} with {values}"
+            best = job["result"]["best"]
             self._title = "" if best is None else f"\nThis is of the best, trial {best['trial']}:"
-            self._sink.write(f"{self._trials} of {job['goal']} trials are over{found}")
+            self._sink.write(" ".join([f"{job['words']['progress']} are over.", *job["words"]["results"]]))
 
     def _rows(self, job: JobJson, rows: Sequence[dict[str, Any]]) -> None:
         """Say nothing: in the end they are those of the best trial."""
@@ -261,30 +237,11 @@ class _SweepFollower(_Follower):
 
 def _code(job: JobJson) -> int:
     """The exit code of a job that is done: as of a training here, 1 where it was to be solved and is not."""
-    return int(_asked(job).until_solved and outcome(job) == "unsolved")
+    return int(_asked(job).until_solved and job["words"]["outcome"] == "unsolved")
 
 
 def _asked(job: JobJson) -> TrainRequest:
     return TrainRequest.from_dict(job["request"])
-
-
-def _outcome(job: JobJson) -> str | None:
-    """Return what a training that is done came to, in one sentence; None where that is no question."""
-    found = outcome(job)
-    if found is None:
-        return None
-    asked = _asked(job)
-    if found == "solved":
-        return "Solved." if asked.population == 1 else f"Solved: {job['solved']} of {asked.population} models."
-    if is_policy(job["config"]):
-        least = job["config"]["evaluation"]["threshold"]
-        ended = f"NOT solved within {asked.within}" if asked.until_solved else "Ended unsolved"
-        return f"{ended}: the best agent's mean return is {job['score']:.1f}, below {least:g}."
-    of = "" if job["compared"] is None else f" of {job['compared']}"
-    best = f"the best circuit has {job['hard_loss']}{of} values wrong"
-    if not job["hard_loss"]:
-        best = "the best circuit is right on its probes, but not on fresh starts"
-    return f"NOT solved within {asked.within}: {best}." if asked.until_solved else f"Ended unsolved: {best}."
 
 
 def _attempts_of(job: JobJson) -> list[Attempt]:

@@ -31,6 +31,7 @@ from difflogic.runs import jsonl
 from difflogic.runs.journal import JSONL
 from difflogic.runs.jsonl import Excerpt
 from difflogic.serve.api.telemetry import Telemetry
+from difflogic.serve.api.words import told
 from difflogic.serve.log import LOGGER, log_event
 from difflogic.serve.store.jobs import JobRecord, UnknownJobError
 from difflogic.serve.store.store import Store
@@ -303,4 +304,4 @@ class ChangeFeed:
 
 def encoded(job: JobRecord) -> str:
     """A job as JSON."""
-    return json.dumps(job.to_dict(), allow_nan=False)
+    return json.dumps(told(job), allow_nan=False)

@@ -10,13 +10,19 @@ from difflogic.serve.api.artefacts import Artefact
 from difflogic.serve.api.schemas import CostReply
 from difflogic.serve.store.jobs import Status
 from difflogic.serve.store.leases import Worker
-from difflogic.serve.store.queue import Turn
+
+
+class Waiting(BaseModel):
+    """Where a job stands that waits."""
+
+    id: str
+    turn: Annotated[str | None, Field(description="Its position, in words; null: no worker that is there takes it.")]
 
 
 class QueueReply(BaseModel):
     """Where the jobs that wait stand."""
 
-    waiting: Annotated[list[Turn], Field(description="In the order in which workers start them.")]
+    waiting: Annotated[list[Waiting], Field(description="In the order in which workers start them.")]
 
 
 class TagCount(BaseModel):

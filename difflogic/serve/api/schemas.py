@@ -15,7 +15,8 @@ from difflogic.config.limits import Limits, one_of
 from difflogic.config.request import SweepRequest, options
 from difflogic.serve.api.bodies import FILES
 from difflogic.serve.api.tokens import Role
-from difflogic.serve.store.jobs import ID, JOB_NAME, PRIORITY, TAGS, JobRecord, JobRequest
+from difflogic.serve.api.words import JobReply
+from difflogic.serve.store.jobs import ID, JOB_NAME, PRIORITY, TAGS, JobRequest
 
 NO_LIMITS = Limits("anything", lambda _: True)
 
@@ -156,7 +157,7 @@ class PreviewReply(BaseModel):
 class JobList(BaseModel):
     """Some jobs, the newest first."""
 
-    jobs: list[JobRecord]
+    jobs: list[JobReply]
     next: Annotated[int | None, Field(description="`before` of the next page; null on the last.")]
 
 

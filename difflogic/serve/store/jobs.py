@@ -96,17 +96,6 @@ class JobRequest(TrainRequest):
     tags: tuple[str, ...] = option("A word to search by", TAGS, group="queue", default=(), metavar="TAG")
 
 
-def outcome(job: Mapping[str, Any]) -> Literal["solved", "unsolved"] | None:
-    """What a training that is done came to, by the circuit that it keeps; None where that is no question."""
-    if job["kind"] != "train" or job["status"] != "done":
-        return None
-    # An environment need not say from which return on it is solved.
-    agents = is_policy(job["config"])
-    if job["score"] is None or "threshold" not in job["config"]["evaluation"] if agents else job["hard_loss"] is None:
-        return None
-    return "solved" if job["solved"] else "unsolved"
-
-
 def trained(config: Mapping[str, Any] | None) -> dict[str, Any]:
     """The configuration that a job trains; of a sweep that of its trials, but for their own values."""
     found = dict(config or {})

@@ -5,7 +5,6 @@ import { get } from "./api.js";
 import { setText } from "./dom.js";
 import { listen } from "./events.js";
 import { announce } from "./notices.js";
-import { remark, standing } from "./progress.js";
 
 const KEPT = "difflogic-notify";
 const TOLD = ["done", "failed"]; // whoever cancels a job knows
@@ -65,7 +64,7 @@ async function start() {
 }
 
 function tell(job, tag) {
-    const words = [standing(job), remark(job)].filter(Boolean).join(". ");
+    const words = [job.words.standing, job.words.remark].filter(Boolean).join(". ");
     const icon = document.querySelector("link[rel=icon]").href;
     // The tag: of several pages that are open the browser shows one notification.
     const shown = new Notification(job.name, { body: words, tag, icon });

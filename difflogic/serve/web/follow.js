@@ -2,7 +2,7 @@
 
 import { listen } from "./events.js";
 import { announcer, showConnection } from "./notices.js";
-import { isOver, standing } from "./progress.js";
+import { isOver } from "./progress.js";
 import { followTurns } from "./queue.js";
 
 // `parts` follow the job by `update(job)`, `handlers` hear the stream's other events. The function that comes back is to
@@ -22,7 +22,7 @@ export function follow(signal, job, place, parts, handlers) {
         current = now;
         document.title = `${now.name} · difflogic`;
         parts.forEach((part) => part.update(now));
-        say(now, standing(now));
+        say(now, now.words.standing);
         if (goesOn) begin();
     }
 

@@ -21,8 +21,6 @@ export const rate = (value, unit = "epochs") => (known(value) && value > 0 ? `${
 
 export const bytes = (value) => (known(value) ? scaled(value, ["B", "KB", "MB", "GB", "TB"]) : NONE);
 
-export const large = (value) => (known(value) ? scaled(value, ["", "k", "M", "G", "T"]) : NONE);
-
 function scaled(value, units) {
     const unit = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(value, 1)) / 3)));
     return `${short.format(value / 1000 ** unit)} ${units[unit]}`.trim();

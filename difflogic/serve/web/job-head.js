@@ -2,7 +2,7 @@
 
 import { actionButtons, priorityField } from "./actions.js";
 import { h, setText } from "./dom.js";
-import { facts, ownerOf, progressBar, remark, statusPill } from "./progress.js";
+import { facts, ownerOf, progressBar, statusPill } from "./progress.js";
 import { tagList } from "./tags.js";
 
 // {element, update(job)}; `changed(job or null)` hears what an action came to, errors are shown at `place`.
@@ -34,8 +34,8 @@ export function jobHead(job, place, changed) {
         parts.forEach((part) => part.update(now));
         setText(title, now.name);
         setText(about, facts(now));
-        reason.hidden = !remark(now);
-        setText(reason, remark(now));
+        reason.hidden = !now.words.remark;
+        setText(reason, now.words.remark);
     };
     return { element, update };
 }

@@ -5,7 +5,7 @@ import { h, setText } from "./dom.js";
 import { loss } from "./format.js";
 import { errorPlace } from "./notices.js";
 import { thumbnail } from "./pixels.js";
-import { facts, isAgents, ownerOf, progressBar, remark, statusPill } from "./progress.js";
+import { facts, isAgents, ownerOf, progressBar, statusPill } from "./progress.js";
 import { tagList } from "./tags.js";
 
 const QUICK = ["pause", "resume", "retry", "cancel"];
@@ -40,8 +40,8 @@ export function jobRow(job, chosen, on, changed) {
         parts.forEach((part) => part.update(now));
         setText(link, now.name);
         setText(about, facts(now));
-        reason.hidden = !remark(now);
-        setText(reason, remark(now));
+        reason.hidden = !now.words.remark;
+        setText(reason, now.words.remark);
         numbers.hidden = now.kind !== "train" || (now.soft_loss ?? now.score) === null;
         setText(numbers, numbersOf(now));
         tick.setAttribute("aria-label", `Choose ${now.name} (${now.id.slice(0, 4)})`);

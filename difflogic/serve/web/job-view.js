@@ -16,7 +16,7 @@ import { gatesPanel } from "./gates.js";
 import { jobHead } from "./job-head.js";
 import { logPanel } from "./log-panel.js";
 import { announce, errorPlace, patiently } from "./notices.js";
-import { isAgents, standing } from "./progress.js";
+import { isAgents } from "./progress.js";
 import { resultOf } from "./result.js";
 import { rowsTable } from "./rows-table.js";
 
@@ -28,7 +28,7 @@ export async function jobView(root, signal, id) {
         const job = await patiently(() => get(`/jobs/${id}`, { signal }), away, signal);
         root.replaceChildren();
         document.title = `${job.name} · difflogic`;
-        announce(`${job.name}: ${standing(job)}`);
+        announce(`${job.name}: ${job.words.standing}`);
         (job.kind !== "train" ? followUpView : trainingView)(root, signal, job);
     } catch (error) {
         if (!signal.aborted)

@@ -6,7 +6,7 @@ import { listen } from "./events.js";
 import { jobRow } from "./job-row.js";
 import { announcer, empty, errorPlace, patiently, showConnection } from "./notices.js";
 import { owners } from "./owners.js";
-import { KINDS, STATUSES, standing } from "./progress.js";
+import { KINDS, STATUSES } from "./progress.js";
 import { followTurns } from "./queue.js";
 import { selection } from "./selection.js";
 
@@ -186,7 +186,7 @@ export function jobsView(root, signal) {
             add(job, true);
             tell();
         }
-        if (job.status === "running" || row) say(job, standing(job));
+        if (job.status === "running" || row) say(job, job.words.standing);
     }
 
     const lookAtTurns = followTurns(

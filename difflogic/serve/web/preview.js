@@ -1,7 +1,7 @@
 // What the circuit will see, and what it will cost, before anything is submitted.
 
 import { h, numberList, setText } from "./dom.js";
-import { bytes, count, duration, large } from "./format.js";
+import { bytes, count, duration } from "./format.js";
 import { isHex, paintRgb } from "./pixels.js";
 import { isPolicy } from "./progress.js";
 
@@ -41,7 +41,6 @@ export function previewPanel(...more) {
         canvas.setAttribute("aria-label", sentence);
         numbers.fill([
             ...shape,
-            ["Gate evaluations", large(cost.evaluations)],
             ["Memory", bytes(cost.memory)],
             ...(found.trials ? [["Trials", count(found.trials)]] : []),
             ["Attempts", within ? "until solved" : restarts ? `up to ${count(restarts + 1)}` : "1"],

@@ -9,11 +9,7 @@ const MOST = 200; // the server tells of so many at once
 const turns = new Map();
 
 // "position 3 in the queue", or "" where nothing is known of it.
-export function turnWords(job) {
-    const turn = job.status === "queued" && turns.get(job.id);
-    if (!turn || turn.position === null) return "";
-    return turn.position === 1 ? "next" : `position ${turn.position} in the queue`;
-}
+export const turnWords = (job) => (job.status === "queued" && (turns.get(job.id) ?? job.words.turn)) || "";
 
 // Keeps the turns of the jobs that `shown()` gives; `update(job)` hears of each whose words may have changed.
 export function followTurns(shown, update, signal) {
@@ -23,7 +19,7 @@ export function followTurns(shown, update, signal) {
         const ids = waiting.slice(0, MOST).map(({ id }) => id);
         const found = await get(`/queue?ids=${ids.join(",")}`, { signal }).catch(() => null);
         if (!found) return; // the stream says that the server is away
-        const now = new Map(found.waiting.map((turn) => [turn.id, turn]));
+        const now = new Map(found.waiting.map(({ id, turn }) => [id, turn]));
         for (const id of ids) {
             if (now.has(id)) turns.set(id, now.get(id));
             else turns.delete(id);

@@ -40,6 +40,7 @@ from difflogic.serve.api.schemas import (
 )
 from difflogic.serve.api.submission import check_cost, check_task, draws_samples
 from difflogic.serve.api.sweeps import submission
+from difflogic.serve.api.words import JobReply, told
 from difflogic.serve.errors import ApiError, one_sentence
 from difflogic.serve.store.jobs import ID, JobRecord, JobSpec, Kind, Sort, Status, trained
 
@@ -55,8 +56,8 @@ Key = Annotated[
     ),
 ]  # fmt: skip
 MADE: dict[int | str, dict[str, Any]] = {
-    200: {"model": JobRecord, "description": "The job that an earlier request with this Idempotency-Key made."},
-    201: {"model": JobRecord, "description": "The job, in the queue.", "headers": {
+    200: {"model": JobReply, "description": "The job that an earlier request with this Idempotency-Key made."},
+    201: {"model": JobReply, "description": "The job, in the queue.", "headers": {
         "Location": {"description": "The job's address.", "schema": {"type": "string"}},
     }},
 }  # fmt: skip
@@ -136,9 +137,13 @@ def _check_priority(caller: Caller, wanted: int) -> None:
         raise ApiError(403, "priority", "You may give your jobs a priority of at most 0: ask whoever runs the server.")
 
 
+def _told(context: Context, job: JobRecord) -> dict[str, Any]:
+    return told(job, context.turns().get(job.id) if job.status == "queued" else None)
+
+
 def _made(context: Context, job: JobRecord, created: bool = True) -> Response:
     location = f"{context.settings.root_path}/api/v1/jobs/{job.id}"
-    return reply(job.to_dict(), 201 if created else 200, {"Location": location})
+    return reply(_told(context, job), 201 if created else 200, {"Location": location})
 
 
 @router.get("", response_model=JobList, responses=errors(*ALWAYS))
@@ -162,21 +167,22 @@ def jobs(
     found = context.store.jobs(caller.sees or owner, limit + 1, **filters)
     # One more than was asked for was read: its presence says that there is another page.
     follows = found[limit - 1].number if len(found) > limit else None
-    return reply({"jobs": [job.to_dict() for job in found[:limit]], "next": follows})
+    return reply({"jobs": [_told(context, job) for job in found[:limit]], "next": follows})
 
 
-@router.get("/{job}", response_model=JobRecord, responses=errors(*ALWAYS, 404))
-async def read(job: OwnJob) -> Any:
+@router.get("/{job}", response_model=JobReply, responses=errors(*ALWAYS, 404))
+async def read(context: ServiceContext, job: OwnJob) -> Any:
     """One job, as it is now."""
-    return reply(job.to_dict())
+    # Whoever waits is looked for among all that wait, which takes longer than to hand it to a thread.
+    return reply(await to_thread.run_sync(_told, context, job) if job.status == "queued" else told(job))
 
 
-@router.patch("/{job}", response_model=JobRecord, responses=STEERING | errors(415))
+@router.patch("/{job}", response_model=JobReply, responses=STEERING | errors(415))
 def edit(context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: Edit) -> Any:
     """Give a job another name or priority, or other tags."""
     if body.priority != job.priority:  # who changes the name alone may send the rest as it is
         _check_priority(caller, body.priority or 0)
-    return reply(context.store.edit(job.id, caller.sees, **body.model_dump()).to_dict())
+    return reply(_told(context, context.store.edit(job.id, caller.sees, **body.model_dump())))
 
 
 @router.delete("/{job}", status_code=204, responses=STEERING)
@@ -186,28 +192,28 @@ def delete(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Respo
     return Response(status_code=204)
 
 
-@router.post("/{job}/cancel", response_model=JobRecord, responses=STEERING)
+@router.post("/{job}/cancel", response_model=JobReply, responses=STEERING)
 def cancel(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Any:
     """Stop a job: at once where it waits, else after the epochs under way, with a checkpoint."""
-    return reply(context.store.ask(job.id, "cancel", caller.sees).to_dict())
+    return reply(_told(context, context.store.ask(job.id, "cancel", caller.sees)))
 
 
-@router.post("/{job}/pause", response_model=JobRecord, responses=STEERING)
+@router.post("/{job}/pause", response_model=JobReply, responses=STEERING)
 def pause(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Any:
     """Stop a job with a checkpoint, from which `resume` goes on."""
-    return reply(context.store.ask(job.id, "pause", caller.sees).to_dict())
+    return reply(_told(context, context.store.ask(job.id, "pause", caller.sees)))
 
 
-@router.post("/{job}/resume", response_model=JobRecord, responses=STEERING)
+@router.post("/{job}/resume", response_model=JobReply, responses=STEERING)
 def resume(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Any:
     """Queue a paused job again."""
-    return reply(context.store.resume(job.id, caller.sees).to_dict())
+    return reply(_told(context, context.store.resume(job.id, caller.sees)))
 
 
-@router.post("/{job}/retry", response_model=JobRecord, responses=STEERING)
+@router.post("/{job}/retry", response_model=JobReply, responses=STEERING)
 def retry(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Any:
     """Queue a failed or cancelled job again; it goes on from its checkpoint."""
-    return reply(context.store.retry(job.id, caller.sees).to_dict())
+    return reply(_told(context, context.store.retry(job.id, caller.sees)))
 
 
 @router.post("/{job}/clone", status_code=201, responses={201: MADE[201], **MAKING})

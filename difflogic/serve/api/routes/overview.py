@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query
 
 from difflogic.serve.api.context import ALWAYS, CurrentCaller, ServiceContext, errors, reply
 from difflogic.serve.api.replies import OwnerList, QueueReply, TagList
+from difflogic.serve.api.words import turn_words
 from difflogic.serve.store.jobs import ID
 
 router = APIRouter(tags=["jobs"])
@@ -25,7 +26,7 @@ def queue(
     wanted = None if ids is None else ids.split(",")
     turns = context.turns().values()
     shown = [each for each in turns if caller.sees in (None, each.owner) and (wanted is None or each.id in wanted)]
-    return reply({"waiting": [vars(each) for each in shown]})
+    return reply({"waiting": [{"id": each.id, "turn": turn_words(each)} for each in shown]})
 
 
 @router.get("/tags", response_model=TagList, responses=errors(*ALWAYS))

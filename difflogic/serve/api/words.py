@@ -1,0 +1,241 @@
+"""What is said of a job: how it stands, how far it is, what it came to. The page and the command line show these words.
+
+An example, of a training until solved that reached its limit:
+
+    outcome   unsolved                          progress   attempt 3, the best of 7, 1,200 of 2,000 epochs
+    state     Ended unsolved                    pace       5 min of training
+    remark    NOT solved within 5 min: the best circuit has 9 of 256 values wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from difflogic.config.document import is_policy
+from difflogic.config.request import Within
+from difflogic.serve.store.jobs import ON_DEVICES, JobRecord
+from difflogic.serve.store.queue import Turn
+
+Outcome = Literal["solved", "unsolved"]
+OUTCOMES: dict[Outcome, str] = {"solved": "Solved", "unsolved": "Ended unsolved"}
+WANTED = {"cancel": "Cancelling", "pause": "Pausing", "requeue": "Moving"}
+PHASES = {"starting": "Starting", "compiling": "Compiling", "saving": "Saving"}
+METRICS = {
+    "tts": "gate evaluations per solution (billions)",
+    "hard_loss": "wrong values",
+    "gates": "active gates",
+    "return": "mean return",
+}
+
+
+@dataclass(frozen=True)
+class JobWords:
+    """How a job stands, in words."""
+
+    outcome: Outcome | None
+    """What a training that is done came to, by the circuit that it keeps; null where that is no question."""
+    state: str
+    """One or two words."""
+    progress: str
+    """How far a training or a sweep is; empty for other jobs."""
+    pace: str
+    """How fast it goes and what is left, or what it took."""
+    standing: str
+    """State, progress and what is wrong still, as one sentence without its full stop."""
+    remark: str
+    """Why it waits, failed or was taken up again, or what it lacks; empty where there is nothing to say."""
+    results: list[str]
+    """What became of each attempt, or what a follow-up or a sweep found, in sentences."""
+    turn: str | None
+    """Where it stands in the queue; null of a job that does not wait, in events, and where no worker takes it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobReply(JobRecord):
+    """A job, and what is said of it."""
+
+    words: JobWords
+
+
+def told(job: JobRecord, turn: Turn | None = None) -> dict[str, Any]:
+    """A job as the interface gives it."""
+    return job.to_dict() | {"words": vars(words_of(job, turn))}
+
+
+def words_of(job: JobRecord, turn: Turn | None = None) -> JobWords:
+    """What is said of a job; `turn`: where it stands in the queue, as far as that is known."""
+    outcome, state = outcome_of(job), _state(job)
+    progress = ", ".join([*_attempt(job), f"{job.progress:,} of {job.goal:,} {_unit(job)}"]) if _counts(job) else ""
+    wrong = shortfall(job) if outcome == "unsolved" else _judged(job)
+    return JobWords(
+        outcome, state, progress, ", ".join(_pace(job)), ", ".join(filter(None, [state, progress, wrong])),
+        _remark(job), list(_results(job)), turn_words(turn),
+    )  # fmt: skip
+
+
+def turn_words(turn: Turn | None) -> str | None:
+    """Where a job stands that waits; None where nothing is known of it."""
+    if turn is None or turn.position is None:
+        return None
+    return "next in the queue" if turn.position == 1 else f"position {turn.position:,} in the queue"
+
+
+def outcome_of(job: JobRecord) -> Outcome | None:
+    """What a training that is done came to; None where that is no question."""
+    if job.kind != "train" or job.status != "done":
+        return None
+    # An environment need not say from which return on it is solved.
+    if is_policy(job.config):
+        judged = job.score is not None and "threshold" in (job.config or {})["evaluation"]
+    else:
+        judged = job.hard_loss is not None
+    return None if not judged else "solved" if job.solved else "unsolved"
+
+
+def shortfall(job: JobRecord) -> str:
+    """What the best circuit or agent lacks of a training that ended without a solution."""
+    if is_policy(job.config):
+        least = (job.config or {})["evaluation"]["threshold"]
+        return f"the best agent's mean return is {_number(job.score)}, below {least:g}"
+    if not job.hard_loss:
+        return "the best circuit is right on its probes, but not on fresh starts"
+    return f"the best circuit has {job.hard_loss:,}{f' of {job.compared:,}' if job.compared else ''} values wrong"
+
+
+def duration(seconds: float) -> str:
+    """`12 s`, `5 min`, `2 h 10 min`, `3 days`."""
+    if seconds < 90:
+        return "under 1 s" if seconds < 1 else f"{round(seconds)} s"
+    minutes = round(seconds / 60)
+    if minutes < 90:
+        return f"{minutes} min"
+    hours, rest = divmod(minutes, 60)
+    return f"{hours} h{f' {rest} min' if rest else ''}" if minutes < 48 * 60 else f"{round(minutes / 1440)} days"
+
+
+def limit(within: Within | None) -> str:
+    """A limit of a training until solved, as people read it."""
+    found = within or Within()
+    parts = [] if found.seconds is None else [duration(found.seconds)]
+    return " or ".join([*parts, *([] if found.epochs is None else [f"{found.epochs:,} epochs"])])
+
+
+def _counts(job: JobRecord) -> bool:
+    return job.kind in ON_DEVICES
+
+
+def _unit(job: JobRecord) -> str:
+    return "trials" if job.kind == "sweep" else "steps" if is_policy(job.config) else "epochs"
+
+
+def _state(job: JobRecord) -> str:
+    outcome = outcome_of(job)
+    if outcome is not None:
+        return OUTCOMES[outcome]
+    if job.status != "running":
+        return job.status.capitalize()
+    return WANTED.get(job.wanted or "") or PHASES.get(job.phase or "", "Running")
+
+
+def _attempts(job: JobRecord) -> list[dict[str, Any]]:
+    return list((job.result or {}).get("attempts", ()))
+
+
+def _attempt(job: JobRecord) -> list[str]:
+    """Which attempt this is; of a training that is done the best."""
+    if not job.attempt:
+        return []
+    if job.status == "done" and _attempts(job):
+        return [f"attempt {job.attempt}, the best of {len(_attempts(job))}"]
+    return [f"attempt {job.attempt}{'' if job.asked.until_solved else f' of at most {(job.asked.restarts or 0) + 1}'}"]
+
+
+def _judged(job: JobRecord) -> str:
+    if outcome_of(job) is not None or not _counts(job):
+        return ""
+    if job.score is not None:
+        return f"mean return {_number(job.score)}"
+    return "" if job.hard_loss is None else "solved" if job.solved else f"{job.hard_loss:,} values wrong"
+
+
+def _pace(job: JobRecord) -> Iterator[str]:
+    if job.status == "running" and job.progress_per_s:
+        yield f"{_number(job.progress_per_s)} {_unit(job)}/s"
+        yield f"{'at most ' if job.asked.until_solved or job.asked.stop_when_solved else ''}{duration(_left(job))} left"
+    wrong = [each for each in [job.hard_loss, *(each.get("wrong") for each in _attempts(job))] if each is not None]
+    if len(_attempts(job)) > 1 and not job.is_over and wrong:
+        yield f"{min(wrong):,} wrong in the best attempt so far"
+    if job.asked.until_solved:
+        took = duration(job.trained_s)
+        yield f"{took} of training" if job.is_over else f"until solved, {took} of at most {limit(job.asked.within)}"
+
+
+def _left(job: JobRecord) -> float:
+    """Seconds that a training goes on at most, as fast as it goes now."""
+    left = (job.goal - job.progress) / (job.progress_per_s or 1.0)
+    seconds = None if job.asked.within is None else job.asked.within.seconds
+    return left if seconds is None else max(0.0, min(left, seconds - job.trained_s))
+
+
+def _remark(job: JobRecord) -> str:
+    outcome = outcome_of(job)
+    if outcome == "unsolved":
+        ended = f"NOT solved within {limit(job.asked.within)}" if job.asked.until_solved else "Ended unsolved"
+        return f"{ended}: {shortfall(job)}."
+    if outcome == "solved" and job.asked.population > 1:
+        return f"Solved: {job.solved} of {job.asked.population} models."
+    return job.waits_for or job.reason or ""
+
+
+def _results(job: JobRecord) -> Iterator[str]:
+    found = job.result or {}
+    for each in _attempts(job):
+        yield _ended(each)
+    if "gates" in found:
+        start = found.get("from_start")
+        equal = found["equal"] and (start is None or start["equal"])
+        where = " from its own start" if start else ""
+        before, after = found["gates"]["before"], found["gates"]["after"]
+        yield f"{before:,} gates became {after:,}, {'' if equal else 'not '}proved equal{where}."
+        if found.get("note"):
+            yield f"Now {found['note']}"
+    if "text" in found:
+        yield found["text"]
+    if "metric" in found:
+        yield from _trials(found)
+    for name, text in found.get("measures", {}).items():
+        yield f"{name.replace('-', ' ')}: {text}"
+    for name, names in found.get("formats", {}).items():
+        yield f"{name}: {', '.join(names)}"
+    for name, why in found.get("left_out", {}).items():
+        yield f"{name} was left out: {why}"
+
+
+def _ended(attempt: Mapping[str, Any]) -> str:
+    """What became of an attempt."""
+    words = f"Attempt {attempt['number']} (seed {attempt['seed']}): {attempt['status']}"
+    if attempt["status"] != "running":
+        words += f" at {'step' if 'score' in attempt else 'epoch'} {attempt['epoch']:,}"
+    if attempt.get("wrong"):
+        words += f", {attempt['wrong']:,} wrong"
+    if attempt.get("score") is not None:
+        words += f", mean return {_number(attempt['score'])}"
+    return f"{words}, {attempt['given_up']}" if attempt.get("given_up") else words
+
+
+def _trials(found: Mapping[str, Any]) -> Iterator[str]:
+    metric, best = METRICS.get(found["metric"], found["metric"]), found["best"]
+    if best is None:
+        yield f"No trial has a number of {metric} yet."
+    else:
+        values = ", ".join(f"{path} {value}" for path, value in best["values"].items())
+        yield f"The best is trial {best['trial']}, {metric} {_number(best['value'])}, with {values}."
+    if found["failed"]:
+        yield f"{found['failed']} trial{'s' * (found['failed'] > 1)} failed."
+
+
+def _number(value: float | None) -> str:
+    """Three digits of a measure, a whole number as it is."""
+    return "–" if value is None else f"{value:,.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:.3g}"

@@ -1,0 +1,106 @@
+"""What the server says of a job, which the page and the command line repeat."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from difflogic.config import agent_presets
+from difflogic.serve.api.words import duration, words_of
+from difflogic.serve.store.jobs import JobRecord
+from difflogic.serve.store.queue import Turn
+
+WRONG = {"hard_loss": 9, "compared": 256}
+TRIED = {"number": 1, "seed": 3, "status": "stalled", "epoch": 1200, "wrong": 31, "given_up": "no progress"}
+UNTIL = {"request": {"until_solved": True, "within": "3m"}, "attempt": 1, "trained_s": 65.0}
+
+
+@pytest.fixture
+def job(store, spec) -> JobRecord:
+    return replace(store.submit("ann", spec)[0], goal=1500)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, {"state": "Queued", "progress": "0 of 1,500 epochs", "standing": "Queued, 0 of 1,500 epochs"}),
+        ({"status": "running", "phase": "compiling"}, {"state": "Compiling", "outcome": None}),
+        ({"status": "running", "wanted": "pause", "phase": "compiling"}, {"state": "Pausing"}),
+        (
+            {"status": "running", "progress": 300, "progress_per_s": 12.5, "request": {"restarts": 5}, "attempt": 2,
+             **WRONG},
+            {
+                "progress": "attempt 2 of at most 6, 300 of 1,500 epochs",
+                "pace": "12.5 epochs/s, 2 min left",
+                "standing": "Running, attempt 2 of at most 6, 300 of 1,500 epochs, 9 values wrong",
+            },
+        ),
+        # The limit and not the epochs ends it: 1500 of these would take 25 minutes.
+        (
+            {"status": "running", "progress_per_s": 1.0, **UNTIL},
+            {"pace": "1 epochs/s, at most 2 min left, until solved, 65 s of at most 3 min"},
+        ),
+        (
+            {"status": "done", "progress": 1500, **UNTIL, **WRONG, "result": {"attempts": [TRIED, TRIED]}},
+            {
+                "outcome": "unsolved",
+                "state": "Ended unsolved",
+                "progress": "attempt 1, the best of 2, 1,500 of 1,500 epochs",
+                "pace": "65 s of training",
+                "remark": "NOT solved within 3 min: the best circuit has 9 of 256 values wrong.",
+                "results": ["Attempt 1 (seed 3): stalled at epoch 1,200, 31 wrong, no progress"] * 2,
+            },
+        ),
+        (
+            {"status": "done", "progress": 1500, "hard_loss": 0},
+            {"remark": "Ended unsolved: the best circuit is right on its probes, but not on fresh starts."},
+        ),
+        ({"status": "done", "solved": 1, "hard_loss": 0}, {"outcome": "solved", "state": "Solved", "remark": ""}),
+        ({"status": "done", "solved": 3, "request": {"population": 4}, "hard_loss": 0},
+         {"remark": "Solved: 3 of 4 models."}),
+        ({"status": "failed", "reason": "It ended."}, {"state": "Failed", "outcome": None, "remark": "It ended."}),
+        (
+            {"kind": "simplify", "status": "done", "result": {"gates": {"before": 1234, "after": 56}, "equal": True}},
+            {"progress": "", "standing": "Done", "results": ["1,234 gates became 56, proved equal."]},
+        ),
+        (
+            {"kind": "sweep", "status": "done", "result": {"metric": "tts", "failed": 2, "best": {
+                "trial": 7, "value": 1.23456, "values": {"optimizer.lr": 0.1}}}},
+            {
+                "results": [
+                    "The best is trial 7, gate evaluations per solution (billions) 1.23, with optimizer.lr 0.1.",
+                    "2 trials failed.",
+                ]
+            },
+        ),
+        (
+            {"kind": "export", "result": {"formats": {"c": ["a.h", "b.c"]}, "left_out": {"svg": "It is too large."}}},
+            {"results": ["c: a.h, b.c", "svg was left out: It is too large."]},
+        ),
+    ],
+)  # fmt: skip
+def test_of_a_job(job: JobRecord, changes: dict[str, Any], words: dict[str, Any]) -> None:
+    found = vars(words_of(replace(job, **changes)))
+    assert {name: found[name] for name in words} == words
+
+
+def test_of_agents(job: JobRecord) -> None:
+    config = agent_presets.PRESETS["cartpole"].to_dict()
+    done = replace(job, config=config, status="done", progress=5000, score=69.04)
+    assert words_of(done).remark == "Ended unsolved: the best agent's mean return is 69, below 475."
+    del config["evaluation"]["threshold"]  # nobody says from which return on it is solved
+    assert (words_of(done).outcome, words_of(done).standing) == (None, "Done, 5,000 of 1,500 steps, mean return 69")
+
+
+@pytest.mark.parametrize(
+    ("position", "words"), [(None, None), (1, "next in the queue"), (1200, "position 1,200 in the queue")]
+)
+def test_of_a_turn(job: JobRecord, position: int | None, words: str | None) -> None:
+    assert words_of(job, Turn(job.id, "ann", position)).turn == words
+
+
+def test_durations() -> None:
+    told = [duration(seconds) for seconds in (0.2, 89.4, 90, 5320, 5400, 7500, 7200, 48 * 3600)]
+    assert told == ["under 1 s", "89 s", "2 min", "89 min", "1 h 30 min", "2 h 5 min", "2 h", "2 days"]
