@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 from difflogic.cli.main import main
 from difflogic.errors import StoreError
-from difflogic.serve.store import machine, mount
+from difflogic.serve.store import files, machine, mount
 from difflogic.serve.store.jobs import StoreLostError
 from difflogic.serve.store.machine import Machine
 from difflogic.serve.store.store import Store
@@ -113,3 +114,13 @@ def test_network_and_overlay_mounts_are_refused(tmp_path, monkeypatch, capsys, k
         monkeypatch.setenv("DIFFLOGIC_TOKEN", "too short")
         assert main(["serve", str(place / "jobs"), "--workers", "none", "--any-mount"]) == 2, "its token is refused"
     Store.open(place / "jobs")
+
+
+def test_a_file_that_is_gone_by_then_is_no_reason_to_refuse(tmp_path, monkeypatch):
+    """SQLite removes its journal while another process makes the same store."""
+    (tmp_path / "store.sqlite3").touch()
+    listed = [*tmp_path.iterdir(), tmp_path / "store.sqlite3-journal"]
+    with monkeypatch.context() as racing:
+        racing.setattr(Path, "iterdir", lambda path: iter(listed))
+        files.make_private(tmp_path)
+    assert (tmp_path / "store.sqlite3").stat().st_mode & 0o077 == 0

@@ -154,7 +154,10 @@ def make_private(store: Path) -> None:
 
 def _close(path: Path) -> bool:
     """Take the rights of others from a file or folder; False where they had none."""
-    mode = path.lstat().st_mode
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:  # SQLite's journal, say, of another process that makes the store
+        return False
     if stat.S_ISLNK(mode) or mode & 0o077 == 0:
         return False
     path.chmod(0o700 if stat.S_ISDIR(mode) else 0o600)
