@@ -231,6 +231,21 @@ def test_a_picture_is_dragged_in_and_seen_as_the_circuit_will(opened, live, smil
     assert (task["width"], task["height"], task["picture"][3]) == (15, 10, "...333.........")
 
 
+def test_a_photograph_is_scaled_down_and_grown_by_a_preset_of_pictures(opened, live, tmp_path):
+    """The form begins with a rule, which has no room for it; the job is called like the file."""
+    photograph = tmp_path / "mushroom.png"
+    Image.new("RGB", (300, 150), "red").save(photograph)
+    page = opened("#/new")
+    page.click(".choice:nth-child(2)")
+    page.drop(photograph, ".drop")
+    page.see("32 cells wide", ".preview")
+    assert page.js("document.querySelector('[name=preset]:checked').value") == "lizard"
+    page.click(".preview button")
+    page.see("mushroom", "h1")
+    (job,) = live.store.jobs("ann", text="mushroom")
+    live.store.ask(job.id, "cancel")
+
+
 def test_a_wrong_field_is_marked_and_undone(opened):
     page = opened("#/new", allowed=("422",))
     page.click(".section:nth-of-type(7) summary")

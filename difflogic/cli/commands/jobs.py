@@ -61,6 +61,8 @@ def submit(**options: Any) -> int:
 def _asked(options: dict[str, Any], **others: Any) -> JobRequest:
     """The request that the options ask for, with the place of the job in the queue. Raises UsageError, ConfigError."""
     sweep = request.said(options, SweepRequest)
+    if options["name"] is None and options["target"] is not None:  # as the page calls it
+        others["name"] = options["target"].stem[:100]
     if options["over"]:
         others["sweep"] = SweepRequest(**sweep | {"over": Table(request.axes(options["over"]))})
     elif sweep:

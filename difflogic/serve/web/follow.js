@@ -14,7 +14,8 @@ export function follow(signal, job, place, parts, handlers) {
 
     function changed(now) {
         if (now === null) {
-            location.hash = "#/";
+            // Whoever is on the way elsewhere is left alone: the address changes before the view does.
+            if (location.hash.startsWith(`#/jobs/${job.id}`)) location.hash = "#/";
             return;
         }
         if (now.id !== job.id || now.version < current.version) return;

@@ -56,7 +56,7 @@ function form(presets, copy, [automata, agents, request], circuits, signal) {
         place = errorPlace();
     const button = h("button", { class: "primary large", form: id }, "Submit");
     const preview = previewPanel(place.element, button);
-    const target = targetFields(request.fields, changed),
+    const target = targetFields(request.fields, changed, aimed),
         run = requestFields(request.fields, copy?.values, { init_from: circuits }),
         editors = [automata, agents].map(({ fields }) => fieldEditor(fields, changed));
     let base = offers[0],
@@ -66,10 +66,11 @@ function form(presets, copy, [automata, agents, request], circuits, signal) {
         timer = 0,
         asking = null;
 
+    const cards = presetCards(offers, choose);
     const element = h(
         "form",
         { id, class: "submit", onsubmit: submit, oninput: changed, novalidate: true },
-        presetCards(offers, choose),
+        cards,
         target.element,
         run.element,
         h("fieldset", {}, h("legend", {}, "Every field"), editors.map(({ element }) => element)),
@@ -83,6 +84,14 @@ function form(presets, copy, [automata, agents, request], circuits, signal) {
         for (const each of editors) each.element.hidden = each !== editor;
         editor.reset(base.config);
         run.suggest({ ...base, forAgents });
+    }
+
+    // A preset of a rule has no room for a picture: the first that grows one is chosen in its place.
+    function aimed() {
+        if (forAgents || base.config.task.target !== "rule") return;
+        const fitting = offers.find(({ config }) => config.task?.target === "picture");
+        cards.querySelector(`[value="${fitting.name}"]`).checked = true;
+        choose(fitting);
     }
 
     function send(path, options) {
