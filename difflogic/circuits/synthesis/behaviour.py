@@ -91,6 +91,8 @@ def pruned(netlist: CellNetlist, config: Config, on_pass: OnPass = silent) -> Pr
     if config.task.disturbed:
         raise UsageError("--task does not follow tasks with damage: simplify without it.")
     search = Search(Cell.of(netlist), on_pass)
+    # Changes are found on some rollouts and checked on others, of starts that they were not chosen by: a cell that fits
+    # the first by chance is undone.
     seen = _rollouts(netlist, config, job.probes(config), 0)
     fresh = _rollouts(netlist, config, _fresh_starts(config), 1)
     wanted = [(each, list(each.shown(search.cell))) for each in (seen, fresh)]
@@ -113,6 +115,7 @@ def prune(search: Search, rollouts: Rollouts, holds: Callable[[Cell], bool]) -> 
             before, steps = search.cell, len(search.steps)
             search.run(name, partial(_simplified_after, change))
             stopped = search.stopped
+            # The whole pass is undone, its reports too: nobody hears of gates that were not saved.
             if not holds(search.cell):
                 search.cell = before
                 del search.steps[steps:]
@@ -133,6 +136,7 @@ def _rollouts(netlist: CellNetlist, config: Config, starts: Bits, stream: int) -
     masks = None
     if train.asynchronous:
         shape = (task.steps, *starts.shape[:3], 1)
+        # The same masks for every cell that is tried: else two rollouts would differ by chance, and not by the change.
         masks = np.random.default_rng((_SEED, stream)).random(shape) <= train.fire_rate
     return Rollouts(netlist, starts, masks, task.steps, task.judged_steps)
 

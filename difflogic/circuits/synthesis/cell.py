@@ -40,6 +40,7 @@ class Cell:
         cell = cls(to_xag(netlist), netlist.origin, netlist.visible, wiring.NEIGHBOURHOODS[netlist.neighbourhood])
         if len(cell.cells) == wiring.PATCH:
             return cell
+        # Nothing reads the corners of a smaller neighbourhood, so that FALSE stands for what the graph does not know.
         inputs = [FALSE] * netlist.inputs
         for known, bit in enumerate(cell.inputs):
             inputs[bit] = input_literal(known)

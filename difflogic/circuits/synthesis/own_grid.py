@@ -60,6 +60,7 @@ def on_own_grid(netlist: CellNetlist, on_pass: OnPass = silent) -> Simplified:
 
     `netlist` is one of those that `of_size` lets pass.
     """
+    # Every step is compared, and not that of the task alone: a chip shows each of them.
     steps = _repetition(netlist)
     rollouts = Rollouts(netlist, invariant.start_of(netlist)[None], None, steps, tuple(range(steps + 1)))
     search = Search(Cell.of(netlist), on_pass)
@@ -91,6 +92,7 @@ def _states(*netlists: CellNetlist) -> Iterator[tuple[Bits, ...]]:
 
     Raises LimitError where they do not within MOST_UPDATES.
     """
+    # Two circuits with periods of 2 and 3 are both where they were after 6 steps: their states are told apart together.
     starts = [invariant.start_of(each)[None] for each in netlists]
     height, width = starts[0].shape[1:3]
     steps, seen = max(1, MOST_UPDATES // (height * width)), set()

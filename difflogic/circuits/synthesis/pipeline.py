@@ -65,6 +65,8 @@ def simplify(
             raise UsageError("--size needs --from-start, and does not go with --task, which uses the task's grid.")
         netlist = own_grid.of_size(netlist, size)
     found = simplified(netlist, on_pass)
+    # From the strictest to the loosest: each part begins with the netlist of the one before, which is proved to do the
+    # same wherever the next one still looks. So every proof is of a smaller circuit than the first.
     on_its_states = on_reachable_states if size is None else own_grid.on_own_grid
     reached = on_its_states(found.netlist, on_pass) if to_start and not found.stopped else None
     done = reached or found

@@ -29,7 +29,8 @@ def on_reachable_states(netlist: CellNetlist, on_pass: OnPass = silent) -> Simpl
     found = invariant.find(netlist)
     search = Search(Cell.of(netlist), on_pass)
     given, samples = found.on_inputs(len(search.cell.cells)), found.samples[search.cell.inputs]
-    # The invariant speaks of channels by their place, so that none is dropped before the last of these passes.
+    # The invariant speaks of channels by their place, so that none is dropped before the last of these passes. Samples
+    # are states that do occur: what differs on one of them is never asked of the solver.
     passes: dict[str, Pass] = {
         "channels that are the same from the start on merged": lambda graph: _replaced(
             graph, found, len(search.cell.cells)
@@ -59,6 +60,8 @@ def proved(netlist: CellNetlist, smaller: CellNetlist, found: Invariant) -> Equi
     """Prove that `smaller` shows the same as `netlist` from its start on, with the clauses `found`, which are proved
     again here.
     """
+    # Nothing of the search is believed. The base: each clause holds in the start. The step: where all hold, each holds
+    # after a step too. With both they hold for ever, on any grid, since the step looks at one cell and its neighbours.
     judge = "difflogic"
     if not invariant.hold(found.clauses, invariant.base(netlist, invariant.start_of(netlist))):
         return Equivalence(judge, False, "the start breaks what was to hold")
