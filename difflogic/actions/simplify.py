@@ -74,7 +74,7 @@ def simplify(
     held = opened(given, periodic, visible)
     if isinstance(held, Controller):
         if from_start or size is not None:
-            raise UsageError("--from-start and --size are for automata: a controller has no start.")
+            raise UsageError("`from_start` and `size` are for automata: a controller has no start.")
         made = _of_controller(held, task, on_pass)
     else:
         made = _of_cell(held, from_start, task, size, on_pass)

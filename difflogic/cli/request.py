@@ -22,6 +22,9 @@ Asked = TypeVar("Asked", bound=TrainRequest)
 TRAIN_FIELDS = ("epochs", "batch", "eval_interval", "precision")
 """Options that are fields of `train`; `seed` is one of the whole."""
 
+OF_ACTIONS = ("seed", "from_start", "task", "every_start")
+"""Other options that sentences name."""
+
 DEPTH = 3
 """Names of a field's path at most: model.update.widths."""
 
@@ -45,7 +48,8 @@ def written(name: str) -> str:
 
 def in_options(sentence: str) -> str:
     """A sentence about a request as users of the command line know its fields: `until_solved` is --until-solved."""
-    known = {*(each.name for part in (TrainRequest, SweepRequest) for each in options(part)), *TRAIN_FIELDS, "seed"}
+    of_requests = [each.name for part in (TrainRequest, SweepRequest) for each in options(part)]
+    known = {*of_requests, *TRAIN_FIELDS, *OF_ACTIONS}
     return re.sub("`([a-z_]+)`", lambda found: written(found[1]) if found[1] in known else found[0], sentence)
 
 

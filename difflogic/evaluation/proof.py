@@ -149,17 +149,17 @@ def of_run(trained: TrainedCircuit, every: bool = False, size: tuple[int, int] |
     netlist = CellNetlist.of_run(trained.circuit, config)
     if config.task.target == "rule":
         if size is not None:
-            raise UsageError("A rule is proved for every neighbourhood, which holds on every grid: leave --size out.")
+            raise UsageError("A rule is proved for every neighbourhood, which holds on every grid: leave `size` out.")
         return _of_rule(config, netlist)
     has_one = job.start(config) is not None
     if every and has_one:
         raise UsageError(
             f'The task of {run} has one start ("{config.task.start}"), which its picture grows from: other starts have '
-            "no target. Leave --every-start out, and the rollout from that start is proved."
+            "no target. Leave `every_start` out, and the rollout from that start is proved."
         )
     # On another grid a claim needs a target, and only some tasks say what it is there.
     if size is not None and not rehearsal.knows_larger_grids(config.task):
-        raise UsageError(f"The picture of {run} takes its place from the border of its grid: leave --size out.")
+        raise UsageError(f"The picture of {run} takes its place from the border of its grid: leave `size` out.")
     scenario, target = _on_grid(config, *(size or (config.task.height, config.task.width)))
     return Claim("one-start" if has_one else "every-start", netlist, scenario, target)
 

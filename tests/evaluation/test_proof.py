@@ -180,7 +180,7 @@ def test_what_is_refused(tmp_path: Path, board: Path, monkeypatch: pytest.Monkey
         proved(drawn)
     life = presets.get("game-of-life")
     rule = kept_run(tmp_path / "rule", life, learned(life))
-    with pytest.raises(UsageError, match=r"holds on every grid: leave --size out\."):
+    with pytest.raises(UsageError, match=r"holds on every grid: leave `size` out\."):
         proved(rule, size=(9, 9))
     zeros = keeper_config(
         2, {"target": "picture", "height": 3, "width": 3, "steps": 1, "start": "zeros", "picture": ("...",) * 3}

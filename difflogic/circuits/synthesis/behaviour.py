@@ -89,7 +89,7 @@ def pruned(netlist: CellNetlist, config: Config, on_pass: OnPass = silent) -> Pr
     `on_pass` hears of each pass, and how far the trying of changes is.
     """
     if config.task.disturbed:
-        raise UsageError("--task does not follow tasks with damage: simplify without it.")
+        raise UsageError("`task` does not follow tasks with damage: simplify without it.")
     search = Search(Cell.of(netlist), on_pass)
     # Changes are found on some rollouts and checked on others, of starts that they were not chosen by: a cell that fits
     # the first by chance is undone.

@@ -78,7 +78,7 @@ def find(netlist: CellNetlist) -> Invariant:
     start = start_of(netlist)
     if netlist.channels > MOST_CHANNELS:
         raise UsageError(
-            f"--from-start takes circuits of at most {MOST_CHANNELS} channels, got {netlist.channels}: leave it out."
+            f"`from_start` takes circuits of at most {MOST_CHANNELS} channels, got {netlist.channels}: leave it out."
         )
     cells, samples = _seen(netlist, start)
     return Invariant(tuple(_inductive(netlist, _suggested(cells))), samples)
@@ -90,7 +90,7 @@ def start_of(netlist: CellNetlist) -> Bits:
     start = None if scenario is None else scenario.grid(netlist.origin)
     if start is None:
         how = "this file does not say what it starts from" if scenario is None else "this one starts at random"
-        raise UsageError(f"--from-start is for circuits whose start is always the same, but {how}.")
+        raise UsageError(f"`from_start` is for circuits whose start is always the same, but {how}.")
     return start
 
 
@@ -170,7 +170,7 @@ def _inductive(netlist: CellNetlist, clauses: npt.NDArray[np.int64]) -> Iterator
             )
             dead = alive & ~holds[clauses].any(axis=1)
             if not dead.any():
-                raise ToolError("The SAT solver gave an answer that breaks no clause: do without --from-start.")
+                raise ToolError("The SAT solver gave an answer that breaks no clause: do without `from_start`.")
             for index in np.flatnonzero(dead):
                 solver.add([-assumed[index]])
             alive &= ~dead

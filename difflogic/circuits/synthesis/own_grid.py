@@ -39,14 +39,14 @@ def of_size(netlist: CellNetlist, size: tuple[int, int]) -> CellNetlist:
     """
     height, width = size
     if not height or not width:
-        raise UsageError(f"--size must be at least 1 cell wide and 1 high, got {width}x{height}.")
+        raise UsageError(f"`size` must be at least 1 cell wide and 1 high, got {width}x{height}.")
     if height * width > MOST_UPDATES:
-        raise LimitError(f"--size must have at most {MOST_UPDATES} cells, got {width}x{height}: give a smaller one.")
+        raise LimitError(f"`size` must have at most {MOST_UPDATES} cells, got {width}x{height}: give a smaller one.")
     scenario = netlist.scenario
     if scenario is not None and scenario.fire_rate < 1:
         raise UsageError(
-            "--size needs a circuit that updates all cells in each step, but this one updates cells at random: leave "
-            "--size out, since --from-start alone holds for any order of updates."
+            "`size` needs a circuit that updates all cells in each step, but this one updates cells at random: leave "
+            "`size` out, since `from_start` alone holds for any order of updates."
         )
     if scenario is not None:
         netlist = replace(netlist, scenario=replace(scenario, height=height, width=width))
@@ -106,5 +106,5 @@ def _states(*netlists: CellNetlist) -> Iterator[tuple[Bits, ...]]:
         yield states
     raise LimitError(
         f"No state repeats within {steps} steps on {width}x{height} cells, so the proof cannot cover all later steps: "
-        "leave --size out, or use --task for the trained steps alone."
+        "leave `size` out, or use `task` for the trained steps alone."
     )

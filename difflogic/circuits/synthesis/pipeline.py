@@ -62,7 +62,7 @@ def simplify(
         invariant.start_of(netlist)
     if size is not None:
         if task is not None or not to_start:
-            raise UsageError("--size needs --from-start, and does not go with --task, which uses the task's grid.")
+            raise UsageError("`size` needs `from_start`, and does not go with `task`, which uses the task's grid.")
         netlist = own_grid.of_size(netlist, size)
     found = simplified(netlist, on_pass)
     # From the strictest to the loosest: each part begins with the netlist of the one before, which is proved to do the
