@@ -6,7 +6,6 @@ import json
 import re
 import signal
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,7 +15,6 @@ from difflogic.engine.api import EngineInfo
 from difflogic.runs import checkpoint
 from difflogic.train.observer import Beginning
 from difflogic.train.session import Session
-from difflogic.train.signals import Stop
 from tests.cli.conftest import Call, complaints
 from tests.train import processes
 from tests.train.tiny import assert_same_run, tiny_config
@@ -161,9 +159,9 @@ def test_stop_when_solved_counts(arguments: list[str], stop: int, call: Call, mo
     asked: list[int] = []
     train = Session.train
 
-    def listen(self: Session, stop: Stop, stop_when_solved: int, *rest: Any) -> None:
-        asked.append(stop_when_solved)
-        train(self, stop, stop_when_solved, *rest)
+    def listen(self: Session, stop: Stop) -> None:
+        asked.append(self.stop_when_solved)
+        train(self, stop)
 
     monkeypatch.setattr(Session, "train", listen)
     assert call(*arguments, "--population", 2, "--epochs", 1, "--out", "here").code == 0
@@ -233,7 +231,7 @@ def test_signals(number: signal.Signals, code: int, call: Call, tmp_path: Path) 
 
 
 def beginning(info: EngineInfo) -> Beginning:
-    return Beginning(tiny_config(), info, "auto found it", Path("run"), 0)
+    return Beginning(tiny_config(), info, "auto found it", Path("run"), 0, 12)
 
 
 SOFTWARE = EngineInfo("gpu", "llvmpipe", "CPU", "Vulkan", "Mesa 25", software=True)

@@ -831,7 +831,7 @@ def test_a_recipe_shows_its_fields_and_restarts_are_asked_for(opened, live):
 def test_attempts_are_shown_and_in_the_end_the_best(opened, live):
     job = live.store.submit("ann", spec_of(flat(1000), restarts=1, stop_when_solved=1))[0].id
     page = opened(f"#/jobs/{job}")
-    page.see("attempt 1, the best of 2 · 200 of 1,000 epochs", ".progress")
+    page.see("attempt 1, the best of 2, 200 of 1,000 epochs", ".progress")
     page.see("Attempt 2 (seed 8670748): complete at epoch 800, 14 wrong", "[aria-label=Attempts]")
     page.see("epochs 0 to 200", ".curves output")
     page.see("The hard circuit at epoch 200", ".automaton")

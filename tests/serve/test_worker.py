@@ -144,7 +144,7 @@ def test_frames_are_made_for_those_who_watch(store, trained):
     frame = json.loads(path.read_text())
     # the same rollout from the very state: a job of so many epochs, by hand
     hand = Trainer(config, open_engine("cpu")).run(epochs=frame["epoch"])
-    member = hand.best
+    member = hand.member
     states = open_engine("reference").rollout(member.circuit, member.job.probes[:1], 3, "hard")
     wanted = states[:, 0].astype(np.uint8).transpose(0, 3, 1, 2)
     assert (frame["seed"], frame["height"], frame["width"], frame["visible"]) == (23, 5, 6, 1)
