@@ -159,7 +159,7 @@ def test_stop_when_solved_counts(arguments: list[str], stop: int, call: Call, mo
     asked: list[int] = []
     train = Session.train
 
-    def listen(self: Session, stop: Stop) -> None:
+    def listen(self: Session, stop: object) -> None:
         asked.append(self.stop_when_solved)
         train(self, stop)
 
