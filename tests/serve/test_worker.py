@@ -309,7 +309,9 @@ def test_a_worker_that_was_told_to_stop_takes_no_other_job(tmp_path, monkeypatch
     monkeypatch.setattr(ServiceObserver, "ending", ending)
     before = signal.getsignal(signal.SIGTERM)
     try:
-        worker.WorkerProcess(store, "w", "cpu", ["cpu"], WorkerLimits(), None).run()
+        process = worker.WorkerProcess(store, "w", "cpu", ["cpu"], WorkerLimits(), None)
+        signal.signal(signal.SIGTERM, process.stop)  # as a worker's own process does
+        process.run()
     finally:
         signal.signal(signal.SIGTERM, before)
     assert store.job(second.id).status == "queued"
