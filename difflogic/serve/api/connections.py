@@ -15,6 +15,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from difflogic.serve.api.settings import ConnectionLimits
 from difflogic.serve.api.telemetry import Telemetry
 
+LEAST_S = 0.25
+"""What every connection has for its request, however many are open: one that has just come has sent nothing yet."""
+
 
 class Connection(H11Protocol):
     """uvicorn's protocol, which ends a connection whose client is late with a request, or with taking the answer."""
@@ -61,7 +64,8 @@ class Connection(H11Protocol):
         if cycle is not None and not cycle.response_complete and not cycle.more_body:
             self._wait(None)
         elif self._timer is None:
-            self._wait(self.limits.request_s * max(0.0, 1 - len(self.connections) / self.limits.all))
+            share = 1 - len(self.connections) / self.limits.all
+            self._wait(max(LEAST_S, self.limits.request_s * share))
 
     def _wait(self, seconds: float | None) -> None:
         if self._timer is not None:

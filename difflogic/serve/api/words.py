@@ -217,7 +217,7 @@ def _ended(attempt: Mapping[str, Any]) -> str:
     """What became of an attempt."""
     words = f"Attempt {attempt['number']} (seed {attempt['seed']}): {attempt['status']}"
     if attempt["status"] != "running":
-        words += f" at {'step' if 'score' in attempt else 'epoch'} {attempt['epoch']:,}"
+        words += f" at {'epoch' if attempt.get('score') is None else 'step'} {attempt['epoch']:,}"
     if attempt.get("wrong"):
         words += f", {attempt['wrong']:,} wrong"
     if attempt.get("score") is not None:
