@@ -862,9 +862,8 @@ def test_until_it_is_solved_is_asked_for_and_its_end_is_told(opened, live):
         result = {"attempts": [asdict(each) for each in made]}
         so_far = {"attempt": 2, "progress": 20, "hard_loss": 31, "compared": 256, "trained_s": 12, "result": result}
         live.store.heartbeat(job.id, lease, 1000, **so_far)
-        page.see(
-            "attempt 2 · 20 of 500 epochs · best so far 9 wrong · until solved, at most 60s, 12 s so far", ".progress"
-        )
+        told = "9 wrong in the best attempt so far, until solved, 12 s of at most 60 s"
+        page.see(f"attempt 2, 20 of 500 epochs · {told}", ".progress")
         live.store.finish(job.id, lease, "done", attempt=1, progress=50, hard_loss=9)
     page.see("NOT solved within 60 s: the best circuit has 9 of 256 values wrong.", ".job-head")
     assert page.text(".job-head .pill") == "Ended unsolved"
@@ -882,7 +881,7 @@ def test_a_page_that_comes_in_a_later_attempt_ends_with_the_best(opened, live, t
         lease = live.store.claim("by-hand", "gpu:9", {"gpu:9"}, 1000)[1]
         live.store.heartbeat(job, lease, 1000, attempt=2, progress=800, goal=800, saved_progress=800)
         page = opened(f"#/jobs/{job}", allowed=("404",))  # nobody counted the gates
-        page.see("attempt 2 of at most 2 · 800 of 800 epochs", ".progress")
+        page.see("attempt 2 of at most 2, 800 of 800 epochs", ".progress")
         page.see("epochs 0 to 800", ".curves output")
         live.store.finish(job, lease, "done", attempt=1, progress=200, goal=1000, saved_progress=200)
     page.see("attempt 1", ".progress")
