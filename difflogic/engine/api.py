@@ -82,8 +82,9 @@ class Model(Protocol):
     Each is, bit for bit, what the same engine makes of it alone. Lists have one entry per run, for one run as well.
     """
 
-    info: EngineInfo
-    """The engine's, with the variant that these runs really use."""
+    @property
+    def info(self) -> EngineInfo:
+        """The engine's, with the variant that these runs really use."""
 
     def train(self, epochs: int) -> None:
         """Do `epochs` train steps of every run; their metrics wait until `drain`."""

@@ -1,17 +1,21 @@
-"""One open device: pipelines made once per launch configuration, buffers, bind groups, and what crossed the bus."""
+"""One open device: pipelines made once per launch configuration, buffers, bind groups, and what crossed the bus.
+
+What a training asks of a device before it runs are five verbs, `DeviceVerbs`. An opened device has them, and so has a
+`Recording`, which computes nothing.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from difflogic.engine.api import EngineInfo
-from difflogic.errors import KernelError, LimitError, first_line
+from difflogic.errors import DeviceError, KernelError, LimitError, first_line
 from difflogic.gpu.adapter import Adapter, open_device
 from difflogic.gpu.kernels import KERNELS, Binding
 from difflogic.gpu.launch import LaunchConfig
@@ -30,6 +34,40 @@ class TransferLedger:
 
     uploaded: Counter[str] = field(default_factory=Counter)
     downloaded: Counter[str] = field(default_factory=Counter)
+
+
+class DeviceVerbs(Protocol):
+    """What makes the buffers and dispatches of a training, whether they are run here or recorded."""
+
+    limits: dict[str, int]
+
+    @property
+    def adapter(self) -> Adapter:
+        """What plans are made for."""
+
+    def buffer(self, name: str, size: int, uniform: bool = False) -> Any:
+        """A zeroed buffer."""
+
+    def upload(self, buffer: Any, data: npt.NDArray[Any] | bytes, purpose: str, offset: int = 0) -> None:
+        """Fill a part of a buffer."""
+
+    def bind(self, kernel: str, bindings: Sequence[Binding], buffers: dict[str, Any]) -> Any:
+        """A bind group of a kernel, each binding from the buffer (or `(buffer, offset, size)`) of its name."""
+
+    def pipeline(
+        self, kernel: str, launch: LaunchConfig, half: bool = False, trees: bool = False, perceives: bool = True
+    ) -> Any:
+        """The pipeline of a kernel under a launch configuration."""
+
+    def staging(self, name: str, size: int) -> Any:
+        """A buffer that the host can map to read."""
+
+
+def computing(device: DeviceVerbs) -> GpuDevice:
+    """The same device, where it computes. Raises DeviceError for a recording."""
+    if not isinstance(device, GpuDevice):
+        raise DeviceError("A recording has no device that computes: it holds what another one is to run.")
+    return device
 
 
 class GpuDevice:

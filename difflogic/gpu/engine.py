@@ -191,5 +191,5 @@ class GpuEngine:
 
     def _outcome(self, work: Workspace) -> tuple[float, bool]:
         """The loss and whether the step was skipped: the history's first entry."""
-        entry = work.device.download(work.buffers["history"], np.uint32, "metrics", size=8)
+        entry = self.device.download(work.buffers["history"], np.uint32, "metrics", size=8)
         return float(entry.view(np.float32)[0]), bool(entry[1])

@@ -41,6 +41,7 @@ class GpuFunction(CircuitFunction):
         every_state: bool,
     ) -> None:
         super().__init__(circuit, grid, steps, hard, every_state)
+        self._device = device
         self.selector = f"gpu:{device.adapter.index}"
         self._padding: GpuArray | None = None
         work = Plan(tuple(wired([flat_layout(circuit)])), self._shape, asynchronous=False, given=True)
@@ -88,7 +89,7 @@ class GpuFunction(CircuitFunction):
         adjoints, last = to_chunks(d_y, work.plan.chunks), work.d_rows(self.steps)
         if work.plan.perceives:
             work.upload("d_judged", adjoints, "states")
-            work.device.clear(last)
+            self._device.clear(last)
         else:
             work.upload(last, adjoints, "states")
         work.submit(self._back)
@@ -129,7 +130,7 @@ class GpuFunction(CircuitFunction):
     def _stays(self, arrays: ArrayStore) -> TypeGuard[GpuArrays]:
         """Return whether arrays from there need not cross the host."""
         fits = self._shape.cells % CHUNK == 0 or self._shape.cells <= MOST_UNEVEN
-        return isinstance(arrays, GpuArrays) and arrays.device is self._work.device and fits and not self.every_state
+        return isinstance(arrays, GpuArrays) and arrays.device is self._device and fits and not self.every_state
 
     def _chunked(self, arrays: GpuArrays, x: GpuArray) -> GpuArray:
         """`[chunks, C, 16]` of `[*grid, C]`, the cells past the end 0."""
@@ -152,10 +153,10 @@ class GpuFunction(CircuitFunction):
     def _cells(self, buffer: object, channels: int) -> Array:
         """`[cells, channels]` of chunks."""
         chunks = self._work.plan.chunks
-        values = self._work.device.download(buffer, np.float32, "states", size=chunks * channels * 64)
+        values = self._device.download(buffer, np.float32, "states", size=chunks * channels * 64)
         return from_chunks(values.reshape(chunks, channels, 16), self._shape.cells)
 
     def close(self) -> None:
         super().close()
-        self._work.device.wait()
+        self._device.wait()
         self._work.close()

@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 from difflogic.core import bits
 from difflogic.engine import control as c
-from difflogic.engine.api import EpochMetrics, Evaluation
+from difflogic.engine.api import EngineInfo, EpochMetrics, Evaluation
 from difflogic.engine.events import Hardening
 from difflogic.engine.job import Job, TrainState
 from difflogic.engine.shape import Array, Hyper
 from difflogic.errors import DataError, LimitError
-from difflogic.gpu.device import GpuDevice
+from difflogic.gpu.device import DeviceVerbs, computing
 from difflogic.gpu.launch import LaunchConfig
 from difflogic.gpu.plan import HISTORY, Plan
 from difflogic.gpu.planner import NO_LIMIT, Budget, plan_for
@@ -39,10 +39,9 @@ class _Submit:
 class GpuModel:
     """Implements `difflogic.engine.api.Model`: M models share every dispatch (`workgroup_id.y`)."""
 
-    def __init__(self, device: GpuDevice, jobs: Sequence[Job], plan: Plan) -> None:
+    def __init__(self, device: DeviceVerbs, jobs: Sequence[Job], plan: Plan) -> None:
         config = jobs[0].config
         self.device, self.plan, self._jobs = device, plan, jobs
-        self.info = device.info(plan.launch)
         hardening = Hardening.of(config.hardening)
         self.workspace = Workspace(device, plan, Hyper.of(config), config.train.fire_rate, hardening)
         self._upload_task()
@@ -60,7 +59,7 @@ class GpuModel:
     @classmethod
     def from_cpu(
         cls,
-        device: GpuDevice,
+        device: DeviceVerbs,
         jobs: Sequence[Job],
         states: Sequence[TrainState],
         launch: LaunchConfig | None = None,
@@ -81,8 +80,18 @@ class GpuModel:
         model.upload(states)
         return model
 
+    @cached_property
+    def info(self) -> EngineInfo:
+        """The device's, with the variant in use."""
+        return computing(self.device).info(self.plan.launch)
+
     def upload(self, states: Sequence[TrainState]) -> None:
-        """Replace the whole training state: logits, moments, counters, keys.
+        """Replace the whole training state, and make the coefficients of its logits. Raises what `fill` raises."""
+        self.fill(states)
+        self.workspace.submit(self.workspace.coefficients)
+
+    def fill(self, states: Sequence[TrainState]) -> None:
+        """Upload the whole training state: logits, moments, counters, keys.
 
         Raises DataError unless all states are of one epoch: the ring of metrics is read for all models at once.
         """
@@ -96,7 +105,6 @@ class GpuModel:
         workspace.upload("control", np.stack([c.words_of(state) for state in states]), "state")
         if self.plan.batch_source.pool:
             workspace.upload("pool", np.stack([pool_words(state.pool) for state in states]), "state")
-        workspace.submit(workspace.coefficients)
         self._epoch = states[0].epoch
 
     def _upload_task(self) -> None:
@@ -148,7 +156,7 @@ class GpuModel:
 
         At most one submit is under way while the next is encoded.
         """
-        submit_queue = self.workspace.submit_queue
+        submit_queue, device = self.workspace.submit_queue, computing(self.device)
         while epochs > 0:
             count = min(epochs, self._epochs_per_submit)
             # Short train steps go several to a submit, to pay for its round trip once; long ones several submits to a
@@ -158,14 +166,14 @@ class GpuModel:
                 self._collect()
             sent_at = time.perf_counter()
             submit_queue.submit(before)
-            encoder = encode(self.device, last)
+            encoder = encode(device, last)
             staging = self._staging[self._turn]
             self._copy_history(encoder, staging, count)
             # Waiting for the submit before comes between encoding and submitting: the device is never idle while Python
             # encodes, and never more than one submit behind.
             commands = encoder.finish()
             self._collect()
-            self.device.queue.submit([commands])
+            device.queue.submit([commands])
             self._pending = _Submit(staging, self._epoch, count, sent_at)
             self._epoch += count
             self._turn = 1 - self._turn
@@ -188,7 +196,8 @@ class GpuModel:
             return
         done, self._pending = self._pending, None
         size = done.epochs * self.plan.models * 8
-        words = self.device.read_staging(done.staging, size, np.uint32, "metrics").reshape(done.epochs, -1, 2)
+        read = computing(self.device).read_staging(done.staging, size, np.uint32, "metrics")
+        words = read.reshape(done.epochs, -1, 2)
         losses, skips = words[..., 0].T.view(np.float32).tolist(), words[..., 1].T.astype(bool).tolist()
         epochs = range(done.first_epoch + 1, done.first_epoch + done.epochs + 1)
         for waiting, *columns in zip(self._waiting, losses, skips, strict=True):
@@ -225,13 +234,13 @@ class GpuModel:
     def _counts(self) -> Array:
         """`[M, groups, 2]`: wrong values, and the bits of the samples with any."""
         counts = self.workspace.buffers["counts"]
-        submit_queue = self.workspace.submit_queue
+        submit_queue, device = self.workspace.submit_queue, computing(self.device)
         *before, last = submit_queue.pieces(self.workspace.evaluation)
         submit_queue.submit(before)
-        encoder = encode(self.device, last)
+        encoder = encode(device, last)
         encoder.copy_buffer_to_buffer(counts, 0, self._counts_staging, 0, counts.size)
-        self.device.queue.submit([encoder.finish()])
-        words = self.device.read_staging(self._counts_staging, counts.size, np.uint32, "evaluation")
+        device.queue.submit([encoder.finish()])
+        words = device.read_staging(self._counts_staging, counts.size, np.uint32, "evaluation")
         return words.reshape(self.plan.models, self.plan.groups, 2)
 
     # state --------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from difflogic.engine.shape import Shape
 from difflogic.errors import LimitError
 from difflogic.gpu.adapter import Adapter
 from difflogic.gpu.batch_source import BatchSource
-from difflogic.gpu.device import GpuDevice
+from difflogic.gpu.device import DeviceVerbs
 from difflogic.gpu.kernels import KERNELS
 from difflogic.gpu.launch import HARDWARE, SOFTWARE, LaunchConfig
 from difflogic.gpu.plan import HARDWARE_WORK, KEEP_BYTES, MAX_LEVELS, SAMPLES, Plan
@@ -207,7 +207,7 @@ def checkpoint_distances(steps: int) -> list[int]:
 
 
 def plan_for(
-    device: GpuDevice, jobs: Sequence[Job], launch: LaunchConfig | None = None, budget: Budget = NO_LIMIT
+    device: DeviceVerbs, jobs: Sequence[Job], launch: LaunchConfig | None = None, budget: Budget = NO_LIMIT
 ) -> Plan:
     """The plan of these jobs, all of one shape, on a device, as one of the groups of the budget.
 
@@ -217,7 +217,7 @@ def plan_for(
 
 
 def plan_in_groups(
-    device: GpuDevice, jobs: Sequence[Job], launch: LaunchConfig | None = None, budget: Budget = NO_LIMIT
+    device: DeviceVerbs, jobs: Sequence[Job], launch: LaunchConfig | None = None, budget: Budget = NO_LIMIT
 ) -> tuple[int, Plan]:
     """The smallest number of groups in which these jobs can be trained one after another, and the plan of the largest
     group.
@@ -263,7 +263,7 @@ def _work(jobs: Sequence[Job]) -> Plan:
     )
 
 
-def _plan_of_first(count: int, device: GpuDevice, work: Plan, launch: LaunchConfig | None, budget: Budget) -> Plan:
+def _plan_of_first(count: int, device: DeviceVerbs, work: Plan, launch: LaunchConfig | None, budget: Budget) -> Plan:
     """The plan of the first models. Raises LimitError; where one model alone would fit, it says how many would."""
     try:
         return make_plan(device.adapter, device.limits, work.of_first(count), launch, budget)
@@ -276,7 +276,7 @@ def _plan_of_first(count: int, device: GpuDevice, work: Plan, launch: LaunchConf
         ) from error
 
 
-def _most(device: GpuDevice, work: Plan, launch: LaunchConfig | None, budget: Budget) -> int:
+def _most(device: DeviceVerbs, work: Plan, launch: LaunchConfig | None, budget: Budget) -> int:
     """Return how many models, from the first on, fit into the same dispatches; 0 where not even one does."""
 
     def refused(count: int) -> bool:

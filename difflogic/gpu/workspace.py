@@ -19,7 +19,7 @@ from difflogic.core import prng
 from difflogic.engine.events import NO_HARDENING, Hardening
 from difflogic.engine.shape import Array, Hyper
 from difflogic.errors import DeviceError
-from difflogic.gpu.device import GpuDevice
+from difflogic.gpu.device import DeviceVerbs, computing
 from difflogic.gpu.kernels import KERNELS, LINEAR, TILED
 from difflogic.gpu.launch import LaunchConfig
 from difflogic.gpu.plan import CHUNK, Plan
@@ -54,7 +54,7 @@ class Workspace:
     """Device memory for a plan, and the dispatches that work on it."""
 
     def __init__(
-        self, device: GpuDevice, plan: Plan, hyper: Hyper, fire_rate: float = 1.0, hardening: Hardening = NO_HARDENING
+        self, device: DeviceVerbs, plan: Plan, hyper: Hyper, fire_rate: float = 1.0, hardening: Hardening = NO_HARDENING
     ) -> None:
         self.device, self.plan, self.hyper = device, plan, hyper
         sizes, counts = plan.buffer_bytes(), plan.buffer_counts()
@@ -64,7 +64,6 @@ class Workspace:
         self.several: dict[str, list[Any]] = {
             name: [device.buffer(name, sizes[name]) for _ in range(count)] for name, count in counts.items()
         }
-        self.submit_queue = SubmitQueue(device, self.buffers["coefficients"], plan.most_work)
         self._uniforms(fire_rate, hardening)
         device.upload(self.buffers["wires"], np.stack([each.wires for each in plan.wirings]), "circuit")
         if plan.training:
@@ -359,11 +358,17 @@ class Workspace:
 
     # use ----------------------------------------------------------------------------------------------
 
+    @cached_property
+    def submit_queue(self) -> SubmitQueue:
+        """Made with the first submit. Raises DeviceError where nothing is computed."""
+        return SubmitQueue(computing(self.device), self.buffers["coefficients"], self.plan.most_work)
+
     def submit(self, dispatches: Sequence[Dispatch]) -> None:
         """Queue the work, in several submits where it is long."""
         *before, last = self.submit_queue.pieces(dispatches)
         self.submit_queue.submit(before)
-        self.device.queue.submit([encode(self.device, last).finish()])
+        device = self.submit_queue.device
+        device.queue.submit([encode(device, last).finish()])
 
     def set_faults(self, keys: Sequence[prng.Key], listed: Array | None) -> None:
         """A key for each model, of the probes' faults and of the batch's unless they are drawn; and stuck cells."""
@@ -376,17 +381,19 @@ class Workspace:
         self.device.upload(self.buffers[buffer] if isinstance(buffer, str) else buffer, data, purpose)
 
     def download(self, name: str, dtype: npt.DTypeLike, purpose: str) -> Array:
-        return self.device.download(self.buffers[name], dtype, purpose)
+        return computing(self.device).download(self.buffers[name], dtype, purpose)
 
     def download_all(self, name: str, dtype: npt.DTypeLike, purpose: str) -> Array:
         """Every buffer of a name, one after another."""
-        return np.stack([self.device.download(buffer, dtype, purpose) for buffer in self.several[name]])
+        download = computing(self.device).download
+        return np.stack([download(buffer, dtype, purpose) for buffer in self.several[name]])
 
     def close(self) -> None:
         """Free the memory. Only after everything submitted has been waited for: wgpu aborts otherwise."""
         for buffer in (*self.buffers.values(), *(each for buffers in self.several.values() for each in buffers)):
             buffer.destroy()
-        self.submit_queue.close()
+        if "submit_queue" in vars(self):
+            self.submit_queue.close()
 
 
 def to_chunks(values: Array, chunks: int) -> Array:

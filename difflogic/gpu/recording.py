@@ -1,0 +1,146 @@
+"""A recording: everything that a training gives a device, as data that another program can play.
+
+Nothing in a dispatch list changes from epoch to epoch, so that buffers, pipelines, bind groups and three lists are the
+whole run. `GpuModel` and `Workspace` make them by the five verbs of a device, and cannot tell a recording from one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.engine.job import Job, TrainState
+from difflogic.gpu.adapter import Adapter
+from difflogic.gpu.kernels import KERNELS, Binding
+from difflogic.gpu.launch import LaunchConfig
+from difflogic.gpu.model import GpuModel
+from difflogic.gpu.plan import Plan
+from difflogic.gpu.planner import plan_for
+from difflogic.gpu.submit import Dispatch
+
+DEFAULT_LIMITS = {
+    "max-storage-buffers-per-shader-stage": 8,
+    "max-compute-invocations-per-workgroup": 256,
+    "max-compute-workgroup-size-x": 256,
+    "max-compute-workgroup-storage-size": 16384,
+    "max-compute-workgroups-per-dimension": 65535,
+    "max-storage-buffer-binding-size": 128 << 20,
+    "max-buffer-size": 256 << 20,
+    "max-uniform-buffer-binding-size": 65536,
+}
+"""What WebGPU grants where nobody asks for more."""
+
+
+@dataclass(eq=False)
+class RecordedBuffer:
+    """A buffer that would be made, zeroed but for its first contents."""
+
+    name: str
+    size: int
+    usage: str
+    """`storage`, `uniform` or `staging`."""
+    contents: bytearray | None = None
+    """None where it begins as zeros."""
+
+
+class RecordedPipeline(NamedTuple):
+    """A pipeline that would be made: a kernel and its `override` constants."""
+
+    kernel: str
+    constants: tuple[tuple[str, int], ...]
+
+
+class BoundRange(NamedTuple):
+    """What a binding of a group names."""
+
+    buffer: RecordedBuffer
+    offset: int
+    size: int
+
+
+class RecordedGroup(NamedTuple):
+    """A bind group that would be made, in the order of the kernel's bindings."""
+
+    kernel: str
+    bound: tuple[BoundRange, ...]
+
+
+@dataclass(eq=False)
+class Recording:
+    """Implements `DeviceVerbs` and keeps what it is asked for."""
+
+    software: bool
+    """Which kind of adapter the run is planned for."""
+    limits: dict[str, int] = field(default_factory=lambda: dict(DEFAULT_LIMITS))
+    buffers: list[RecordedBuffer] = field(default_factory=list)
+    pipelines: list[RecordedPipeline] = field(default_factory=list)
+    groups: list[RecordedGroup] = field(default_factory=list)
+
+    @property
+    def adapter(self) -> Adapter:
+        """What planners ask: hardware or software."""
+        kind = "CPU" if self.software else "Unknown"
+        return Adapter(0, "a recording", kind, "", "", "", dict(self.limits), (), None)
+
+    def buffer(self, name: str, size: int, uniform: bool = False) -> RecordedBuffer:
+        return self._made(RecordedBuffer(name, size, "uniform" if uniform else "storage"))
+
+    def staging(self, name: str, size: int) -> RecordedBuffer:
+        return self._made(RecordedBuffer(name, size, "staging"))
+
+    def _made(self, buffer: RecordedBuffer) -> RecordedBuffer:
+        self.buffers.append(buffer)
+        return buffer
+
+    def upload(self, buffer: RecordedBuffer, data: npt.NDArray[Any] | bytes, purpose: str, offset: int = 0) -> None:
+        payload = data if isinstance(data, bytes) else np.ascontiguousarray(data).tobytes()
+        if buffer.contents is None:
+            buffer.contents = bytearray(buffer.size)
+        buffer.contents[offset : offset + len(payload)] = payload
+
+    def pipeline(
+        self, kernel: str, launch: LaunchConfig, half: bool = False, trees: bool = False, perceives: bool = True
+    ) -> RecordedPipeline:
+        constants = KERNELS[kernel].constants(launch, half, trees, perceives)
+        made = RecordedPipeline(kernel, tuple(constants.items()))
+        if made not in self.pipelines:
+            self.pipelines.append(made)
+        return made
+
+    def bind(self, kernel: str, bindings: Sequence[Binding], buffers: Mapping[str, Any]) -> RecordedGroup:
+        bound = []
+        for binding in bindings:
+            given = buffers[binding.name]
+            bound.append(BoundRange(*given) if isinstance(given, tuple) else BoundRange(given, 0, given.size))
+        group = RecordedGroup(kernel, tuple(bound))
+        self.groups.append(group)
+        return group
+
+
+class RecordedRun(NamedTuple):
+    """A training as data."""
+
+    device: Recording
+    plan: Plan
+    init: list[Dispatch]
+    """Once after the logits are there."""
+    train_step: list[Dispatch]
+    """For each epoch."""
+    evaluation: list[Dispatch]
+    """Whenever wrong values are to be counted."""
+
+
+def record(jobs: Sequence[Job], states: Sequence[TrainState], software: bool) -> RecordedRun:
+    """The training of these jobs from these states, planned for an adapter of that kind with default limits.
+
+    Raises LimitError where it does not fit.
+    """
+    device = Recording(software)
+    model = GpuModel(device, jobs, plan_for(device, jobs))
+    model.fill(states)
+    workspace = model.workspace
+    return RecordedRun(device, model.plan, workspace.coefficients, model.train_step, workspace.evaluation)
