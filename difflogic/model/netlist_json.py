@@ -51,7 +51,12 @@ _INPUT = re.compile(r"in\[(\d{1,9})\]\[([0-8])\]")
 
 def to_json(netlist: CellNetlist) -> str:
     """The text of circuit.json, one gate per line."""
-    head = {"format": FORMAT, "version": VERSION, "difflogic": difflogic.__version__}
+    return with_gates(head(netlist), netlist)
+
+
+def head(netlist: CellNetlist) -> dict[str, Any]:
+    """What circuit.json says before its gates."""
+    head: dict[str, Any] = {"format": FORMAT, "version": VERSION, "difflogic": difflogic.__version__}
     head |= {"channels": netlist.channels, "visible": netlist.visible, "periodic": netlist.periodic}
     if netlist.neighbourhood != "moore":
         head["neighbourhood"] = netlist.neighbourhood
@@ -59,7 +64,7 @@ def to_json(netlist: CellNetlist) -> str:
         head["origin"] = list(netlist.origin)
     if netlist.scenario is not None:
         head["habitat"] = {name: value for name, value in asdict(netlist.scenario).items() if value != ()}
-    return with_gates(head, netlist)
+    return head
 
 
 def with_gates(head: Mapping[str, Any], netlist: Netlist) -> str:

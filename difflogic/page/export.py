@@ -1,0 +1,54 @@
+"""One HTML file that trains presets on the visitor's own graphics card, and asks nobody for anything."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import re
+from collections.abc import Sequence
+from importlib import resources
+
+from difflogic.circuits.export.text import template
+from difflogic.errors import UsageError
+from difflogic.page.plans import page_data, to_json
+
+SCRIPTS = ("seeded.js", "circuit.js", "player.js", "trainer.js", "face.js")
+"""In this order, behind the engines of the living page."""
+DEFAULT = "checkerboard-small"
+
+_MARK = re.compile(r"@([A-Z]+)@")
+_FILES = resources.files(__package__)
+
+
+def training_page(presets: Sequence[str] = (DEFAULT,)) -> str:
+    """A web page that trains presets by WebGPU.
+
+        >>> page = difflogic.training_page(["checkerboard-small"])
+        >>> "https://" in page
+        False
+
+    Args:
+        presets: Their names, as `difflogic presets` lists them, and `draw` and `draw-small` for the visitor's own
+            picture. The page shows the first.
+
+    Returns:
+        The text of one HTML file. It holds everything that it needs.
+
+    Raises:
+        UsageError: There is no preset, one twice, or one that a page does not hold.
+        LimitError: A preset needs more than WebGPU grants everywhere.
+    """
+    if not presets or len(set(presets)) < len(presets):
+        raise UsageError(f"A page holds one preset or more, each once, got {', '.join(presets) or 'none'}.")
+    # Without a time of packing in it, the same presets are the same file.
+    packed = base64.b64encode(gzip.compress(to_json(page_data(list(presets))), mtime=0)).decode()
+    marks = {
+        "STYLE": _text("page.css"),
+        "DATA": f'<script type="text/plain" id="plans">{packed}</script>',
+        "SCRIPT": "\n".join([template("engines.js"), *map(_text, SCRIPTS)]),
+    }
+    return _MARK.sub(lambda mark: marks[mark[1]], _text("page.html"))
+
+
+def _text(file: str) -> str:
+    return (_FILES / file).read_text(encoding="utf-8")

@@ -1,0 +1,215 @@
+"""A preset as a page holds it: its configuration, and of each stage what a device is given, recorded.
+
+What follows from the seed is not in it: wires, first logits, keys and random probes are made in the page, by
+`seeded.js`, bit for bit as here, so that a page can train any seed. A target that the visitor draws is made there too.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import difflogic
+from difflogic.config import presets, recipes, schedule
+from difflogic.config.fields import hint
+from difflogic.config.schema import Config
+from difflogic.core import gates, wiring
+from difflogic.engine import job as jobs
+from difflogic.engine.job import TrainState, make_job
+from difflogic.errors import UsageError
+from difflogic.gpu.kernels import KERNELS
+from difflogic.gpu.plan import HISTORY
+from difflogic.gpu.recording import RecordedBuffer, RecordedRun, record
+from difflogic.gpu.shaders import load_source
+from difflogic.gpu.submit import SUBMIT_SECONDS, Dispatch
+from difflogic.model import circuit as circuits
+from difflogic.model import netlist_json
+from difflogic.model.cell_netlist import CellNetlist
+from difflogic.model.circuit import Circuit
+from difflogic.model.statistics import DECIDED
+from difflogic.train import restarts, stalled, success
+
+OWN = {"draw": 16, "draw-small": 12}
+"""Tasks of a page alone: the visitor's own picture of so many cells a side, by the circuit of colored-g."""
+OWN_COLORS = "a picture of your own, {0}x{0} cells in eight colours"
+SMILE = (
+    "............",
+    "...333333...",
+    "..33333333..",
+    ".3333333333.",
+    ".3343333433.",
+    ".3333333333.",
+    ".3333333333.",
+    ".3133333313.",
+    ".3311111133.",
+    "..33333333..",
+    "...333333...",
+    "............",
+)
+"""12x12: what a page's own picture is before the visitor draws."""
+PICTURE_HARDENED = (0.12, 0.68)
+"""A page has no search on hard circuits, so that hardening decides the gates of pictures, over these shares."""
+SEEDED = frozenset({"wires", "edges", "logits", "control"})
+"""Buffers whose first contents follow from the seed; so do random probes."""
+
+Data = dict[str, Any]
+
+
+PRESETS = ("checkerboard-small", "checkerboard", "game-of-life", "colored-g", "lizard")
+
+
+def names() -> list[str]:
+    """What a page may hold."""
+    return [*PRESETS, *OWN]
+
+
+def page_config(name: str) -> Config:
+    """The configuration that a page trains: the recipe robust until solved, but for the search on hard circuits.
+
+    Raises UsageError for what a page does not hold.
+    """
+    if name not in names():
+        raise UsageError(
+            f"A page does not hold {name!r}{hint(name, names())}: expected some of {', '.join(names())}."
+        )
+    config = presets.get("colored-g" if name in OWN else name)
+    if name in OWN:
+        side = OWN[name]
+        margin = (side - len(SMILE)) // 2
+        rows = [row.center(side, ".") for row in SMILE]
+        picture = ("." * side,) * margin, rows, ("." * side,) * margin
+        config = config.with_(task={"picture": sum(map(tuple, picture), ()), "height": side, "width": side})
+    config = recipes.applied("robust", config)
+    config = config.with_(train={"eval_interval": min(restarts.LOOK, config.train.eval_interval)})
+    if config.search.begin:
+        begin, end = (round(share * config.epochs) for share in PICTURE_HARDENED)
+        hardening = {"share": recipes.HARDENED, "begin": begin, "end": end}
+        config = config.with_(search={"begin": 0}, hardening=hardening)
+    return config
+
+
+def page_data(chosen: list[str]) -> Data:
+    """Everything that a page with these presets needs, as JSON holds it. Raises UsageError, LimitError."""
+    made = {name: preset_data(name) for name in chosen}
+    kernels = {
+        kernel
+        for preset in made.values()
+        for stage in preset["stages"]
+        for plan in stage["plans"].values()
+        for kernel, _ in plan["pipelines"]
+    }
+    return {
+        "version": 1,
+        "difflogic": difflogic.__version__,
+        "kernels": {name: _kernel(name) for name in sorted(kernels)},
+        "presets": made,
+        "gate_names": list(gates.NAMES),
+        "constants": _constants(),
+    }
+
+
+def _kernel(name: str) -> Data:
+    access = [binding.access for binding in KERNELS[name].bindings]
+    return {"code": load_source(name).text, "access": access}
+
+
+def _constants() -> Data:
+    """The numbers of rules that the page follows as the command does."""
+    named = {
+        circuits: ("NOISE_STREAM",),
+        wiring: ("ALL_ROUND_STREAM", "RING", "BEGINNINGS"),
+        jobs: ("PROBE_STREAM",),
+        success: ("STARTS", "FRESH_STREAM", "TIMES", "LARGE"),
+        stalled: ("EARLIEST", "WINDOW", "LATEST_GROWN", "SLOW", "SMALL", "PROGRESS", "MEAN_OF"),
+    }
+    found = {name: getattr(module, name) for module, wanted in named.items() for name in wanted}
+    return found | {
+        "RESTART_STREAM": restarts.STREAM,
+        "HISTORY": HISTORY,
+        "SUBMIT_SECONDS": SUBMIT_SECONDS,
+        "DECIDED": DECIDED,
+    }
+
+
+def preset_data(name: str) -> Data:
+    """A preset: its configuration, and its stages under each kind of adapter."""
+    config = page_config(name)
+    circuit = Circuit.initial(config.model, config.seed, config.initial)
+    netlist = CellNetlist.of_run(circuit, config)
+    ends = (*config.growth.until, config.epochs)
+    return {
+        "name": name,
+        "about": OWN_COLORS.format(OWN[name]) if name in OWN else presets.PRESETS[name].about,
+        "own": name in OWN,
+        "random": config.task.start == "random",
+        "gates": circuit.gates,
+        "config": config.to_dict(),
+        "toml": config.to_toml(),
+        "head": netlist_json.head(netlist),
+        "first_look": stalled.first_look(config, config.epochs),
+        "stages": [_stage(schedule.at_stage(config, stage), until) for stage, until in enumerate(ends)],
+    }
+
+
+def _stage(config: Config, until: int) -> Data:
+    task = config.task
+    plans = {kind: plan_data(recorded(config, software), config) for kind, software in _KINDS.items()}
+    return {"until": until, "height": task.height, "width": task.width, "steps": task.steps, "plans": plans}
+
+
+_KINDS = {"hardware": False, "software": True}
+
+
+def recorded(config: Config, software: bool) -> RecordedRun:
+    """The training of a configuration from its first state."""
+    job = make_job(config, Circuit.initial(config.model, config.seed, config.initial))
+    return record([job], [TrainState.initial(job)], software)
+
+
+def plan_data(run: RecordedRun, config: Config) -> Data:
+    """A recorded run in JSON: buffers, pipelines and bind groups by their numbers."""
+    device, plan = run.device, run.plan
+    seeded = SEEDED | ({"words"} if config.task.start == "random" else set())
+    places = {id(buffer): number for number, buffer in enumerate(device.buffers)}
+    groups = {id(group): number for number, group in enumerate(device.groups)}
+    pipelines = {pipeline: number for number, pipeline in enumerate(device.pipelines)}
+
+    def listed(dispatches: list[Dispatch]) -> list[list[int]]:
+        return [
+            [pipelines[each.pipeline], groups[id(each.bind_group)], each.x, each.y, each.work] for each in dispatches
+        ]
+
+    return {
+        "buffers": [[each.name, each.size, each.usage, _contents(each, seeded)] for each in device.buffers],
+        "pipelines": [[each.kernel, dict(each.constants)] for each in device.pipelines],
+        "groups": [
+            [group.kernel, [[places[id(part.buffer)], part.offset, part.size] for part in group.bound]]
+            for group in device.groups
+        ],
+        "init": listed(run.init),
+        "train_step": listed(run.train_step),
+        "evaluation": listed(run.evaluation),
+        "most_work": plan.most_work,
+        "trees": plan.trees,
+        "slots": plan.slots,
+        "chunks": plan.chunks,
+        "hard_chunks": plan.hard_chunks,
+        "probe_groups": plan.probe_groups,
+        "batch": plan.shape.batch,
+        "states": [plan.state_slot(step) for step in range(plan.shape.steps + 1)],
+    }
+
+
+def _contents(buffer: RecordedBuffer, seeded: frozenset[str]) -> str | bool | None:
+    """`true` for what the page makes of the seed, null for zeros, else base64."""
+    if buffer.name in seeded and buffer.contents is not None:
+        return True
+    if buffer.contents is None or not any(buffer.contents):
+        return None
+    return base64.b64encode(buffer.contents).decode()
+
+
+def to_json(data: Mapping[str, Any]) -> bytes:
+    return json.dumps(data, separators=(",", ":")).encode()
