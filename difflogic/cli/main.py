@@ -22,6 +22,7 @@ COMMANDS = {
     "train-policy": ("train_policy:command", "Train an agent whose policy is a circuit of gates."),
     "sweep": ("sweep:command", "Train many runs that differ in some fields, and compare them."),
     "export": ("export:command", "Write a circuit for other programs, hardware and the web."),
+    "export-page": ("export_page:command", "Write a web page that trains presets on the visitor's graphics card."),
     "report": ("report:command", "Print what a circuit takes of an FPGA, and how fast it is there."),
     "gallery": ("gallery:command", "Write runs as a folder of pages for any web server."),
     "harden": ("harden:command", "Settle the undecided gates of a run."),

@@ -147,7 +147,7 @@ def preset_data(name: str) -> Data:
         "gates": circuit.gates,
         "config": config.to_dict(),
         "toml": config.to_toml(),
-        "head": netlist_json.head(netlist),
+        "head": json.dumps(netlist_json.head(netlist))[:-1],
         "first_look": stalled.first_look(config, config.epochs),
         "stages": [_stage(schedule.at_stage(config, stage), until) for stage, until in enumerate(ends)],
     }
@@ -196,6 +196,7 @@ def plan_data(run: RecordedRun, config: Config) -> Data:
         "slots": plan.slots,
         "chunks": plan.chunks,
         "hard_chunks": plan.hard_chunks,
+        "probes": plan.probes,
         "probe_groups": plan.probe_groups,
         "batch": plan.shape.batch,
         "states": [plan.state_slot(step) for step in range(plan.shape.steps + 1)],

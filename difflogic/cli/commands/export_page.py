@@ -1,0 +1,40 @@
+"""`difflogic export-page`: a web page that trains presets on the visitor's graphics card."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import click
+
+from difflogic.cli.options import PATH, force_option, forced
+from difflogic.system.files import Output
+
+
+@click.command("export-page")
+@click.argument("presets", metavar="[PRESET]...", nargs=-1)
+@click.option("--output", "-o", type=PATH, default=Path("train.html"), help="The file to write [train.html].")
+@force_option
+def command(presets: tuple[str, ...], output: Path) -> None:
+    """Write one web page that trains each PRESET in a browser, by WebGPU.
+
+    The page needs no network, no installation and no server. It trains by the recipe robust until a circuit is
+    solved, with other wiring whenever training stalls. It hands over circuit.json and config.toml, which every
+    command takes. Without a PRESET it is checkerboard-small. The page shows the first one.
+
+    \b
+    checkerboard-small, checkerboard    a board, from noise
+    game-of-life                        Conway's rule
+    colored-g, lizard                   a picture
+    draw, draw-small                    a picture of the visitor's own, 16x16 or 12x12 cells in eight colours
+
+    Pictures are trained without the search on hard circuits that the recipe ends with elsewhere: hardening decides
+    their gates.
+
+    Example: difflogic export-page checkerboard-small game-of-life draw
+    """  # noqa: D301
+    from difflogic.page.export import DEFAULT, training_page
+
+    page = training_page(presets or (DEFAULT,)).encode()
+    Output(output, forced()).write(page)
+    click.echo(f"{output}: {len(page) / 1e3:.0f} kB, {len(gzip.compress(page)) / 1e3:.0f} kB as servers send it")

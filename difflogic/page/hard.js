@@ -1,0 +1,164 @@
+"use strict";
+// The circuit of most probable gates, as the page shows and hands it over: difflogic/model/cell_netlist.py and its file.
+
+const ALPHABET = ".123456789";
+/** The circuit that engines.js runs. @type {{channels: number, periodic: boolean}} */
+let circuit = { channels: 1, periodic: false };
+/** @type {HardCircuit | null} */
+let current = null;
+
+/** The new state of 32 cells: what engines.js calls. @param {Int32Array} patch @param {Int32Array} result */
+function cell(patch, result) {
+    /** @type {HardCircuit} */ (current).evaluate(patch, result);
+}
+
+/** Bits `[row][column][channel]` of rows of text. @param {string[]} rows @param {number} channels */
+function decodePicture(rows, channels) {
+    return Uint8Array.from(rows.flatMap((row) => [...row].flatMap((letter) =>
+        Array.from({ length: channels }, (_, c) => (ALPHABET.indexOf(letter) >> c) & 1))));
+}
+
+/** What a task of one target should show, on a grid of this size. @param {any} task @param {number} height @param {number} width */
+function targetOf(task, height, width) {
+    if (task.target === "picture") return decodePicture(task.picture, task.loss_channels);
+    const bits = new Uint8Array(height * width * task.loss_channels);
+    for (let y = 0; y < height; y++) {
+        for (let x = 0; x < width; x++) bits[(y * width + x) * task.loss_channels] = ((y >> 1) + (x >> 1)) % 2;
+    }
+    return bits;
+}
+
+class HardCircuit {
+    /**
+     * @param {any} preset @param {ReturnType<typeof flatLayout>} layout @param {ArrayLike<number>} ids of the gates
+     * @param {number} seed @param {string[]} picture @param {string[]} names of the sixteen gates
+     */
+    constructor(preset, layout, ids, seed, picture, names) {
+        const { patchNodes, wires, gates } = layout, count = gates.length;
+        this.preset = preset;
+        this.layout = layout;
+        this.seed = seed;
+        this.picture = picture;
+        this.names = names;
+        /** The gate of each instance. */
+        this.gates = Uint8Array.from(gates, (gate) => ids[gate]);
+        // A gate that passes a bit on is that bit.
+        const source = Array.from({ length: patchNodes + count }, (_, node) => node);
+        this.gates.forEach((gate, i) => {
+            if (gate === 3 || gate === 5) source[patchNodes + i] = source[wires[2 * i + (gate === 5 ? 1 : 0)]];
+        });
+        /** The bit that each channel becomes. */
+        this.outputs = Array.from({ length: layout.channels }, (_, c) => source[patchNodes + count - layout.channels + c]);
+        const needed = new Uint8Array(patchNodes + count);
+        for (const bit of this.outputs) needed[bit] = 1;
+        /** Bit, gate, a, b of what is computed, in order. @type {number[][]} */
+        this.rows = [];
+        for (let i = count - 1; i >= 0; i--) {
+            if (!needed[patchNodes + i]) continue;
+            const [a, b] = [source[wires[2 * i]], source[wires[2 * i + 1]]], gate = this.gates[i];
+            const reads = gate === 0 || gate === 15 ? [] : gate === 12 ? [a] : gate === 10 ? [b] : [a, b];
+            for (const bit of reads) needed[bit] = 1;
+            this.rows.push([patchNodes + i, gate, a, b]);
+        }
+        this.rows.reverse();
+        /** Gates with logits of their own that compute something which an output needs. */
+        this.active = new Set(this.rows.map(([bit]) => gates[bit - patchNodes])).size;
+        this.compile();
+    }
+
+    /** A gate is `c0 ^ ca a ^ cb b ^ cab a b`, each a mask of 32 bits. */
+    compile() {
+        const count = this.rows.length;
+        this.places = new Int32Array(3 * count);
+        this.masks = new Int32Array(4 * count);
+        this.rows.forEach(([bit, gate, a, b], n) => {
+            const [f00, f01, f10, f11] = [3, 2, 1, 0].map((place) => (gate >> place) & 1);
+            this.places?.set([bit, a, b], 3 * n);
+            this.masks?.set([f00, f00 ^ f10, f00 ^ f01, f00 ^ f01 ^ f10 ^ f11].map((on) => -on), 4 * n);
+        });
+        this.values = new Int32Array(this.layout.patchNodes + this.layout.gates.length);
+    }
+
+    /** @param {Int32Array} patch @param {Int32Array} result */
+    evaluate(patch, result) {
+        const values = /** @type {Int32Array} */ (this.values), places = /** @type {Int32Array} */ (this.places);
+        const masks = /** @type {Int32Array} */ (this.masks);
+        values.set(patch);
+        for (let n = 0, m = 0; n < places.length; n += 3, m += 4) {
+            const a = values[places[n + 1]], b = values[places[n + 2]];
+            values[places[n]] = masks[m] ^ (masks[m + 1] & a) ^ (masks[m + 2] & b) ^ (masks[m + 3] & a & b);
+        }
+        for (let c = 0; c < this.outputs.length; c++) result[c] = values[this.outputs[c]];
+    }
+
+    /** Lets engines.js run this circuit. */
+    use() {
+        current = this;
+        circuit = { channels: this.layout.channels, periodic: this.preset.config.model.periodic };
+    }
+
+    /** The states `[row][column][channel]` of a rollout, the start included. @param {Uint8Array} start */
+    rollout(start, /** @type {number} */ height, /** @type {number} */ width, /** @type {number} */ steps, all = true) {
+        this.use();
+        const engine = new ScriptEngine(), fire = new Uint32Array(height * wordsOf(width)).fill(0xffffffff), states = [start];
+        let planes = this.planes(start, height, width);
+        for (let step = 1; step <= steps; step++) {
+            planes = engine.step(planes, height, width, fire);
+            if (all || step === steps) states.push(this.grid(planes, height, width));
+        }
+        return states;
+    }
+
+    /** Bit planes of engines.js. @param {Uint8Array} grid @param {number} height @param {number} width */
+    planes(grid, height, width) {
+        const { channels } = this.layout, words = wordsOf(width), planes = new Uint32Array(height * channels * words);
+        for (let i = 0; i < grid.length; i++) {
+            if (!grid[i]) continue;
+            const c = i % channels, x = Math.floor(i / channels) % width, y = Math.floor(i / channels / width);
+            planes[(y * channels + c) * words + (x >> 5)] |= 1 << (x & 31);
+        }
+        return planes;
+    }
+
+    /** The inverse. @param {Uint32Array} planes @param {number} height @param {number} width */
+    grid(planes, height, width) {
+        const { channels } = this.layout, words = wordsOf(width), grid = new Uint8Array(height * width * channels);
+        for (let i = 0; i < grid.length; i++) {
+            const c = i % channels, x = Math.floor(i / channels) % width, y = Math.floor(i / channels / width);
+            grid[i] = (planes[(y * channels + c) * words + (x >> 5)] >>> (x & 31)) & 1;
+        }
+        return grid;
+    }
+
+    /** Planes of a start as in training, in the middle of a grid; random where it is drawn. */
+    start(/** @type {number} */ height, /** @type {number} */ width) {
+        const { channels } = this.layout, { start } = this.preset.config.task, grid = new Uint8Array(height * width * channels);
+        if (start === "seed") grid.fill(1, ((height >> 1) * width + (width >> 1)) * channels, ((height >> 1) * width + (width >> 1) + 1) * channels);
+        if (start === "random" || start === "boards") return this.planes(grid.map(() => Number(Math.random() < 0.5)), height, width);
+        return this.planes(grid, height, width);
+    }
+
+    /** Wrong values of the picture after so many steps. @param {Uint8Array} start @param {Uint8Array} target */
+    wrong(start, target, /** @type {number} */ height, /** @type {number} */ width, /** @type {number} */ steps) {
+        const { channels } = this.layout, seen = this.preset.config.task.loss_channels;
+        const last = this.rollout(start, height, width, steps, false)[1];
+        return target.reduce((sum, bit, i) => sum + (bit ^ last[Math.floor(i / seen) * channels + (i % seen)]), 0);
+    }
+
+    /** The text of circuit.json: every gate, one a line. */
+    json() {
+        const { patchNodes, wires } = this.layout;
+        const name = (/** @type {number} */ bit) => bit < patchNodes ? `in[${Math.floor(bit / PATCH)}][${bit % PATCH}]` : `g${bit - patchNodes}`;
+        const rows = Array.from(this.gates, (gate, i) =>
+            `{"id": "g${i}", "gate": ${gate}, "name": "${this.names[gate]}", "a": "${name(wires[2 * i])}", "b": "${name(wires[2 * i + 1])}"}`);
+        const ends = Array.from({ length: this.layout.channels }, (_, c) => `"${name(patchNodes + rows.length - this.layout.channels + c)}"`);
+        return `${this.preset.head},\n"gates": [\n${rows.join(",\n")}\n],\n"outputs": [${ends.join(", ")}]}\n`;
+    }
+
+    /** The text of config.toml, with the seed and the picture of this run. */
+    config() {
+        const text = this.preset.toml.replace(/^seed = \d+$/m, `seed = ${this.seed}`);
+        const rows = this.picture.map((row) => `    "${row}",\n`).join("");
+        return this.preset.own ? text.replace(/^picture = \[[^\]]*\]/m, `picture = [\n${rows}]`) : text;
+    }
+}

@@ -1,0 +1,274 @@
+"use strict";
+// Plays a recorded training on the visitor's device: buffers, pipelines, bind groups and three lists of dispatches, as
+// difflogic/page/plans.py writes them. Nothing in the lists changes from epoch to epoch.
+
+/** What the page says to its visitor instead of going on. `kind` is one word for it. */
+class RefusedError extends Error {
+    constructor(/** @type {string} */ kind, /** @type {string} */ message) {
+        super(message);
+        this.kind = kind;
+    }
+}
+
+/** @param {string} text in base64 @returns {Uint8Array} */
+const fromBase64 = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+
+/** The presets that the file holds. */
+async function readPlans() {
+    const packed = fromBase64(document.getElementById("plans")?.textContent?.trim() ?? "");
+    try {
+        const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+        return await new Response(unpacked).json();
+    } catch (error) {
+        throw new RefusedError("data", `The page's own data cannot be read (${/** @type {Error} */ (error).message}): download it again.`);
+    }
+}
+
+/** An open device. Throws RefusedError. */
+async function openDevice() {
+    if (!navigator.gpu) {
+        throw new RefusedError("no-webgpu", "This browser has no WebGPU, or has it switched off: use a current Chrome, Edge, Firefox or Safari, on a page of https or a file.");
+    }
+    const adapter = await navigator.gpu.requestAdapter({ powerPreference: "high-performance" });
+    if (!adapter) throw new RefusedError("no-adapter", "This browser has WebGPU, but found no graphics card that it may use.");
+    try {
+        return new PageDevice(adapter, await adapter.requestDevice());
+    } catch (error) {
+        throw new RefusedError("limits", `The graphics card could not be opened with WebGPU's usual limits: ${/** @type {Error} */ (error).message}`);
+    }
+}
+
+/** A device, what was compiled for it, and what crossed its bus. */
+class PageDevice {
+    constructor(/** @type {GPUAdapter} */ adapter, /** @type {GPUDevice} */ handle) {
+        const info = adapter.info ?? {};
+        this.handle = handle;
+        this.queue = handle.queue;
+        this.name = info.description || [info.vendor, info.architecture].filter(Boolean).join(" ") || "unknown graphics card";
+        this.software = Boolean(info.isFallbackAdapter ?? /** @type {any} */ (adapter).isFallbackAdapter);
+        /** Bytes by purpose. @type {Record<string, number>} */
+        this.read = {};
+        /** @type {Record<string, number>} */
+        this.sent = {};
+        /** @type {Map<string, Promise<GPUComputePipeline>>} */
+        this.pipelines = new Map();
+        /** @type {Map<string, GPUBindGroupLayout>} */
+        this.layouts = new Map();
+        this.lost = handle.lost.then((why) => new RefusedError("lost", `The graphics card was lost (${why.message || why.reason}): reload the page to train again.`));
+    }
+
+    layout(/** @type {string} */ kernel, /** @type {string[]} */ access) {
+        let layout = this.layouts.get(kernel);
+        if (!layout) {
+            /** @type {Record<string, GPUBufferBindingType>} */
+            const types = { uniform: "uniform", read: "read-only-storage", read_write: "storage" };
+            const entries = access.map((kind, binding) => ({ binding, visibility: GPUShaderStage.COMPUTE, buffer: { type: types[kind] } }));
+            layout = this.handle.createBindGroupLayout({ label: kernel, entries });
+            this.layouts.set(kernel, layout);
+        }
+        return layout;
+    }
+
+    /** Compiled the first time, for all stages. */
+    pipeline(/** @type {string} */ kernel, /** @type {Record<string, number>} */ constants, /** @type {{code: string, access: string[]}} */ spec) {
+        const key = kernel + JSON.stringify(constants);
+        let pipeline = this.pipelines.get(key);
+        if (!pipeline) {
+            const module = this.handle.createShaderModule({ label: kernel, code: spec.code });
+            const layout = this.handle.createPipelineLayout({ bindGroupLayouts: [this.layout(kernel, spec.access)] });
+            pipeline = this.handle.createComputePipelineAsync({ label: kernel, layout, compute: { module, entryPoint: "main", constants } });
+            pipeline.catch(() => this.pipelines.delete(key));
+            this.pipelines.set(key, pipeline);
+        }
+        return pipeline;
+    }
+
+    write(/** @type {GPUBuffer} */ buffer, /** @type {ArrayBufferView<ArrayBuffer>} */ data, /** @type {string} */ purpose) {
+        this.queue.writeBuffer(buffer, 0, data.buffer, data.byteOffset, data.byteLength);
+        this.sent[purpose] = (this.sent[purpose] ?? 0) + data.byteLength;
+    }
+
+    /** What `work` gives, unless the device has not what it asks for. Throws RefusedError. */
+    async within(/** @type {() => any} */ work) {
+        this.handle.pushErrorScope("validation");
+        this.handle.pushErrorScope("out-of-memory");
+        const result = work();
+        const [memory, validation] = await Promise.all([this.handle.popErrorScope(), this.handle.popErrorScope()]);
+        if (memory) throw new RefusedError("memory", "The graphics card has not enough free memory for this training: close other tabs, or choose a smaller preset.");
+        if (validation) throw new RefusedError("validation", `This browser refuses a part of the training, which is an error of this page: ${validation.message}`);
+        return result;
+    }
+}
+
+/** @typedef {[number, number, number, number, number]} Dispatch pipeline, group, x, y, work */
+
+/** The memory of one stage, and what runs on it. */
+class StageModel {
+    /** @param {PageDevice} device @param {any} stage @param {Record<string, any>} kernels @param {any} constants */
+    constructor(device, stage, kernels, constants) {
+        this.device = device;
+        this.plan = stage.plans[device.software ? "software" : "hardware"];
+        this.kernels = kernels;
+        this.constants = constants;
+        this.mostWork = this.plan.most_work;
+        this.epochsAtOnce = 1;
+        /** @type {GPUBuffer[]} */
+        this.buffers = [];
+    }
+
+    /** Makes everything; `tell(done, total, kernel)` hears of each pipeline. Throws RefusedError. */
+    async open(/** @type {(done: number, total: number, kernel: string) => void} */ tell) {
+        const { plan, device } = this;
+        this.buffers = await device.within(() => plan.buffers.map((/** @type {[string, number, string]} */ each) => this.buffer(...each)));
+        plan.buffers.forEach((/** @type {any[]} */ [, , , contents], /** @type {number} */ number) => {
+            if (typeof contents === "string") device.write(this.buffers[number], fromBase64(contents), "task");
+        });
+        this.groups = await device.within(() => plan.groups.map((/** @type {any[]} */ [kernel, bound]) =>
+            device.handle.createBindGroup({
+                layout: device.layout(kernel, this.kernels[kernel].access),
+                entries: bound.map((/** @type {number[]} */ [buffer, offset, size], /** @type {number} */ binding) => ({
+                    binding, resource: { buffer: this.buffers[buffer], offset, size },
+                })),
+            })));
+        /** @type {GPUComputePipeline[]} */
+        this.pipelines = [];
+        for (const [kernel, constants] of plan.pipelines) {
+            tell(this.pipelines.length, plan.pipelines.length, kernel);
+            try {
+                this.pipelines.push(await device.pipeline(kernel, constants, this.kernels[kernel]));
+            } catch (error) {
+                const lost = await Promise.race([device.lost, Promise.resolve(null)]);
+                throw lost ?? new RefusedError("validation", `This browser cannot compile the kernel ${kernel}: ${/** @type {Error} */ (error).message}`);
+            }
+        }
+        tell(plan.pipelines.length, plan.pipelines.length, "");
+        const room = Math.max(this.size("logits"), this.size("states") * this.named("states").length);
+        this.staging = await device.within(() => this.buffer("reading", room, "staging"));
+    }
+
+    buffer(/** @type {string} */ label, /** @type {number} */ size, /** @type {string} */ kind) {
+        const both = GPUBufferUsage.COPY_DST | GPUBufferUsage.COPY_SRC;
+        const usage = { storage: GPUBufferUsage.STORAGE | both, uniform: GPUBufferUsage.UNIFORM | both, staging: GPUBufferUsage.COPY_DST | GPUBufferUsage.MAP_READ }[kind];
+        return this.device.handle.createBuffer({ label, size, usage: usage ?? 0 });
+    }
+
+    /** The buffers of a name, in order. */
+    named(/** @type {string} */ name) {
+        return this.buffers.filter((_, number) => this.plan.buffers[number][0] === name);
+    }
+
+    size(/** @type {string} */ name) {
+        return this.plan.buffers.find((/** @type {any[]} */ each) => each[0] === name)[1];
+    }
+
+    fill(/** @type {string} */ name, /** @type {ArrayBufferView<ArrayBuffer>} */ data, /** @type {string} */ purpose) {
+        this.device.write(this.named(name)[0], data, purpose);
+    }
+
+    zero(/** @type {string} */ name) {
+        this.fill(name, new Uint8Array(this.size(name)), "state");
+    }
+
+    /** Logits, moments, keys and counters as another stage has them. */
+    continue(/** @type {StageModel} */ other) {
+        const encoder = this.device.handle.createCommandEncoder();
+        for (const name of ["logits", "mu", "nu", "control"]) {
+            encoder.copyBufferToBuffer(other.named(name)[0], 0, this.named(name)[0], 0, this.size(name));
+        }
+        this.device.queue.submit([encoder.finish()]);
+    }
+
+    /** One pass; pipelines are set where they change. */
+    encode(/** @type {Dispatch[]} */ list) {
+        const encoder = this.device.handle.createCommandEncoder(), pass = encoder.beginComputePass();
+        let current = -1;
+        for (const [pipeline, group, x, y] of list) {
+            if (pipeline !== current) pass.setPipeline(/** @type {GPUComputePipeline[]} */ (this.pipelines)[(current = pipeline)]);
+            pass.setBindGroup(0, this.groups[group]);
+            pass.dispatchWorkgroups(x, y);
+        }
+        pass.end();
+        return encoder;
+    }
+
+    /** A list in pieces of at most so much work, each short enough for watchdogs. */
+    pieces(/** @type {Dispatch[]} */ list) {
+        /** @type {Dispatch[][]} */
+        const pieces = [[]];
+        let work = 0;
+        for (const dispatch of list) {
+            if (work && work + dispatch[4] > this.mostWork) {
+                pieces.push([]);
+                work = 0;
+            }
+            pieces[pieces.length - 1].push(dispatch);
+            work += dispatch[4];
+        }
+        return pieces;
+    }
+
+    /**
+     * Runs a list, several submits where it is long, and reads `[buffer, offset, size]` behind it.
+     * @param {Dispatch[][]} pieces @param {[GPUBuffer, number, number][]} wanted @param {string} purpose
+     */
+    async run(pieces, wanted, purpose) {
+        const { device } = this, staging = /** @type {GPUBuffer} */ (this.staging);
+        let total = 0;
+        for (const [number, piece] of pieces.entries()) {
+            const encoder = this.encode(piece), isLast = number === pieces.length - 1;
+            for (const [buffer, offset, size] of isLast ? wanted : []) {
+                encoder.copyBufferToBuffer(buffer, offset, staging, total, size);
+                total += size;
+            }
+            device.queue.submit([encoder.finish()]);
+            // One submit at a time: what waits behind it on the device would hold up the whole screen.
+            if (!isLast) await this.orLost(device.queue.onSubmittedWorkDone());
+        }
+        if (!total) return new ArrayBuffer(0);
+        await this.orLost(staging.mapAsync(GPUMapMode.READ, 0, total));
+        const found = staging.getMappedRange(0, total).slice(0);
+        staging.unmap();
+        device.read[purpose] = (device.read[purpose] ?? 0) + total;
+        return found;
+    }
+
+    /** Waits for work on the device, which may be lost. Throws RefusedError. @param {Promise<any>} work */
+    async orLost(work) {
+        const lost = await Promise.race([work.then(() => null, () => this.device.lost), this.device.lost]);
+        if (lost) throw lost;
+    }
+
+    /** The losses of at most `most` epochs after `epoch`. @param {number} epoch @param {number} most */
+    async train(epoch, most) {
+        const { HISTORY, SUBMIT_SECONDS } = this.constants, list = this.plan.train_step;
+        const count = Math.min(most, this.epochsAtOnce), pieces = count > 1 ? [Array(count).fill(list).flat()] : this.pieces(list);
+        // The ring's last entries, oldest first: they may lie in two pieces.
+        const start = epoch % HISTORY, first = Math.min(count, HISTORY - start), [history] = this.named("history");
+        /** @type {[GPUBuffer, number, number][]} */
+        const wanted = [[history, 8 * start, 8 * first]];
+        if (first < count) wanted.push([history, 0, 8 * (count - first)]);
+        const began = performance.now(), words = new Float32Array(await this.run(pieces, wanted, "metrics"));
+        const seconds = Math.max((performance.now() - began) / 1000 / count, 1e-6);
+        // By the last measurement alone: a machine that becomes busy slows the work down from one submit to the next.
+        this.epochsAtOnce = Math.max(1, Math.min(HISTORY, Math.floor(SUBMIT_SECONDS / seconds)));
+        const work = list.reduce((/** @type {number} */ sum, /** @type {Dispatch} */ each) => sum + each[4], 0);
+        this.mostWork = Math.max(this.plan.most_work, Math.floor((work * SUBMIT_SECONDS) / seconds));
+        return words.filter((_, i) => i % 2 === 0);
+    }
+
+    /** Wrong values of the hard circuit on this stage's probes. */
+    async evaluate() {
+        const wanted = /** @type {[GPUBuffer, number, number]} */ ([this.named("counts")[0], 0, this.size("counts")]);
+        const counts = new Uint32Array(await this.run(this.pieces(this.plan.evaluation), [wanted], "evaluation"));
+        return counts.filter((_, i) => i % 2 === 0).slice(0, this.plan.probe_groups).reduce((sum, each) => sum + each, 0);
+    }
+
+    /** A copy of all buffers of a name, one behind the other. @param {string} name @param {string} purpose */
+    async download(name, purpose) {
+        return this.run([[]], this.named(name).map((buffer) => [buffer, 0, this.size(name)]), purpose);
+    }
+
+    close() {
+        for (const buffer of [...this.buffers, this.staging]) buffer?.destroy();
+    }
+}
