@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from difflogic.evaluation.render import render as render
     from difflogic.model.cell_netlist import CellNetlist as CellNetlist
     from difflogic.model.circuit import Circuit as Circuit
+    from difflogic.page.export import training_page as training_page
     from difflogic.serve.sweep import resume_sweep as resume_sweep
     from difflogic.serve.sweep import sweep as sweep
     from difflogic.train.observer import Observer as Observer
@@ -73,6 +74,7 @@ _EXPORTS = {
     "simplify": "difflogic.actions.simplify",
     "solve": "difflogic.train.restarts",
     "sweep": "difflogic.serve.sweep",
+    "training_page": "difflogic.page.export",
 }
 
 __all__ = ["__version__", *_EXPORTS]

@@ -71,9 +71,7 @@ def page_config(name: str) -> Config:
     Raises UsageError for what a page does not hold.
     """
     if name not in names():
-        raise UsageError(
-            f"A page does not hold {name!r}{hint(name, names())}: expected some of {', '.join(names())}."
-        )
+        raise UsageError(f"A page does not hold {name!r}{hint(name, names())}: expected some of {', '.join(names())}.")
     config = presets.get("colored-g" if name in OWN else name)
     if name in OWN:
         side = OWN[name]
@@ -213,4 +211,5 @@ def _contents(buffer: RecordedBuffer, seeded: frozenset[str]) -> str | bool | No
 
 
 def to_json(data: Mapping[str, Any]) -> bytes:
+    """The data as the file holds it, before it is packed."""
     return json.dumps(data, separators=(",", ":")).encode()

@@ -219,13 +219,13 @@ class Page:
 
 
 @contextmanager
-def chromium() -> Iterator[Browser]:
-    """Without a window, with a profile that is thrown away."""
+def chromium(webgpu: bool = False) -> Iterator[Browser]:
+    """Without a window, with a profile that is thrown away; `webgpu`: by SwiftShader, which is a program."""
     to_it, outgoing = os.pipe()
     incoming, from_it = os.pipe()
     with TemporaryDirectory(prefix="difflogic-", ignore_cleanup_errors=True) as profile:
         root = ["--no-sandbox"] if os.geteuid() == 0 else []  # its sandbox refuses root
-        flags = [each for each in FLAGS if "webgpu" not in each]
+        flags = [each for each in FLAGS if webgpu or "webgpu" not in each]
         command = ["chromium", *flags, *root, "--remote-debugging-pipe", f"--user-data-dir={profile}", "about:blank"]
         line = f"exec {shlex.join(command)} 3<&{to_it} 4>&{from_it}"
         process = subprocess.Popen(

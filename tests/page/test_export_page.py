@@ -1,0 +1,63 @@
+"""The file that trains: what it holds, how large it is, and how it is asked for."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+
+import pytest
+
+import difflogic
+from difflogic.cli.main import main
+from difflogic.config import presets, recipes
+from difflogic.errors import UsageError
+from difflogic.page import plans
+from difflogic.page.export import DEFAULT, training_page
+
+MOST = 250_000
+"""Bytes of a page with one preset, as a server sends it."""
+
+
+@pytest.mark.parametrize("name", plans.names())
+def test_a_page_with_one_preset_is_small(name: str) -> None:
+    assert len(gzip.compress(training_page([name]).encode())) < MOST
+
+
+def test_it_is_the_same_file_each_time_and_names_no_other() -> None:
+    page = training_page([DEFAULT, "draw-small"])
+    assert page == training_page([DEFAULT, "draw-small"])
+    assert not re.search(
+        r"(?:src|href)=\"(?!data:)|url\(|https?://(?!www\.w3\.org/2000/svg)|\bfetch\(|\bimport\(", page
+    )
+
+
+def test_it_trains_by_the_numbers_of_the_command() -> None:
+    expected = recipes.applied("robust", presets.get(DEFAULT)).with_(train={"eval_interval": 10})
+    assert plans.page_config(DEFAULT) == expected
+    picture = plans.page_config("lizard")
+    assert not picture.search.begin
+    assert picture.hardening.share
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["cartpole"], "A page does not hold 'cartpole'"),
+        (["lizzard"], "did you mean lizard"),
+        ([], "one preset or more, each once, got none"),
+        (["draw", "draw"], "each once, got draw, draw"),
+    ],
+)
+def test_what_it_cannot_hold_is_refused(given: list[str], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        difflogic.training_page(given)
+
+
+def test_the_command_writes_it_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "page.html"
+    assert main(["export-page", "draw-small", "--output", str(file)]) == 0
+    assert file.read_text() == training_page(["draw-small"])
+    assert re.search(r"page\.html: \d+ kB, \d+ kB as servers send it", capsys.readouterr().out)
+    assert main(["export-page", "game-of-life", "--output", str(file)]) == 2
+    assert "--force" in capsys.readouterr().err

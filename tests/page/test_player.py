@@ -1,0 +1,210 @@
+"""The page in Chromium: what it makes of a seed, what it trains to, and what it hands over."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from difflogic.cli.main import main
+from difflogic.config import schedule
+from difflogic.gpu.workspace import to_chunks
+from difflogic.model import netlist_json
+from difflogic.model.cell_netlist import CellNetlist
+from difflogic.model.circuit import Circuit
+from difflogic.page.export import training_page
+from difflogic.page.plans import PRESETS, page_config, recorded
+from difflogic.train.restarts import seed_of
+from tests.export_cases import needs
+from tests.serve.chromium import Page, chromium
+
+SHOWN = ("checkerboard-small", "game-of-life", "draw-small", "lizard")
+SEEDS = (0, 23, 2454137663)
+EPOCHS = 10
+SEED = 7
+ICD = Path("/usr/lib/chromium/vk_swiftshader_icd.json")
+"""The driver that Chromium computes with, which wgpu can load as well."""
+
+TRAINED = """
+import json, sys
+import numpy as np
+from difflogic.config import schedule
+from difflogic.engine.job import TrainState, make_job
+from difflogic.gpu.engine import GpuEngine
+from difflogic.model.circuit import Circuit
+from difflogic.page.plans import page_config
+config = schedule.at_stage(page_config("checkerboard-small").with_(seed=int(sys.argv[1])), 0)
+job = make_job(config, Circuit.initial(config.model, config.seed, config.initial))
+model = GpuEngine.on().open([job], [TrainState.initial(job)])
+model.train(int(sys.argv[2]))
+losses = [row.soft_loss for row in model.drain()[0]]
+print(json.dumps({"losses": losses, "logits": model.states()[0].logits.view(np.uint32).ravel().tolist()}))
+"""
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    needs("chromium")
+    file = tmp_path_factory.mktemp("page") / "train.html"
+    file.write_text(training_page(SHOWN))
+    with chromium(webgpu=True) as browser:
+        page = browser.page()
+        page.call("Network.enable")
+        page.goto(file.as_uri())
+        # Names of a script are seen by what is evaluated on its page, but only what is set on `window` stays.
+        page.js("readPlans().then((plans) => { window.plans = plans; })")
+        page.js("openDevice().then((device) => { window.opened = device; })")
+        yield page
+        asked = [
+            each["params"]["request"]["url"] for each in browser.heard if each["method"] == "Network.requestWillBeSent"
+        ]
+        assert [each for each in asked if not each.startswith(("data:", "blob:"))] == [file.as_uri()]
+        assert page.problems() == []
+
+
+@pytest.fixture(scope="module")
+def trained(page: Page) -> dict[str, Any]:
+    """After some epochs on the smaller grid: losses, and what the page hands over."""
+    options = f"seed: {SEED}, tell: (event) => {{ if (event.kind === 'epochs') losses.push(...event.losses); }}"
+    return json.loads(
+        page.js(
+            f"""(async () => {{
+            const losses = [], run = new Trainer(opened, plans, "checkerboard-small", {{ {options} }});
+            await run.open();
+            run.begin({SEED});
+            const before = {{ ...opened.sent }};
+            await run.toEpoch({EPOCHS});
+            const read = {{ ...opened.read }}, sent = {{ ...opened.sent }}, hard = await run.circuit();
+            const logits = Array.from(new Uint32Array(await run.model.download("logits", "test")));
+            const seen = await run.look(), decided = await run.decided();
+            const whole = new Float32Array(await run.model.download("states", "test"));
+            const found = {{ losses, logits, read, same: JSON.stringify(before) === JSON.stringify(sent), decided,
+                json: hard.json(), config: hard.config(), active: hard.active, states: Array.from(whole),
+                soft: seen.soft.map((each) => Array.from(each)), hard: seen.hard.map((each) => Array.from(each)) }};
+            await run.close();
+            return JSON.stringify(found);
+            }})()"""
+        )
+    )
+
+
+@pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_seed_begins_with_the_same_bits(page: Page, name: str, seed: int) -> None:
+    found = json.loads(
+        page.js(
+            f"""(() => {{
+            const preset = plans.presets["{name}"], plan = preset.stages[0].plans.hardware, stage = preset.stages[0];
+            const drawn = initialCircuit(preset.config, {seed}, plans.constants), {{ model }} = preset.config;
+            const tables = kernelTables(flatLayout(model, drawn), plan);
+            const task = {{ ...preset.config.task, height: stage.height, width: stage.width }};
+            const probes = preset.random ? drawProbes({{ ...preset.config, task }}, {seed}, plans.constants) : [];
+            const words = packGrids(probes, stage.height * stage.width * model.channels);
+            return JSON.stringify({{ logits: Array.from(new Uint32Array(drawn.logits.buffer)),
+                wires: Array.from(tables.wires), edges: Array.from(tables.edges), words: Array.from(words),
+                second: foldIn(keyFromSeed({seed}), plans.constants.RESTART_STREAM)[1] }});
+            }})()"""
+        )
+    )
+    config = schedule.at_stage(page_config(name).with_(seed=seed), 0)
+    run = recorded(config, software=False)
+    expected = {each.name: bytes(each.contents) for each in run.device.buffers if each.contents is not None}
+    for buffer in ("logits", "wires", "edges"):
+        assert np.array(found[buffer], np.uint32).tobytes() == expected[buffer], buffer
+    if found["words"]:
+        words = np.array(found["words"], np.uint32).reshape(-1, config.model.channels)
+        assert to_chunks(words, run.plan.hard_chunks).tobytes() == expected["words"]
+    assert found["second"] == seed_of(seed, 1)
+
+
+def test_it_trains_to_the_bits_of_the_gpu_engine_on_the_same_driver(trained: dict[str, Any]) -> None:
+    """Another compiler, Tint and not naga, and another program that submits: only the driver is the same."""
+    if not ICD.exists():
+        pytest.skip("this Chromium keeps its software driver elsewhere")
+    environment = {**os.environ, "VK_DRIVER_FILES": str(ICD), "VK_ICD_FILENAMES": str(ICD)}
+    command = [sys.executable, "-c", TRAINED, str(SEED), str(EPOCHS)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    expected = json.loads(done.stdout)
+    assert trained["losses"] == expected["losses"]
+    assert trained["logits"] == expected["logits"]
+
+
+def test_eight_bytes_are_read_in_an_epoch_and_none_sent(trained: dict[str, Any]) -> None:
+    assert trained["read"] == {"metrics": 8 * EPOCHS}
+    assert trained["same"]
+
+
+def test_what_it_hands_over_is_what_it_trained(trained: dict[str, Any], tmp_path: Path) -> None:
+    config = page_config("checkerboard-small").with_(seed=SEED)
+    assert trained["config"] == config.to_toml()
+    logits = np.array(trained["logits"], np.uint32).view(np.float32).reshape(-1, 16)
+    circuit = Circuit.initial(config.model, SEED, config.initial).with_logits(logits)
+    netlist = CellNetlist.of_run(circuit, config)
+    assert trained["json"] == netlist_json.to_json(netlist)
+    # What it showed: both grow from the first sample's start, and the hard one as the netlist does.
+    soft, hard = (np.array(trained[each]).reshape(-1, 8, 8, 1) for each in ("soft", "hard"))
+    states = np.array(trained["states"]).reshape(len(soft), -1, 8, 16).swapaxes(2, 3).reshape(len(soft), -1, 8)
+    start = states[0, :64].reshape(1, 8, 8, 8).astype(np.uint8)
+    assert np.array_equal(netlist.rollout(start, len(hard) - 1)[:, 0, ..., :1], hard)
+    assert np.array_equal(states[:, :64, 0].reshape(soft.shape), soft)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["simulate"], ["simplify", "--out", "OUT"], ["export", "--format", "c", "--out", "OUT"], ["prove", "IN"]],
+)
+def test_every_command_takes_the_circuit(trained: dict[str, Any], tmp_path: Path, command: list[str]) -> None:
+    file = tmp_path / "circuit.json"
+    file.write_text(trained["json"])
+    names = {"OUT": str(tmp_path / "out"), "IN": str(file)}
+    assert main([command[0], str(file), *(names.get(each, each) for each in command[1:])]) == 0
+
+
+def test_a_picture_that_does_not_fit_is_refused_in_a_sentence(page: Page) -> None:
+    made = "new Trainer(opened, plans, 'draw-small', { picture: PICTURE })"
+    said = f"(() => {{ try {{ {made}; }} catch (error) {{ return error.message; }} }})()"
+    assert page.js(said.replace("PICTURE", "['..']")) == "A picture has 12 rows of 12 cells here, got 1 rows."
+    assert "digits 0 to 7" in page.js(said.replace("PICTURE", "Array(12).fill('...........8')"))
+
+
+def test_the_visitors_picture_is_the_target(page: Page) -> None:
+    """One that is drawn is uploaded as Python uploads the same, and training begins with the same loss."""
+    config = page_config("draw-small")
+    picture = [row[::-1] for row in config.task.picture]
+    drawn = page.js(
+        f"""(async () => {{
+        const run = new Trainer(opened, plans, "draw-small", {{ picture: {json.dumps(picture)} }});
+        await run.open();
+        run.begin(23);
+        const bytes = async (name) => Array.from(new Uint8Array(await run.model.download(name, "test")));
+        const found = [await bytes("targets"), await bytes("hard_targets"), (await run.circuit()).config()];
+        await run.close();
+        return found;
+        }})()"""
+    )
+    own = config.with_(task={"picture": picture})
+    expected = {each.name: each.contents for each in recorded(own, software=True).device.buffers}
+    for name, found in zip(("targets", "hard_targets"), drawn, strict=False):
+        assert bytes(found) == bytes(expected[name] or b""), name
+    assert drawn[2] == own.to_toml()
+
+
+@pytest.mark.skipif(not os.environ.get("DIFFLOGIC_CHECK_ALL"), reason="minutes: bin/check-all")
+@pytest.mark.parametrize("name", [each for each in SHOWN if each in PRESETS[:3]])
+def test_it_solves_a_preset(page: Page, name: str) -> None:
+    page.js(
+        f"""(() => {{ window.told = []; window.done = null;
+        const run = new Trainer(opened, plans, "{name}", {{ tell: (event) => told.push(event) }});
+        run.train().then((solved) => (window.done = solved), (error) => (window.done = String(error))); }})()"""
+    )
+    page.wait("done !== null", seconds=1800)
+    assert page.js("done") is True
+    last = page.js("told.filter((event) => event.kind === 'evaluation').at(-1)")
+    assert last["wrong"] == 0
