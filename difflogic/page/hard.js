@@ -2,7 +2,7 @@
 // The circuit of most probable gates, as the page shows and hands it over: difflogic/model/cell_netlist.py and its file.
 
 const ALPHABET = ".123456789";
-/** The circuit that engines.js runs. @type {{channels: number, periodic: boolean}} */
+/** The circuit that engines.js runs. @type {any} */
 let circuit = { channels: 1, periodic: false };
 /** @type {HardCircuit | null} */
 let current = null;
@@ -14,8 +14,13 @@ function cell(patch, result) {
 
 /** Bits `[row][column][channel]` of rows of text. @param {string[]} rows @param {number} channels */
 function decodePicture(rows, channels) {
-    return Uint8Array.from(rows.flatMap((row) => [...row].flatMap((letter) =>
-        Array.from({ length: channels }, (_, c) => (ALPHABET.indexOf(letter) >> c) & 1))));
+    return Uint8Array.from(
+        rows.flatMap((row) =>
+            [...row].flatMap((letter) =>
+                Array.from({ length: channels }, (_, c) => (ALPHABET.indexOf(letter) >> c) & 1),
+            ),
+        ),
+    );
 }
 
 /** What a task of one target should show, on a grid of this size. @param {any} task @param {number} height @param {number} width */
@@ -34,7 +39,8 @@ class HardCircuit {
      * @param {number} seed @param {string[]} picture @param {string[]} names of the sixteen gates
      */
     constructor(preset, layout, ids, seed, picture, names) {
-        const { patchNodes, wires, gates } = layout, count = gates.length;
+        const { patchNodes, wires, gates } = layout,
+            count = gates.length;
         this.preset = preset;
         this.layout = layout;
         this.seed = seed;
@@ -48,14 +54,18 @@ class HardCircuit {
             if (gate === 3 || gate === 5) source[patchNodes + i] = source[wires[2 * i + (gate === 5 ? 1 : 0)]];
         });
         /** The bit that each channel becomes. */
-        this.outputs = Array.from({ length: layout.channels }, (_, c) => source[patchNodes + count - layout.channels + c]);
+        this.outputs = Array.from(
+            { length: layout.channels },
+            (_, c) => source[patchNodes + count - layout.channels + c],
+        );
         const needed = new Uint8Array(patchNodes + count);
         for (const bit of this.outputs) needed[bit] = 1;
         /** Bit, gate, a, b of what is computed, in order. @type {number[][]} */
         this.rows = [];
         for (let i = count - 1; i >= 0; i--) {
             if (!needed[patchNodes + i]) continue;
-            const [a, b] = [source[wires[2 * i]], source[wires[2 * i + 1]]], gate = this.gates[i];
+            const [a, b] = [source[wires[2 * i]], source[wires[2 * i + 1]]],
+                gate = this.gates[i];
             const reads = gate === 0 || gate === 15 ? [] : gate === 12 ? [a] : gate === 10 ? [b] : [a, b];
             for (const bit of reads) needed[bit] = 1;
             this.rows.push([patchNodes + i, gate, a, b]);
@@ -74,18 +84,23 @@ class HardCircuit {
         this.rows.forEach(([bit, gate, a, b], n) => {
             const [f00, f01, f10, f11] = [3, 2, 1, 0].map((place) => (gate >> place) & 1);
             this.places?.set([bit, a, b], 3 * n);
-            this.masks?.set([f00, f00 ^ f10, f00 ^ f01, f00 ^ f01 ^ f10 ^ f11].map((on) => -on), 4 * n);
+            this.masks?.set(
+                [f00, f00 ^ f10, f00 ^ f01, f00 ^ f01 ^ f10 ^ f11].map((on) => -on),
+                4 * n,
+            );
         });
         this.values = new Int32Array(this.layout.patchNodes + this.layout.gates.length);
     }
 
     /** @param {Int32Array} patch @param {Int32Array} result */
     evaluate(patch, result) {
-        const values = /** @type {Int32Array} */ (this.values), places = /** @type {Int32Array} */ (this.places);
+        const values = /** @type {Int32Array} */ (this.values),
+            places = /** @type {Int32Array} */ (this.places);
         const masks = /** @type {Int32Array} */ (this.masks);
         values.set(patch);
         for (let n = 0, m = 0; n < places.length; n += 3, m += 4) {
-            const a = values[places[n + 1]], b = values[places[n + 2]];
+            const a = values[places[n + 1]],
+                b = values[places[n + 2]];
             values[places[n]] = masks[m] ^ (masks[m + 1] & a) ^ (masks[m + 2] & b) ^ (masks[m + 3] & a & b);
         }
         for (let c = 0; c < this.outputs.length; c++) result[c] = values[this.outputs[c]];
@@ -100,7 +115,9 @@ class HardCircuit {
     /** The states `[row][column][channel]` of a rollout, the start included. @param {Uint8Array} start */
     rollout(start, /** @type {number} */ height, /** @type {number} */ width, /** @type {number} */ steps, all = true) {
         this.use();
-        const engine = new ScriptEngine(), fire = new Uint32Array(height * wordsOf(width)).fill(0xffffffff), states = [start];
+        const engine = new ScriptEngine(),
+            fire = new Uint32Array(height * wordsOf(width)).fill(0xffffffff),
+            states = [start];
         let planes = this.planes(start, height, width);
         for (let step = 1; step <= steps; step++) {
             planes = engine.step(planes, height, width, fire);
@@ -111,10 +128,14 @@ class HardCircuit {
 
     /** Bit planes of engines.js. @param {Uint8Array} grid @param {number} height @param {number} width */
     planes(grid, height, width) {
-        const { channels } = this.layout, words = wordsOf(width), planes = new Uint32Array(height * channels * words);
+        const { channels } = this.layout,
+            words = wordsOf(width),
+            planes = new Uint32Array(height * channels * words);
         for (let i = 0; i < grid.length; i++) {
             if (!grid[i]) continue;
-            const c = i % channels, x = Math.floor(i / channels) % width, y = Math.floor(i / channels / width);
+            const c = i % channels,
+                x = Math.floor(i / channels) % width,
+                y = Math.floor(i / channels / width);
             planes[(y * channels + c) * words + (x >> 5)] |= 1 << (x & 31);
         }
         return planes;
@@ -122,9 +143,13 @@ class HardCircuit {
 
     /** The inverse. @param {Uint32Array} planes @param {number} height @param {number} width */
     grid(planes, height, width) {
-        const { channels } = this.layout, words = wordsOf(width), grid = new Uint8Array(height * width * channels);
+        const { channels } = this.layout,
+            words = wordsOf(width),
+            grid = new Uint8Array(height * width * channels);
         for (let i = 0; i < grid.length; i++) {
-            const c = i % channels, x = Math.floor(i / channels) % width, y = Math.floor(i / channels / width);
+            const c = i % channels,
+                x = Math.floor(i / channels) % width,
+                y = Math.floor(i / channels / width);
             grid[i] = (planes[(y * channels + c) * words + (x >> 5)] >>> (x & 31)) & 1;
         }
         return grid;
@@ -132,15 +157,28 @@ class HardCircuit {
 
     /** Planes of a start as in training, in the middle of a grid; random where it is drawn. */
     start(/** @type {number} */ height, /** @type {number} */ width) {
-        const { channels } = this.layout, { start } = this.preset.config.task, grid = new Uint8Array(height * width * channels);
-        if (start === "seed") grid.fill(1, ((height >> 1) * width + (width >> 1)) * channels, ((height >> 1) * width + (width >> 1) + 1) * channels);
-        if (start === "random" || start === "boards") return this.planes(grid.map(() => Number(Math.random() < 0.5)), height, width);
+        const { channels } = this.layout,
+            { start } = this.preset.config.task,
+            grid = new Uint8Array(height * width * channels);
+        if (start === "seed")
+            grid.fill(
+                1,
+                ((height >> 1) * width + (width >> 1)) * channels,
+                ((height >> 1) * width + (width >> 1) + 1) * channels,
+            );
+        if (start === "random" || start === "boards")
+            return this.planes(
+                grid.map(() => Number(Math.random() < 0.5)),
+                height,
+                width,
+            );
         return this.planes(grid, height, width);
     }
 
     /** Wrong values of the picture after so many steps. @param {Uint8Array} start @param {Uint8Array} target */
     wrong(start, target, /** @type {number} */ height, /** @type {number} */ width, /** @type {number} */ steps) {
-        const { channels } = this.layout, seen = this.preset.config.task.loss_channels;
+        const { channels } = this.layout,
+            seen = this.preset.config.task.loss_channels;
         const last = this.rollout(start, height, width, steps, false)[1];
         return target.reduce((sum, bit, i) => sum + (bit ^ last[Math.floor(i / seen) * channels + (i % seen)]), 0);
     }
@@ -148,10 +186,17 @@ class HardCircuit {
     /** The text of circuit.json: every gate, one a line. */
     json() {
         const { patchNodes, wires } = this.layout;
-        const name = (/** @type {number} */ bit) => bit < patchNodes ? `in[${Math.floor(bit / PATCH)}][${bit % PATCH}]` : `g${bit - patchNodes}`;
-        const rows = Array.from(this.gates, (gate, i) =>
-            `{"id": "g${i}", "gate": ${gate}, "name": "${this.names[gate]}", "a": "${name(wires[2 * i])}", "b": "${name(wires[2 * i + 1])}"}`);
-        const ends = Array.from({ length: this.layout.channels }, (_, c) => `"${name(patchNodes + rows.length - this.layout.channels + c)}"`);
+        const name = (/** @type {number} */ bit) =>
+            bit < patchNodes ? `in[${Math.floor(bit / PATCH)}][${bit % PATCH}]` : `g${bit - patchNodes}`;
+        const rows = Array.from(
+            this.gates,
+            (gate, i) =>
+                `{"id": "g${i}", "gate": ${gate}, "name": "${this.names[gate]}", "a": "${name(wires[2 * i])}", "b": "${name(wires[2 * i + 1])}"}`,
+        );
+        const ends = Array.from(
+            { length: this.layout.channels },
+            (_, c) => `"${name(patchNodes + rows.length - this.layout.channels + c)}"`,
+        );
         return `${this.preset.head},\n"gates": [\n${rows.join(",\n")}\n],\n"outputs": [${ends.join(", ")}]}\n`;
     }
 

@@ -10,7 +10,7 @@ class RefusedError extends Error {
     }
 }
 
-/** @param {string} text in base64 @returns {Uint8Array} */
+/** @param {string} text in base64 @returns {Uint8Array<ArrayBuffer>} */
 const fromBase64 = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 
 /** The presets that the file holds. */
@@ -20,31 +20,42 @@ async function readPlans() {
         const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
         return await new Response(unpacked).json();
     } catch (error) {
-        throw new RefusedError("data", `The page's own data cannot be read (${/** @type {Error} */ (error).message}): download it again.`);
+        throw new RefusedError(
+            "data",
+            `The page's own data cannot be read (${/** @type {Error} */ (error).message}): download it again.`,
+        );
     }
 }
 
 /** An open device. Throws RefusedError. */
 async function openDevice() {
     if (!navigator.gpu) {
-        throw new RefusedError("no-webgpu", "This browser has no WebGPU, or has it switched off: use a current Chrome, Edge, Firefox or Safari, on a page of https or a file.");
+        throw new RefusedError(
+            "no-webgpu",
+            "This browser has no WebGPU, or has it switched off: use a current Chrome, Edge, Firefox or Safari, on a page of https or a file.",
+        );
     }
     const adapter = await navigator.gpu.requestAdapter({ powerPreference: "high-performance" });
-    if (!adapter) throw new RefusedError("no-adapter", "This browser has WebGPU, but found no graphics card that it may use.");
+    if (!adapter)
+        throw new RefusedError("no-adapter", "This browser has WebGPU, but found no graphics card that it may use.");
     try {
         return new PageDevice(adapter, await adapter.requestDevice());
     } catch (error) {
-        throw new RefusedError("limits", `The graphics card could not be opened with WebGPU's usual limits: ${/** @type {Error} */ (error).message}`);
+        throw new RefusedError(
+            "limits",
+            `The graphics card could not be opened with WebGPU's usual limits: ${/** @type {Error} */ (error).message}`,
+        );
     }
 }
 
 /** A device, what was compiled for it, and what crossed its bus. */
 class PageDevice {
     constructor(/** @type {GPUAdapter} */ adapter, /** @type {GPUDevice} */ handle) {
-        const info = adapter.info ?? {};
+        const info = /** @type {any} */ (adapter.info ?? {});
         this.handle = handle;
         this.queue = handle.queue;
-        this.name = info.description || [info.vendor, info.architecture].filter(Boolean).join(" ") || "unknown graphics card";
+        this.name =
+            info.description || [info.vendor, info.architecture].filter(Boolean).join(" ") || "unknown graphics card";
         this.software = Boolean(info.isFallbackAdapter ?? /** @type {any} */ (adapter).isFallbackAdapter);
         /** Bytes by purpose. @type {Record<string, number>} */
         this.read = {};
@@ -54,7 +65,13 @@ class PageDevice {
         this.pipelines = new Map();
         /** @type {Map<string, GPUBindGroupLayout>} */
         this.layouts = new Map();
-        this.lost = handle.lost.then((why) => new RefusedError("lost", `The graphics card was lost (${why.message || why.reason}): reload the page to train again.`));
+        this.lost = handle.lost.then(
+            (why) =>
+                new RefusedError(
+                    "lost",
+                    `The graphics card was lost (${why.message || why.reason}): reload the page to train again.`,
+                ),
+        );
     }
 
     layout(/** @type {string} */ kernel, /** @type {string[]} */ access) {
@@ -62,7 +79,11 @@ class PageDevice {
         if (!layout) {
             /** @type {Record<string, GPUBufferBindingType>} */
             const types = { uniform: "uniform", read: "read-only-storage", read_write: "storage" };
-            const entries = access.map((kind, binding) => ({ binding, visibility: GPUShaderStage.COMPUTE, buffer: { type: types[kind] } }));
+            const entries = access.map((kind, binding) => ({
+                binding,
+                visibility: GPUShaderStage.COMPUTE,
+                buffer: { type: types[kind] },
+            }));
             layout = this.handle.createBindGroupLayout({ label: kernel, entries });
             this.layouts.set(kernel, layout);
         }
@@ -70,20 +91,32 @@ class PageDevice {
     }
 
     /** Compiled the first time, for all stages. */
-    pipeline(/** @type {string} */ kernel, /** @type {Record<string, number>} */ constants, /** @type {{code: string, access: string[]}} */ spec) {
+    pipeline(
+        /** @type {string} */ kernel,
+        /** @type {Record<string, number>} */ constants,
+        /** @type {{code: string, access: string[]}} */ spec,
+    ) {
         const key = kernel + JSON.stringify(constants);
         let pipeline = this.pipelines.get(key);
         if (!pipeline) {
             const module = this.handle.createShaderModule({ label: kernel, code: spec.code });
             const layout = this.handle.createPipelineLayout({ bindGroupLayouts: [this.layout(kernel, spec.access)] });
-            pipeline = this.handle.createComputePipelineAsync({ label: kernel, layout, compute: { module, entryPoint: "main", constants } });
+            pipeline = this.handle.createComputePipelineAsync({
+                label: kernel,
+                layout,
+                compute: { module, entryPoint: "main", constants },
+            });
             pipeline.catch(() => this.pipelines.delete(key));
             this.pipelines.set(key, pipeline);
         }
         return pipeline;
     }
 
-    write(/** @type {GPUBuffer} */ buffer, /** @type {ArrayBufferView<ArrayBuffer>} */ data, /** @type {string} */ purpose) {
+    write(
+        /** @type {GPUBuffer} */ buffer,
+        /** @type {ArrayBufferView<ArrayBuffer>} */ data,
+        /** @type {string} */ purpose,
+    ) {
         this.queue.writeBuffer(buffer, 0, data.buffer, data.byteOffset, data.byteLength);
         this.sent[purpose] = (this.sent[purpose] ?? 0) + data.byteLength;
     }
@@ -94,8 +127,16 @@ class PageDevice {
         this.handle.pushErrorScope("out-of-memory");
         const result = work();
         const [memory, validation] = await Promise.all([this.handle.popErrorScope(), this.handle.popErrorScope()]);
-        if (memory) throw new RefusedError("memory", "The graphics card has not enough free memory for this training: close other tabs, or choose a smaller preset.");
-        if (validation) throw new RefusedError("validation", `This browser refuses a part of the training, which is an error of this page: ${validation.message}`);
+        if (memory)
+            throw new RefusedError(
+                "memory",
+                "The graphics card has not enough free memory for this training: close other tabs, or choose a smaller preset.",
+            );
+        if (validation)
+            throw new RefusedError(
+                "validation",
+                `This browser refuses a part of the training, which is an error of this page: ${validation.message}`,
+            );
         return result;
     }
 }
@@ -114,31 +155,45 @@ class StageModel {
         this.epochsAtOnce = 1;
         /** @type {GPUBuffer[]} */
         this.buffers = [];
+        /** @type {GPUComputePipeline[]} */
+        this.pipelines = [];
     }
 
     /** Makes everything; `tell(done, total, kernel)` hears of each pipeline. Throws RefusedError. */
     async open(/** @type {(done: number, total: number, kernel: string) => void} */ tell) {
         const { plan, device } = this;
-        this.buffers = await device.within(() => plan.buffers.map((/** @type {[string, number, string]} */ each) => this.buffer(...each)));
+        this.buffers = await device.within(() =>
+            plan.buffers.map((/** @type {[string, number, string]} */ each) => this.buffer(...each)),
+        );
         plan.buffers.forEach((/** @type {any[]} */ [, , , contents], /** @type {number} */ number) => {
             if (typeof contents === "string") device.write(this.buffers[number], fromBase64(contents), "task");
         });
-        this.groups = await device.within(() => plan.groups.map((/** @type {any[]} */ [kernel, bound]) =>
-            device.handle.createBindGroup({
-                layout: device.layout(kernel, this.kernels[kernel].access),
-                entries: bound.map((/** @type {number[]} */ [buffer, offset, size], /** @type {number} */ binding) => ({
-                    binding, resource: { buffer: this.buffers[buffer], offset, size },
-                })),
-            })));
-        /** @type {GPUComputePipeline[]} */
-        this.pipelines = [];
+        this.groups = await device.within(() =>
+            plan.groups.map((/** @type {any[]} */ [kernel, bound]) =>
+                device.handle.createBindGroup({
+                    layout: device.layout(kernel, this.kernels[kernel].access),
+                    entries: bound.map(
+                        (/** @type {number[]} */ [buffer, offset, size], /** @type {number} */ binding) => ({
+                            binding,
+                            resource: { buffer: this.buffers[buffer], offset, size },
+                        }),
+                    ),
+                }),
+            ),
+        );
         for (const [kernel, constants] of plan.pipelines) {
             tell(this.pipelines.length, plan.pipelines.length, kernel);
             try {
                 this.pipelines.push(await device.pipeline(kernel, constants, this.kernels[kernel]));
             } catch (error) {
                 const lost = await Promise.race([device.lost, Promise.resolve(null)]);
-                throw lost ?? new RefusedError("validation", `This browser cannot compile the kernel ${kernel}: ${/** @type {Error} */ (error).message}`);
+                throw (
+                    lost ??
+                    new RefusedError(
+                        "validation",
+                        `This browser cannot compile the kernel ${kernel}: ${/** @type {Error} */ (error).message}`,
+                    )
+                );
             }
         }
         tell(plan.pipelines.length, plan.pipelines.length, "");
@@ -148,7 +203,11 @@ class StageModel {
 
     buffer(/** @type {string} */ label, /** @type {number} */ size, /** @type {string} */ kind) {
         const both = GPUBufferUsage.COPY_DST | GPUBufferUsage.COPY_SRC;
-        const usage = { storage: GPUBufferUsage.STORAGE | both, uniform: GPUBufferUsage.UNIFORM | both, staging: GPUBufferUsage.COPY_DST | GPUBufferUsage.MAP_READ }[kind];
+        const usage = {
+            storage: GPUBufferUsage.STORAGE | both,
+            uniform: GPUBufferUsage.UNIFORM | both,
+            staging: GPUBufferUsage.COPY_DST | GPUBufferUsage.MAP_READ,
+        }[kind];
         return this.device.handle.createBuffer({ label, size, usage: usage ?? 0 });
     }
 
@@ -180,10 +239,12 @@ class StageModel {
 
     /** One pass; pipelines are set where they change. */
     encode(/** @type {Dispatch[]} */ list) {
-        const encoder = this.device.handle.createCommandEncoder(), pass = encoder.beginComputePass();
+        const encoder = this.device.handle.createCommandEncoder(),
+            pass = encoder.beginComputePass();
         let current = -1;
         for (const [pipeline, group, x, y] of list) {
-            if (pipeline !== current) pass.setPipeline(/** @type {GPUComputePipeline[]} */ (this.pipelines)[(current = pipeline)]);
+            if (pipeline !== current) pass.setPipeline(this.pipelines[pipeline]);
+            current = pipeline;
             pass.setBindGroup(0, this.groups[group]);
             pass.dispatchWorkgroups(x, y);
         }
@@ -212,10 +273,12 @@ class StageModel {
      * @param {Dispatch[][]} pieces @param {[GPUBuffer, number, number][]} wanted @param {string} purpose
      */
     async run(pieces, wanted, purpose) {
-        const { device } = this, staging = /** @type {GPUBuffer} */ (this.staging);
+        const { device } = this,
+            staging = /** @type {GPUBuffer} */ (this.staging);
         let total = 0;
         for (const [number, piece] of pieces.entries()) {
-            const encoder = this.encode(piece), isLast = number === pieces.length - 1;
+            const encoder = this.encode(piece),
+                isLast = number === pieces.length - 1;
             for (const [buffer, offset, size] of isLast ? wanted : []) {
                 encoder.copyBufferToBuffer(buffer, offset, staging, total, size);
                 total += size;
@@ -234,20 +297,31 @@ class StageModel {
 
     /** Waits for work on the device, which may be lost. Throws RefusedError. @param {Promise<any>} work */
     async orLost(work) {
-        const lost = await Promise.race([work.then(() => null, () => this.device.lost), this.device.lost]);
+        const lost = await Promise.race([
+            work.then(
+                () => null,
+                () => this.device.lost,
+            ),
+            this.device.lost,
+        ]);
         if (lost) throw lost;
     }
 
     /** The losses of at most `most` epochs after `epoch`. @param {number} epoch @param {number} most */
     async train(epoch, most) {
-        const { HISTORY, SUBMIT_SECONDS } = this.constants, list = this.plan.train_step;
-        const count = Math.min(most, this.epochsAtOnce), pieces = count > 1 ? [Array(count).fill(list).flat()] : this.pieces(list);
+        const { HISTORY, SUBMIT_SECONDS } = this.constants,
+            list = this.plan.train_step;
+        const count = Math.min(most, this.epochsAtOnce),
+            pieces = count > 1 ? [Array(count).fill(list).flat()] : this.pieces(list);
         // The ring's last entries, oldest first: they may lie in two pieces.
-        const start = epoch % HISTORY, first = Math.min(count, HISTORY - start), [history] = this.named("history");
+        const start = epoch % HISTORY,
+            first = Math.min(count, HISTORY - start),
+            [history] = this.named("history");
         /** @type {[GPUBuffer, number, number][]} */
         const wanted = [[history, 8 * start, 8 * first]];
         if (first < count) wanted.push([history, 0, 8 * (count - first)]);
-        const began = performance.now(), words = new Float32Array(await this.run(pieces, wanted, "metrics"));
+        const began = performance.now(),
+            words = new Float32Array(await this.run(pieces, wanted, "metrics"));
         const seconds = Math.max((performance.now() - began) / 1000 / count, 1e-6);
         // By the last measurement alone: a machine that becomes busy slows the work down from one submit to the next.
         this.epochsAtOnce = Math.max(1, Math.min(HISTORY, Math.floor(SUBMIT_SECONDS / seconds)));
@@ -260,12 +334,19 @@ class StageModel {
     async evaluate() {
         const wanted = /** @type {[GPUBuffer, number, number]} */ ([this.named("counts")[0], 0, this.size("counts")]);
         const counts = new Uint32Array(await this.run(this.pieces(this.plan.evaluation), [wanted], "evaluation"));
-        return counts.filter((_, i) => i % 2 === 0).slice(0, this.plan.probe_groups).reduce((sum, each) => sum + each, 0);
+        return counts
+            .filter((_, i) => i % 2 === 0)
+            .slice(0, this.plan.probe_groups)
+            .reduce((sum, each) => sum + each, 0);
     }
 
     /** A copy of all buffers of a name, one behind the other. @param {string} name @param {string} purpose */
     async download(name, purpose) {
-        return this.run([[]], this.named(name).map((buffer) => [buffer, 0, this.size(name)]), purpose);
+        return this.run(
+            [[]],
+            this.named(name).map((buffer) => [buffer, 0, this.size(name)]),
+            purpose,
+        );
     }
 
     close() {

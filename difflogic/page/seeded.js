@@ -4,8 +4,15 @@
 
 /** @typedef {[number, number]} Key two words of 32 bits */
 
-const ROTATIONS = [[13, 15, 26, 6], [17, 29, 16, 24]];
-const PASS_THROUGH = 3, OR = 7, CHUNK = 16, PATCH = 9, CENTRE = 4;
+const ROTATIONS = [
+    [13, 15, 26, 6],
+    [17, 29, 16, 24],
+];
+const PASS_THROUGH = 3,
+    OR = 7,
+    CHUNK = 16,
+    PATCH = 9,
+    CENTRE = 4;
 
 /** Threefry2x32 with twenty rounds. @param {Key} key @param {number} x0 @param {number} x1 @returns {Key} */
 function threefry(key, x0, x1) {
@@ -25,7 +32,8 @@ function threefry(key, x0, x1) {
 
 /** The first half of the counters is encrypted together with the second. @param {Key} key @param {number} count */
 function randomBits(key, count) {
-    const half = (count + 1) >> 1, words = new Uint32Array(2 * half);
+    const half = (count + 1) >> 1,
+        words = new Uint32Array(2 * half);
     for (let i = 0; i < half; i++) {
         const [x0, x1] = threefry(key, i, half + i < count ? half + i : 0);
         words[i] = x0;
@@ -55,7 +63,8 @@ function normal(key, count) {
     // about one number in a hundred million.
     const uniform = randomBits(key, 2 * count);
     return Float32Array.from({ length: count }, (_, i) => {
-        const radius = (uniform[i] >>> 9) / 8388608, turn = (uniform[count + i] >>> 9) / 8388608;
+        const radius = (uniform[i] >>> 9) / 8388608,
+            turn = (uniform[count + i] >>> 9) / 8388608;
         return Math.sqrt(-2 * Math.log1p(-radius)) * Math.cos(2 * Math.PI * turn);
     });
 }
@@ -65,7 +74,8 @@ function permutation(key, count) {
     let order = Array.from({ length: count }, (_, i) => i);
     const rounds = Math.ceil((3 * Math.log(Math.max(1, count))) / Math.log(2 ** 32 - 1));
     for (let round = 0; round < rounds; round++) {
-        const [next, sub] = split(key), words = randomBits(sub, count);
+        const [next, sub] = split(key),
+            words = randomBits(sub, count);
         key = next;
         const sorted = Array.from(words.keys()).sort((i, j) => words[i] - words[j] || i - j);
         order = sorted.map((i) => order[i]);
@@ -90,7 +100,8 @@ function makeWires(scheme, key, inputs, count) {
         const neighbours = [0, 1, 2, 3, 5, 6, 7, 8];
         return [permutation(key, count).map((i) => neighbours[i]), Array(count).fill(CENTRE)];
     }
-    const pairs = uniquePairs(inputs, count), order = permutation(key, count);
+    const pairs = uniquePairs(inputs, count),
+        order = permutation(key, count);
     return [0, 1].map((side) => order.map((i) => pairs[i][side]));
 }
 
@@ -109,14 +120,18 @@ function drawNetwork(network, key) {
  * @param {any} config @param {number} seed @param {any} constants
  */
 function initialCircuit(config, seed, constants) {
-    const { model, initial } = config, { widths } = model.perceive, outputs = model.update.widths.slice(1);
+    const { model, initial } = config,
+        { widths } = model.perceive,
+        outputs = model.update.widths.slice(1);
     const [first, updateKey] = split(split(keyFromSeed(seed))[1]);
     const perceiveKey = split(first)[1];
     const update = drawNetwork(model.update, updateKey);
     const perceive = split(perceiveKey, model.kernels).map((key) => drawNetwork(model.perceive, key));
+    /** @type {{id: number, logit: number}[]} */
     const starts = [];
     for (const width of widths.slice(1)) {
-        for (let gate = 0; gate < model.kernels * width; gate++) starts.push({ id: PASS_THROUGH, logit: initial.logit });
+        for (let gate = 0; gate < model.kernels * width; gate++)
+            starts.push({ id: PASS_THROUGH, logit: initial.logit });
     }
     if (model.all_round) {
         const lastLayer = starts.length - model.kernels * widths.at(-1);
@@ -129,7 +144,7 @@ function initialCircuit(config, seed, constants) {
         for (let gate = 0; gate < width; gate++) starts.push({ id: PASS_THROUGH, logit });
     }
     const logits = new Float32Array(16 * starts.length);
-    starts.forEach(({ id, logit }, gate) => (logits[16 * gate + id] = logit));
+    for (const [gate, { id, logit }] of starts.entries()) logits[16 * gate + id] = logit;
     if (initial.noise) {
         const noise = normal(foldIn(keyFromSeed(seed), constants.NOISE_STREAM), logits.length);
         for (let i = 0; i < logits.length; i++) logits[i] += Math.fround(Math.fround(initial.noise) * noise[i]);
@@ -139,18 +154,23 @@ function initialCircuit(config, seed, constants) {
 
 /** Swaps wires as `begin_all_round`; returns the kernels that begin with an OR. @returns {number[]} */
 function beginAllRound(/** @type {number[][][][]} */ perceive, /** @type {Key} */ key, /** @type {any} */ constants) {
-    const [turn, mirror] = randomBits(key, 2), ring = constants.RING, beginnings = constants.BEGINNINGS.moore;
+    const [turn, mirror] = randomBits(key, 2),
+        ring = constants.RING,
+        beginnings = constants.BEGINNINGS.moore;
     beginnings.forEach((/** @type {number[]} */ places, /** @type {number} */ kernel) => {
-        const layers = perceive[kernel], neighbours = layers[0][0];
+        const layers = perceive[kernel],
+            neighbours = layers[0][0];
         places.forEach((place, input) => {
-            let here = layers.at(-1)[input][0];
+            let here = layers[layers.length - 1][input][0];
             for (let layer = layers.length - 2; layer > 0; layer--) here = layers[layer][0][here];
             const wanted = ring[(2 * (turn % ring.length) + (mirror & 1 ? -place : place) + ring.length) % ring.length];
             const there = neighbours.indexOf(wanted);
             [neighbours[here], neighbours[there]] = [neighbours[there], neighbours[here]];
         });
     });
-    return beginnings.flatMap((/** @type {number[]} */ places, /** @type {number} */ kernel) => (places.length > 1 ? [kernel] : []));
+    return beginnings.flatMap((/** @type {number[]} */ places, /** @type {number} */ kernel) =>
+        places.length > 1 ? [kernel] : [],
+    );
 }
 
 /**
@@ -158,13 +178,18 @@ function beginAllRound(/** @type {number[][][][]} */ perceive, /** @type {Key} *
  * @param {any} model @param {{perceive: number[][][][], update: number[][][]}} circuit
  */
 function flatLayout(model, circuit) {
-    const { channels, kernels } = model, patchNodes = PATCH * channels, wires = [], gates = [], levels = [];
+    const { channels, kernels } = model,
+        patchNodes = PATCH * channels,
+        wires = [],
+        gates = [],
+        levels = [];
     let gate = 0;
     // nodes[kernel][channel][j]: the node that input j of a kernel reads for a channel
     const patch = Array.from({ length: channels }, (_, c) => Array.from({ length: PATCH }, (_, f) => PATCH * c + f));
     let nodes = Array.from({ length: kernels }, () => patch);
     for (let layer = 0; layer < model.perceive.connections.length; layer++) {
-        const count = model.perceive.widths[layer + 1], first = gates.length;
+        const count = model.perceive.widths[layer + 1],
+            first = gates.length;
         const own = Array.from({ length: kernels }, () => Array.from({ length: channels }, () => Array(count).fill(0)));
         for (let k = 0; k < kernels; k++) {
             const [a, b] = circuit.perceive[k][layer];
@@ -197,7 +222,9 @@ function flatLayout(model, circuit) {
 
 /** The slots of edges that read these nodes, and the first and last of each node: see `slot_places`. */
 function slotPlaces(/** @type {number[]} */ read, /** @type {number} */ patchNodes, /** @type {number[]} */ firsts) {
-    const nodes = firsts[firsts.length - 1], ends = new Int32Array(nodes), shift = new Int32Array(nodes);
+    const nodes = firsts[firsts.length - 1],
+        ends = new Int32Array(nodes),
+        shift = new Int32Array(nodes);
     for (const node of read) ends[node]++;
     const starts = ends.slice();
     for (let node = 0, sum = 0; node < nodes; node++) {
@@ -207,7 +234,9 @@ function slotPlaces(/** @type {number[]} */ read, /** @type {number} */ patchNod
     }
     const spans = firsts.slice(0, -1).map((first, i) => [starts[first], ends[firsts[i + 1] - 1]]);
     const widest = Math.max(...spans.map(([start, end]) => end - start));
-    spans.forEach(([start], i) => shift.fill(ends[patchNodes - 1] + (i % 2) * widest - start, firsts[i], firsts[i + 1]));
+    for (const [i, [start]] of spans.entries()) {
+        shift.fill(ends[patchNodes - 1] + (i % 2) * widest - start, firsts[i], firsts[i + 1]);
+    }
     const next = starts.slice();
     const slots = read.map((node) => next[node]++ + shift[node]);
     return { slots, fanout: (/** @type {number} */ node) => [starts[node] + shift[node], ends[node] + shift[node]] };
@@ -218,9 +247,12 @@ function slotPlaces(/** @type {number[]} */ read, /** @type {number} */ patchNod
  * @param {ReturnType<typeof flatLayout>} layout @param {{trees: boolean, slots: number}} plan
  */
 function kernelTables(layout, plan) {
-    const { patchNodes, levels, gates, channels } = layout, instances = gates.length;
-    const treeLevels = plan.trees ? 3 : 0, inner = treeLevels ? levels[2].first : 0;
-    const trees = treeLevels ? levels[3].first : 0, leaves = treeLevels ? levels[1].first : 0;
+    const { patchNodes, levels, gates, channels } = layout,
+        instances = gates.length;
+    const treeLevels = plan.trees ? 3 : 0,
+        inner = treeLevels ? levels[2].first : 0;
+    const trees = treeLevels ? levels[3].first : 0,
+        leaves = treeLevels ? levels[1].first : 0;
     // In a tree above its leaves a wire names the gate; all nodes after the patch move down by those that have no node.
     const wires = layout.wires.map((node, i) => {
         if (i >= 2 * leaves && i < 2 * trees) return gates[node - patchNodes];
@@ -238,30 +270,40 @@ function kernelTables(layout, plan) {
     }
     const sent = Array.from(sends.keys()).filter((i) => sends[i]);
     const firsts = levels.slice(Math.max(0, treeLevels - 1)).map((level) => patchNodes + level.first - inner);
-    const places = slotPlaces(sent.map((i) => wires[i]), patchNodes, [...firsts, patchNodes + instances - inner]);
+    const places = slotPlaces(
+        sent.map((i) => wires[i]),
+        patchNodes,
+        [...firsts, patchNodes + instances - inner],
+    );
     const slots = new Uint32Array(2 * instances);
-    sent.forEach((i, n) => (slots[i] = places.slots[n]));
+    for (const [n, i] of sent.entries()) slots[i] = places.slots[n];
     // Levels after the trees in the order of the node that input a reads, which is then mostly loaded once.
     const order = levels.flatMap((level, number) => {
         const own = Array.from({ length: level.count }, (_, i) => level.first + i);
         return number < treeLevels ? own : own.sort((i, j) => wires[2 * i] - wires[2 * j] || i - j);
     });
-    const edges = new Uint32Array(8 * (instances + patchNodes)), outputs = levels[levels.length - 1].count;
-    const used = Math.max(...Array.from({ length: patchNodes + instances - inner }, (_, node) => places.fanout(node)[1]));
-    if (used + outputs !== plan.slots) throw new RefusedError("data", "The wiring of this seed has no place in the plan.");
+    const edges = new Uint32Array(8 * (instances + patchNodes)),
+        outputs = levels[levels.length - 1].count;
+    const used = Math.max(
+        ...Array.from({ length: patchNodes + instances - inner }, (_, node) => places.fanout(node)[1]),
+    );
+    if (used + outputs !== plan.slots)
+        throw new RefusedError("data", "The wiring of this seed has no place in the plan.");
     order.forEach((i, row) => {
         const end = plan.slots - instances + i + 1;
-        const fanout = i >= instances - outputs ? [end - 1, end] : i >= inner ? places.fanout(patchNodes + i - inner) : [0, 0];
+        const fanout =
+            i >= instances - outputs ? [end - 1, end] : i >= inner ? places.fanout(patchNodes + i - inner) : [0, 0];
         edges.set([wires[2 * i], wires[2 * i + 1], slots[2 * i], slots[2 * i + 1], ...fanout, gates[i], i], 8 * row);
     });
     for (let node = 0; node < patchNodes; node++) edges.set(places.fanout(node), 8 * (instances + node) + 4);
     return { wires: plan.trees ? wires : layout.wires, edges, channels };
 }
 
-/** `[cells][channels]` -> `[chunks][channels][16]`. @param {ArrayLike<number>} values @param {any} into */
+/** `[cells][channels]` -> `[chunks][channels][16]`. @param {ArrayLike<number>} values @param {number} channels @param {any} into */
 function toChunks(values, channels, into) {
     for (let i = 0; i < values.length; i++) {
-        const cell = Math.floor(i / channels), chunk = Math.floor(cell / CHUNK);
+        const cell = Math.floor(i / channels),
+            chunk = Math.floor(cell / CHUNK);
         into[(chunk * channels + (i % channels)) * CHUNK + (cell % CHUNK)] = values[i];
     }
     return into;
@@ -269,13 +311,15 @@ function toChunks(values, channels, into) {
 
 /** Random probes `[probe][row][column][channel]`. @param {any} config @param {number} seed @param {any} constants */
 function drawProbes(config, seed, constants) {
-    const { height, width } = config.task, count = config.train.probes * height * width * config.model.channels;
+    const { height, width } = config.task,
+        count = config.train.probes * height * width * config.model.channels;
     return coinFlips(foldIn(keyFromSeed(seed), constants.PROBE_STREAM), count);
 }
 
 /** Grids, 32 to a word, `[group][cell][channel]`. @param {Uint8Array} grids @param {number} values of a grid */
 function packGrids(grids, values) {
-    const count = grids.length / values, words = new Uint32Array(Math.ceil(count / 32) * values);
+    const count = grids.length / values,
+        words = new Uint32Array(Math.ceil(count / 32) * values);
     for (let i = 0; i < grids.length; i++) {
         const grid = Math.floor(i / values);
         words[(grid >> 5) * values + (i % values)] |= grids[i] << (grid & 31);

@@ -3,43 +3,8 @@
 // other wiring, on a smaller grid first, given up where they stall (difflogic/train: stages, stalled, restarts, success).
 // What a page has not: the search on hard circuits of pictures, and the proof for every start of a board.
 
-const STOPPED = Symbol("stopped"), AGAIN = Symbol("another seed");
-
-/** @typedef {{epoch: number, wrong: number}} Judged */
-
-/** Why an attempt is of no promise; "" where it is. @param {any} preset @param {number[]} losses @param {Judged[]} judged @param {any} numbers */
-function whyStalled(preset, losses, judged, numbers) {
-    const { LATEST_GROWN, SLOW, MEAN_OF } = numbers, look = preset.first_look, { epochs } = preset.config.train;
-    if (losses.length < look) return "";
-    const mean = (/** @type {number} */ end) => losses.slice(Math.max(0, end - MEAN_OF), end).reduce((a, b) => a + b, 0) / Math.min(MEAN_OF, end);
-    if (!Number.isFinite(mean(losses.length))) return "its soft loss is not finite";
-    const { until } = preset.config.growth;
-    if (!until.length) return whyNoProgress(losses, judged, epochs, numbers);
-    if (losses.length >= LATEST_GROWN * epochs) return "it was late";
-    const looks = until.filter((/** @type {number} */ epoch) => epoch <= losses.length);
-    if (losses.length >= until.at(-1) + look / 2) looks.push(losses.length);
-    const cells = (/** @type {number} */ epoch) => {
-        const stage = preset.stages.find((/** @type {any} */ each) => epoch <= each.until) ?? preset.stages.at(-1);
-        return stage.height * stage.width;
-    };
-    const first = mean(Math.min(MEAN_OF, losses.length)) / cells(1);
-    const slow = looks.some((/** @type {number} */ epoch) => mean(epoch) / cells(epoch) > SLOW * first);
-    return slow ? "its soft loss hardly fell" : "";
-}
-
-/** The same of what does not grow. @param {number[]} losses @param {Judged[]} judged @param {number} epochs @param {any} numbers */
-function whyNoProgress(losses, judged, epochs, { WINDOW, SMALL, PROGRESS, MEAN_OF }) {
-    const window = Math.max(MEAN_OF, Math.round(WINDOW * epochs));
-    if (losses.length < MEAN_OF + window) return "";
-    const means = losses.slice(MEAN_OF - 1).map((_, i) => losses.slice(i, i + MEAN_OF).reduce((a, b) => a + b, 0) / MEAN_OF);
-    const lowest = Math.min(...means), fewest = Math.min(...judged.map((each) => each.wrong));
-    const since = Math.max(
-        MEAN_OF + means.findIndex((mean) => mean * PROGRESS <= lowest),
-        judged.find((each) => each.wrong === fewest)?.epoch ?? 0,
-    );
-    const learned = Math.min(...means.slice(-window)) <= SMALL * means[0];
-    return losses.length - since >= (learned ? since : window) ? `it made no progress since epoch ${since}` : "";
-}
+const STOPPED = Symbol("stopped"),
+    AGAIN = Symbol("another seed");
 
 class Trainer {
     /**
@@ -48,18 +13,36 @@ class Trainer {
      */
     constructor(device, plans, name, { seed, picture = [], tell = () => {} } = {}) {
         const preset = plans.presets[name];
-        this.preset = preset.own ? { ...preset, config: { ...preset.config, task: { ...preset.config.task, picture: checkedPicture(preset, picture) } } } : preset;
+        this.preset = preset.own
+            ? {
+                  ...preset,
+                  config: {
+                      ...preset.config,
+                      task: { ...preset.config.task, picture: checkedPicture(preset, picture) },
+                  },
+              }
+            : preset;
         this.device = device;
         this.plans = plans;
         this.picture = picture;
         this.tell = tell;
-        this.models = preset.stages.map((/** @type {any} */ stage) => new StageModel(device, stage, plans.kernels, plans.constants));
+        this.models = preset.stages.map(
+            (/** @type {any} */ stage) => new StageModel(device, stage, plans.kernels, plans.constants),
+        );
         /** @type {Promise<any>} one piece of work on the device at a time */
         this.busy = Promise.resolve();
         /** @type {(() => void) | null} */
         this.wake = null;
         this.wanted = { stop: false, seed: /** @type {number | null} */ (null) };
-        this.state = { attempt: 1, seed: seed ?? preset.config.seed, epoch: 0, epochs: preset.config.train.epochs, stage: 0, paused: false, solved: false };
+        this.state = {
+            attempt: 1,
+            seed: seed ?? preset.config.seed,
+            epoch: 0,
+            epochs: preset.config.train.epochs,
+            stage: 0,
+            paused: false,
+            solved: false,
+        };
         this.base = this.state.seed;
         this.perSecond = 0;
         /** @type {number[]} */
@@ -138,25 +121,31 @@ class Trainer {
     }
 
     async open() {
-        const steps = this.models.map((/** @type {StageModel} */ model) => model.plan.pipelines.length), total = steps.reduce((a, b) => a + b, 0);
+        const steps = this.models.map((/** @type {StageModel} */ model) => model.plan.pipelines.length);
+        const total = steps.reduce((/** @type {number} */ sum, /** @type {number} */ each) => sum + each, 0);
         let before = 0;
         for (const [stage, model] of this.models.entries()) {
-            await model.open((/** @type {number} */ done, /** @type {number} */ _, /** @type {string} */ kernel) => this.tell({ kind: "compiling", done: before + done, total, kernel }));
+            await model.open((/** @type {number} */ done, /** @type {number} */ _, /** @type {string} */ kernel) =>
+                this.tell({ kind: "compiling", done: before + done, total, kernel }),
+            );
             before += steps[stage];
         }
     }
 
     /** Trains one attempt; returns why it was given up, or "" where it is solved. @param {number} number @param {string} why */
     async attempt(number, why) {
-        const { constants } = this.plans, { train } = this.preset.config;
-        const seed = number === 1 ? this.base : foldIn(keyFromSeed(this.base), constants.RESTART_STREAM + number - 2)[1];
+        const { constants } = this.plans,
+            { train } = this.preset.config;
+        const seed =
+            number === 1 ? this.base : foldIn(keyFromSeed(this.base), constants.RESTART_STREAM + number - 2)[1];
         Object.assign(this.state, { attempt: number, seed, epoch: 0, stage: 0, solved: false });
         this.losses = [];
         this.judged = [];
         this.tell({ kind: "attempt", number, seed, why });
         await this.locked(async () => this.begin(seed));
         for (;;) {
-            const { epoch } = this.state, interval = train.eval_interval;
+            const { epoch } = this.state,
+                interval = train.eval_interval;
             await this.toEpoch(epoch ? Math.min(train.epochs, (Math.floor(epoch / interval) + 1) * interval) : 1);
             if (await this.isSolved()) {
                 this.state.solved = true;
@@ -171,30 +160,52 @@ class Trainer {
 
     /** Uploads what follows from a seed, and from the visitor's picture. */
     begin(/** @type {number} */ seed) {
-        const { preset, plans } = this, { model, task } = preset.config, drawn = initialCircuit(preset.config, seed, plans.constants);
+        const { preset, plans } = this,
+            { model, task } = preset.config,
+            drawn = initialCircuit(preset.config, seed, plans.constants);
         this.layout = flatLayout(model, drawn);
         this.probes = preset.random ? drawProbes(preset.config, seed, plans.constants) : new Uint8Array();
         for (const [stage, each] of this.models.entries()) {
-            const tables = kernelTables(this.layout, each.plan), { height, width } = preset.stages[stage];
+            const tables = kernelTables(this.layout, each.plan),
+                { height, width } = preset.stages[stage];
             each.fill("wires", tables.wires, "circuit");
             each.fill("edges", tables.edges, "circuit");
             if (preset.random) {
                 const own = drawProbes({ ...preset.config, task: { ...task, height, width } }, seed, plans.constants);
-                each.fill("words", toChunks(packGrids(own, height * width * model.channels), model.channels, new Uint32Array(each.size("words") / 4)), "task");
+                each.fill(
+                    "words",
+                    toChunks(
+                        packGrids(own, height * width * model.channels),
+                        model.channels,
+                        new Uint32Array(each.size("words") / 4),
+                    ),
+                    "task",
+                );
             }
             if (preset.own) this.fillPicture(each);
         }
-        const key = keyFromSeed(seed), next = split(key)[0], first = this.model;
+        const key = keyFromSeed(seed),
+            next = split(key)[0],
+            first = this.model;
         first.fill("logits", drawn.logits, "state");
         first.zero("mu");
         first.zero("nu");
-        first.fill("control", Uint32Array.from([...(task.start === "boards" ? next : key), ...next, 0, 0, 0, 0]), "state");
+        first.fill(
+            "control",
+            Uint32Array.from([...(task.start === "boards" ? next : key), ...next, 0, 0, 0, 0]),
+            "state",
+        );
         this.enter();
     }
 
     fillPicture(/** @type {StageModel} */ model) {
-        const { task } = this.preset.config, target = targetOf(task, task.height, task.width);
-        model.fill("targets", toChunks(target, task.loss_channels, new Float32Array(model.size("targets") / 4)), "task");
+        const { task } = this.preset.config,
+            target = targetOf(task, task.height, task.width);
+        model.fill(
+            "targets",
+            toChunks(target, task.loss_channels, new Float32Array(model.size("targets") / 4)),
+            "task",
+        );
         model.fill("hard_targets", Uint32Array.from(Array.from(target).flatMap((bit) => [bit, 1])), "task");
     }
 
@@ -218,7 +229,8 @@ class Trainer {
                 });
                 continue;
             }
-            const began = performance.now(), most = Math.min(stop, stage.until) - this.state.epoch;
+            const began = performance.now(),
+                most = Math.min(stop, stage.until) - this.state.epoch;
             const losses = await this.locked(() => this.model.train(this.state.epoch, most));
             this.state.epoch += losses.length;
             this.losses.push(...losses);
@@ -231,15 +243,25 @@ class Trainer {
 
     /** Evaluates the hard circuit on the task's own probes, whatever grid is trained, and tests it where all are right. */
     async isSolved() {
-        const { task } = this.preset.config, isLast = this.state.stage === this.models.length - 1, size = task.height * task.width;
+        const { task } = this.preset.config,
+            isLast = this.state.stage === this.models.length - 1,
+            size = task.height * task.width;
         const target = this.preset.random ? targetOf(task, task.height, task.width) : null;
-        const each = size * this.preset.config.model.channels, probes = /** @type {Uint8Array} */ (this.probes);
-        let wrong = 0, count = this.models.at(-1).plan.probes;
+        const each = size * this.preset.config.model.channels,
+            probes = /** @type {Uint8Array} */ (this.probes);
+        let wrong = 0,
+            count = this.models.at(-1).plan.probes;
         if (isLast) wrong = await this.locked(() => this.model.evaluate());
         else {
             const hard = await this.circuit();
             for (let probe = 0; probe < count; probe++) {
-                wrong += hard.wrong(probes.subarray(probe * each, (probe + 1) * each), /** @type {Uint8Array} */ (target), task.height, task.width, task.steps);
+                wrong += hard.wrong(
+                    probes.subarray(probe * each, (probe + 1) * each),
+                    /** @type {Uint8Array} */ (target),
+                    task.height,
+                    task.width,
+                    task.steps,
+                );
             }
         }
         this.judged.push({ epoch: this.state.epoch, wrong });
@@ -250,7 +272,8 @@ class Trainer {
 
     /** Fresh starts decide, which nothing was chosen by: after T and 4T steps, and on a large grid. */
     async isRight(/** @type {HardCircuit} */ hard) {
-        const { STARTS, TIMES, LARGE } = this.plans.constants, { task } = this.preset.config;
+        const { STARTS, TIMES, LARGE } = this.plans.constants,
+            { task } = this.preset.config;
         const found = {
             wrong: await this.measure(hard, task.height, task.width, task.steps, STARTS),
             later: await this.measure(hard, task.height, task.width, TIMES * task.steps, STARTS),
@@ -261,8 +284,16 @@ class Trainer {
         return passed;
     }
 
-    async measure(/** @type {HardCircuit} */ hard, /** @type {number} */ height, /** @type {number} */ width, /** @type {number} */ steps, /** @type {number} */ count) {
-        const { channels } = this.preset.config.model, each = height * width * channels, target = targetOf(this.preset.config.task, height, width);
+    async measure(
+        /** @type {HardCircuit} */ hard,
+        /** @type {number} */ height,
+        /** @type {number} */ width,
+        /** @type {number} */ steps,
+        /** @type {number} */ count,
+    ) {
+        const { channels } = this.preset.config.model,
+            each = height * width * channels,
+            target = targetOf(this.preset.config.task, height, width);
         const key = foldIn(foldIn(keyFromSeed(this.state.seed), this.plans.constants.FRESH_STREAM), height);
         const starts = coinFlips(key, count * each);
         let wrong = 0;
@@ -277,7 +308,14 @@ class Trainer {
     /** The circuit of now. */
     async circuit() {
         const ids = new Uint32Array(await this.locked(() => this.model.download("gate_ids", "circuit")));
-        return new HardCircuit(this.preset, /** @type {any} */ (this.layout), ids, this.state.seed, this.picture, this.plans.gate_names);
+        return new HardCircuit(
+            this.preset,
+            /** @type {any} */ (this.layout),
+            ids,
+            this.state.seed,
+            this.picture,
+            this.plans.gate_names,
+        );
     }
 
     /** The share of gates one of whose sixteen probabilities is large. */
@@ -285,37 +323,67 @@ class Trainer {
         const logits = new Float32Array(await this.locked(() => this.model.download("logits", "look")));
         let decided = 0;
         for (let first = 0; first < logits.length; first += 16) {
-            const row = logits.subarray(first, first + 16), most = Math.max(...row);
-            if (1 / row.reduce((sum, logit) => sum + Math.exp(logit - most), 0) >= this.plans.constants.DECIDED) decided++;
+            const row = logits.subarray(first, first + 16),
+                most = Math.max(...row);
+            if (1 / row.reduce((sum, logit) => sum + Math.exp(logit - most), 0) >= this.plans.constants.DECIDED)
+                decided++;
         }
         return decided / (logits.length / 16);
     }
 
     /** The last batch's first sample as it grew, soft, and what the hard circuit makes of the same start. */
     async look() {
-        const { channels } = this.preset.config.model, visible = this.preset.config.task.loss_channels, { stage, epoch } = this.state;
-        const { height, width, steps } = this.preset.stages[stage], { plan } = this.model, cells = height * width;
+        const { channels } = this.preset.config.model,
+            visible = this.preset.config.task.loss_channels,
+            { stage, epoch } = this.state;
+        const { height, width, steps } = this.preset.stages[stage],
+            { plan } = this.model,
+            cells = height * width;
         const values = new Float32Array(await this.locked(() => this.model.download("states", "look")));
         const at = (/** @type {number} */ slot, /** @type {number} */ i, /** @type {number} */ c) =>
             values[((slot * plan.chunks + (i >> 4)) * channels + c) * CHUNK + (i & 15)];
         const state = (/** @type {number} */ slot, /** @type {number} */ seen) =>
             Float32Array.from({ length: cells * seen }, (_, n) => at(slot, Math.floor(n / seen), n % seen));
-        const hard = (await this.circuit()).rollout(Uint8Array.from(state(plan.states[0], channels)), height, width, steps);
-        const shown = hard.map((grid) => Uint8Array.from({ length: cells * visible }, (_, n) => grid[Math.floor(n / visible) * channels + (n % visible)]));
-        return { epoch, height, width, steps, visible, soft: plan.states.map((/** @type {number} */ slot) => state(slot, visible)), hard: shown };
+        const hard = (await this.circuit()).rollout(
+            Uint8Array.from(state(plan.states[0], channels)),
+            height,
+            width,
+            steps,
+        );
+        const shown = hard.map((grid) =>
+            Uint8Array.from(
+                { length: cells * visible },
+                (_, n) => grid[Math.floor(n / visible) * channels + (n % visible)],
+            ),
+        );
+        return {
+            epoch,
+            height,
+            width,
+            steps,
+            visible,
+            soft: plan.states.map((/** @type {number} */ slot) => state(slot, visible)),
+            hard: shown,
+        };
     }
 
     /** Frees the device's memory, once training has stopped. */
     async close() {
         this.stop();
-        await this.locked(async () => this.models.forEach((/** @type {StageModel} */ model) => model.close()));
+        await this.locked(async () => this.models.map((/** @type {StageModel} */ model) => model.close()));
     }
 }
 
 /** @param {any} preset @param {string[]} picture */
 function checkedPicture(preset, picture) {
-    const { height, width } = preset.config.task, fits = picture.length === height && picture.every((row) => row.length === width);
-    if (!fits) throw new RefusedError("picture", `A picture has ${height} rows of ${width} cells here, got ${picture.length} rows.`);
-    if (!picture.every((row) => /^[.0-7]*$/.test(row))) throw new RefusedError("picture", "A picture is written in . and the digits 0 to 7.");
+    const { height, width } = preset.config.task,
+        fits = picture.length === height && picture.every((row) => row.length === width);
+    if (!fits)
+        throw new RefusedError(
+            "picture",
+            `A picture has ${height} rows of ${width} cells here, got ${picture.length} rows.`,
+        );
+    if (!picture.every((row) => /^[.0-7]*$/.test(row)))
+        throw new RefusedError("picture", "A picture is written in . and the digits 0 to 7.");
     return picture.map((row) => row.replaceAll("0", "."));
 }
