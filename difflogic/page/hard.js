@@ -1,5 +1,5 @@
 "use strict";
-// The circuit of most probable gates, as the page shows and hands it over: difflogic/model/cell_netlist.py and its file.
+// The circuit of most probable gates, which the page shows and hands over: as difflogic/model/cell_netlist.py has it.
 
 const ALPHABET = ".123456789";
 /** The circuit that engines.js runs. @type {any} */
@@ -23,7 +23,10 @@ function decodePicture(rows, channels) {
     );
 }
 
-/** What a task of one target should show, on a grid of this size. @param {any} task @param {number} height @param {number} width */
+/**
+ * What a task of one target should show, on a grid of this size.
+ * @param {any} task @param {number} height @param {number} width
+ */
 function targetOf(task, height, width) {
     if (task.target === "picture") return decodePicture(task.picture, task.loss_channels);
     const bits = new Uint8Array(height * width * task.loss_channels);
@@ -31,6 +34,20 @@ function targetOf(task, height, width) {
         for (let x = 0; x < width; x++) bits[(y * width + x) * task.loss_channels] = ((y >> 1) + (x >> 1)) % 2;
     }
     return bits;
+}
+
+/** @param {any} preset @param {string[]} picture */
+function checkedPicture(preset, picture) {
+    const { height, width } = preset.config.task,
+        fits = picture.length === height && picture.every((row) => row.length === width);
+    if (!fits)
+        throw new RefusedError(
+            "picture",
+            `A picture has ${height} rows of ${width} cells here, got ${picture.length} rows.`,
+        );
+    if (!picture.every((row) => /^[.0-7]*$/.test(row)))
+        throw new RefusedError("picture", "A picture is written in . and the digits 0 to 7.");
+    return picture.map((row) => row.replaceAll("0", "."));
 }
 
 class HardCircuit {
@@ -191,7 +208,8 @@ class HardCircuit {
         const rows = Array.from(
             this.gates,
             (gate, i) =>
-                `{"id": "g${i}", "gate": ${gate}, "name": "${this.names[gate]}", "a": "${name(wires[2 * i])}", "b": "${name(wires[2 * i + 1])}"}`,
+                `{"id": "g${i}", "gate": ${gate}, "name": "${this.names[gate]}", ` +
+                `"a": "${name(wires[2 * i])}", "b": "${name(wires[2 * i + 1])}"}`,
         );
         const ends = Array.from(
             { length: this.layout.channels },

@@ -31,6 +31,9 @@ from difflogic.model.circuit import Circuit
 from difflogic.model.statistics import DECIDED
 from difflogic.train import restarts, stalled, success
 
+Data = dict[str, Any]
+PRESETS = ("checkerboard-small", "checkerboard", "game-of-life", "colored-g", "lizard")
+"""Those of difflogic that a page holds; asynchronous ones draw fire masks for their probes, which the page does not."""
 OWN = {"draw": 16, "draw-small": 12}
 """Tasks of a page alone: the visitor's own picture of so many cells a side, by the circuit of colored-g."""
 OWN_COLORS = "a picture of your own, {0}x{0} cells in eight colours"
@@ -49,15 +52,12 @@ SMILE = (
     "............",
 )
 """12x12: what a page's own picture is before the visitor draws."""
+OWN_FIELDS: dict[str, Data] = {"train": {"epochs": 1500}, "optimizer": {"lr": 0.1}}
+"""By these most seeds learn a picture of 12x12 cells within 400 epochs, by the letter's own numbers within 800."""
 PICTURE_HARDENED = (0.12, 0.68)
 """A page has no search on hard circuits, so that hardening decides the gates of pictures, over these shares."""
 SEEDED = frozenset({"wires", "edges", "logits", "control"})
 """Buffers whose first contents follow from the seed; so do random probes."""
-
-Data = dict[str, Any]
-
-
-PRESETS = ("checkerboard-small", "checkerboard", "game-of-life", "colored-g", "lizard")
 
 
 def names() -> list[str]:
@@ -72,20 +72,22 @@ def page_config(name: str) -> Config:
     """
     if name not in names():
         raise UsageError(f"A page does not hold {name!r}{hint(name, names())}: expected some of {', '.join(names())}.")
-    config = presets.get("colored-g" if name in OWN else name)
-    if name in OWN:
-        side = OWN[name]
-        margin = (side - len(SMILE)) // 2
-        rows = [row.center(side, ".") for row in SMILE]
-        picture = ("." * side,) * margin, rows, ("." * side,) * margin
-        config = config.with_(task={"picture": sum(map(tuple, picture), ()), "height": side, "width": side})
-    config = recipes.applied("robust", config)
+    config = recipes.applied("robust", _own(OWN[name]) if name in OWN else presets.get(name))
     config = config.with_(train={"eval_interval": min(restarts.LOOK, config.train.eval_interval)})
     if config.search.begin:
         begin, end = (round(share * config.epochs) for share in PICTURE_HARDENED)
         hardening = {"share": recipes.HARDENED, "begin": begin, "end": end}
         config = config.with_(search={"begin": 0}, hardening=hardening)
     return config
+
+
+def _own(side: int) -> Config:
+    """The task of a picture of so many cells a side: the smile, until the visitor draws another."""
+    above = (side - len(SMILE)) // 2
+    rows = tuple(row.center(side, ".") for row in SMILE)
+    empty = "." * side
+    picture = ((empty,) * above + rows + (empty,) * side)[:side]
+    return presets.get("colored-g").with_(task={"picture": picture, "height": side, "width": side}, **OWN_FIELDS)
 
 
 def page_data(chosen: list[str]) -> Data:

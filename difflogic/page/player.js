@@ -13,6 +13,9 @@ class RefusedError extends Error {
 /** @param {string} text in base64 @returns {Uint8Array<ArrayBuffer>} */
 const fromBase64 = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 
+/** @param {unknown} error */
+const said = (error) => String(/** @type {Error} */ (error).message ?? error).replace(/\.$/, "");
+
 /** The presets that the file holds. */
 async function readPlans() {
     const packed = fromBase64(document.getElementById("plans")?.textContent?.trim() ?? "");
@@ -20,32 +23,39 @@ async function readPlans() {
         const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
         return await new Response(unpacked).json();
     } catch (error) {
-        throw new RefusedError(
-            "data",
-            `The page's own data cannot be read (${/** @type {Error} */ (error).message}): download it again.`,
-        );
+        throw new RefusedError("data", `The page's own data cannot be read (${said(error)}): download it again.`);
     }
 }
 
 /** An open device. Throws RefusedError. */
 async function openDevice() {
     if (!navigator.gpu) {
-        throw new RefusedError(
-            "no-webgpu",
-            "This browser has no WebGPU, or has it switched off: use a current Chrome, Edge, Firefox or Safari, on a page of https or a file.",
-        );
+        const advice = "use a current Chrome, Edge, Firefox or Safari, and a page of https or a file";
+        throw new RefusedError("no-webgpu", `This browser has no WebGPU, or has it switched off: ${advice}.`);
     }
-    const adapter = await navigator.gpu.requestAdapter({ powerPreference: "high-performance" });
-    if (!adapter)
+    const adapter =
+        (await navigator.gpu.requestAdapter({ powerPreference: "high-performance" })) ??
+        (await navigator.gpu.requestAdapter({ forceFallbackAdapter: true }));
+    if (!adapter) {
         throw new RefusedError("no-adapter", "This browser has WebGPU, but found no graphics card that it may use.");
+    }
     try {
         return new PageDevice(adapter, await adapter.requestDevice());
     } catch (error) {
-        throw new RefusedError(
-            "limits",
-            `The graphics card could not be opened with WebGPU's usual limits: ${/** @type {Error} */ (error).message}`,
-        );
+        throw new RefusedError("limits", `The graphics card grants less than WebGPU's usual limits: ${said(error)}.`);
     }
+}
+
+/** @param {any} error of WebGPU */
+function refusal(error) {
+    if (error instanceof GPUOutOfMemoryError) {
+        const advice = "close other tabs, or choose a smaller preset";
+        return new RefusedError("memory", `The graphics card has not enough free memory for this training: ${advice}.`);
+    }
+    return new RefusedError(
+        "validation",
+        `This browser refuses a part of the training: ${said(error).split("\n")[0]}.`,
+    );
 }
 
 /** A device, what was compiled for it, and what crossed its bus. */
@@ -65,13 +75,16 @@ class PageDevice {
         this.pipelines = new Map();
         /** @type {Map<string, GPUBindGroupLayout>} */
         this.layouts = new Map();
-        this.lost = handle.lost.then(
-            (why) =>
-                new RefusedError(
-                    "lost",
-                    `The graphics card was lost (${why.message || why.reason}): reload the page to train again.`,
-                ),
-        );
+        /** The reason why nothing more can be computed. @type {Promise<RefusedError>} */
+        this.lost = new Promise((resolve) => {
+            handle.lost.then(({ message, reason }) => {
+                const why = message.split("\n")[0] || reason;
+                resolve(
+                    new RefusedError("lost", `The graphics card was lost (${why}): reload the page to train again.`),
+                );
+            });
+            handle.addEventListener("uncapturederror", ({ error }) => resolve(refusal(error)));
+        });
     }
 
     layout(/** @type {string} */ kernel, /** @type {string[]} */ access) {
@@ -127,16 +140,7 @@ class PageDevice {
         this.handle.pushErrorScope("out-of-memory");
         const result = work();
         const [memory, validation] = await Promise.all([this.handle.popErrorScope(), this.handle.popErrorScope()]);
-        if (memory)
-            throw new RefusedError(
-                "memory",
-                "The graphics card has not enough free memory for this training: close other tabs, or choose a smaller preset.",
-            );
-        if (validation)
-            throw new RefusedError(
-                "validation",
-                `This browser refuses a part of the training, which is an error of this page: ${validation.message}`,
-            );
+        if (memory ?? validation) throw refusal(memory ?? validation);
         return result;
     }
 }
@@ -186,14 +190,8 @@ class StageModel {
             try {
                 this.pipelines.push(await device.pipeline(kernel, constants, this.kernels[kernel]));
             } catch (error) {
-                const lost = await Promise.race([device.lost, Promise.resolve(null)]);
-                throw (
-                    lost ??
-                    new RefusedError(
-                        "validation",
-                        `This browser cannot compile the kernel ${kernel}: ${/** @type {Error} */ (error).message}`,
-                    )
-                );
+                const cannot = `This browser cannot compile the kernel ${kernel}: ${said(error).split("\n")[0]}.`;
+                throw await Promise.race([device.lost, Promise.resolve(new RefusedError("validation", cannot))]);
             }
         }
         tell(plan.pipelines.length, plan.pipelines.length, "");
@@ -297,14 +295,10 @@ class StageModel {
 
     /** Waits for work on the device, which may be lost. Throws RefusedError. @param {Promise<any>} work */
     async orLost(work) {
-        const lost = await Promise.race([
-            work.then(
-                () => null,
-                () => this.device.lost,
-            ),
-            this.device.lost,
-        ]);
-        if (lost) throw lost;
+        const failed = await Promise.race([work.then(() => null, refusal), this.device.lost]);
+        // Why the device was lost says more than that some work did not end, and comes a moment later.
+        const why = new Promise((resolve) => setTimeout(() => resolve(failed), 1000));
+        if (failed) throw await Promise.race([this.device.lost, why]);
     }
 
     /** The losses of at most `most` epochs after `epoch`. @param {number} epoch @param {number} most */

@@ -299,7 +299,10 @@ function kernelTables(layout, plan) {
     return { wires: plan.trees ? wires : layout.wires, edges, channels };
 }
 
-/** `[cells][channels]` -> `[chunks][channels][16]`. @param {ArrayLike<number>} values @param {number} channels @param {any} into */
+/**
+ * `[cells][channels]` -> `[chunks][channels][16]`.
+ * @param {ArrayLike<number>} values @param {number} channels @param {any} into
+ */
 function toChunks(values, channels, into) {
     for (let i = 0; i < values.length; i++) {
         const cell = Math.floor(i / channels),

@@ -3,7 +3,10 @@
 
 /** @typedef {{epoch: number, wrong: number}} Judged */
 
-/** Why an attempt is of no promise; "" where it is. @param {any} preset @param {number[]} losses @param {Judged[]} judged @param {any} numbers */
+/**
+ * Why an attempt is of no promise; "" where it is.
+ * @param {any} preset @param {number[]} losses @param {Judged[]} judged @param {any} numbers
+ */
 function whyStalled(preset, losses, judged, numbers) {
     const { LATEST_GROWN, SLOW, MEAN_OF } = numbers,
         look = preset.first_look,
@@ -26,7 +29,10 @@ function whyStalled(preset, losses, judged, numbers) {
     return slow ? "its soft loss hardly fell" : "";
 }
 
-/** The same of what does not grow. @param {number[]} losses @param {Judged[]} judged @param {number} epochs @param {any} numbers */
+/**
+ * The same of what does not grow.
+ * @param {number[]} losses @param {Judged[]} judged @param {number} epochs @param {any} numbers
+ */
 function whyNoProgress(losses, judged, epochs, { WINDOW, SMALL, PROGRESS, MEAN_OF }) {
     const window = Math.max(MEAN_OF, Math.round(WINDOW * epochs));
     if (losses.length < MEAN_OF + window) return "";

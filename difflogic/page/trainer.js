@@ -1,6 +1,6 @@
 "use strict";
 // Trains a preset until it is solved, as `difflogic train PRESET --recipe robust --until-solved` does: attempts with
-// other wiring, on a smaller grid first, given up where they stall (difflogic/train: stages, stalled, restarts, success).
+// other wiring, on a smaller grid first, given up where they stall (difflogic/train: stages, restarts, success).
 // What a page has not: the search on hard circuits of pictures, and the proof for every start of a board.
 
 const STOPPED = Symbol("stopped"),
@@ -45,6 +45,10 @@ class Trainer {
         };
         this.base = this.state.seed;
         this.perSecond = 0;
+        /** @type {Promise<boolean> | undefined} */
+        this.training = undefined;
+        /** @type {Promise<void> | undefined} */
+        this.opened = undefined;
         /** @type {number[]} */
         this.losses = [];
         /** @type {Judged[]} */
@@ -102,8 +106,15 @@ class Trainer {
     }
 
     /** Attempts until one is solved (true) or `stop` (false). Throws RefusedError. */
-    async train() {
-        await this.locked(() => this.open());
+    train() {
+        this.wanted.stop = false;
+        this.training = this.solve();
+        return this.training;
+    }
+
+    async solve() {
+        this.opened ??= this.locked(() => this.open());
+        await this.opened;
         for (let attempt = 1, why = ""; ; attempt++) {
             try {
                 why = await this.attempt(attempt, why);
@@ -132,7 +143,7 @@ class Trainer {
         }
     }
 
-    /** Trains one attempt; returns why it was given up, or "" where it is solved. @param {number} number @param {string} why */
+    /** Returns why an attempt was given up, or "" where it is solved. @param {number} number @param {string} why */
     async attempt(number, why) {
         const { constants } = this.plans,
             { train } = this.preset.config;
@@ -241,7 +252,7 @@ class Trainer {
         }
     }
 
-    /** Evaluates the hard circuit on the task's own probes, whatever grid is trained, and tests it where all are right. */
+    /** Evaluates on the task's own probes, whatever grid is trained, and tests a circuit that is right on all. */
     async isSolved() {
         const { task } = this.preset.config,
             isLast = this.state.stage === this.models.length - 1,
@@ -370,20 +381,7 @@ class Trainer {
     /** Frees the device's memory, once training has stopped. */
     async close() {
         this.stop();
+        await this.training?.catch(() => null);
         await this.locked(async () => this.models.map((/** @type {StageModel} */ model) => model.close()));
     }
-}
-
-/** @param {any} preset @param {string[]} picture */
-function checkedPicture(preset, picture) {
-    const { height, width } = preset.config.task,
-        fits = picture.length === height && picture.every((row) => row.length === width);
-    if (!fits)
-        throw new RefusedError(
-            "picture",
-            `A picture has ${height} rows of ${width} cells here, got ${picture.length} rows.`,
-        );
-    if (!picture.every((row) => /^[.0-7]*$/.test(row)))
-        throw new RefusedError("picture", "A picture is written in . and the digits 0 to 7.");
-    return picture.map((row) => row.replaceAll("0", "."));
 }

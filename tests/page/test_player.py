@@ -20,7 +20,7 @@ from difflogic.model import netlist_json
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
 from difflogic.page.export import training_page
-from difflogic.page.plans import PRESETS, page_config, recorded
+from difflogic.page.plans import page_config, recorded
 from difflogic.train.restarts import seed_of
 from tests.export_cases import needs
 from tests.serve.chromium import Page, chromium
@@ -197,14 +197,121 @@ def test_the_visitors_picture_is_the_target(page: Page) -> None:
 
 
 @pytest.mark.skipif(not os.environ.get("DIFFLOGIC_CHECK_ALL"), reason="minutes: bin/check-all")
-@pytest.mark.parametrize("name", [each for each in SHOWN if each in PRESETS[:3]])
+@pytest.mark.parametrize("name", ["checkerboard-small", "game-of-life", "draw-small"])
 def test_it_solves_a_preset(page: Page, name: str) -> None:
     page.js(
         f"""(() => {{ window.told = []; window.done = null;
-        const run = new Trainer(opened, plans, "{name}", {{ tell: (event) => told.push(event) }});
+        const {{ picture }} = plans.presets["{name}"].config.task;
+        const run = new Trainer(opened, plans, "{name}", {{ picture, tell: (event) => told.push(event) }});
         run.train().then((solved) => (window.done = solved), (error) => (window.done = String(error))); }})()"""
     )
     page.wait("done !== null", seconds=1800)
     assert page.js("done") is True
     last = page.js("told.filter((event) => event.kind === 'evaluation').at(-1)")
     assert last["wrong"] == 0
+
+
+WAYS = """(async () => {
+    const found = [], run = new Trainer(WHERE, plans, "game-of-life", { seed: 5, tell: (event) => found.push(event) });
+    const until = async (is) => { while (!is()) await new Promise((resolve) => setTimeout(resolve, 10)); };
+    const ended = run.train().catch((error) => error);
+    BODY
+    return JSON.stringify({ kinds: found.map((event) => event.kind), state: run.state, RESULT });
+})()"""
+
+
+def played(page: Page, body: str, result: str = "", where: str = "opened") -> dict[str, Any]:
+    script = WAYS.replace("WHERE", where).replace("BODY", body).replace("RESULT", result)
+    found: dict[str, Any] = json.loads(page.js(script))
+    return found
+
+
+def test_it_pauses_goes_on_and_begins_again_with_another_seed(page: Page) -> None:
+    found = played(
+        page,
+        """await until(() => run.state.epoch > 1);
+        run.pause();
+        await run.look();
+        const held = run.state.epoch;
+        await new Promise((resolve) => setTimeout(resolve, 500));
+        const still = run.state.epoch;
+        run.restart(9);
+        await until(() => found.some((event) => event.kind === "restarted"));
+        await until(() => run.state.seed === 9 && run.state.epoch === 0);
+        run.resume();
+        await until(() => run.state.epoch > 1);
+        const going = run.state.seed;
+        await run.close();""",
+        "held, still, going, solved: await ended",
+    )
+    assert found["held"] == found["still"] > 1
+    assert found["going"] == 9
+    assert found["solved"] is False
+    assert [each for each in found["kinds"] if each in ("attempt", "paused", "restarted", "resumed")] == [
+        "attempt", "paused", "restarted", "attempt", "resumed",
+    ]  # fmt: skip
+
+
+def test_in_the_background_it_waits(page: Page) -> None:
+    found = played(
+        page,
+        """const show = (value) => {
+            Object.defineProperty(document, "visibilityState", { value, configurable: true });
+            document.dispatchEvent(new Event("visibilitychange"));
+        };
+        await until(() => run.state.epoch > 1);
+        show("hidden");
+        await until(() => found.some((event) => event.kind === "hidden"));
+        const held = run.state.epoch;
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        const still = run.state.epoch;
+        show("visible");
+        await until(() => run.state.epoch > held);
+        delete document.visibilityState;
+        await run.close();""",
+        "held, still",
+    )
+    assert found["held"] == found["still"]
+    assert "visible" in found["kinds"]
+
+
+def test_a_lost_device_is_told_in_a_sentence(page: Page) -> None:
+    found = played(
+        page,
+        "await until(() => run.state.epoch > 1); run.device.handle.destroy();",
+        "kind: (await ended).kind, said: (await ended).message",
+        where="await openDevice()",
+    )
+    assert found["kind"] == "lost"
+    assert found["said"].endswith("reload the page to train again.")
+
+
+def test_memory_that_is_not_there_is_told_in_a_sentence(page: Page) -> None:
+    said = page.js(
+        """opened.within(() => {
+            for (let i = 0; i < 2; i++) opened.handle.createBuffer({ size: 268435456 * (i + 1), usage: 128 });
+        }).then(() => "nothing", (error) => error.kind + ": " + error.message)"""
+    )
+    assert said.startswith(("memory: The graphics card has not enough", "validation: This browser refuses a part"))
+
+
+@pytest.mark.parametrize(
+    ("gpu", "said"),
+    [
+        ("undefined", "no-webgpu: This browser has no WebGPU, or has it switched off"),
+        ("{ requestAdapter: async () => null }", "no-adapter: This browser has WebGPU, but found no graphics card"),
+        (
+            "{ requestAdapter: async () => ({ requestDevice: async () => { throw new Error('too small'); } }) }",
+            "limits: The graphics card grants less than WebGPU's usual limits: too small.",
+        ),
+    ],
+)
+def test_without_a_device_the_reason_is_told(page: Page, gpu: str, said: str) -> None:
+    found = page.js(
+        f"""(async () => {{
+        Object.defineProperty(navigator, "gpu", {{ value: {gpu}, configurable: true }});
+        try {{ await openDevice(); }} catch (error) {{ return error.kind + ": " + error.message; }}
+        finally {{ delete navigator.gpu; }}
+        }})()"""
+    )
+    assert found.startswith(said)
