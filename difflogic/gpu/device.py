@@ -1,7 +1,7 @@
 """One open device: pipelines made once per launch configuration, buffers, bind groups, and what crossed the bus.
 
 What a training asks of a device before it runs are five verbs, `DeviceVerbs`. An opened device has them, and so has a
-`Recording`, which computes nothing.
+`RecordingDevice`, which computes nothing.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class RecordedGroup(NamedTuple):
 
 
 @dataclass(eq=False)
-class Recording:
+class RecordingDevice:
     """Implements `DeviceVerbs` and keeps what it is asked for."""
 
     software: bool
@@ -124,7 +124,7 @@ class Recording:
 class RecordedRun(NamedTuple):
     """A training as data."""
 
-    device: Recording
+    device: RecordingDevice
     plan: Plan
     init: list[Dispatch]
     """Once after the logits are there."""
@@ -139,7 +139,7 @@ def record(jobs: Sequence[Job], states: Sequence[TrainState], software: bool) ->
 
     Raises LimitError where it does not fit.
     """
-    device = Recording(software)
+    device = RecordingDevice(software)
     model = GpuModel(device, jobs, plan_for(device, jobs))
     model.fill(states)
     workspace = model.workspace

@@ -17,7 +17,7 @@ from difflogic.gpu.adapter import select_adapter
 from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.model import GpuModel
 from difflogic.gpu.planner import plan_for
-from difflogic.gpu.recording import DEFAULT_LIMITS, Recording, record
+from difflogic.gpu.recording import DEFAULT_LIMITS, RecordingDevice, record
 from difflogic.gpu.submit import Dispatch
 from difflogic.model.circuit import Circuit
 from difflogic.page.plans import page_config, recorded
@@ -86,7 +86,7 @@ def test_groups_are_of_the_pipelines_that_they_run_with() -> None:
 def test_it_computes_nothing_and_says_so() -> None:
     job = small_job()
     with pytest.raises(DeviceError, match="A recording has no device that computes"):
-        GpuModel.from_cpu(Recording(software=True), [job], [start(job)])
+        GpuModel.from_cpu(RecordingDevice(software=True), [job], [start(job)])
 
 
 @pytest.mark.parametrize("software", [True, False])
@@ -94,7 +94,7 @@ def test_it_is_planned_for_default_limits(software: bool) -> None:
     config = page_config("lizard")
     run = recorded(config, software)
     assert max(each.size for each in run.device.buffers) <= DEFAULT_LIMITS["max-storage-buffer-binding-size"]
-    small = Recording(software, limits=DEFAULT_LIMITS | {"max-storage-buffer-binding-size": 1 << 16})
+    small = RecordingDevice(software, limits=DEFAULT_LIMITS | {"max-storage-buffer-binding-size": 1 << 16})
     job = make_job(config, Circuit.initial(config.model, config.seed, config.initial))
     with pytest.raises(LimitError, match="this device binds at most 0"):
         plan_for(small, [job])
