@@ -15,13 +15,18 @@ import pytest
 
 from difflogic.cli.main import main
 from difflogic.config import schedule
+from difflogic.config.limits import MOST
+from difflogic.devices.open import open_engine
 from difflogic.gpu.workspace import to_chunks
 from difflogic.model import netlist_json
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
 from difflogic.page.export import training_page
 from difflogic.page.plans import page_config, recorded
+from difflogic.runs.journal import Row
+from difflogic.train import stalled
 from difflogic.train.restarts import seed_of
+from difflogic.train.success import LARGE, SuccessTest
 from tests.export_cases import needs
 from tests.serve.chromium import Page, chromium
 
@@ -315,3 +320,53 @@ def test_without_a_device_the_reason_is_told(page: Page, gpu: str, said: str) ->
         }})()"""
     )
     assert found.startswith(said)
+
+
+@pytest.mark.parametrize("name", ["checkerboard-small", "game-of-life"])
+def test_it_gives_up_when_the_command_does(page: Page, name: str) -> None:
+    """Losses that fall, stand still, rise or are no numbers, looked at wherever an evaluation is due."""
+    config = page_config(name)
+    epochs, interval = config.epochs, config.train.eval_interval
+    draw = np.random.default_rng(4)
+    given, expected = [], []
+    for _ in range(60):
+        end = interval * int(draw.integers(1, epochs // interval + 1))
+        fall, floor = draw.uniform(0.1, 30) / epochs, draw.uniform(0, 1.2)
+        losses = 60 * np.maximum(np.exp(-fall * np.arange(end)), floor) * draw.uniform(0.98, 1.02, end)
+        if draw.random() < 0.1:
+            losses[-3] = np.nan
+        wrong = draw.integers(0, 50, end // interval).tolist()
+        rows = [
+            Row(n, loss, None, wrong[n // interval - 1] if n % interval == 0 else None, None, None, 0.0, False)
+            for n, loss in enumerate(losses.tolist(), start=1)
+        ]
+        judged = [{"epoch": row.epoch, "wrong": row.hard_loss} for row in rows if row.hard_loss is not None]
+        given.append([[None if np.isnan(loss) else loss for loss in losses], judged])
+        expected.append(stalled.why(rows, MOST, epochs, config) or "")
+    found = page.js(
+        f"""{json.dumps(given)}.map(([losses, judged]) =>
+        whyStalled(plans.presets["{name}"], losses.map((each) => each ?? NaN), judged, plans.constants))"""
+    )
+    assert found == expected
+    assert len(set(expected)) > 3
+
+
+def test_a_circuit_is_tested_on_the_starts_of_the_command(page: Page, trained: dict[str, Any]) -> None:
+    config = page_config("checkerboard-small").with_(seed=SEED)
+    logits = np.array(trained["logits"], np.uint32).view(np.float32).reshape(-1, 16)
+    circuit = Circuit.initial(config.model, SEED, config.initial).with_logits(logits)
+    test = SuccessTest(open_engine("reference"), config)
+    expected = [test.wrong(circuit, test._draw(side, side, count=2)[:1], 20)[0] for side in (16, LARGE)]
+    found = page.js(
+        f"""(async () => {{
+        const preset = plans.presets["checkerboard-small"], {{ model, task }} = preset.config;
+        const layout = flatLayout(model, initialCircuit(preset.config, {SEED}, plans.constants));
+        const hard = new HardCircuit(preset, layout, {circuit.flat_logits().argmax(axis=1).tolist()}, {SEED}, [], []);
+        return [16, plans.constants.LARGE].map((side) => {{
+            const key = foldIn(foldIn(keyFromSeed({SEED}), plans.constants.FRESH_STREAM), side), each = side * side * 8;
+            return hard.wrong(coinFlips(key, 2 * each).subarray(0, each), targetOf(task, side, side), side, side, 20);
+        }});
+        }})()"""
+    )
+    assert found == expected
+    assert all(expected)
