@@ -56,8 +56,8 @@ def test_what_it_cannot_hold_is_refused(given: list[str], said: str) -> None:
 
 def test_the_command_writes_it_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "page.html"
-    assert main(["export-page", "draw-small", "--output", str(file)]) == 0
+    assert main(["export-page", "draw-small", "--out", str(file)]) == 0
     assert file.read_text() == training_page(["draw-small"])
     assert re.search(r"page\.html: \d+ kB, \d+ kB as servers send it", capsys.readouterr().out)
-    assert main(["export-page", "game-of-life", "--output", str(file)]) == 2
+    assert main(["export-page", "game-of-life", "--out", str(file)]) == 2
     assert "--force" in capsys.readouterr().err

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import click
 
-from difflogic.cli.options import PATH, force_option, forced
+from difflogic.cli.options import force_option, forced, output_option
 from difflogic.system.files import Output
 
 
 @click.command("export-page")
 @click.argument("presets", metavar="[PRESET]...", nargs=-1)
-@click.option("--output", "-o", type=PATH, default=Path("train.html"), help="The file to write [train.html].")
+@output_option(help="The file to write [train.html].")
 @force_option
-def command(presets: tuple[str, ...], output: Path) -> None:
+def command(presets: tuple[str, ...], out: Output | None) -> None:
     """Write one web page that trains each PRESET in a browser, by WebGPU.
 
     The page needs no network, no installation and no server. It trains by the recipe robust until a circuit is
@@ -35,6 +35,7 @@ def command(presets: tuple[str, ...], output: Path) -> None:
     """  # noqa: D301
     from difflogic.page.export import DEFAULT, training_page
 
+    out = out or Output(Path("train.html"), forced())
     page = training_page(presets or (DEFAULT,)).encode()
-    Output(output, forced()).write(page)
-    click.echo(f"{output}: {len(page) / 1e3:.0f} kB, {len(gzip.compress(page)) / 1e3:.0f} kB as servers send it")
+    out.write(page)
+    click.echo(f"{out}: {len(page) / 1e3:.0f} kB, {len(gzip.compress(page)) / 1e3:.0f} kB as servers send it")
