@@ -49,6 +49,7 @@ class Agents(Session[Member, AgentRun]):
         self._size = members[0].agent.iteration_steps
         self.epochs = members[0].iterations * self._size
         self.baselines: dict[str, float] | None = None
+        self._saved_best: int | None = None
         check_stop(config, self.stop_when_solved, len(members))
 
     @classmethod
@@ -167,7 +168,9 @@ class Agents(Session[Member, AgentRun]):
         best, identifier = self.members[self._best], self.config.environment.id
         episodes, spaces = min(self.config.evaluation.final_episodes, 100), best.environments.spaces
         self.baselines = baselines(identifier, spaces, episodes, best.seed + results.FINAL, self._watch)
-        self.save()
+        # The last evaluation has saved this epoch. Fresh episodes may find another agent to be the best, though.
+        if self._best != self._saved_best:
+            self.save()
 
     @property
     def _best(self) -> int:
@@ -177,6 +180,7 @@ class Agents(Session[Member, AgentRun]):
     def state(self) -> Checkpoint[AgentState]:
         seconds = self.seconds
         states = [AgentState(each.config, each.state(), self.epoch, seconds) for each in self.members]
+        self._saved_best = self._best
         return Checkpoint(tuple(states), self._best)
 
     def end(self) -> AgentRun:

@@ -23,6 +23,7 @@ from difflogic.train.signals import Stop
 from difflogic.train.trainer import Trainer
 from tests.policies import worlds
 from tests.policies.agents import config
+from tests.train.diary import Diary
 
 CPU = Device("cpu")
 POLICIES = ("logic", "mlp")
@@ -79,6 +80,22 @@ def test_an_agent_learns_and_leaves_a_whole_folder(tmp_path, policy):
     rows = untimed(tmp_path / "run")
     assert [row["steps"] for row in rows] == list(range(128, 2049, 128))
     assert [row["steps"] for row in rows if row["score"] is not None] == [512, 1024, 1536, 2048]
+
+
+@pytest.mark.parametrize("solved", [0, 1])
+def test_the_last_checkpoint_is_written_once_and_the_one_before_is_kept(tmp_path, solved):
+    diary = Diary()
+    Trainer(config(seed=8), CPU).run(out=tmp_path / "run", observer=diary, stop_when_solved=solved)
+    assert diary.saves == sorted(set(diary.saves))
+    earlier = checkpoint.read_agents(tmp_path / "run" / checkpoint.PREVIOUS)
+    assert earlier.epoch < diary.saves[-1] == checkpoint.read_agents(tmp_path / "run").epoch
+
+
+def test_the_last_checkpoint_of_many_agents_names_the_best_on_fresh_episodes(tmp_path):
+    settings = config(seed=8, steps=1024, evaluation={"episodes": 1})
+    run = Trainer(settings, CPU).run(out=tmp_path / "run", population=3)
+    saved = checkpoint.read_agents(tmp_path / "run")
+    assert saved.seeds[saved.best] == run.best.seed
 
 
 @pytest.mark.parametrize(("policy", "environment"), [("logic", "test/Signs-v0"), ("mlp", "CartPole-v1"),
