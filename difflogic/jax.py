@@ -18,6 +18,8 @@ from difflogic.model.circuit import Circuit
 
 try:
     import jax
+    from jax.extend.core import Primitive
+    from jax.interpreters import ad, batching, mlir
 except ImportError as error:
     raise MissingPackagesError.of("difflogic.jax", "jax", error.name) from error
 
@@ -54,35 +56,60 @@ def circuit_function(
             function.forward(np.asarray(x))
             return function.backward(np.asarray(d_y))
 
-    # JAX differentiates what these two are part of, and not them: that is asked for by second derivatives.
     def computed(logits: Any, x: Any) -> Any:
         return jax.pure_callback(forward, y_shape, logits, x, vmap_method="sequential")
 
-    def pulled_back(kept: Any, d_y: Any) -> Any:
-        return jax.pure_callback(backward, (logits_shape, x_shape), *kept, d_y, vmap_method="sequential")
+    def pulled_back(logits: Any, x: Any, d_y: Any) -> Any:
+        return jax.pure_callback(backward, (logits_shape, x_shape), logits, x, d_y, vmap_method="sequential")
 
+    # Second derivatives differentiate what the first ones are made of.
     first, back = jax.custom_jvp(computed), jax.custom_jvp(pulled_back)
     first.defjvp(_refused)
     back.defjvp(_refused)
-    differentiable = jax.custom_vjp(computed)
-    differentiable.defvjp(lambda logits, x: (first(logits, x), (logits, x)), back)
+    differentiable = jax.custom_jvp(computed)
+
+    def pushed(given: Any, tangents: Any) -> Any:
+        return first(*given), _TANGENT.bind(*given, *tangents, shape=y_shape.shape, back=back)
+
+    differentiable.defjvp(pushed)
 
     def layer(logits: Any, x: Any) -> Any:
         for name, given, right in (("logits", logits, logits_shape.shape), ("x", x, x_shape.shape)):
             if np.shape(given) != right:
                 raise DataError(f"{name} must have shape {list(right)}, got {list(np.shape(given))}.")
-        try:
-            return differentiable(logits, x)
-        except TypeError as error:
-            if "custom_vjp" in str(error):
-                _refused()
-            raise
+        return differentiable(logits, x)
 
     return layer
 
 
-def _refused(*_: Any) -> Any:
+def _refused(*_: Any, **__: Any) -> Any:
     raise UsageError(
         "The derivatives of a circuit are the first ones, backward: use jax.grad, jax.vjp or jax.jacrev, and neither "
         "jax.jvp, jax.jacfwd nor jax.hessian."
     ) from None
+
+
+# How an output changes with logits and inputs. JAX's backward pass only transposes it. Whoever computes it asks for a
+# forward derivative: of `jax.custom_vjp` JAX would say so in its own words, out of compiled code, where nobody could
+# catch them.
+_TANGENT = Primitive("circuit_tangent")
+_TANGENT.def_impl(_refused)
+_TANGENT.def_abstract_eval(lambda *_, shape, back: jax.core.ShapedArray(shape, np.float32))
+mlir.register_lowering(_TANGENT, _refused)
+ad.primitive_jvps[_TANGENT] = _refused
+
+
+def _transposed(d_y: Any, logits: Any, x: Any, *changes: Any, shape: tuple[int, ...], back: Any) -> list[Any]:
+    found = back(logits, x, ad.instantiate_zeros(d_y))
+    asked = (d if ad.is_undefined_primal(change) else None for d, change in zip(found, changes, strict=True))
+    return [None, None, *asked]
+
+
+def _batched(arrays: Sequence[Any], axes: Sequence[Any], *, shape: tuple[int, ...], back: Any) -> tuple[Any, int]:
+    size = next(each.shape[axis] for each, axis in zip(arrays, axes, strict=True) if axis is not None)
+    every = [batching.bdim_at_front(each, axis, size) for each, axis in zip(arrays, axes, strict=True)]
+    return _TANGENT.bind(*every, shape=(size, *shape), back=jax.vmap(back)), 0
+
+
+ad.primitive_transposes[_TANGENT] = _transposed
+batching.primitive_batchers[_TANGENT] = _batched

@@ -32,6 +32,17 @@ def test_jax_gets_the_engines_gradients(compiled: bool, hard: bool) -> None:
     np.testing.assert_array_equal(np.asarray(d_x), expected_d_x)
 
 
+def test_gradients_of_many_inputs_are_those_of_each() -> None:
+    circuit = Circuit.feed_forward([5, 8, 3], seed=0)
+    layer, logits = circuit_function(circuit, [6], device="reference"), circuit.flat_logits()
+    many = np.stack([bits(np.random.default_rng(seed), 6, 5) for seed in range(3)])
+    gradient = jax.grad(lambda logits, x: (layer(logits, x) ** 2).sum(), argnums=(0, 1))
+    each = [gradient(logits, x) for x in many]
+    for mapped in (jax.vmap(gradient, (None, 0)), jax.jit(jax.vmap(gradient, (None, 0)))):
+        for k, found in enumerate(mapped(logits, many)):
+            np.testing.assert_array_equal(np.asarray(found), np.stack([one[k] for one in each]))
+
+
 def test_what_it_cannot_do_is_told() -> None:
     circuit, x = Circuit.feed_forward([5, 8, 3], seed=0), np.ones((6, 5), np.float32)
     layer, logits = circuit_function(circuit, [6], device="reference"), circuit.flat_logits()
@@ -39,11 +50,19 @@ def test_what_it_cannot_do_is_told() -> None:
     def loss(logits: Any) -> Any:
         return (layer(logits, x) ** 2).sum()
 
-    for derivative in (jax.jacfwd(loss), jax.hessian(loss), jax.grad(lambda logits: jax.grad(loss)(logits).sum())):
-        with pytest.raises(
-            UsageError, match=r"The derivatives of a circuit are the first ones, backward: use jax\.grad"
-        ):
-            derivative(logits)
+    def along(function: Any) -> Any:
+        return lambda logits: jax.jvp(function, (logits,), (logits,))[1]
+
+    def twice(function: Any) -> Any:
+        return jax.grad(lambda logits: jax.grad(function)(logits).sum())
+
+    for derivative in (jax.jacfwd, jax.hessian, twice, along):
+        # Compiled before it is differentiated, after it, and not at all.
+        for asked in (derivative(loss), jax.jit(derivative(loss)), derivative(jax.jit(loss))):
+            with pytest.raises(
+                UsageError, match=r"The derivatives of a circuit are the first ones, backward: use jax\.grad"
+            ):
+                asked(logits)
     for function in (layer, jax.jit(layer)):
         with pytest.raises(DataError, match=r"x must have shape \[6, 5\], got \[5, 5\]"):
             function(logits, x[:5])
