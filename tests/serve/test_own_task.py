@@ -16,7 +16,7 @@ from difflogic.errors import ConfigError
 from difflogic.runs.plots import picture_png
 from difflogic.serve.api.routes import about
 from difflogic.serve.api.settings import ServeSettings
-from difflogic.serve.api.submission import Submission
+from difflogic.serve.api.submission import Submission, of_automata
 from difflogic.serve.errors import ApiError
 from difflogic.serve.store.jobs import JobRequest
 from difflogic.train.trainer import Trainer
@@ -31,7 +31,7 @@ def plain(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def submitted(settings: ServeSettings, uploads: dict[str, Path] | None = None, **request: Any) -> Submission:
-    return Submission(JobRequest.from_dict(request), uploads or {}, settings)
+    return of_automata(JobRequest.from_dict(request), uploads or {}, settings)
 
 
 def test_what_is_not_allowed_is_refused_and_never_loaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

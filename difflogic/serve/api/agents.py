@@ -15,10 +15,10 @@ from difflogic.config.request import Within
 from difflogic.devices.cost import Cost
 from difflogic.errors import MissingPackagesError, UsageError
 from difflogic.model import controller_json
-from difflogic.serve.api.settings import Caps, ServeSettings
-from difflogic.serve.api.submission import check_caps, job_spec, over, preview_of
+from difflogic.serve.api.settings import ServeSettings
+from difflogic.serve.api.submission import Submission, check_caps, limited, submission
 from difflogic.serve.errors import ApiError, one_sentence
-from difflogic.serve.store.jobs import JobRequest, JobSpec
+from difflogic.serve.store.jobs import JobRequest
 
 if TYPE_CHECKING:
     from difflogic.policies.environments import Spaces
@@ -32,57 +32,36 @@ def asks_for_agents(request: JobRequest) -> bool:
     return request.preset in PRESETS or isinstance(request.config, PolicyConfig)
 
 
-class AgentSubmission:
-    """What a request for agents asks for, as `Submission`: the configuration, and its cost."""
-
-    def __init__(self, request: JobRequest, uploads: Collection[str], settings: ServeSettings) -> None:
-        """Raises ApiError, with one sentence, where the request cannot be met."""
-        self.request = request
-        try:
-            if uploads:
-                raise UsageError(f"`{next(iter(uploads))}` is for automata, and this trains agents: drop it.")
-            request.check_kind(of_agents=True)
-            if request.preset is not None and request.config is not None:
-                raise UsageError("`preset` and `config` are both given: give one of them.")
-            self.base = request.config if isinstance(request.config, PolicyConfig) else PRESETS[request.preset or ""]
-            self.config = self.base.with_(**request.set)
-            self.within = _limit(request, settings.caps)
-            self._solved = 1 if request.until_solved else request.stop_when_solved
-            self.cost = check_agents(self.config, request.population, self._solved, settings)
-        except UsageError as error:
-            raise ApiError(422, "invalid_config", one_sentence(str(error))) from error
-
-    @property
-    def spec(self) -> JobSpec:
-        """The job as the store takes it."""
-        asked = replace(self.request, stop_when_solved=self._solved, within=self.within)
-        return job_spec(asked, self.config)
-
-    @property
-    def preview(self) -> dict[str, Any]:
-        """What would be trained."""
-        return preview_of(self.spec, self.cost, self.config.gate_count)
+def of_agents(request: JobRequest, uploads: Collection[str], settings: ServeSettings) -> Submission:
+    """As `submission.of_automata`. Raises ApiError, with one sentence, where the request cannot be met."""
+    try:
+        if uploads:
+            raise UsageError(f"`{next(iter(uploads))}` is for automata, and this trains agents: drop it.")
+        request.check_kind(of_agents=True)
+        if request.preset is not None and request.config is not None:
+            raise UsageError("`preset` and `config` are both given: give one of them.")
+        base = request.config if isinstance(request.config, PolicyConfig) else PRESETS[request.preset or ""]
+        config = base.with_(**request.set)
+        if request.until_solved:
+            request = _until_solved(request, config, settings)
+        cost = check_agents(config, request.population, request.stop_when_solved, settings)
+    except UsageError as error:
+        raise ApiError(422, "invalid_config", one_sentence(str(error))) from error
+    return submission(request, config, cost, config.gate_count)
 
 
-def _limit(request: JobRequest, caps: Caps) -> Within | None:
-    """Where agents until they are solved end: as asked, else after all that the caps allow.
+def _until_solved(request: JobRequest, config: PolicyConfig, settings: ServeSettings) -> JobRequest:
+    """The request with its limit, as asked, else all that the caps allow. Raises UsageError, ApiError."""
+    from difflogic.train import budget
 
-    Raises UsageError, ApiError.
-    """
-    if not request.until_solved:
-        return None
     if request.population > 1 or request.stop_when_solved or request.init_from:
         raise UsageError(
             "`until_solved` trains one seed after the other, each to its first solution: drop population, "
             "stop_when_solved and init_from."
         )
-    most = Within(caps.hours * 3600)
-    found = most if request.within is None else request.within
-    if found.seconds is None or found.epochs is not None:
-        raise UsageError("`within` of agents is a time, say 60s, 5m or 2h: steps limit each attempt.")
-    if found.seconds > caps.hours * 3600:
-        raise over("time", f"{found} were asked for, this server trains at most {most}")
-    return found
+    budget.check(replace(request, preset=None, config=config))
+    within = limited(request.within, Within(settings.caps.hours * 3600))
+    return replace(request, stop_when_solved=1, within=within)
 
 
 def check_agents(config: PolicyConfig, population: int, stop_when_solved: int, settings: ServeSettings) -> Cost:

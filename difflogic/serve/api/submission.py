@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,59 +32,63 @@ OF_A_JOB = [each.name for each in options(TrainRequest)
 """Options that a job has as they were asked for; the others are in its configuration, its engine and its source."""
 
 
+@dataclass(frozen=True)
 class Submission:
-    """What a request asks for: the configuration, what it is made from, and its cost."""
+    """What a request asks for: the configuration, the job that it would be, and its cost."""
 
-    def __init__(self, request: JobRequest, uploads: Mapping[str, Path], settings: ServeSettings) -> None:
-        """Raises ApiError, with one sentence, where the request cannot be met."""
-        self.request, caps = request, settings.caps
-        # Before anything of a task is loaded, which a file that comes with it already asks for.
-        check_task(request.preset, settings)
-        try:
-            for name, path in uploads.items():
-                if name != "rule_table":
-                    pictures.make_plain(path, caps.pixels)
-            self.asked = with_files(request, uploads)
-            check_task(self.asked.config.plugin.name if isinstance(self.asked.config, Config) else None, settings)
-            _check_samples(self.asked)
-            made = configure(self.asked)
-            self.config, self.base = made.config, made.base
-            kept_starts.refuse(self.config)
-            found = reach.notice(self.config)  # it refuses what nothing can reach
-            self.asked, notice = _with_attempts(self.asked, self.config)
-            self.notices = [each for each in (*made.notices, found, notice) if each is not None]
-        except (UsageError, FaultyTaskError, LimitError) as error:
-            raise ApiError(422, "invalid_config", _words(error, uploads)) from error
-        if request.stop_when_solved > request.population:
-            words = f"stop_when_solved counts models: expected at most {request.population}, the population."
-            raise ApiError(422, "invalid_request", words)
-        # The cost is known from the configuration alone, before a circuit is made of it.
-        self.cost: Cost = check_cost(self.config, request.population, caps)
-        if self.asked.until_solved:
-            self.asked = replace(self.asked, within=_limit(self.asked.within, self.config, self.cost, caps))
+    config: Document
+    """Of a sweep that of its trials, but for their own values."""
+    spec: JobSpec
+    cost: Cost
+    preview: Callable[[], dict[str, Any]]
+    """What would be trained, and what the circuit would see."""
 
-    @property
-    def spec(self) -> JobSpec:
-        """The job as the store takes it."""
-        return job_spec(replace(self.asked, stop_when_solved=self.asked.solved_models), self.config)
 
-    @property
-    def preview(self) -> dict[str, Any]:
-        """What would be trained, and what the circuit would see."""
-        return {
-            **preview_of(self.spec, self.cost, self.config.model.gates),
-            "target": shown_target(self.config),
-            "changed": self.changed,
-            "notices": self.notices,
-        }
+def of_automata(request: JobRequest, uploads: Mapping[str, Path], settings: ServeSettings) -> Submission:
+    """Raises ApiError, with one sentence, where the request cannot be met."""
+    # Before anything of a task is loaded, which a file that comes with it already asks for.
+    check_task(request.preset, settings)
+    try:
+        for name, path in uploads.items():
+            if name != "rule_table":
+                pictures.make_plain(path, settings.caps.pixels)
+        asked = with_files(request, uploads)
+        check_task(asked.config.plugin.name if isinstance(asked.config, Config) else None, settings)
+        _check_samples(asked)
+        made = configure(asked)
+        kept_starts.refuse(made.config)
+        found = reach.notice(made.config)  # it refuses what nothing can reach
+        asked, notice = _with_attempts(asked, made.config)
+    except (UsageError, FaultyTaskError, LimitError) as error:
+        raise ApiError(422, "invalid_config", _words(error, uploads)) from error
+    if request.stop_when_solved > request.population:
+        words = f"stop_when_solved counts models: expected at most {request.population}, the population."
+        raise ApiError(422, "invalid_request", words)
+    # The cost is known from the configuration alone, before a circuit is made of it.
+    cost = check_cost(made.config, request.population, settings.caps)
+    if asked.until_solved:
+        asked = replace(asked, within=_limit(asked.within, made.config, cost, settings.caps))
 
-    @property
-    def changed(self) -> dict[str, Any]:
-        """What a target, rule, start or recipe changed, by path."""
+    def more() -> dict[str, Any]:
         # What the request set itself is no news to whoever sent it.
-        before, after = by_path(self.base.to_dict()), by_path(self.config.to_dict())
-        asked = by_path(self.request.set)
-        return {path: value for path, value in after.items() if value != before[path] and path not in asked}
+        before, after = by_path(made.base.to_dict()), by_path(made.config.to_dict())
+        changed = {path: value for path, value in after.items() if value != before[path]}
+        notices = [each for each in (*made.notices, found, notice) if each is not None]
+        return {"target": shown_target(made.config), "notices": notices,
+                "changed": {path: changed[path] for path in changed if path not in by_path(request.set)}}  # fmt: skip
+
+    asked = replace(asked, stop_when_solved=asked.solved_models)
+    return submission(asked, made.config, cost, made.config.model.gates, more)
+
+
+def submission(
+    request: JobRequest, config: Document, cost: Cost, gates: int, more: Callable[[], dict[str, Any]] = dict
+) -> Submission:
+    """A request that can be met; `more` is what a preview says besides."""
+    spec = job_spec(request, config)
+    nothing: dict[str, Any] = {"target": None, "changed": {}, "notices": []}
+    about = {"config": spec.config, "goal": goal_of(spec.config), "gates": gates, "request": spec.request}
+    return Submission(config, spec, cost, lambda: about | {"cost": cost.to_dict()} | nothing | more())
 
 
 def job_spec(request: JobRequest, config: Document) -> JobSpec:
@@ -100,13 +104,6 @@ def job_spec(request: JobRequest, config: Document) -> JobSpec:
         source=None if request.init_from is None else str(request.init_from),
         tags=list(dict.fromkeys(request.tags)),
     )
-
-
-def preview_of(spec: JobSpec, cost: Cost, gates: int) -> dict[str, Any]:
-    """What a job would train, as far as all previews have it."""
-    nothing: dict[str, Any] = {"target": None, "changed": {}, "notices": []}
-    return {"config": spec.config, "goal": goal_of(spec.config), "gates": gates, "request": spec.request,
-            "cost": cost.to_dict(), **nothing}  # fmt: skip
 
 
 def check_task(name: str | None, settings: ServeSettings) -> None:
@@ -165,22 +162,25 @@ def _with_attempts(request: JobRequest, config: Config) -> tuple[JobRequest, str
 
 
 def _limit(within: Within | None, config: Config, cost: Cost, caps: Caps) -> Within:
+    """As `limited`, where epochs without a limit of time cost what they cost: `cost` is that of one attempt."""
+    found = limited(within, Within(caps.hours * 3600, caps.epochs))
+    hours = 0 if found.epochs is None else cost.seconds * found.epochs / config.train.epochs / 3600
+    if found.seconds is None and hours > caps.hours:
+        raise over("time", f"{found} would take about {hours:.0f} hours, this server allows {caps.hours:g}")
+    return found
+
+
+def limited(within: Within | None, most: Within) -> Within:
     """Where a training until it is solved ends: as it was asked for, else with the most that the caps allow.
 
-    `cost` is that of all epochs of one attempt. Raises ApiError for a limit that the caps do not allow.
+    Raises ApiError for a limit that the caps do not allow.
     """
-    most = caps.hours * 3600
-    if within is None:
-        return Within(most, caps.epochs)
-    if within.seconds is not None and within.seconds > most:
-        raise over("time", f"{within} were asked for, this server trains at most {Within(most)}")
-    if within.epochs is not None and within.epochs > caps.epochs:
-        raise over("epochs", f"{within} were asked for, this server trains at most {caps.epochs}")
-    # Epochs without a limit of time cost what they cost; with one, whichever is over first ends it.
-    hours = 0 if within.epochs is None else cost.seconds * within.epochs / config.train.epochs / 3600
-    if within.seconds is None and hours > caps.hours:
-        raise over("time", f"{within} would take about {hours:.0f} hours, this server allows {caps.hours:g}")
-    return within
+    found = within or most
+    if found.seconds is not None and most.seconds is not None and found.seconds > most.seconds:
+        raise over("time", f"{found} were asked for, this server trains at most {Within(most.seconds)}")
+    if found.epochs is not None and most.epochs is not None and found.epochs > most.epochs:
+        raise over("epochs", f"{found} were asked for, this server trains at most {most.epochs}")
+    return found
 
 
 def over(what: str, words: str) -> ApiError:

@@ -16,11 +16,11 @@ from difflogic.config.request import SweepRequest, options
 from difflogic.config.schema import Config
 from difflogic.devices.cost import EVALUATIONS_PER_S, Cost, cost_of
 from difflogic.errors import ConfigError, DifflogicError, UsageError
-from difflogic.serve.api.agents import AgentSubmission, asks_for_agents, cost_of_agents
+from difflogic.serve.api.agents import asks_for_agents, cost_of_agents, of_agents
 from difflogic.serve.api.settings import ServeSettings
-from difflogic.serve.api.submission import Submission, check_caps, job_spec
+from difflogic.serve.api.submission import Submission, check_caps, job_spec, of_automata
 from difflogic.serve.errors import ApiError, one_sentence
-from difflogic.serve.store.jobs import JobRequest, JobSpec
+from difflogic.serve.store.jobs import JobRequest
 from difflogic.sweeps import Spec
 from difflogic.sweeps.spec import OF_TRIALS
 
@@ -31,58 +31,38 @@ MOST_ENDS = 50
 """Values of a field, beside the least and the most, whose cost is compared."""
 
 
-def submission(
-    request: JobRequest, uploads: Mapping[str, Path], settings: ServeSettings
-) -> Submission | AgentSubmission | SweepSubmission:
+def submitted(request: JobRequest, uploads: Mapping[str, Path], settings: ServeSettings) -> Submission:
     """What a request asks for. Raises ApiError, with one sentence, where it cannot be met."""
     if request.sweep is not None:
-        return SweepSubmission(request, request.sweep, uploads, settings)
-    return _of_one(request, uploads, settings)
+        return _of_sweep(request, request.sweep, uploads, settings)
+    return (of_agents if asks_for_agents(request) else of_automata)(request, uploads, settings)
 
 
-def _of_one(request: JobRequest, uploads: Mapping[str, Path], settings: ServeSettings) -> Submission | AgentSubmission:
-    return (AgentSubmission if asks_for_agents(request) else Submission)(request, uploads, settings)
-
-
-class SweepSubmission:
-    """What a request for a sweep asks for, as `Submission`: the specification, and what all its trials cost at most."""
-
-    def __init__(
-        self, request: JobRequest, sweep: SweepRequest, uploads: Mapping[str, Path], settings: ServeSettings
-    ) -> None:
-        """Raises ApiError, with one sentence, where the request cannot be met."""
-        self.request = request
-        usual = {each.name: each.default for each in options(JobRequest) if each.of_trials}
-        self.base = _of_one(replace(request, sweep=None, set=Table(), **usual), uploads, settings)
-        asked = {name: value for name, value in request.to_dict().items() if name in OF_TRIALS}
-        try:
-            if request.stop_when_solved or request.init_from:
-                raise UsageError("A sweep takes neither `stop_when_solved` nor `init_from`: drop them.")
-            spec = Spec.of(**sweep.to_dict() | asked | {"config": self.base.config})
-            if spec.most > MOST_TRIALS:
-                raise UsageError(f"This server runs at most {MOST_TRIALS} trials of a sweep, not {spec.most}.")
-            if code := [each.path for each in spec.axes if each.path.startswith(CODE)]:
-                raise UsageError(f"{code[0]} names code, and this server does not sweep over code: drop it.")
-            self.spec_of_sweep = spec.with_(trials=spec.most)
-            self.cost = _cost(self.spec_of_sweep, request, settings)
-        except DifflogicError as error:
-            raise ApiError(422, "invalid_config", one_sentence(str(error))) from error
-        if spec.method != "grid" and find_spec("optuna") is None:
-            words = (
-                "This server can only run grids: whoever runs it has to install the extra `sweep` for other methods."
-            )
-            raise ApiError(422, "missing_extra", words)
-
-    @property
-    def spec(self) -> JobSpec:
-        """The job as the store takes it."""
-        named = replace(self.request, name=self.request.name or f"sweep of {self.base.config.name}")
-        return job_spec(named, self.spec_of_sweep)
-
-    @property
-    def preview(self) -> dict[str, Any]:
-        """What each trial would train, and what all of them cost."""
-        return self.base.preview | {"trials": self.spec_of_sweep.most, "cost": self.cost.to_dict()}
+def _of_sweep(
+    request: JobRequest, sweep: SweepRequest, uploads: Mapping[str, Path], settings: ServeSettings
+) -> Submission:
+    """The specification of a sweep as a job, and what all its trials cost at most."""
+    usual = {each.name: each.default for each in options(JobRequest) if each.of_trials}
+    base = submitted(replace(request, sweep=None, set=Table(), **usual), uploads, settings)
+    asked = {name: value for name, value in request.to_dict().items() if name in OF_TRIALS}
+    try:
+        if request.stop_when_solved or request.init_from:
+            raise UsageError("A sweep takes neither `stop_when_solved` nor `init_from`: drop them.")
+        spec = Spec.of(**sweep.to_dict() | asked | {"config": base.config})
+        if spec.most > MOST_TRIALS:
+            raise UsageError(f"This server runs at most {MOST_TRIALS} trials of a sweep, not {spec.most}.")
+        if code := [each.path for each in spec.axes if each.path.startswith(CODE)]:
+            raise UsageError(f"{code[0]} names code, and this server does not sweep over code: drop it.")
+        spec = spec.with_(trials=spec.most)
+        cost = _cost(spec, request, settings)
+    except DifflogicError as error:
+        raise ApiError(422, "invalid_config", one_sentence(str(error))) from error
+    if spec.method != "grid" and find_spec("optuna") is None:
+        words = "This server can only run grids: whoever runs it has to install the extra `sweep` for other methods."
+        raise ApiError(422, "missing_extra", words)
+    job = job_spec(replace(request, name=request.name or f"sweep of {base.spec.name}"), spec)
+    about = {"trials": spec.most, "cost": cost.to_dict()}
+    return Submission(base.config, job, cost, lambda: base.preview() | about)
 
 
 def _cost(spec: Spec, request: JobRequest, settings: ServeSettings) -> Cost:
@@ -97,7 +77,7 @@ def _cost(spec: Spec, request: JobRequest, settings: ServeSettings) -> Cost:
         evaluations = _of_trial(spec, longest).evaluations
     # As if it were asked for alone: what this server does not allow is refused here.
     alone = [JobRequest(config=each, population=spec.asked.population) for each in (longest, largest)]
-    cost = Cost(spec.most * evaluations, max(_of_one(each, {}, settings).cost.memory for each in alone))
+    cost = Cost(spec.most * evaluations, max(submitted(each, {}, settings).cost.memory for each in alone))
     check_caps(cost, spec.asked.population, settings.caps)
     return cost
 

@@ -39,7 +39,7 @@ from difflogic.serve.api.schemas import (
     job_body,
 )
 from difflogic.serve.api.submission import check_cost, check_task, draws_samples
-from difflogic.serve.api.sweeps import submission
+from difflogic.serve.api.sweeps import submitted
 from difflogic.serve.api.words import JobReply, told
 from difflogic.serve.errors import ApiError, one_sentence
 from difflogic.serve.store.jobs import ID, JobRecord, JobSpec, Kind, Sort, Status, trained
@@ -81,7 +81,7 @@ async def submit(request: Request, context: ServiceContext, caller: CurrentCalle
 @router.post("/preview", response_model=PreviewReply, responses=errors(*ALWAYS, *WRITES, 415), openapi_extra=job_body())
 async def preview(request: Request, context: ServiceContext, _caller: CurrentCaller) -> Response:
     """What the same request would train, and what the circuit would see; nothing is kept."""
-    return reply(await _with_submission(request, context, lambda found: found.preview))
+    return reply(await _with_submission(request, context, lambda found: found.preview()))
 
 
 async def _with_submission(request: Request, context: Context, use: Any) -> Any:
@@ -92,7 +92,7 @@ async def _with_submission(request: Request, context: Context, use: Any) -> Any:
 
         def work() -> Any:
             with bodies.on_disk(uploads) as paths:
-                return use(submission(wanted, paths, context.settings))
+                return use(submitted(wanted, paths, context.settings))
 
         # Pictures and samples take seconds where someone wants them to: those that wait hold up nothing else.
         limiter = context.picture_threads if uploads or draws_samples(wanted) else None
