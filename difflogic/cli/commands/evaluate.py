@@ -72,19 +72,12 @@ if TYPE_CHECKING:
 @engine_options
 def command(
     runs: tuple[Path, ...],
-    starts: int | None,
     data: Path | None,
     assignments: tuple[str, ...],
-    member: int | None,
-    quick: bool,
-    flip: float,
-    stuck_cells: float,
-    stuck_gates: int,
-    damage: int | None,
     html: Output | None,
     curves: Output | None,
     as_json: bool,
-    **engine: Any,
+    **options: Any,
 ) -> int:
     """Test the hard circuit of RUN: fresh starts, longer, on larger grids, asynchronous, damaged; and its gates.
 
@@ -114,19 +107,16 @@ def command(
         raise UsageError("--curves is for several runs: name another one beside it, or give --html.")
     if len(runs) > 1 and html is not None:
         raise UsageError("--html is the report of one run: leave it out, or name one run.")
-    asked: dict[str, Any] = {
-        "starts": starts,
-        "quick": quick,
-        "member": member,
+    asked: dict[str, Any] = {name: options[name] for name in ("starts", "quick", "member", "damage")} | {
         # A full evaluation takes minutes, in which it says what it does.
         "tell": (lambda _: None) if as_json else sinks.working,
         "data": None if data is None else dataset.load(data),
         "settings": _settings(assignments),
-        "faults": FaultTests(flip, stuck_cells, stuck_gates),
-        "damage": damage,
+        "faults": FaultTests(*(options[name] for name in ("flip", "stuck_cells", "stuck_gates"))),
         "html": html is not None,
     }
-    found = {str(run): evaluate(run, asked_engine(**engine), **asked) for run in dict.fromkeys(runs)}
+    engine = asked_engine(*(options[name] for name in ("engine", "gpu", "require_hardware")))
+    found = {str(run): evaluate(run, engine, **asked) for run in dict.fromkeys(runs)}
     if len(found) == 1:
         [only] = found.values()
         return show(only, as_json, lambda: _written(only, html, REPORT))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -58,17 +58,7 @@ class FormatChoice(click.ParamType[str]):
 )
 @click.option("--verify", is_flag=True, help="Check each export with a program for its format, if one is installed.")
 @force_option
-def command(
-    circuit: Path,
-    periodic: bool | None,
-    visible: int | None,
-    forms: tuple[str, ...],
-    grid: tuple[int, int] | None,
-    out: Path,
-    name: str | None,
-    fraction_bits: int | None,
-    verify: bool,
-) -> int:
+def command(circuit: Path, forms: tuple[str, ...], out: Path, verify: bool, **asked: Any) -> int:
     """Write CIRCUIT, a run or a file that holds a circuit or a controller, for other programs.
 
     \b
@@ -108,15 +98,7 @@ def command(
 
     if not forms:
         raise UsageError(f"--format says what to write: {', '.join(FORMATS)}, or {ALL}.")
-    found = export(
-        circuit,
-        () if ALL in forms else forms,
-        grid=grid,
-        name=name,
-        fraction_bits=fraction_bits,
-        periodic=periodic,
-        visible=visible,
-    )
+    found = export(circuit, () if ALL in forms else forms, **asked)
     code = show(found, as_json=False)
     for form, files in found.by_format.items():
         write(files, out, forced())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -39,23 +39,13 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--task",
-    "to_task",
     is_flag=True,
     help="Only keep the trained behaviour. This is tested, not proved. CIRCUIT must be a run.",
 )
 @output_option(help="Write the smaller circuit to this circuit.json.")
 @force_option
 @json_option
-def command(
-    circuit: Path,
-    periodic: bool | None,
-    visible: int | None,
-    from_start: bool,
-    size: tuple[int, int] | None,
-    to_task: bool,
-    out: Output | None,
-    as_json: bool,
-) -> int:
+def command(circuit: Path, out: Output | None, as_json: bool, **asked: Any) -> int:
     """Make CIRCUIT smaller: a run, or a file that holds a circuit.
 
     The command counts gates that read two inputs. Constants, pass-throughs and NOT are free. The result computes
@@ -78,15 +68,7 @@ def command(
     """
     from difflogic.actions.simplify import simplify
 
-    found = simplify(
-        circuit,
-        from_start=from_start,
-        size=size,
-        task=to_task,
-        periodic=periodic,
-        visible=visible,
-        on_pass=ignored if as_json else sinks.show_pass,
-    )
+    found = simplify(circuit, on_pass=ignored if as_json else sinks.show_pass, **asked)
     if out is not None:  # before it is shown: who reads that it was stopped has it
         out.write(str(next(iter(found.files.values()))).encode())
     return show(found, as_json, lambda: [] if out is None else [out.path])
