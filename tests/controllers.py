@@ -6,6 +6,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from difflogic.model.controller import Controller
+from difflogic.model.decision import decision
+from difflogic.model.thermometer import Thermometer
 
 Layers = list[tuple[np.ndarray, np.ndarray]]
 
@@ -20,13 +22,20 @@ def random_layers(rng: np.random.Generator, inputs: int, widths: tuple[int, ...]
     return layers
 
 
+def of_layers(thresholds, layers, actions, *names, **named) -> Controller:
+    """The controller of a policy's layers; the names are those of `Controller.from_gates`."""
+    thermometer = Thermometer(tuple(map(tuple, thresholds)))
+    count = actions if isinstance(actions, int) else len(actions)
+    return Controller.from_gates(thermometer, decision(thermometer.bits, layers, count), actions, *names, **named)
+
+
 def random_controller(
     seed: int, widths: tuple[int, ...] = (32, 32), dims: tuple[int, ...] = (7,) * 4, actions: int = 2
 ):
     """By default of the size of a policy for the pole: 28 thermometer bits, two layers of 32 gates."""
     rng = np.random.default_rng(seed)
     thresholds = [np.sort(rng.normal(size=count)) for count in dims]
-    return Controller.from_policy(thresholds, random_layers(rng, sum(dims), widths), actions)
+    return of_layers(thresholds, random_layers(rng, sum(dims), widths), actions)
 
 
 @st.composite
@@ -46,7 +55,7 @@ def linear_rule() -> Controller:
     gates = [15] * 7 + [0] * 9 + [3] * 14 + [0] * 2
     wires = [[0] * 16 + list(used) + [0] * 2] * 2
     passed = [list(range(32))] * 2, [3] * 32
-    return Controller.from_policy(
+    return of_layers(
         [np.linspace(-end, end, 7).tolist() for end in reach],
         [(wires, gates), passed],
         ("left", "right"),

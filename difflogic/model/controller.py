@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from difflogic.core.bits import Bits, pack_bits, unpack_bits
 from difflogic.errors import CircuitError
-from difflogic.model.decision import Gates, Layer, decision
+from difflogic.model.decision import Gates
 from difflogic.model.netlist import Netlist, gate_arrays
 from difflogic.model.thermometer import FixedPoint, Integers, Thermometer
 from difflogic.system.brief import brief
@@ -30,7 +30,7 @@ _ENVIRONMENT = re.compile(r"[A-Za-z0-9_./:-]{0,100}")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Controller(Netlist):
-    """A controller says what an agent does at each observation. `from_policy` makes one of a trained policy's gates."""
+    """A controller says what an agent does at each observation. `from_gates` makes one of gates that decide."""
 
     thermometer: Thermometer
     observations: tuple[str, ...]
@@ -46,38 +46,6 @@ class Controller(Netlist):
     __repr__ = brief
 
     @classmethod
-    def from_policy(
-        cls,
-        thresholds: Sequence[Sequence[float]] | Thermometer,
-        layers: Sequence[Layer],
-        actions: int | Sequence[str],
-        observations: Sequence[str] | None = None,
-        environment: str = "",
-        environment_version: str = "",
-    ) -> Controller:
-        """The gates of a policy, and those that count its output bits and compare the counts.
-
-        Args:
-            thresholds: of each dimension of an observation, rising.
-            layers: `(wires int [2, n], gates int [n])` of each layer; wires index the layer before, those of the first
-                the bits of the thermometer. The last layer's n bits are one group of equal size per action, in order.
-            actions: their names, or how many there are.
-            observations: the names of the dimensions; numbered unless told.
-            environment: the id of what it was trained in.
-            environment_version: the version of the package that has the environment.
-
-        Returns:
-            The controller that takes the action with the most bits, of equal ones the first.
-
-        Raises:
-            CircuitError: where gates, thresholds and names do not fit together.
-        """
-        coded = thresholds if isinstance(thresholds, Thermometer) else Thermometer(tuple(map(tuple, thresholds)))
-        count = actions if isinstance(actions, int) else len(actions)
-        gates = decision(coded.bits, layers, count)
-        return cls.from_gates(coded, gates, actions, observations, environment, environment_version)
-
-    @classmethod
     def from_gates(
         cls,
         thermometer: Thermometer,
@@ -87,7 +55,11 @@ class Controller(Netlist):
         environment: str = "",
         environment_version: str = "",
     ) -> Controller:
-        """Make a controller of gates that decide already, with a netlist's ids, wires, outputs. Raises CircuitError."""
+        """Make a controller of gates that decide: see `difflogic.model.decision`. Raises CircuitError.
+
+        Actions and the dimensions of an observation are numbered unless they are named. `environment`: the id of what
+        it was trained in, and the version of the package that has it.
+        """
         names = tuple(f"action{i}" for i in range(actions)) if isinstance(actions, int) else tuple(actions)
         made = cls(
             thermometer=thermometer,

@@ -24,7 +24,6 @@ from difflogic.train.signals import OVER, Stop
 Status = Literal["complete", "paused", "interrupted", "failed"]
 PAUSED: Status = "paused"
 BILLION = 10**9
-NEVER = 1 << 30
 
 
 class Rung(NamedTuple):

@@ -16,7 +16,7 @@ from difflogic.errors import CircuitError
 from difflogic.model import controller_json
 from difflogic.model.controller import Controller
 from difflogic.model.thermometer import Thermometer
-from tests.controllers import controllers, linear_rule, observations, random_controller, random_layers
+from tests.controllers import controllers, linear_rule, observations, of_layers, random_controller, random_layers
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -28,7 +28,7 @@ def test_it_takes_the_action_with_the_most_bits_and_of_equal_ones_the_first(
     rng = np.random.default_rng(seed)
     thresholds = [np.sort(rng.normal(size=count)) for count in rng.integers(1, 4, dims)]
     layers = random_layers(rng, sum(map(len, thresholds)), (9, group * actions))
-    controller = Controller.from_policy(thresholds, layers, actions)
+    controller = of_layers(thresholds, layers, actions)
     x = observations(controller, rng, 100)
     bits = [x[:, d] >= t for d, values in enumerate(thresholds) for t in values]
     for wires, kinds in layers:
@@ -131,7 +131,7 @@ def test_what_does_not_fit_is_one_sentence(change: dict, message: str) -> None:
     rng = np.random.default_rng(1)
     given = {"thresholds": [list(range(7))] * 4, "layers": random_layers(rng, 28, (32, 32)), "actions": 2}
     with pytest.raises(CircuitError, match=message) as caught:
-        Controller.from_policy(**given | change)
+        of_layers(**given | change)
     assert "\n" not in str(caught.value)
 
 

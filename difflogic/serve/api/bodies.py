@@ -26,7 +26,6 @@ Submitted = tuple[Any, Mapping[str, UploadFile]]
 
 JSON = "application/json"
 FORM = "multipart/form-data"
-BINARY = "application/octet-stream"
 FILES = (*(each.name for each in options(TrainRequest) if each.brought), "start_picture")
 """Fields of a form that are files: two uploads, and a rule."""
 

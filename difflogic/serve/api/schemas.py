@@ -16,7 +16,7 @@ from difflogic.config.request import SweepRequest, options
 from difflogic.serve.api.bodies import FILES
 from difflogic.serve.api.tokens import Role
 from difflogic.serve.api.words import JobReply
-from difflogic.serve.store.jobs import ID, JOB_NAME, PRIORITY, TAGS, JobRequest
+from difflogic.serve.store.jobs import JOB_NAME, PRIORITY, TAGS, JobRequest
 
 NO_LIMITS = Limits("anything", lambda _: True)
 
@@ -37,7 +37,6 @@ class Held(GroupedMetadata):
         return value
 
 
-JobId = Annotated[str, StringConstraints(pattern=f"^{ID.pattern}$")]
 Format = Annotated[str, Held(one_of(list(FORMATS)))]
 
 

@@ -96,10 +96,6 @@ class Tokens:
         known = self._current().get(owner)
         return frozenset() if known is None else known.roles
 
-    def knows(self, owner: str) -> bool:
-        """Whether this is an owner of the server."""
-        return owner in self._current()
-
     def sign(self, owner: str, text: str) -> str | None:
         """Hexadecimal digits that nobody makes without the owner's token; None where there is no such owner."""
         known = self._current().get(owner)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+from collections import Counter
 from dataclasses import asdict
 from datetime import datetime
 from functools import partial
@@ -134,11 +135,7 @@ class Store(Leases):
 
     def counts(self, owner: str | None = None) -> dict[str, int]:
         """How many jobs there are of each status that occurs."""
-        query = (
-            "SELECT status, count(*) AS jobs FROM jobs WHERE parent IS NULL AND (? IS NULL OR owner = ?) "
-            "GROUP BY status"
-        )
-        return {row["status"]: row["jobs"] for row in self.database.rows(query, owner, owner)}
+        return dict(sum(map(Counter, self.counts_by_owner(owner).values()), Counter[str]()))
 
     def owned(self) -> list[tuple[str, str, str, int]]:
         """Id, owner, status and version of every job."""

@@ -6,8 +6,7 @@ from difflogic.circuits.export.controllers.observations import Observations
 from difflogic.circuits.export.controllers.verilog import SHIPPED, bench_text, passed
 from difflogic.circuits.export.proving import folder_of
 from difflogic.circuits.export.text import Files, bit_names, fill
-from difflogic.circuits.export.vhdl import EXPRESSIONS
-from difflogic.circuits.synthesis import tools
+from difflogic.circuits.export.vhdl import EXPRESSIONS, simulated
 from difflogic.model.controller import Controller
 from difflogic.model.straight_line import lines
 
@@ -42,7 +41,4 @@ def verify(controller: Controller, name: str, files: Files) -> list[str]:
     """Raises ExportError and ToolError."""
     tried = Observations(controller, controller.thermometer.fixed_point())
     with folder_of({**files, f"{name}_tb.txt": bench_text(tried)}) as folder:
-        tools.run_in(folder, "ghdl", "-a", "--std=08", f"{name}.vhd", f"{name}_tb.vhd")
-        tools.run_in(folder, "ghdl", "-e", "--std=08", f"{name}_tb")
-        said = tools.run_in(folder, "ghdl", "-r", "--std=08", f"{name}_tb").decode()
-    return [passed(said, "ghdl", tried)]
+        return [passed(simulated(folder, name), "ghdl", tried)]
