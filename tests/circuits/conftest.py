@@ -1,12 +1,20 @@
-"""The circuits that seed 23 learns."""
+"""The circuits that seed 23 learns, and how long is searched for smaller ones."""
 
 from __future__ import annotations
 
 import pytest
 
+from difflogic.circuits.synthesis import resubstitution
 from difflogic.config import presets
 from difflogic.model.circuit import Circuit
 from tests.learned import learned
+
+
+@pytest.fixture
+def short_walks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Walks through circuits end after their first moves, where what they find is not what is tested."""
+    monkeypatch.setattr(resubstitution, "WORK", 0)
+    monkeypatch.setattr(resubstitution, "PROVED_MOVES", 1)
 
 
 @pytest.fixture(scope="session")

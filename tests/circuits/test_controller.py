@@ -20,11 +20,7 @@ from difflogic.model.controller import Controller
 from tests.controllers import controllers, linear_rule, observations, random_controller
 from tests.export_cases import needs
 
-
-@pytest.fixture(autouse=True)
-def _short_walks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resubstitution, "WORK", 0)
-    monkeypatch.setattr(resubstitution, "PROVED_MOVES", 1)
+pytestmark = pytest.mark.usefixtures("short_walks")
 
 
 def differs_by_one_threshold() -> tuple[Controller, Controller]:

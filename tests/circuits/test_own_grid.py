@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from difflogic.circuits.synthesis import own_grid, resubstitution
+from difflogic.circuits.synthesis import own_grid
 from difflogic.circuits.synthesis.convert import gate_count
 from difflogic.circuits.synthesis.pipeline import simplify
 from difflogic.errors import LimitError, UsageError
@@ -22,10 +22,7 @@ from tests.random_netlists import random_netlist
 SEED = Scenario("seed", 2, 6, 5)
 
 
-@pytest.fixture(autouse=True)
-def short_walks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resubstitution, "WORK", 0)
-    monkeypatch.setattr(resubstitution, "PROVED_MOVES", 1)
+pytestmark = pytest.mark.usefixtures("short_walks")
 
 
 def spreading(scenario: Scenario = SEED) -> CellNetlist:

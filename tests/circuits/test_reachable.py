@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from difflogic.circuits.synthesis import invariant, resubstitution
+from difflogic.circuits.synthesis import invariant
 from difflogic.circuits.synthesis.convert import gate_count, gates_once, to_xag
 from difflogic.circuits.synthesis.invariant import Invariant
 from difflogic.circuits.synthesis.reachable import on_reachable_states, proved
@@ -22,11 +22,7 @@ from tests.export_cases import AND, NOT, OR, XOR
 from tests.export_cases import Builder as Gates
 from tests.random_netlists import random_netlist
 
-
-@pytest.fixture(autouse=True)
-def short_walks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resubstitution, "WORK", 0)
-    monkeypatch.setattr(resubstitution, "PROVED_MOVES", 1)
+pytestmark = pytest.mark.usefixtures("short_walks")
 
 
 SEED = Scenario("seed", 6, 7, 5)
