@@ -87,12 +87,12 @@ class Automata(Session[Replica, Run]):
         interval = self.observer.log_interval
         return self.epoch // interval > self._reported // interval
 
-    def is_hopeless(self) -> bool:
+    def hopeless(self) -> str | None:
         rows = self._last_rows()
         # Only an evaluated epoch counts. A run that was interrupted between two evaluations has rows that were not.
-        if self._rules.give_up is not None and rows and all(row.hard_loss is not None for row in rows):
-            self.given_up = self._rules.give_up(self.members)
-        return self.given_up is not None
+        if self._rules.give_up is None or not rows or any(row.hard_loss is None for row in rows):
+            return None
+        return self._rules.give_up(self.members)
 
     def report(self, judged: bool = False, leaving: bool = False) -> None:
         # Epochs before this one are logged beside the evaluation that was known then, not beside the one that comes

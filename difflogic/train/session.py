@@ -126,9 +126,8 @@ class Session(ABC, Generic[M, R]):
     def begin(self) -> None:
         """What has to be known before the first epoch of this process. Raises BrokenOffError."""
 
-    def is_hopeless(self) -> bool:
-        """Return whether the evaluation of this epoch ends the run: the answer is the same after a resume."""
-        return False
+    def hopeless(self) -> str | None:
+        """Return why the evaluation of this epoch gives the run up: the answer is the same after a resume."""
 
     def finish(self) -> None:
         """Train no more, but test what is over. Raises BrokenOffError."""
@@ -191,7 +190,7 @@ class Session(ABC, Generic[M, R]):
         self.begin()
         # A resumed run may be over already, or have been given up just before its process was killed. Then no epoch is
         # trained.
-        self.complete = self._is_over() or self.is_hopeless()
+        self.complete = self._is_over()
         while not self.complete and stop.reason is None:
             # Training never goes beyond an evaluation, so that every scheduled evaluation is of a state that is
             # saved. It may take several calls to get there, and between two of them a signal is heard.
@@ -199,15 +198,19 @@ class Session(ABC, Generic[M, R]):
             self.iterate(next_stop)
             if self.epoch >= next_stop:
                 self.report(judged=True)
-                self.complete = self.is_hopeless()
             elif self.is_logged():
                 self.report()
-            self.complete = self.complete or self._is_over()
+            self.complete = self._is_over()
         if self.complete:
             self.finish()
 
     def _is_over(self) -> bool:
-        return self.epoch >= self.epochs or 0 < self.stop_when_solved <= sum(self.accepted)
+        """Return whether it ends here: solved, with its last epoch, or given up. Only `stop` ends it elsewhere."""
+        if 0 < self.stop_when_solved <= sum(self.accepted) or self.epoch >= self.epochs:
+            return True
+        if self.epoch == self._reported:  # what gives it up is an evaluation, whose rows are there
+            self.given_up = self.hopeless()
+        return self.given_up is not None
 
     def _leave(self) -> None:
         """Save what was interrupted, without an evaluation that the schedule does not know."""

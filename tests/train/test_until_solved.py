@@ -76,6 +76,13 @@ def test_it_goes_on_until_one_passes(placement: Placement, tmp_path: Path, monke
         restarts.resume(tmp_path / "run", placement)
 
 
+def test_what_is_solved_is_not_given_up(placement: Placement, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At epoch 20 it would be."""
+    passes_at(monkeypatch, FLAT.seed, 20)
+    (attempt,) = solve(placement).record.attempts
+    assert (attempt.status, attempt.epoch, attempt.given_up) == ("solved", 20, None)
+
+
 def test_the_gates_of_a_solution_that_compute_nothing_are_wires(
     placement: Placement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
