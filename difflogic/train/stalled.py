@@ -1,6 +1,8 @@
 """Stalled runs are given up: those whose training goes nowhere, while another run could still be of use.
 
-Every rule compares a run with itself: with its first loss, or with what it was some time before.
+There is one rule: by some epochs the soft loss must have fallen so far, and by a last one the run must be solved.
+Which epochs these are depends on how it is trained: it grows, it ends with a search, or neither. A run is compared with
+itself alone: with its first loss, or with what it was some time before.
 """
 
 from __future__ import annotations
@@ -42,27 +44,33 @@ def first_look(config: Config, epochs: int) -> int:
     return until[0] if until else math.ceil(EARLIEST * epochs)
 
 
+Terms = tuple[dict[int, float], float, str]
+"""By which epochs the soft loss must have been how low, and from which epoch on it is given up, and why."""
+
+
 def why(rows: Sequence[Row], left: int, epochs: int, config: Config) -> str | None:
     """Return why an attempt is of no promise or late, in words that continue a sentence.
 
     None where it is neither, or where no other attempt could be of use any more. `epochs` are those of all attempts,
-    `left` those that were left to this one when it began; `config` is its own. One that ends with a search is tested
-    by its soft loss at the first look alone, unless it searches by then, for a search has none.
+    `left` those that were left to this one when it began; `config` is its own.
     """
     done, look = len(rows), first_look(config, epochs)
     # Too early to tell, or too late: another attempt needs a first look's epochs at least, and so would this one have.
     if done < look or left <= 2 * look or left - done < look:
         return None
-    if config.search.begin:
-        # `not ... <=` and not `>`, so that a loss that is NaN counts as too large.
-        begin = config.search.begin
-        if begin >= look and not _mean(rows[look - MEAN_OF : look]) <= UNLIKE * _values(config):
-            return "its soft loss was more than a search mends"
-        # Most searches are over sooner, and few of the others ever.
-        return "its search took long" if done - begin >= max(LONG * begin, look) else None
-    if not math.isfinite(_mean(rows[-MEAN_OF:])):
+    # A search has no soft loss.
+    if not math.isfinite(_mean(rows[: config.search.begin or None][-MEAN_OF:])):
         return "its soft loss is not finite"
-    return _why_grown(rows, epochs, look, config) if config.growth.until else _why_plain(rows, left, epochs)
+    if config.search.begin:
+        losses, end, late = _of_search(look, config)
+    elif config.growth.until:
+        losses, end, late = _of_growth(rows, epochs, look, config)
+    else:
+        losses, end, late = _of_progress(rows, left, epochs)
+    if done >= end:
+        return late
+    slow = any(_mean(rows[epoch - MEAN_OF : epoch]) > most for epoch, most in losses.items() if epoch <= done)
+    return "its soft loss hardly fell" if slow else None
 
 
 def most_restarts(config: Config, epochs: int) -> int:
@@ -70,56 +78,46 @@ def most_restarts(config: Config, epochs: int) -> int:
     return max(0, int(epochs / schedule.effort(config, first_look(config, epochs))) - 1)
 
 
-def _why_grown(rows: Sequence[Row], epochs: int, look: int, config: Config) -> str | None:
-    """Late, or the soft loss of a cell had hardly fallen when a grid grew, or has hardly some time after that."""
-    if len(rows) >= LATEST_GROWN * epochs:
-        return "it was late"
-    until = config.growth.until
-    judged = [epoch for epoch in until if epoch <= len(rows)]
-    if len(rows) >= until[-1] + look / 2:
+def _of_search(look: int, config: Config) -> Terms:
+    begin = config.search.begin
+    losses = {look: UNLIKE * _values(config)} if begin >= look else {}
+    # Most searches are over sooner, and few of the others ever.
+    return losses, begin + max(LONG * begin, look), "it was late"
+
+
+def _of_growth(rows: Sequence[Row], epochs: int, look: int, config: Config) -> Terms:
+    """The soft loss of a cell must have fallen when a grid grows, and some time after that."""
+    judged = [*config.growth.until]
+    if len(rows) >= judged[-1] + look / 2:
         judged.append(len(rows))
     # Grids of different sizes are compared by the loss of one cell, whose first value is that of a circuit that knows
     # nothing.
     first = _mean(rows[:MEAN_OF]) / schedule.cells(config, 1)
-    slow = any(_mean(rows[epoch - MEAN_OF : epoch]) / schedule.cells(config, epoch) > SLOW * first for epoch in judged)
-    return "its soft loss hardly fell" if slow else None
+    losses = {epoch: SLOW * first * schedule.cells(config, epoch) for epoch in judged}
+    return losses, LATEST_GROWN * epochs, "it was late"
 
 
-def _why_plain(rows: Sequence[Row], left: int, epochs: int) -> str | None:
-    """No progress for a window of epochs: neither a lower soft loss nor fewer wrong values than ever before.
-
-    What has learned has as long again as that took. Nothing is given up that another attempt could not catch up with.
-    """
-    lowest = _lowest(rows, epochs)
-    if lowest is None:
-        return None
-    since, learned = _last_progress(rows), lowest[1] <= SMALL * _mean(rows[:MEAN_OF])
+def _of_progress(rows: Sequence[Row], left: int, epochs: int) -> Terms:
+    """What makes no progress for a window of epochs is late, but not if another attempt could not catch up with it."""
+    since, window = _last_progress(rows), _window(epochs)
     # What has learned fast and then stands still may only be deciding its gates, so it has as long again as it took so
     # far.
-    over = len(rows) - since >= (since if learned else _window(epochs))
-    return f"it made no progress since epoch {since}" if over and left - len(rows) >= since else None
+    learned = _means(rows)[-window:].min() <= SMALL * _mean(rows[:MEAN_OF])
+    end = since + (since if learned else window) if left - len(rows) >= since else math.inf
+    return {}, end, f"it made no progress since epoch {since}"
 
 
 def falls(rows: Sequence[Row], epochs: int) -> bool:
-    """Return whether in the last window of epochs the soft loss was lower, or fewer values wrong, than ever before."""
-    lowest, window = _lowest(rows, epochs), _window(epochs)
-    if lowest is None:
-        return True
-    return lowest[1] < PROGRESS * lowest[0] or _fewest(rows[-window:]) < _fewest(rows[:-window])
-
-
-def _lowest(rows: Sequence[Row], epochs: int) -> tuple[float, float] | None:
-    """The lowest mean of the soft loss before the last window, and in it; None where it is too early to say."""
-    window = _window(epochs)
-    if len(rows) < MEAN_OF + window:
-        return None
-    means = _means(rows)
-    return float(means[:-window].min()), float(means[-window:].min())
+    """Return whether it made progress in the last window of epochs."""
+    return len(rows) - _last_progress(rows) < _window(epochs)
 
 
 def _last_progress(rows: Sequence[Row]) -> int:
     """The epoch from which on the soft loss was no lower, and no fewer values were wrong."""
-    means, fewest = _means(rows), _fewest(rows)
+    if len(rows) < MEAN_OF:
+        return len(rows)  # too early to say
+    means = _means(rows)
+    fewest = min((row.hard_loss for row in rows if row.hard_loss is not None), default=math.inf)
     # argmax gives the first epoch whose mean is within a hundredth of the lowest ever: what came after was no progress.
     lowest = MEAN_OF + int(np.argmax(means * PROGRESS <= means.min()))
     return max(lowest, next((row.epoch for row in rows if row.hard_loss == fewest), 0))
@@ -134,11 +132,6 @@ def _means(rows: Sequence[Row]) -> npt.NDArray[np.float64]:
 
 def _window(epochs: int) -> int:
     return max(MEAN_OF, round(WINDOW * epochs))
-
-
-def _fewest(rows: Sequence[Row]) -> float:
-    """Wrong values of the best evaluation."""
-    return min((row.hard_loss for row in rows if row.hard_loss is not None), default=math.inf)
 
 
 def _values(config: Config) -> int:

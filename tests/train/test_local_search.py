@@ -99,7 +99,7 @@ def test_a_search_is_given_up_for_its_length_alone(config: Config) -> None:
     short = run.metrics[: stalled.first_look(early, 50)]
     assert len(short) < 4 + 2 * 4
     assert stalled.why(short, 50, 50, early) is None
-    assert stalled.why(run.metrics, 50, 50, early) == "its search took long"
+    assert stalled.why(run.metrics, 50, 50, early) == "it was late"
     assert stalled.why(run.metrics, 50, 50, later)
 
 
