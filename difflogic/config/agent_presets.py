@@ -41,13 +41,18 @@ def of_spaces(identifier: str, threshold: float, actions: int, continuous: bool)
         return -(-count // actions) * actions
 
     *hidden, last = LogicConfig().widths
+    # How many passes over a rollout are good depends on the environment: twenty teach an agent to balance a pole, and
+    # make one forget a task whose episodes tell little. So an update ends once the policy has moved so far. Rollouts
+    # are twice as long, and actions more random at first: an agent that seldom sees a reward has to look for it.
+    ppo = {"n_steps": 64, "target_kl": 0.05}
     # Gates have not learned any continuous task so well as dense layers do.
     kind: dict[str, Any] = {"algorithm": "sac", "policy": "mlp"} if continuous else {}
     return of_environment(
         identifier,
         threshold,
-        logic={"widths": [*hidden, shared(last)]},
+        logic={"widths": [*hidden, shared(last)], "temperature": 1.0},
         automaton={"channels": shared(AutomatonConfig().channels)},
+        ppo=ppo,
         **kind,
     )
 
