@@ -12,7 +12,7 @@ from difflogic.circuits.export.text import template
 from difflogic.errors import UsageError
 from difflogic.page.plans import page_data, to_json
 
-SCRIPTS = ("seeded.js", "hard.js", "player.js", "stalled.js", "trainer.js", "face.js")
+SCRIPTS = ("seeded.js", "hard.js", "search.js", "player.js", "rules.js", "trainer.js", "face.js")
 """In this order, behind the engines of the living page."""
 DEFAULT = "checkerboard-small"
 

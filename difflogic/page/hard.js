@@ -50,46 +50,83 @@ function checkedPicture(preset, picture) {
     return picture.map((row) => row.replaceAll("0", "."));
 }
 
+/** The polynomial of a gate over 0 and 1: whether it has 1, a, b and ab. @param {number} gate */
+function polynomial(gate) {
+    const [f00, f01, f10, f11] = [3, 2, 1, 0].map((place) => (gate >> place) & 1);
+    return [f00, f00 ^ f10, f00 ^ f01, f00 ^ f01 ^ f10 ^ f11];
+}
+
+/**
+ * Gates of 32 lanes: of each its bit, a and b, and its polynomial as masks.
+ * @param {Int32Array} values @param {Int32Array} places @param {Int32Array} masks
+ */
+function runRows(values, places, masks) {
+    for (let n = 0, m = 0; n < places.length; n += 3, m += 4) {
+        const a = values[places[n + 1]],
+            b = values[places[n + 2]];
+        values[places[n]] = masks[m] ^ (masks[m + 1] & a) ^ (masks[m + 2] & b) ^ (masks[m + 3] & a & b);
+    }
+}
+
+/**
+ * What some channels are computed from: `rows` of bit, gate, a, b, the bits `outputs` that the channels become, and the
+ * `inputs` that are read. A gate that passes a bit on is that bit, but for those of `kept`.
+ * @param {ReturnType<typeof flatLayout>} layout @param {Uint8Array} ids @param {Map<number, any>} kept
+ * @param {number[]} channels
+ */
+function reduced(layout, ids, kept, channels) {
+    const { patchNodes, wires, gates } = layout,
+        count = gates.length,
+        last = patchNodes + count - layout.channels;
+    const source = Int32Array.from({ length: patchNodes + count }, (_, node) => node),
+        needed = new Uint8Array(source.length);
+    for (let i = 0; i < count; i++) {
+        const gate = ids[gates[i]];
+        if ((gate === 3 || gate === 5) && !kept.has(gates[i])) {
+            source[patchNodes + i] = source[wires[2 * i + (gate === 5 ? 1 : 0)]];
+        }
+    }
+    const outputs = channels.map((c) => source[last + c]),
+        rows = [];
+    for (const bit of outputs) needed[bit] = 1;
+    for (let i = count - 1; i >= 0; i--) {
+        if (!needed[patchNodes + i]) continue;
+        const gate = ids[gates[i]],
+            a = source[wires[2 * i]],
+            b = source[wires[2 * i + 1]],
+            all = kept.has(gates[i]);
+        if (all || (gate !== 0 && gate !== 15 && gate !== 10)) needed[a] = 1;
+        if (all || (gate !== 0 && gate !== 15 && gate !== 12)) needed[b] = 1;
+        rows.push([patchNodes + i, gate, a, b]);
+    }
+    const inputs = Array.from({ length: patchNodes }, (_, bit) => bit).filter((bit) => needed[bit]);
+    return { outputs, inputs, rows: rows.reverse() };
+}
+
 class HardCircuit {
     /**
      * @param {any} preset @param {ReturnType<typeof flatLayout>} layout @param {ArrayLike<number>} ids of the gates
      * @param {number} seed @param {string[]} picture @param {string[]} names of the sixteen gates
      */
     constructor(preset, layout, ids, seed, picture, names) {
-        const { patchNodes, wires, gates } = layout,
-            count = gates.length;
         this.preset = preset;
         this.layout = layout;
         this.seed = seed;
         this.picture = picture;
         this.names = names;
-        /** The gate of each instance. */
-        this.gates = Uint8Array.from(gates, (gate) => ids[gate]);
-        // A gate that passes a bit on is that bit.
-        const source = Array.from({ length: patchNodes + count }, (_, node) => node);
-        this.gates.forEach((gate, i) => {
-            if (gate === 3 || gate === 5) source[patchNodes + i] = source[wires[2 * i + (gate === 5 ? 1 : 0)]];
-        });
-        /** The bit that each channel becomes. */
-        this.outputs = Array.from(
-            { length: layout.channels },
-            (_, c) => source[patchNodes + count - layout.channels + c],
+        this.ids = Uint8Array.from(ids);
+        const made = reduced(
+            layout,
+            this.ids,
+            new Map(),
+            Array.from({ length: layout.channels }, (_, c) => c),
         );
-        const needed = new Uint8Array(patchNodes + count);
-        for (const bit of this.outputs) needed[bit] = 1;
-        /** Bit, gate, a, b of what is computed, in order. @type {number[][]} */
-        this.rows = [];
-        for (let i = count - 1; i >= 0; i--) {
-            if (!needed[patchNodes + i]) continue;
-            const [a, b] = [source[wires[2 * i]], source[wires[2 * i + 1]]],
-                gate = this.gates[i];
-            const reads = gate === 0 || gate === 15 ? [] : gate === 12 ? [a] : gate === 10 ? [b] : [a, b];
-            for (const bit of reads) needed[bit] = 1;
-            this.rows.push([patchNodes + i, gate, a, b]);
-        }
-        this.rows.reverse();
+        /** The bit that each channel becomes. */
+        this.outputs = made.outputs;
+        /** Bit, gate, a, b of what is computed, in order. */
+        this.rows = made.rows;
         /** Gates with logits of their own that compute something which an output needs. */
-        this.active = new Set(this.rows.map(([bit]) => gates[bit - patchNodes])).size;
+        this.active = new Set(this.rows.map(([bit]) => layout.gates[bit - layout.patchNodes])).size;
         this.compile();
     }
 
@@ -99,10 +136,9 @@ class HardCircuit {
         this.places = new Int32Array(3 * count);
         this.masks = new Int32Array(4 * count);
         this.rows.forEach(([bit, gate, a, b], n) => {
-            const [f00, f01, f10, f11] = [3, 2, 1, 0].map((place) => (gate >> place) & 1);
             this.places?.set([bit, a, b], 3 * n);
             this.masks?.set(
-                [f00, f00 ^ f10, f00 ^ f01, f00 ^ f01 ^ f10 ^ f11].map((on) => -on),
+                polynomial(gate).map((on) => -on),
                 4 * n,
             );
         });
@@ -111,15 +147,9 @@ class HardCircuit {
 
     /** @param {Int32Array} patch @param {Int32Array} result */
     evaluate(patch, result) {
-        const values = /** @type {Int32Array} */ (this.values),
-            places = /** @type {Int32Array} */ (this.places);
-        const masks = /** @type {Int32Array} */ (this.masks);
+        const values = /** @type {Int32Array} */ (this.values);
         values.set(patch);
-        for (let n = 0, m = 0; n < places.length; n += 3, m += 4) {
-            const a = values[places[n + 1]],
-                b = values[places[n + 2]];
-            values[places[n]] = masks[m] ^ (masks[m + 1] & a) ^ (masks[m + 2] & b) ^ (masks[m + 3] & a & b);
-        }
+        runRows(values, /** @type {Int32Array} */ (this.places), /** @type {Int32Array} */ (this.masks));
         for (let c = 0; c < this.outputs.length; c++) result[c] = values[this.outputs[c]];
     }
 
@@ -206,9 +236,9 @@ class HardCircuit {
         const name = (/** @type {number} */ bit) =>
             bit < patchNodes ? `in[${Math.floor(bit / PATCH)}][${bit % PATCH}]` : `g${bit - patchNodes}`;
         const rows = Array.from(
-            this.gates,
+            this.layout.gates,
             (gate, i) =>
-                `{"id": "g${i}", "gate": ${gate}, "name": "${this.names[gate]}", ` +
+                `{"id": "g${i}", "gate": ${this.ids[gate]}, "name": "${this.names[this.ids[gate]]}", ` +
                 `"a": "${name(wires[2 * i])}", "b": "${name(wires[2 * i + 1])}"}`,
         );
         const ends = Array.from(

@@ -17,6 +17,7 @@ from difflogic.config.fields import hint
 from difflogic.config.schema import Config
 from difflogic.core import gates, wiring
 from difflogic.engine import job as jobs
+from difflogic.engine import search
 from difflogic.engine.job import TrainState, make_job
 from difflogic.errors import UsageError
 from difflogic.gpu.kernels import KERNELS
@@ -52,10 +53,8 @@ SMILE = (
     "............",
 )
 """12x12: what a page's own picture is before the visitor draws."""
-OWN_FIELDS: dict[str, Data] = {"train": {"epochs": 1500}, "optimizer": {"lr": 0.1}}
-"""By these most seeds learn a picture of 12x12 cells within 400 epochs, by the letter's own numbers within 800."""
-PICTURE_HARDENED = (0.12, 0.68)
-"""A page has no search on hard circuits, so that hardening decides the gates of pictures, over these shares."""
+OWN_EPOCHS = 1200
+"""Of an attempt at it: small pictures need less training than the letter before the search mends the rest."""
 SEEDED = frozenset({"wires", "edges", "logits", "control"})
 """Buffers whose first contents follow from the seed; so do random probes."""
 
@@ -66,19 +65,14 @@ def names() -> list[str]:
 
 
 def page_config(name: str) -> Config:
-    """The configuration that a page trains: the recipe robust until solved, but for the search on hard circuits.
+    """The configuration that a page trains: the recipe robust, until it is solved.
 
     Raises UsageError for what a page does not hold.
     """
     if name not in names():
         raise UsageError(f"A page does not hold {name!r}{hint(name, names())}: expected some of {', '.join(names())}.")
     config = recipes.applied("robust", _own(OWN[name]) if name in OWN else presets.get(name))
-    config = config.with_(train={"eval_interval": min(restarts.LOOK, config.train.eval_interval)})
-    if config.search.begin:
-        begin, end = (round(share * config.epochs) for share in PICTURE_HARDENED)
-        hardening = {"share": recipes.HARDENED, "begin": begin, "end": end}
-        config = config.with_(search={"begin": 0}, hardening=hardening)
-    return config
+    return config.with_(train={"eval_interval": min(restarts.LOOK, config.train.eval_interval)})
 
 
 def _own(side: int) -> Config:
@@ -87,7 +81,9 @@ def _own(side: int) -> Config:
     rows = tuple(row.center(side, ".") for row in SMILE)
     empty = "." * side
     picture = ((empty,) * above + rows + (empty,) * side)[:side]
-    return presets.get("colored-g").with_(task={"picture": picture, "height": side, "width": side}, **OWN_FIELDS)
+    return presets.get("colored-g").with_(
+        task={"picture": picture, "height": side, "width": side}, train={"epochs": OWN_EPOCHS}
+    )
 
 
 def page_data(chosen: list[str]) -> Data:
@@ -122,11 +118,12 @@ def _constants() -> Data:
         wiring: ("ALL_ROUND_STREAM", "RING", "BEGINNINGS"),
         jobs: ("PROBE_STREAM",),
         success: ("STARTS", "FRESH_STREAM", "TIMES", "LARGE"),
-        stalled: ("EARLIEST", "WINDOW", "LATEST_GROWN", "SLOW", "SMALL", "PROGRESS", "MEAN_OF"),
+        stalled: ("EARLIEST", "WINDOW", "LATEST_GROWN", "SLOW", "SMALL", "PROGRESS", "MEAN_OF", "UNLIKE", "LONG"),
     }
     found = {name: getattr(module, name) for module, wanted in named.items() for name in wanted}
     return found | {
         "RESTART_STREAM": restarts.STREAM,
+        "SEARCH_STREAM": search.STREAM,
         "HISTORY": HISTORY,
         "SUBMIT_SECONDS": SUBMIT_SECONDS,
         "DECIDED": DECIDED,
@@ -138,7 +135,7 @@ def preset_data(name: str) -> Data:
     config = page_config(name)
     circuit = Circuit.initial(config.model, config.seed, config.initial)
     netlist = CellNetlist.of_run(circuit, config)
-    ends = (*config.growth.until, config.epochs)
+    ends = (*config.growth.until, config.search.begin or config.epochs)
     return {
         "name": name,
         "about": OWN_COLORS.format(OWN[name]) if name in OWN else presets.PRESETS[name].about,

@@ -1,7 +1,7 @@
 "use strict";
 // Trains a preset until it is solved, as `difflogic train PRESET --recipe robust --until-solved` does: attempts with
 // other wiring, on a smaller grid first, given up where they stall (difflogic/train: stages, restarts, success).
-// What a page has not: the search on hard circuits of pictures, and the proof for every start of a board.
+// What a page has not is the proof for every start of a board.
 
 const STOPPED = Symbol("stopped"),
     AGAIN = Symbol("another seed");
@@ -45,6 +45,10 @@ class Trainer {
         };
         this.base = this.state.seed;
         this.perSecond = 0;
+        /** The hard circuit, once it is searched. @type {Uint8Array | null} */
+        this.gates = null;
+        /** @type {LocalSearch | null} */
+        this.search = null;
         /** @type {Promise<boolean> | undefined} */
         this.training = undefined;
         /** @type {Promise<void> | undefined} */
@@ -175,6 +179,8 @@ class Trainer {
             { model, task } = preset.config,
             drawn = initialCircuit(preset.config, seed, plans.constants);
         this.layout = flatLayout(model, drawn);
+        this.gates = null;
+        this.search = preset.config.search.begin ? new LocalSearch(preset, this.layout, seed, plans.constants) : null;
         this.probes = preset.random ? drawProbes(preset.config, seed, plans.constants) : new Uint8Array();
         for (const [stage, each] of this.models.entries()) {
             const tables = kernelTables(this.layout, each.plan),
@@ -240,6 +246,10 @@ class Trainer {
                 });
                 continue;
             }
+            if (this.search && this.state.epoch >= this.preset.config.search.begin) {
+                await this.searchOnce(this.search);
+                continue;
+            }
             const began = performance.now(),
                 most = Math.min(stop, stage.until) - this.state.epoch;
             const losses = await this.locked(() => this.model.train(this.state.epoch, most));
@@ -252,6 +262,27 @@ class Trainer {
         }
     }
 
+    /** An epoch of the search on the hard circuit, which begins with the one of now. @param {LocalSearch} search */
+    async searchOnce(search) {
+        const began = performance.now();
+        if (!this.gates) {
+            this.gates = Uint8Array.from(
+                new Uint32Array(await this.locked(() => this.model.download("gate_ids", "circuit"))),
+            );
+            this.tell({ kind: "search", epoch: this.state.epoch });
+        }
+        await search.search(this.gates, ++this.state.epoch);
+        this.losses.push(Number.NaN);
+        this.perSecond = 1000 / (performance.now() - began);
+        this.tell({
+            kind: "epochs",
+            epoch: this.state.epoch,
+            losses: [Number.NaN],
+            perSecond: this.perSecond,
+            cells: 0,
+        });
+    }
+
     /** Evaluates on the task's own probes, whatever grid is trained, and tests a circuit that is right on all. */
     async isSolved() {
         const { task } = this.preset.config,
@@ -262,7 +293,8 @@ class Trainer {
             probes = /** @type {Uint8Array} */ (this.probes);
         let wrong = 0,
             count = this.models.at(-1).plan.probes;
-        if (isLast) wrong = await this.locked(() => this.model.evaluate());
+        if (this.gates) wrong = this.search?.wrong(this.gates, [])[0].reduce((sum, bit) => sum + bit, 0) ?? 0;
+        else if (isLast) wrong = await this.locked(() => this.model.evaluate());
         else {
             const hard = await this.circuit();
             for (let probe = 0; probe < count; probe++) {
@@ -278,47 +310,15 @@ class Trainer {
         this.judged.push({ epoch: this.state.epoch, wrong });
         this.tell({ kind: "evaluation", epoch: this.state.epoch, wrong, values: count * size * task.loss_channels });
         if (wrong) return false;
-        return target === null || this.isRight(await this.circuit());
-    }
-
-    /** Fresh starts decide, which nothing was chosen by: after T and 4T steps, and on a large grid. */
-    async isRight(/** @type {HardCircuit} */ hard) {
-        const { STARTS, TIMES, LARGE } = this.plans.constants,
-            { task } = this.preset.config;
-        const found = {
-            wrong: await this.measure(hard, task.height, task.width, task.steps, STARTS),
-            later: await this.measure(hard, task.height, task.width, TIMES * task.steps, STARTS),
-            large: await this.measure(hard, LARGE, LARGE, TIMES * task.steps, STARTS),
-        };
-        const passed = !found.wrong && !found.later && !found.large;
-        this.tell({ kind: "tested", passed, ...found });
-        return passed;
-    }
-
-    async measure(
-        /** @type {HardCircuit} */ hard,
-        /** @type {number} */ height,
-        /** @type {number} */ width,
-        /** @type {number} */ steps,
-        /** @type {number} */ count,
-    ) {
-        const { channels } = this.preset.config.model,
-            each = height * width * channels,
-            target = targetOf(this.preset.config.task, height, width);
-        const key = foldIn(foldIn(keyFromSeed(this.state.seed), this.plans.constants.FRESH_STREAM), height);
-        const starts = coinFlips(key, count * each);
-        let wrong = 0;
-        for (let start = 0; start < count && !wrong; start++) {
-            // The page stays awake, and one wrong value is enough to know.
-            await new Promise((resolve) => setTimeout(resolve));
-            wrong += hard.wrong(starts.subarray(start * each, (start + 1) * each), target, height, width, steps);
-        }
-        return wrong;
+        if (target === null) return true;
+        const found = await testBoard(await this.circuit(), this.plans.constants);
+        this.tell({ kind: "tested", ...found });
+        return found.passed;
     }
 
     /** The circuit of now. */
     async circuit() {
-        const ids = new Uint32Array(await this.locked(() => this.model.download("gate_ids", "circuit")));
+        const ids = this.gates ?? new Uint32Array(await this.locked(() => this.model.download("gate_ids", "circuit")));
         return new HardCircuit(
             this.preset,
             /** @type {any} */ (this.layout),

@@ -32,12 +32,10 @@ def test_it_is_the_same_file_each_time_and_names_no_other() -> None:
     )
 
 
-def test_it_trains_by_the_numbers_of_the_command() -> None:
-    expected = recipes.applied("robust", presets.get(DEFAULT)).with_(train={"eval_interval": 10})
-    assert plans.page_config(DEFAULT) == expected
-    picture = plans.page_config("lizard")
-    assert not picture.search.begin
-    assert picture.hardening.share
+@pytest.mark.parametrize("name", plans.PRESETS)
+def test_it_trains_by_the_numbers_of_the_command(name: str) -> None:
+    expected = recipes.applied("robust", presets.get(name)).with_(train={"eval_interval": 10})
+    assert plans.page_config(name) == expected
 
 
 @pytest.mark.parametrize(

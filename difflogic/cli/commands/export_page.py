@@ -28,9 +28,6 @@ def command(presets: tuple[str, ...], out: Output | None) -> None:
     colored-g, lizard                   a picture
     draw, draw-small                    a picture of the visitor's own, 16x16 or 12x12 cells in eight colours
 
-    Pictures are trained without the search on hard circuits that the recipe ends with elsewhere: hardening decides
-    their gates.
-
     Example: difflogic export-page checkerboard-small game-of-life draw
     """  # noqa: D301
     from difflogic.page.export import DEFAULT, training_page
