@@ -1,0 +1,39 @@
+"""Programs in JavaScript, run by node."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+SECONDS = 300
+"""What has not ended by then hangs."""
+
+
+def needs(*programs: str) -> None:
+    """Skip where a program or the packages of node are missing, which on a server is a failure."""
+    missing = [program for program in programs if shutil.which(program) is None]
+    if not (HERE / "node_modules").is_dir():
+        missing.append("the packages of tests/javascript, which bin/setup brings where npm is")
+    if missing:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"needs {' and '.join(missing)}")
+
+
+def run(script: str, given: Any) -> Any:
+    """What a script beside this file writes as JSON at last, given JSON. AssertionError where it fails."""
+    done = subprocess.run(
+        ["node", HERE / script],
+        input=json.dumps(given),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, f"{script}: {done.stderr}"
+    return json.loads(done.stdout.splitlines()[-1])  # Dawn logs before

@@ -1,0 +1,123 @@
+"""Every WGSL module, and every set of `override` constants that a pipeline of it may be made with.
+
+Nothing is listed here: kernels come from their tables, launch configurations from what the planner tries and the tuner
+sweeps, for every preset.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any
+
+from difflogic.circuits.export import wgsl
+from difflogic.config import presets
+from difflogic.devices import tune
+from difflogic.engine.job import make_job
+from difflogic.errors import LimitError
+from difflogic.gpu import array_kernels, arrays, planner, simulation
+from difflogic.gpu.kernels import KERNELS, Binding
+from difflogic.gpu.launch import LINEAR_WG, LaunchConfig
+from difflogic.gpu.plan import Plan
+from difflogic.gpu.shaders import Source, load_source, shader_root
+from difflogic.model.circuit import Circuit
+from tests.export_cases import CASES
+
+DEFAULT_LIMITS = {
+    "max-storage-buffers-per-shader-stage": 8,
+    "max-compute-invocations-per-workgroup": 256,
+    "max-compute-workgroup-size-x": 256,
+    "max-compute-workgroup-storage-size": 16384,
+    "max-compute-workgroups-per-dimension": 65535,
+    "max-storage-buffer-binding-size": 128 << 20,
+    "max-buffer-size": 256 << 20,
+}
+"""What every device of WebGPU has without being asked, https://www.w3.org/TR/webgpu/#limits."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A pipeline: a module, its constants, and what it binds; without `bindings`, what its shader declares."""
+
+    module: str
+    constants: dict[str, int]
+    bindings: tuple[Binding, ...] | None = None
+
+    @property
+    def label(self) -> str:
+        values = " ".join(f"{name}={value}" for name, value in self.constants.items())
+        return f"{self.module} {values}".strip()
+
+
+def all_sources() -> dict[str, Source]:
+    """Every file with an entry point by its name, and what is generated from circuits."""
+    files = shader_root().rglob("*.wgsl")
+    entries = [path for path in files if re.search("^@compute", path.read_text(encoding="utf-8"), re.MULTILINE)]
+    names = [path.relative_to(shader_root()).with_suffix("").as_posix() for path in sorted(entries)]
+    return {**{name: load_source(name) for name in names}, **_generated()}
+
+
+def _generated() -> dict[str, Source]:
+    found = {}
+    for name, netlist in CASES.items():
+        lines = wgsl.shader(netlist, "exported").splitlines()
+        origins = tuple((f"exported {name}.wgsl", number) for number in range(1, len(lines) + 1))
+        found[f"exported {name}"] = Source(name, "\n".join(lines) + "\n", origins)
+        found[f"simulated {name}"] = simulation.generated_source(netlist)
+    return found
+
+
+def all_variants(sources: Iterable[str]) -> list[Variant]:
+    """Every variant of these modules. AssertionError where a module wants constants that no table gives."""
+    simulated = [Variant(name, {"WG": simulation.WG}, simulation.BINDINGS) for name in sources if "simulat" in name]
+    found = {each.label: each for each in (*of_kernels(), *of_arrays(), *simulated)}
+    known = {each.module for each in found.values()}
+    return [*found.values(), *(Variant(name, {}) for name in sources if name not in known)]
+
+
+def of_kernels() -> Iterator[Variant]:
+    """Of the kernels of `difflogic.gpu.kernels`."""
+    # Trees are trees of perception: a circuit without it has none.
+    kinds = [
+        (trees, perceives) for trees, perceives in itertools.product((False, True), repeat=2) if perceives >= trees
+    ]
+    for launch, half, (trees, perceives) in itertools.product(launches(), (False, True), kinds):
+        for spec in KERNELS.values():
+            yield Variant(spec.name, spec.constants(launch, half, trees, perceives), spec.bindings)
+
+
+def launches() -> list[LaunchConfig]:
+    """What the planner may choose for any preset on a device with default limits, or the tuner for it."""
+    found: dict[LaunchConfig, None] = {}
+    for software, (name, preset) in itertools.product((True, False), presets.PRESETS.items()):
+        adapter = SimpleNamespace(software=software, name=name)
+        device: Any = SimpleNamespace(adapter=adapter, limits=DEFAULT_LIMITS)
+        config = preset.make()
+        plan = planner.plan_for(device, [make_job(config, Circuit.initial(config.model, config.seed))])
+        tried = planner._candidates(device.adapter, None, plan)
+        tried += [launch for family in tune.families(device, plan) for sweep in family for launch in sweep]
+        # A limit on memory may make any of them compute activations again.
+        tried += [launch.with_memory(store_activations=False) for launch in tried]
+        found |= dict.fromkeys(launch for launch in tried if _runs(plan, launch))
+    return list(found)
+
+
+def _runs(plan: Plan, launch: LaunchConfig) -> bool:
+    try:
+        planner.check(replace(plan, launch=launch), DEFAULT_LIMITS)
+    except LimitError:
+        return False
+    return True
+
+
+def of_arrays() -> Iterator[Variant]:
+    """Of the kernels of arrays."""
+    lanes = (1, arrays.SHARERS // arrays.SIDE_BY_SIDE, arrays.SHARERS)
+    for kernel in array_kernels.KERNELS.values():
+        known = {"WG": (LINEAR_WG,), "LANES": lanes, "OP": tuple(range(len(kernel.ops)))}
+        values = [known.get(name, (0, 1)) for name in kernel.overrides]
+        for chosen in itertools.product(*values):
+            yield Variant(kernel.path, dict(zip(kernel.overrides, chosen, strict=True)), kernel.bindings)
