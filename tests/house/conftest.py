@@ -32,6 +32,9 @@ case " $* " in
   *" -t bookworm-backports "*) [[ ${FAKE_BACKPORTS:-} != broken ]] || { echo 'E: Unmet dependencies.'; exit 100; } ;;
   *" install "*) [[ -z ${FAKE_INSTALL_FAILS:-} ]] || { echo 'E: Unable to locate package.'; exit 100; } ;;
 esac""",
+    "node": "",
+    "npm": """[[ -z ${FAKE_NPM_FAILS:-} ]] || exit 1
+mkdir -p node_modules; touch node_modules/.package-lock.json""",
     "python3": """case "$*" in
   *"import ensurepip"*) [[ -n ${FAKE_ENSUREPIP:-} ]] ;;
   *"print("*) echo python3.11-venv ;;
@@ -64,6 +67,11 @@ class Machine:
     @property
     def checkout(self) -> Path:
         return self.root / "checkout"
+
+    @property
+    def packages(self) -> Path:
+        """What checks run in Node."""
+        return self.checkout / "tests/javascript"
 
     @property
     def source_file(self) -> Path:
@@ -140,4 +148,6 @@ def machine(tmp_path: Path) -> Machine:
     machine.checkout.mkdir()
     shutil.copytree(CHECKOUT / "bin", machine.checkout / "bin")
     shutil.copy(CHECKOUT / "pyproject.toml", machine.checkout)
+    machine.packages.mkdir(parents=True)
+    shutil.copy(CHECKOUT / "tests/javascript/package-lock.json", machine.packages)
     return machine

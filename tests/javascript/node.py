@@ -6,21 +6,24 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 HERE = Path(__file__).parent
+PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+"""Where a system has no Node, bin/setup puts one beside this Python."""
 SECONDS = 300
 """What has not ended by then hangs."""
 
 
 def needs(*programs: str) -> None:
     """Skip where a program or the packages of node are missing, which on a server is a failure."""
-    missing = [program for program in programs if shutil.which(program) is None]
+    missing = [program for program in programs if shutil.which(program, path=PATH) is None]
     if not (HERE / "node_modules").is_dir():
-        missing.append("the packages of tests/javascript, which bin/setup brings where npm is")
+        missing.append("the packages of tests/javascript, which bin/setup brings")
     if missing:
         (pytest.fail if os.environ.get("CI") else pytest.skip)(f"needs {' and '.join(missing)}")
 
@@ -28,7 +31,7 @@ def needs(*programs: str) -> None:
 def run(script: str, given: Any) -> Any:
     """What a script beside this file writes as JSON at last, given JSON. AssertionError where it fails."""
     done = subprocess.run(
-        ["node", HERE / script],
+        [shutil.which("node", path=PATH) or "node", HERE / script],
         input=json.dumps(given),
         capture_output=True,
         text=True,

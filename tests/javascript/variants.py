@@ -10,8 +10,6 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
-from typing import Any
 
 from difflogic.circuits.export import wgsl
 from difflogic.config import presets
@@ -22,20 +20,10 @@ from difflogic.gpu import array_kernels, arrays, planner, simulation
 from difflogic.gpu.kernels import KERNELS, Binding
 from difflogic.gpu.launch import LINEAR_WG, LaunchConfig
 from difflogic.gpu.plan import Plan
+from difflogic.gpu.recording import DEFAULT_LIMITS, RecordingDevice
 from difflogic.gpu.shaders import Source, load_source, shader_root
 from difflogic.model.circuit import Circuit
 from tests.export_cases import CASES
-
-DEFAULT_LIMITS = {
-    "max-storage-buffers-per-shader-stage": 8,
-    "max-compute-invocations-per-workgroup": 256,
-    "max-compute-workgroup-size-x": 256,
-    "max-compute-workgroup-storage-size": 16384,
-    "max-compute-workgroups-per-dimension": 65535,
-    "max-storage-buffer-binding-size": 128 << 20,
-    "max-buffer-size": 256 << 20,
-}
-"""What every device of WebGPU has without being asked, https://www.w3.org/TR/webgpu/#limits."""
 
 
 @dataclass(frozen=True)
@@ -92,9 +80,8 @@ def of_kernels() -> Iterator[Variant]:
 def launches() -> list[LaunchConfig]:
     """What the planner may choose for any preset on a device with default limits, or the tuner for it."""
     found: dict[LaunchConfig, None] = {}
-    for software, (name, preset) in itertools.product((True, False), presets.PRESETS.items()):
-        adapter = SimpleNamespace(software=software, name=name)
-        device: Any = SimpleNamespace(adapter=adapter, limits=DEFAULT_LIMITS)
+    for software, preset in itertools.product((True, False), presets.PRESETS.values()):
+        device = RecordingDevice(software)
         config = preset.make()
         plan = planner.plan_for(device, [make_job(config, Circuit.initial(config.model, config.seed))])
         tried = planner._candidates(device.adapter, None, plan)
