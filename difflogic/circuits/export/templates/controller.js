@@ -100,7 +100,7 @@ function draw() {
     }
     element("count").textContent = circuit.pole ? `Step ${state.steps}` : "";
     element("taken").textContent = `Action: ${circuit.actions[action]}`;
-    names.forEach((name, d) => (element(`observation-${d}`).textContent = short(seen[d])));
+    names.forEach((_name, d) => (element(`observation-${d}`).textContent = short(seen[d])));
     state.thresholds.flat().forEach((threshold, bit) => {
         element(`threshold-${bit}-text`).textContent = short(threshold);
         element(`threshold-${bit}`).closest("label").classList.toggle("reached", values[bit] === 1);

@@ -64,6 +64,24 @@ class ScriptEngine {
 
 class GpuEngine {
     name = "gpu";
+    height = 0;
+    width = 0;
+    /** @type {GPUBuffer[]} */
+    states = [];
+    /** The other buffers of a grid of this size. @type {any} */
+    fire;
+    /** @type {any} */
+    staging;
+    /** @type {any} */
+    size;
+    /** @type {GPUBindGroup[]} */
+    groups = [];
+
+    constructor(/** @type {GPUDevice} */ device, /** @type {GPUComputePipeline} */ pipeline) {
+        this.device = device;
+        this.lost = device.lost;
+        this.pipeline = pipeline;
+    }
 
     // Throws an Error whose message says why there is none.
     static async create() {
@@ -71,17 +89,12 @@ class GpuEngine {
         if (!navigator.gpu) throw new Error("this browser has none");
         const adapter = await navigator.gpu.requestAdapter();
         if (!adapter) throw new Error("no adapter was found");
-        const engine = new GpuEngine();
-        engine.device = await adapter.requestDevice();
-        engine.lost = engine.device.lost;
-        const module = engine.device.createShaderModule({ code: circuit.shader });
+        const device = await adapter.requestDevice();
+        const module = device.createShaderModule({ code: circuit.shader });
         const failed = (await module.getCompilationInfo()).messages.find((message) => message.type === "error");
         if (failed) throw new Error("the shader does not compile: " + failed.message);
-        engine.pipeline = await engine.device.createComputePipelineAsync({
-            layout: "auto",
-            compute: { module, entryPoint: "main" },
-        });
-        return engine;
+        const compute = { module, entryPoint: "main" };
+        return new GpuEngine(device, await device.createComputePipelineAsync({ layout: "auto", compute }));
     }
 
     async advance(state, height, width, fires) {
@@ -108,7 +121,7 @@ class GpuEngine {
 
     resize(state, height, width) {
         if (this.height === height && this.width === width) return;
-        [...(this.states ?? []), this.fire, this.staging, this.size].forEach((buffer) => buffer?.destroy());
+        [...this.states, this.fire, this.staging, this.size].forEach((buffer) => buffer?.destroy());
         const both = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_DST | GPUBufferUsage.COPY_SRC;
         const buffer = (size, usage) => this.device.createBuffer({ size, usage });
         this.states = [buffer(state.byteLength, both), buffer(state.byteLength, both)];
