@@ -61,7 +61,7 @@ class OptimizerState:
 
 @dataclass(frozen=True, eq=False)
 class TrainState:
-    """Everything that a train step reads and changes: save it, and training continues bit for bit."""
+    """Everything that a train step reads and changes: saved, it continues bit for bit on the same device and driver."""
 
     logits: Floats
     """`[G, 16]`, the order of `Circuit.flat_logits`."""

@@ -1,4 +1,4 @@
-"""Checkpoints: everything that training needs to go on bit for bit, in one safetensors file with checksums.
+"""Checkpoints: all that training needs to go on, bit for bit on the same device and driver, in one safetensors file.
 
 Arrays of an automaton: `logits`, `mu`, `nu` float32 `[G, 16]`; `wires.perceive.L` int32 `[K, 2, out]`; `wires.update.L`
 int32 `[2, out]`; `data_key`, `train_key` uint32 `[2]`; `step`, `skipped`, `best` int64 `[]` (`best` is the lowest

@@ -174,7 +174,7 @@ class ClusterSupervisor(Supervisor):
 
     def _join(self, node: str, version: str, devices: list[str], trouble: str | None) -> None:
         about: dict[str, Any] = {"node": node, "host": self._machines[node]}
-        # A run that goes on elsewhere must go on bit for bit, and both must mean the same by a job.
+        # A run that goes on elsewhere must be computed alike, and both must mean the same by a job.
         if version != difflogic.__version__:
             why = f"It has difflogic {version} and this server {difflogic.__version__}: use the same version."
             log_event("machine refused", logging.ERROR, **about, why=why)

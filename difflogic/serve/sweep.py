@@ -87,7 +87,7 @@ def resume_sweep(
     observer: SweepObserver | None = None,
     stop: Stop | None = None,
 ) -> Sweep:
-    """Continue the sweep in a folder, bit for bit, or extend it.
+    """Continue the sweep in a folder, bit for bit on the same devices and drivers, or extend it.
 
     Args:
         folder: Of the sweep.

@@ -224,7 +224,7 @@ def solve(
 def resume(
     folder: Path, placement: Placement, observer: Observer | None = None, within: Within | None = None
 ) -> Attempts:
-    """Go on with the attempts in a folder: first, bit for bit, with the one that was cut short.
+    """Go on with the attempts in a folder: first with the one that was cut short, as any run is resumed.
 
     `within` is a new limit: of epochs it counts those that are done too, of time it begins now.
 

@@ -3,8 +3,8 @@
 A run may begin on a smaller grid, with fewer CA steps, and grow to the task's own: what a small grid asks for is
 learned sooner, with fewer steps to send gradients back through, and no cell far from the border. It may end with a
 search over the hard circuit. States, moments, keys and counters go from stage to stage as they are, and the stage is a
-function of the epoch, so that a resumed run goes on bit for bit. Evaluations are always of the task's own grid and
-steps.
+function of the epoch, so that a resumed run goes on as if it had not stopped. Evaluations are always of the task's own
+grid and steps.
 
 Example: with growth until epochs 60 and 100, and a search from 400 on, a run of 500 epochs has four stages: epochs 1 to
 60 and 61 to 100 on smaller grids, 101 to 400 on the whole, and 401 to 500 of the search. Resumed after epoch 60, it

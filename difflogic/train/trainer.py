@@ -87,8 +87,8 @@ class Trainer(Generic[R]):
             epochs: In all, those before `resume` included; None: as the configuration says. Of agents environment
                 steps.
             out: A new run folder; None: nothing is written.
-            resume: A run folder, or a checkpoint file in it, to continue bit for bit. The configuration must be its
-                own.
+            resume: A run folder, or a checkpoint file in it, to continue, bit for bit on the same device and driver.
+                The configuration must be its own.
             observer: Hears what happens, and may end the run by its `stop`.
             rules: What ends a run of automata early, and how; None: `stop_when_solved` alone.
             fields: Of `TrainRequest`: `population`, `stop_when_solved`, `init_from`, `starts`, `data`, `decide`.
