@@ -248,6 +248,7 @@ MEASURED = {
     "rivals": "the train step in other libraries",
     "fpga": "automata on FPGAs, placed and routed on paper",
     "service": "the server, its workers and its store",
+    "same_bits": "which results are the same",
 }
 """What the lines of each results file are of."""
 PLATFORMS = {"Windows": "Windows", "Darwin": "macOS"}
