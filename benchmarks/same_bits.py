@@ -138,8 +138,8 @@ def recorded() -> dict[str, Any]:
 
 def in_node(driver: str) -> Outcome:
     """Played by Dawn, without a browser."""
-    os.environ.update(_environment(driver))
-    return _played(node.run("play.js", {"player": PLAYER.read_text(), **recorded()}), "page in Node", driver)
+    given = {"player": PLAYER.read_text(), **recorded()}
+    return _played(node.run("play.js", given, _environment(driver)), "page in Node", driver)
 
 
 def in_chromium() -> Outcome:

@@ -6,10 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from benchmarks import same_bits
 from benchmarks.same_bits import Outcome, compared, section
 from benchmarks.store import Line, load
+from tests.javascript import node
 
 ONE = Outcome(
     "gpu",
@@ -64,3 +66,15 @@ def test_a_recording_holds_all_that_it_begins_with() -> None:
     data = same_bits.recorded()
     for name in ("trained", "hard"):
         assert not any(contents is True for *_, contents in data[name]["buffers"])
+
+
+def test_another_compiler_trains_to_the_same_bits_on_the_same_driver() -> None:
+    """wgpu with naga, and a recording played by Dawn with Tint."""
+    node.needs("node")
+    driver = "llvmpipe"
+    if not same_bits.DRIVERS[driver].exists():
+        pytest.skip(f"this system keeps {driver} elsewhere")
+    line = compared(same_bits.in_node(driver), same_bits.native(*same_bits.NAGA, driver))
+    assert line["hard_equal"]
+    assert line["losses_equal"]
+    assert line["logits_equal"]

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +29,12 @@ def needs(*programs: str) -> None:
         (pytest.fail if os.environ.get("CI") else pytest.skip)(f"needs {' and '.join(missing)}")
 
 
-def run(script: str, given: Any) -> Any:
+def run(script: str, given: Any, environment: Mapping[str, str] | None = None) -> Any:
     """What a script beside this file writes as JSON at last, given JSON. AssertionError where it fails."""
     done = subprocess.run(
         [shutil.which("node", path=PATH) or "node", HERE / script],
         input=json.dumps(given),
+        env=environment,
         capture_output=True,
         text=True,
         timeout=SECONDS,
