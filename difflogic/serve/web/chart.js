@@ -13,7 +13,13 @@ const DOTS_UP_TO = 80;
 export class Chart {
     // `span` is a Window; options: title, label (for those who do not see it), height, scale, write (a value as text).
     constructor(span, { title, label, height = 220, scale = "log", write }) {
-        Object.assign(this, { span, height, scale, write, series: [], width: 600 });
+        this.span = span;
+        this.height = height;
+        this.scale = scale;
+        this.write = write;
+        this.series = [];
+        this.width = 600;
+        this.x = this.y = (value) => value; // from values to pixels, as it was drawn last
         this.svg = s("svg", {
             class: "chart",
             tabindex: "0",

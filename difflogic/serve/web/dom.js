@@ -60,6 +60,7 @@ let lastId = 0;
 export const freshId = (stem) => `${stem}-${++lastId}`;
 
 // Resolves after so many milliseconds; rejects at once where the signal says so.
+/** @returns {Promise<void>} */
 export function pause(milliseconds, signal) {
     return new Promise((resolve, reject) => {
         const stop = () => {

@@ -8,6 +8,7 @@ const PICTURES = "image/png,image/gif,image/jpeg,image/bmp,image/webp,.ppm";
 export function dropZone(title, changed, types = PICTURES) {
     const isPicture = types === PICTURES,
         advice = isPicture ? "or choose a file; pasting works too" : "or choose a file";
+    /** @type {File | null} */
     let file = null;
     const input = h("input", { type: "file", accept: types, onchange: () => take(input.files[0]) });
     const words = h("span", { class: "quiet" });

@@ -100,7 +100,7 @@ export function hexagons(height, width) {
 
 // A small picture of what a job is to learn; a rule or environment is written as its name, a follow-up as its
 // kind.
-export function thumbnail({ config: given, kind }) {
+export function thumbnail({ config: given, kind = "" }) {
     const config = given?.config ?? given; // of a sweep, that of its trials
     const target = config?.task ? targetOf(config.task) : null;
     if (!target) {

@@ -80,7 +80,8 @@ function colourBehind(element) {
     return "white";
 }
 
-function give(name, blob) {
+// A download.
+export function give(name, blob) {
     const link = h("a", { href: URL.createObjectURL(blob), download: name });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60000); // a large file may take a while

@@ -5,7 +5,11 @@ const LEAST = 4; // epochs
 export class Window extends EventTarget {
     constructor() {
         super();
-        Object.assign(this, { first: 0, last: 1, from: 0, to: 1, cursor: null, whole: true });
+        this.first = this.from = 0;
+        this.last = this.to = 1;
+        /** @type {number | null} */
+        this.cursor = null;
+        this.whole = true;
     }
 
     // All there is; where everything was shown, everything is shown again.
