@@ -22,10 +22,11 @@ FALSE, A, B, NOT_B, NOT_A, TRUE = 0, 3, 5, 10, 12, 15
 READS = (0, 2, 2, 1, 2, 1, 2, 2, 2, 2, 1, 2, 1, 2, 2, 0)
 """How many inputs each of the sixteen gates depends on."""
 
-_EXPRESSIONS = (
+EXPRESSIONS = (
     "", "{a} & {b}", "{a} & ~{b}", "{a}", "~{a} & {b}", "{b}", "{a} ^ {b}", "{a} | {b}",
     "~({a} | {b})", "~({a} ^ {b})", "~{b}", "{a} | ~{b}", "~{a}", "~{a} | {b}", "~({a} & {b})", "",
 )  # fmt: skip
+"""The sixteen gates of `{a}` and `{b}`; the two constants are written otherwise in each language."""
 
 
 class Assignment(NamedTuple):
@@ -82,7 +83,7 @@ def expression(line: Assignment, name: Callable[[int], str], zero: str, one: str
     """The line's right side; `name` gives the variable of a bit, `zero` and `one` are the two constants."""
     if line.gate in (FALSE, TRUE):
         return one if line.gate == TRUE else zero
-    return _EXPRESSIONS[line.gate].format(a=name(line.a), b=name(line.b))
+    return EXPRESSIONS[line.gate].format(a=name(line.a), b=name(line.b))
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ from difflogic.model.straight_line import FALSE, NOT_A, TRUE, A, Assignment, lin
 MAX_GATES = 400
 """What a person can still follow, and a layout still place."""
 
-_SYMBOLS = {
+SYMBOLS = {
     1: ("AND", (0, 0)), 2: ("AND", (0, 1)), 4: ("AND", (1, 0)), 6: ("XOR", (0, 0)), 7: ("OR", (0, 0)),
     8: ("NOR", (0, 0)), 9: ("XNOR", (0, 0)), 11: ("OR", (0, 1)), 13: ("OR", (1, 0)), 14: ("NAND", (0, 0)),
 }  # fmt: skip
@@ -130,7 +130,7 @@ def _part(line: Assignment, wires: dict[int, Wire]) -> DrawnGate | Wire:
     if line.gate in (A, NOT_A):
         return Wire(reads[0].bit, reads[0].inverted ^ (line.gate == NOT_A))
     gate = on_inverted(line.gate, *(wire.inverted for wire in reads))
-    symbol, inverted = _SYMBOLS[gate]
+    symbol, inverted = SYMBOLS[gate]
     ends = tuple(Wire(wire.bit, bool(flag)) for wire, flag in zip(reads, inverted, strict=True))
     return DrawnGate(line.bit, symbol, ends, 1)
 
