@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import resources
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -216,6 +217,14 @@ class Page:
             elif method == "Log.entryAdded" and told["entry"]["level"] in ("error", "warning"):
                 found.append(f"{told['entry']['text']} {told['entry'].get('url', '')}")
         return found
+
+
+def barriers(page: Page) -> list[str]:
+    """What axe-core has to say against what is shown: texts too pale, fields without names, roles that are none."""
+    script = resources.files("axe_core_python") / "axe.min.js"
+    page.js(script.read_text(encoding="utf-8") + "; null")
+    found = page.js("axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations)")
+    return [f"{each['id']}: {node['html']} {node['failureSummary']}" for each in found for node in each["nodes"]]
 
 
 @contextmanager

@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import asdict
-from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +29,7 @@ from difflogic.serve.store.presence import Presence
 from difflogic.serve.worker.supervisor import Supervisor
 from difflogic.train import restarts
 from tests.export_cases import needs
-from tests.serve.chromium import Browser, Page, chromium
+from tests.serve.chromium import Browser, Page, barriers, chromium
 from tests.serve.live import ANN, BEN, Live, serving
 from tests.serve.service import ended, reached, short_config, spec_of
 from tests.serve.test_restarts import flat
@@ -615,14 +614,6 @@ def test_nothing_is_wider_than_a_phone(opened, trained):
     for place in PLACES:
         visit(page, place, trained)
         assert page.js("document.documentElement.scrollWidth") <= PHONE[0], place
-
-
-def barriers(page: Page) -> list[str]:
-    """What axe-core has to say against what is shown: texts too pale, fields without names, roles that are none."""
-    script = resources.files("axe_core_python") / "axe.min.js"
-    page.js(script.read_text(encoding="utf-8") + "; null")
-    found = page.js("axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations)")
-    return [f"{each['id']}: {node['html']} {node['failureSummary']}" for each in found for node in each["nodes"]]
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
