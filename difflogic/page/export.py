@@ -6,18 +6,19 @@ import base64
 import gzip
 import re
 from collections.abc import Sequence
-from importlib import resources
 
+from difflogic.circuits.export.drawing import SYMBOLS
 from difflogic.circuits.export.text import template
 from difflogic.errors import UsageError
+from difflogic.model.straight_line import EXPRESSIONS
+from difflogic.page.bundle import as_json, modules, package_text
 from difflogic.page.plans import page_data, to_json
 
-SCRIPTS = ("seeded.js", "hard.js", "search.js", "player.js", "rules.js", "trainer.js", "face.js")
-"""In this order, behind the engines of the living page."""
+SCRIPTS = ("seeded.js", "hard.js", "search.js", "player.js", "rules.js", "trainer.js")
+"""In this order, behind the engines of the living page. What the visitor sees is modules beside them: `face.js`."""
 DEFAULT = "checkerboard-small"
 
 _MARK = re.compile(r"@([A-Z]+)@")
-_FILES = resources.files(__package__)
 
 
 def training_page(presets: Sequence[str] = (DEFAULT,)) -> str:
@@ -43,12 +44,28 @@ def training_page(presets: Sequence[str] = (DEFAULT,)) -> str:
     # Without a time of packing in it, the same presets are the same file.
     packed = base64.b64encode(gzip.compress(to_json(page_data(list(presets))), mtime=0)).decode()
     marks = {
-        "STYLE": _text("page.css"),
+        "STYLE": package_text("serve/web/style.css") + _text("page.css"),
         "DATA": f'<script type="text/plain" id="plans">{packed}</script>',
+        "LIVING": f'<script type="application/json" id="living">{as_json(_living())}</script>',
         "SCRIPT": "\n".join([template("engines.js"), *map(_text, SCRIPTS)]),
+        "MODULES": modules("page/face.js"),
     }
     return _MARK.sub(lambda mark: marks[mark[1]], _text("page.html"))
 
 
+def _living() -> dict[str, object]:
+    """The living page of a solved circuit, to be filled in the browser: `living.js`."""
+    return {
+        "page": template("page.html"),
+        "style": template("page.css"),
+        "engines": template("engines.js"),
+        "script": template("circuit.js") + template("page.js"),
+        "shader": template("step.wgsl.txt"),
+        "drawing": template("circuit.css"),
+        "expressions": EXPRESSIONS,
+        "symbols": SYMBOLS,
+    }
+
+
 def _text(file: str) -> str:
-    return (_FILES / file).read_text(encoding="utf-8")
+    return package_text(f"page/{file}")

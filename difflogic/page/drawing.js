@@ -1,0 +1,154 @@
+// The circuit as a picture: inputs on the left, channels on the right, gates in columns by depth. Pass-throughs and NOT are
+// folded into the wires, as in difflogic/circuits/export/drawing.py, but hundreds of gates have to fit: a wire goes straight
+// to its reader, behind what lies between. `data-bit` says whose value a mark carries, so that the living page lights it.
+
+const COLUMN = 92,
+    ROW = 17,
+    BOX = { width: 40, height: 13 },
+    MARGIN = { left: 146, right: 128, top: 10 };
+const SWEEPS = 12;
+const PLACES = ["above left", "above", "above right", "left", "itself", "right", "below left", "below", "below right"];
+
+/** @typedef {{ bit: number, inverted: boolean }} Wire */
+/** @typedef {{ bit: number, name: string, reads: Wire[], depth: number, y: number, kind: "input" | "gate" | "output", note?: string }} Part */
+
+/**
+ * @param {{ rows: number[][], outputs: number[], channels: number, visible: number }} circuit
+ * @param {Record<string, [string, [number, number]]>} symbols of gates: their names, and which of their inputs are inverted
+ * @param {string} style
+ */
+export function drawing(circuit, symbols, style) {
+    const parts = placed(partsOf(circuit, symbols));
+    const columns = Math.max(...parts.map(({ depth }) => depth)) + 1,
+        rows = Math.max(...parts.map(({ y }) => y)) + 1;
+    const width = MARGIN.left + (columns - 1) * COLUMN + MARGIN.right,
+        height = MARGIN.top * 2 + rows * ROW;
+    const starts = new Map(parts.filter(({ kind }) => kind !== "output").map((part) => [part.bit, part]));
+    const body = [...parts.flatMap((part) => wires(part, starts)), ...parts.map(mark)];
+    const label = `The circuit: ${parts.filter(({ kind }) => kind === "gate").length} gates`;
+    return [
+        `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${label}">`,
+        `<style>${style}</style>`,
+        ...body,
+        "</svg>",
+    ].join("\n");
+}
+
+const xOf = (/** @type {Part} */ part) => MARGIN.left + part.depth * COLUMN;
+const yOf = (/** @type {Part} */ part) => Math.round(10 * (MARGIN.top + (part.y + 0.5) * ROW)) / 10;
+
+/**
+ * @param {{ rows: number[][], outputs: number[], channels: number, visible: number }} circuit
+ * @param {Record<string, [string, [number, number]]>} symbols
+ */
+function partsOf({ rows, outputs, channels, visible }, symbols) {
+    /** @type {Map<number, Wire>} */
+    const wires = new Map(Array.from({ length: 9 * channels }, (_, bit) => [bit, { bit, inverted: false }]));
+    /** @type {Map<number, Part>} */
+    const gates = new Map();
+    const wire = (/** @type {number} */ bit) => /** @type {Wire} */ (wires.get(bit));
+    const add = (/** @type {number} */ bit, /** @type {string} */ name, /** @type {Wire[]} */ reads) => {
+        const depth = 1 + Math.max(0, ...reads.map((read) => gates.get(read.bit)?.depth ?? 0));
+        gates.set(bit, { bit, name, reads, depth, y: 0, kind: "gate" });
+        wires.set(bit, { bit, inverted: false });
+    };
+    for (const [bit, gate, a, b] of rows) {
+        if (gate === 0 || gate === 15) add(bit, String(gate & 1), []);
+        else if (gate === 3 || gate === 12) wires.set(bit, { bit: wire(a).bit, inverted: wire(a).inverted !== (gate === 12) });
+        else {
+            const reads = [wire(a), wire(b)],
+                [name, inverted] = symbols[onInverted(gate, reads[0].inverted, reads[1].inverted)];
+            add(
+                bit,
+                name,
+                reads.map((read, i) => ({ bit: read.bit, inverted: inverted[i] === 1 })),
+            );
+        }
+    }
+    const last = 1 + Math.max(0, ...[...gates.values()].map(({ depth }) => depth));
+    /** @type {Part[]} */
+    const ends = outputs.map((output, c) => ({
+        bit: wire(output).bit,
+        name: `channel ${c}`,
+        note: c < visible ? "visible" : "memory",
+        reads: [wire(output)],
+        depth: last,
+        y: 0,
+        kind: "output",
+    }));
+    const read = new Set([...gates.values(), ...ends].flatMap(({ reads }) => reads.map(({ bit }) => bit)));
+    /** @type {Part[]} */
+    const inputs = [...read]
+        .filter((bit) => bit < 9 * channels)
+        .sort((a, b) => a - b)
+        .map((bit) => ({ bit, name: `channel ${Math.floor(bit / 9)} ${PLACES[bit % 9]}`, reads: [], depth: 0, y: 0, kind: "input" }));
+    return [...inputs, ...[...gates.values()].filter(({ bit }) => read.has(bit)), ...ends];
+}
+
+// The gate that does on inverted inputs what `gate` does on plain ones: its truth table with rows exchanged.
+/** @param {number} gate @param {boolean} a @param {boolean} b */
+function onInverted(gate, a, b) {
+    if (a) gate = ((gate & 3) << 2) | (gate >> 2);
+    if (b) gate = ((gate & 5) << 1) | ((gate & 10) >> 1);
+    return gate;
+}
+
+// Each column is sorted again and again by where its neighbours stand, rightwards and leftwards in turn (Sugiyama).
+/** @param {Part[]} parts */
+function placed(parts) {
+    /** @type {Part[][]} */
+    const columns = [];
+    for (const part of parts) {
+        columns[part.depth] ??= [];
+        columns[part.depth].push(part);
+    }
+    const source = new Map(parts.filter(({ kind }) => kind !== "output").map((part) => [part.bit, part]));
+    /** @type {Map<Part, Part[]>} */
+    const left = new Map(parts.map((part) => [part, part.reads.map(({ bit }) => /** @type {Part} */ (source.get(bit)))])),
+        right = new Map(parts.map((part) => [part, /** @type {Part[]} */ ([])]));
+    for (const [part, sources] of left) for (const each of sources) right.get(each)?.push(part);
+    const tallest = Math.max(...columns.map((column) => column.length));
+    const stack = (/** @type {Part[]} */ column) => {
+        for (const [i, part] of column.entries()) part.y = ((i + 0.5) * tallest) / column.length - 0.5;
+    };
+    columns.forEach(stack);
+    for (let sweep = 0; sweep < SWEEPS; sweep++) {
+        const beside = sweep % 2 ? right : left;
+        for (const column of sweep % 2 ? [...columns].reverse() : columns) {
+            const wanted = new Map(column.map((part) => [part, mean(beside.get(part) ?? [], part)]));
+            column.sort((one, other) => /** @type {number} */ (wanted.get(one)) - /** @type {number} */ (wanted.get(other)));
+            stack(column);
+        }
+    }
+    return parts;
+}
+
+/** @param {Part[]} beside @param {Part} part */
+const mean = (beside, part) => (beside.length ? beside.reduce((sum, { y }) => sum + y, 0) / beside.length : part.y);
+
+/** @param {Part} part @param {Map<number, Part>} starts */
+function wires(part, starts) {
+    const [x, middle] = [xOf(part) - (part.kind === "gate" ? BOX.width / 2 : 0), yOf(part)];
+    const ends = part.reads
+        .map((read) => ({ ...read, from: /** @type {Part} */ (starts.get(read.bit)) }))
+        .sort((one, other) => one.from.y - other.from.y);
+    return ends.map(({ bit, inverted, from }, i) => {
+        const start = xOf(from) + (from.kind === "gate" ? BOX.width / 2 : 5),
+            y = middle + (ends.length === 2 ? 6 * i - 3 : 0),
+            end = x - (inverted ? 5 : 0),
+            bend = (start + end) / 2;
+        const path = `<path class="wire" data-bit="${bit}" d="M${start} ${yOf(from)}C${bend} ${yOf(from)} ${bend} ${y} ${end} ${y}"/>`;
+        return inverted ? `${path}<circle class="not" cx="${x - 2.5}" cy="${y}" r="2.5"/>` : path;
+    });
+}
+
+/** @param {Part} part */
+function mark(part) {
+    const [x, y] = [xOf(part), yOf(part)];
+    if (part.kind === "gate")
+        return `<g class="gate ${part.reads.length ? part.name.toLowerCase() : "constant"}" data-bit="${part.bit}"><rect x="${x - BOX.width / 2}" y="${y - BOX.height / 2}" width="${BOX.width}" height="${BOX.height}" rx="4"/><text class="symbol" x="${x}" y="${y + 3}">${part.name}</text></g>`;
+    const inverted = part.kind === "output" ? ` data-inverted="${Number(part.reads[0].inverted)}"` : "";
+    const [at, side] = part.kind === "input" ? [x - 10, " end"] : [x + 14, ""];
+    const note = part.note ? ` <tspan class="note">${part.note}</tspan>` : "";
+    return `<g class="${part.kind}" data-bit="${part.bit}"${inverted}><rect class="read" x="${part.kind === "input" ? x - 5 : x}" y="${y - 5}" width="10" height="10"/><text class="label${side}" x="${at}" y="${y + 4}">${part.name}${note}</text></g>`;
+}

@@ -1,0 +1,101 @@
+// How far a training is: numbers, the curves of the loss and of what is wrong, and the same as a table.
+
+import { Chart } from "../serve/web/chart.js";
+import { h, numberList, setText } from "../serve/web/dom.js";
+import { count, loss, rate } from "../serve/web/format.js";
+import { Window } from "../serve/web/window.js";
+
+const write = { tick: (/** @type {number} */ value) => String(Number(value.toPrecision(3))), value: loss };
+const MOST_ROWS = 500;
+
+/** @param {number | null} part  from 0 to 1 */
+const percent = (part) => (part === null ? "–" : `${Math.floor(100 * part)} %`);
+
+export class Progress {
+    /** @param {HTMLElement} figures where the numbers go @param {HTMLElement} curves @param {HTMLElement} rows of the table */
+    constructor(figures, curves, rows) {
+        this.list = numberList("card");
+        figures.append(this.list.element);
+        this.rows = rows;
+        this.span = new Window();
+        this.loss = new Chart(this.span, {
+            title: "Loss of a cell",
+            label: "Curve of the soft loss of a cell, by epoch.",
+            height: 190,
+            write,
+        });
+        this.wrong = new Chart(this.span, {
+            title: "Wrong values",
+            label: "Curve of the wrong values of the hard circuit, by epoch.",
+            height: 190,
+            write,
+        });
+        curves.append(this.loss.element, this.wrong.element);
+        this.clear();
+    }
+
+    clear() {
+        /** @type {[number, number][]} */
+        this.losses = [];
+        /** @type {[number, number][]} */
+        this.wrongs = [];
+        this.perSecond = 0;
+        /** @type {number | null} */
+        this.decided = null;
+        this.rows.replaceChildren();
+        this.draw(0);
+    }
+
+    /** @param {{ epoch: number, losses: ArrayLike<number>, perSecond: number, cells: number }} told */
+    epochs({ epoch, losses, perSecond, cells }) {
+        // A search on hard gates has no loss.
+        if (cells) for (let i = 0; i < losses.length; i++) this.losses.push([epoch - losses.length + i + 1, losses[i] / cells]);
+        this.perSecond = perSecond;
+        this.draw(epoch);
+    }
+
+    /** @param {{ epoch: number, wrong: number }} told */
+    evaluation({ epoch, wrong }) {
+        this.wrongs.push([epoch, wrong]);
+        const texts = [count(epoch), loss(this.losses.at(-1)?.[1]), count(wrong), percent(null)];
+        this.rows.prepend(
+            h(
+                "tr",
+                {},
+                texts.map((text) => h("td", {}, text)),
+            ),
+        );
+        if (this.rows.children.length > MOST_ROWS) this.rows.lastElementChild?.remove();
+        this.draw(epoch);
+    }
+
+    /** The share of gates that have decided, which is known a little later. @param {number} epoch @param {number} share */
+    decidedAt(epoch, share) {
+        this.decided = share;
+        if (this.wrongs.at(-1)?.[0] === epoch && this.rows.firstElementChild?.lastChild)
+            setText(this.rows.firstElementChild.lastChild, percent(share));
+    }
+
+    /** @param {number} epoch the last one */
+    draw(epoch) {
+        this.span.extend(0, Math.max(10, epoch));
+        this.loss.show([{ name: "soft", style: "soft", points: this.losses }]);
+        this.wrong.show([{ name: "hard", style: "hard", points: this.wrongs, dots: true }]);
+    }
+
+    /**
+     * @param {{ attempt: number, seed: number, epoch: number, epochs: number } | null} state
+     * @param {string} grid
+     * @param {string} device
+     */
+    numbers(state, grid, device) {
+        this.list.fill([
+            ["Epoch", state ? `${count(state.epoch)} of ${count(state.epochs)}` : "–"],
+            ["Speed", rate(this.perSecond)],
+            ["Gates decided", percent(this.decided)],
+            ["Attempt", state ? `${state.attempt}, seed ${state.seed}` : "–"],
+            ["Grid", state ? grid : "–"],
+            ["Device", device],
+        ]);
+    }
+}
