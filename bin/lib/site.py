@@ -17,6 +17,8 @@ from mkdocs.structure.files import File
 sys.path.insert(0, str(Path(__file__).parent))
 import reference
 
+from difflogic.page.export import training_page
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 LOG = get_plugin_logger("difflogic")
 
@@ -37,8 +39,18 @@ LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^(```.*?^```)", re.DOTALL | re.MULTILINE)
 
 
+TRAINING = ("checkerboard-small", "game-of-life", "colored-g", "draw", "draw-small")
+"""What a visitor of the front page can train there; on a device in software the smaller picture is offered."""
+FRONT = """
+<p><a href="train.html">Train one here, on your own graphics card</a>: choose what it should learn, and press Train.</p>
+<iframe class="train" src="train.html" title="Train logic gates in this page"></iframe>
+
+"""
+
+
 def on_files(files: Any, config: Any) -> Any:
     """Add what does not stand in docs/."""
+    files.append(File.generated(config, "train.html", content=training_page(TRAINING)))
     for origin, site in ELSEWHERE.items():
         files.append(File.generated(config, site, content=(CHECKOUT / origin).read_text(encoding="utf-8")))
     return files
@@ -50,6 +62,9 @@ def on_page_markdown(markdown: str, page: Any, files: Any, **_: Any) -> str:
     uri = page.file.src_uri
     if uri in reference.PAGES:
         markdown += "\n" + reference.PAGES[uri]()
+    if uri == "index.md":  # behind the first paragraph, before the first picture
+        first, rest = markdown.split("\n![", 1)
+        markdown = f"{first}{FRONT}![{rest}"
     origin = ORIGINS.get(uri, f"docs/{uri}")
 
     def link(found: re.Match[str]) -> str:
