@@ -30,7 +30,7 @@ async function readPlans() {
 /** An open device. Throws RefusedError. */
 async function openDevice() {
     if (!navigator.gpu) {
-        const advice = "use a current Chrome, Edge, Firefox or Safari, and a page of https or a file";
+        const advice = "use a current Chrome, Edge or Safari, or set dom.webgpu.enabled in about:config of Firefox";
         throw new RefusedError("no-webgpu", `This browser has no WebGPU, or has it switched off: ${advice}.`);
     }
     const adapter =
