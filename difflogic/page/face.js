@@ -195,7 +195,7 @@ const WORDS = {
     compiling: ({ done, total }) =>
         `The graphics driver compiles kernel ${Math.min(done + 1, total)} of ${total}: the first time takes longest.`,
     attempt: ({ number, why }) => (why ? `Attempt ${number} with another wiring, because of the last one: ${why}.` : "It learns."),
-    stage: ({ stage, width, height }) => (stage ? `It has grown, and learns on ${width} by ${height} cells.` : element("status").textContent ?? ""),
+    stage: ({ stage, width, height }) => (stage ? `It has grown, and learns on ${width} by ${height} cells.` : element("status").textContent),
     search: () => "It searches: gates are exchanged as long as more cells are right.",
     restarted: () => "It begins again.",
     paused: () => "Paused.",

@@ -5,62 +5,71 @@
 /** @typedef {{epoch: number, wrong: number}} Judged */
 
 /**
- * Why an attempt is of no promise; "" where it is.
+ * Why an attempt is of no promise or late; "" where it is neither.
  * @param {any} preset @param {number[]} losses @param {Judged[]} judged @param {any} numbers
  */
 function whyStalled(preset, losses, judged, numbers) {
-    const { LATEST_GROWN, SLOW, MEAN_OF } = numbers,
-        look = preset.first_look,
-        { epochs } = preset.config.train;
-    if (losses.length < look) return "";
-    const mean = (/** @type {number} */ end) =>
-        losses.slice(Math.max(0, end - MEAN_OF), end).reduce((a, b) => a + b, 0) / Math.min(MEAN_OF, end);
-    if (preset.config.search.begin) return whySearched(preset, losses, mean, numbers);
-    if (!Number.isFinite(mean(losses.length))) return "its soft loss is not finite";
-    const { until } = preset.config.growth;
-    if (!until.length) return whyNoProgress(losses, judged, epochs, numbers);
-    if (losses.length >= LATEST_GROWN * epochs) return "it was late";
-    const looks = until.filter((/** @type {number} */ epoch) => epoch <= losses.length);
-    if (losses.length >= until.at(-1) + look / 2) looks.push(losses.length);
+    const done = losses.length,
+        { search, growth } = preset.config;
+    if (done < preset.first_look) return "";
+    const mean = (/** @type {number} */ end) => meanOf(losses.slice(Math.max(0, end - numbers.MEAN_OF), end));
+    // A search has no soft loss.
+    const trained = search.begin ? Math.min(done, search.begin) : done;
+    if (!Number.isFinite(mean(trained))) return "its soft loss is not finite";
+    const { most, end, late } = search.begin
+        ? termsOfSearch(preset, numbers)
+        : growth.until.length
+          ? termsOfGrowth(preset, losses, numbers)
+          : termsOfProgress(preset, losses, judged, numbers);
+    if (done >= end) return late;
+    return most.some(([epoch, loss]) => epoch <= done && mean(epoch) > loss) ? "its soft loss hardly fell" : "";
+}
+
+/** @typedef {{most: [number, number][], end: number, late: string}} Terms by which epochs the loss must be how low */
+
+/** @param {number[]} values */
+const meanOf = (values) => values.reduce((sum, each) => sum + each, 0) / values.length;
+
+/** @param {any} preset @param {any} numbers @returns {Terms} */
+function termsOfSearch({ config, first_look: look }, { UNLIKE, LONG }) {
+    const { task, train, search } = config,
+        values = train.batch * task.height * task.width * task.loss_channels;
+    const end = search.begin + Math.max(LONG * search.begin, look);
+    return { most: search.begin >= look ? [[look, UNLIKE * values]] : [], end, late: "it was late" };
+}
+
+/**
+ * The loss of a cell must have fallen when a grid grows, and some time after that.
+ * @param {any} preset @param {number[]} losses @param {any} numbers @returns {Terms}
+ */
+function termsOfGrowth({ config, stages, first_look: look }, losses, { LATEST_GROWN, SLOW, MEAN_OF }) {
+    const looks = [...config.growth.until],
+        first = meanOf(losses.slice(0, MEAN_OF)) / (stages[0].height * stages[0].width);
+    if (losses.length >= looks[looks.length - 1] + look / 2) looks.push(losses.length);
     const cells = (/** @type {number} */ epoch) => {
-        const stage = preset.stages.find((/** @type {any} */ each) => epoch <= each.until) ?? preset.stages.at(-1);
-        return stage.height * stage.width;
+        const { height, width } = stages.find((/** @type {any} */ each) => epoch <= each.until);
+        return height * width;
     };
-    const first = mean(Math.min(MEAN_OF, losses.length)) / cells(1);
-    const slow = looks.some((/** @type {number} */ epoch) => mean(epoch) / cells(epoch) > SLOW * first);
-    return slow ? "its soft loss hardly fell" : "";
+    const most = looks.map((epoch) => /** @type {[number, number]} */ ([epoch, SLOW * first * cells(epoch)]));
+    return { most, end: LATEST_GROWN * config.train.epochs, late: "it was late" };
 }
 
 /**
- * The same of what ends with a search: a search has no loss.
- * @param {any} preset @param {number[]} losses @param {(end: number) => number} mean @param {any} numbers
+ * What makes no progress for a window of epochs is late; what has learned has as long again as it took.
+ * @param {any} preset @param {number[]} losses @param {Judged[]} judged @param {any} numbers @returns {Terms}
  */
-function whySearched(preset, losses, mean, { UNLIKE, LONG }) {
-    const { task, train, search } = preset.config,
-        look = preset.first_look;
-    const values = train.batch * task.height * task.width * task.loss_channels;
-    if (search.begin >= look && !(mean(look) <= UNLIKE * values)) return "its soft loss was more than a search mends";
-    return losses.length - search.begin >= Math.max(LONG * search.begin, look) ? "its search took long" : "";
-}
-
-/**
- * The same of what does not grow.
- * @param {number[]} losses @param {Judged[]} judged @param {number} epochs @param {any} numbers
- */
-function whyNoProgress(losses, judged, epochs, { WINDOW, SMALL, PROGRESS, MEAN_OF }) {
-    const window = Math.max(MEAN_OF, Math.round(WINDOW * epochs));
-    if (losses.length < MEAN_OF + window) return "";
-    const means = losses
-        .slice(MEAN_OF - 1)
-        .map((_, i) => losses.slice(i, i + MEAN_OF).reduce((a, b) => a + b, 0) / MEAN_OF);
+function termsOfProgress({ config }, losses, judged, { WINDOW, SMALL, PROGRESS, MEAN_OF }) {
+    const window = Math.max(MEAN_OF, Math.round(WINDOW * config.train.epochs));
+    const soft = losses.map((loss) => (Number.isNaN(loss) ? Number.POSITIVE_INFINITY : loss));
+    const means = soft.slice(MEAN_OF - 1).map((_, i) => meanOf(soft.slice(i, i + MEAN_OF)));
     const lowest = Math.min(...means),
         fewest = Math.min(...judged.map((each) => each.wrong));
     const since = Math.max(
         MEAN_OF + means.findIndex((mean) => mean * PROGRESS <= lowest),
         judged.find((each) => each.wrong === fewest)?.epoch ?? 0,
     );
-    const learned = Math.min(...means.slice(-window)) <= SMALL * means[0];
-    return losses.length - since >= (learned ? since : window) ? `it made no progress since epoch ${since}` : "";
+    const learned = Math.min(...means.slice(-window)) <= SMALL * meanOf(losses.slice(0, MEAN_OF));
+    return { most: [], end: since + (learned ? since : window), late: `it made no progress since epoch ${since}` };
 }
 
 /**
