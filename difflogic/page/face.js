@@ -22,7 +22,7 @@ const TITLES = {
 };
 const OWN = ["Your own", "draw it or drop it", "Paint on it, or drop a picture."];
 const SLOW =
-    "No graphics card can be used here, so that a program on the processor does its work, many times slower: the small board is chosen.";
+    "No graphics card can be used here, so that a program on the processor does its work, many times slower. Begin with the small board, which takes minutes.";
 const SOUP = { side: 24, steps: 40 }; // of a rule, whose own boards are tiny
 const PHONE = "A phone takes long for this and gets warm, and none has been measured yet: keep the page open while it learns.";
 
