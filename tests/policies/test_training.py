@@ -275,7 +275,7 @@ def test_only_its_own_run_is_gone_on_with(tmp_path):
     with pytest.raises(CheckpointError, match="of an environment that shows 1 numbers, but CartPole-v1 shows 4"):
         Member.restored(other, CPU, saved.arrays)
     (tmp_path / "run/checkpoint.safetensors").write_bytes(b"no checkpoint")
-    with pytest.raises(CheckpointError, match=r"is not a difflogic checkpoint.*continue from step 512 with --resume"):
+    with pytest.raises(CheckpointError, match=r"is not a difflogic checkpoint.*continue from step 256 with --resume"):
         checkpoint.read_agents(tmp_path / "run")
 
 

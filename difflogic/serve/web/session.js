@@ -4,7 +4,7 @@ import { signIn } from "./api.js";
 import { h } from "./dom.js";
 import { errorPlace, guarded } from "./notices.js";
 
-export function signInView(_root, _signal, entered) {
+export function signInView(root, _signal, entered) {
     const place = errorPlace();
     const token = h("input", {
         type: "password",
