@@ -139,8 +139,7 @@ def test_it_trains_to_the_bits_of_the_gpu_engine_on_the_same_driver(trained: dic
     command = [sys.executable, "-c", TRAINED, str(SEED), str(EPOCHS)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     expected = json.loads(done.stdout)
-    assert trained["losses"] == expected["losses"]
-    assert trained["logits"] == expected["logits"]
+    assert {name: trained[name] for name in expected} == expected
 
 
 def test_eight_bytes_are_read_in_an_epoch_and_none_sent(trained: dict[str, Any]) -> None:
@@ -214,8 +213,7 @@ def test_it_solves_a_preset(page: Page, name: str) -> None:
     )
     page.wait("done !== null", seconds=1800)
     assert page.js("done") is True
-    last = page.js("told.filter((event) => event.kind === 'evaluation').at(-1)")
-    assert last["wrong"] == 0
+    assert page.js("told.filter((event) => event.kind === 'evaluation').at(-1).wrong") == 0
 
 
 WAYS = """(async () => {
@@ -228,9 +226,8 @@ WAYS = """(async () => {
 
 
 def played(page: Page, body: str, result: str = "", where: str = "opened") -> dict[str, Any]:
-    script = WAYS.replace("WHERE", where).replace("BODY", body).replace("RESULT", result)
-    found: dict[str, Any] = json.loads(page.js(script))
-    return found
+    found = page.js(WAYS.replace("WHERE", where).replace("BODY", body).replace("RESULT", result))
+    return dict(json.loads(found))
 
 
 def test_it_pauses_goes_on_and_begins_again_with_another_seed(page: Page) -> None:
