@@ -148,7 +148,6 @@ def made_again_beside_it(struck: Struck) -> None:
 
 def second_machine(struck: Struck) -> None:
     for command in (
-        ["worker"],
         ["serve", "--port", "0"],
         ["gc", "--keep-days", "0"],
         ["serve", "--rebuild", "--port", "0"],
