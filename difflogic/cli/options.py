@@ -192,6 +192,7 @@ config_option = click.option(
 )
 """`--config`, which reaches the command as `config_file`."""
 
+recipe_option = options_of("what", where=lambda each: each.name == "recipe")
 set_option = click.option(
     "--set",
     "assignments",

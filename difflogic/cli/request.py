@@ -153,13 +153,13 @@ def agents(
     return base.with_(**parse(given["assignments"]) | seed)
 
 
-def changes(made: Configured) -> str:
+def changes(made: Configured[Any]) -> str:
     """Sentences on what another target or start changed in the configuration, and on pictures; empty where nothing."""
     found, notices = list(_differences(made)), map(in_options, made.notices)
     return "\n".join([*([f"Settings changed to fit: {', '.join(found)}"] if found else []), *notices])
 
 
-def _differences(made: Configured) -> Iterator[str]:
+def _differences(made: Configured[Any]) -> Iterator[str]:
     for section, changed in made.changes.items():
         for name in changed:
             # What a target sets to the value that it had anyway is no change.

@@ -65,19 +65,18 @@ class Launch:
         return cls(**given | {"placement": placement})
 
 
-def run(options: Mapping[str, Any], config: Config | None = None, takes_environments: bool = False) -> int:
+def run(options: Mapping[str, Any], takes_environments: bool = False) -> int:
     """Train what `train_options` ask for, or go on with the run that `--resume` names; returns the exit code.
 
-    `config` stands for PRESET and `--config`; `takes_environments`: whatever PRESET names that is no preset of agents
-    is an environment. Raises what `start` raises.
+    `takes_environments`: whatever PRESET names that is no preset of agents is an environment. Raises what `start`
+    raises.
     """
     selector = engine_selector(options["engine"], options["gpu"])
     # A run that goes on has a configuration already. Everything that would describe another one is refused; where and
     # how it is trained may change.
     launch, resume = Launch.of(options), options["resume"]
     if resume is None:
-        found = None if config is not None else _agents(options, takes_environments)
-        return start(_request(options, found or config, selector), launch)
+        return start(_request(options, _agents(options, takes_environments), selector), launch)
     _check_resumed(resume, options)
     request = TrainRequest(
         config=_resumed_config(resume, options.get("epochs"), options.get("steps")),
@@ -108,7 +107,7 @@ def start(request: TrainRequest, launch: Launch, resume: Path | None = None) -> 
         _check_within(resume)
     if not isinstance(request.config, PolicyConfig):
         made = configure(request)
-        request = replace(request, preset=None, config=made.config)
+        request = made.request
         if (sentence := changes(made)) and not launch.as_json:
             click.echo(sentence)
     # The engine is opened before the folder is made: a machine without a GPU leaves no empty run folder behind.

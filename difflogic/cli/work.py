@@ -51,8 +51,10 @@ def work(options: Mapping[str, Any]) -> Examined:
     what = options["what"]
     if what is not None and what not in presets.PRESETS and (Path(what).name != what or Path(what).exists()):
         return _of_run(Path(what), options)
-    board = presets.checkerboard(small=False) if what is None and options["config_file"] is None else None
-    return Examined(configure(requested(TrainRequest, {**options, "preset": what}, board)).config)
+    if what is None and options["config_file"] is None:
+        what = "checkerboard"
+    # The paper's training is what is measured and planned: it stays the same when recipes change.
+    return Examined(configure(requested(TrainRequest, {**options, "preset": what}, recipe="paper")).config)
 
 
 def _of_run(path: Path, options: Mapping[str, Any]) -> Examined:

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 Placing = Literal["auto", "gpu", "cpu", "sticky"]
 PLACINGS: tuple[Placing, ...] = get_args(Placing)
 """How the engine is chosen where none is asked for: `devices.choose`."""
-RECIPES = ("paper", "robust")
+RECIPES = ("robust", "paper")
 CLIPS = ("element", "norm")
 PRECISIONS = ("float32", "f16-storage")
 """How the GPU keeps gate values for the backward pass."""

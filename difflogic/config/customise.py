@@ -9,7 +9,7 @@ import io
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from difflogic.core.bits import Bits
 from difflogic.core.rules import ENTRIES
 from difflogic.errors import ConfigError, UsageError
 
+Asked = TypeVar("Asked", bound=TrainRequest)
 Changes = dict[str, dict[str, Any]]
 """Fields by section, as `Config.from_dict` takes them."""
 RULE_DIGITS = ENTRIES // 4
@@ -36,9 +37,11 @@ EXPECTED_RULE = (
 )
 
 
-class Configured(NamedTuple):
+class Configured(NamedTuple, Generic[Asked]):
     """The configuration that a request asks for, and what it was made from."""
 
+    request: Asked
+    """What is trained: with this configuration, and the recipe that it was made by."""
     config: Config
     base: Config
     """The preset or configuration before anything was changed."""
@@ -48,7 +51,7 @@ class Configured(NamedTuple):
     """Sentences about pictures that may not be meant as they are read."""
 
 
-def configure(request: TrainRequest) -> Configured:
+def configure(request: Asked) -> Configured[Asked]:
     """Make the configuration of a request: another target or start, then its recipe, and its fields before both.
 
     The grid keeps its size where a whole configuration is given, or a field sets one of its sides. Raises ConfigError,
@@ -56,21 +59,29 @@ def configure(request: TrainRequest) -> Configured:
     """
     # A picture has to know the grid and the channels before the configuration is made, so these fields are looked at
     # ahead; all others are applied at the end, where they go before what the target or the recipe set.
-    request = _with_task(request)
+    request = _with_task(replace(request, recipe=recipe_of(request)))
     base, fields = base_of(request), request.set
     cells = _asked(fields, "task", "height"), _asked(fields, "task", "width")
     is_fixed = request.config is not None or cells != (None, None)
     grid = (cells[0] or base.task.height, cells[1] or base.task.width) if is_fixed else None
     changed = changes(base, request, grid, _asked(fields, "model", "channels") or base.model.channels)
     config = base.with_(**merged(changed, fields))
-    if request.recipe is not None:
-        config = recipes.applied(request.recipe, config).with_(**fields)
+    config = recipes.applied(str(request.recipe), config).with_(**fields)
     if request.starts is not None:
         config = kept_starts.kept(config, kept_starts.load(request.starts, config))
-    return Configured(config, base, changed, tuple(_notices(config, request)))
+    made = replace(request, preset=None, config=config)
+    return Configured(made, config, base, changed, tuple(_notices(config, request)))
 
 
-def _with_task(request: TrainRequest) -> TrainRequest:
+def recipe_of(request: TrainRequest) -> str:
+    """The recipe of a request: where it names none, its preset's usual one. A whole configuration stays as it is.
+
+    Raises ConfigError, UsageError.
+    """
+    return request.recipe or ("paper" if request.config is not None else recipes.usual(base_of(request)))
+
+
+def _with_task(request: Asked) -> Asked:
     """A request for a task in Python as one for the configuration that it has with its settings and samples."""
     preset, config = request.preset, request.config
     if preset is None and isinstance(config, Config) and config.plugin.name:

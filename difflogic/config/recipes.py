@@ -117,6 +117,11 @@ ROBUST = {
 """The recipe `robust` of each preset, by its name."""
 
 
+def usual(config: Config) -> str:
+    """The recipe of a preset, where nobody names another."""
+    return "robust" if config.name in ROBUST else "paper"
+
+
 def applied(name: str, config: Config) -> Config:
     """`config`, a preset whatever its target, with the recipe of this name; its epochs must be the run's.
 

@@ -230,7 +230,7 @@ class TrainRequest(Request):
     )  # fmt: skip
     recipe: str | None = option(
         "How to train. paper: as in the paper. robust: more seeds succeed, and training restarts when it stalls",
-        one_of(RECIPES), group="what", usual="paper", of_agents=False, of_trials=True,
+        one_of(RECIPES), group="what", usual="robust; with a configuration paper", of_agents=False, of_trials=True,
     )  # fmt: skip
 
     target: Path | None = option(

@@ -21,7 +21,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from difflogic.config import agent_presets, document, kept_starts, presets, registered
+from difflogic.config import agent_presets, document, kept_starts, presets, recipes, registered
 from difflogic.config.customise import configure
 from difflogic.config.document import Document
 from difflogic.config.fields import Table, build, by_path, convert, field, hint, merged, nested, plain, section, shown
@@ -62,7 +62,10 @@ class Spec(SweepRequest, Document):
         Raises UsageError, ConfigError.
         """
         given = {name: value for name, value in given.items() if value is not None}
-        base = base_of(given.pop("preset", None), given.get("config"))
+        preset = given.pop("preset", None)
+        base = base_of(preset, given.get("config"))
+        if preset is not None and isinstance(base, Config):
+            given.setdefault("recipe", recipes.usual(base))
         over = {path: plain(list(value) if isinstance(value, range) else value)
                 for path, value in by_path(_table(given.get("over", {}), "over")).items()}  # fmt: skip
         usual = {"metric": (OF_AGENTS if isinstance(base, PolicyConfig) else OF_AUTOMATA)[0]}
@@ -120,8 +123,7 @@ class Spec(SweepRequest, Document):
         if self.method != "grid" and self.trials is None:
             raise UsageError(f"`method` {self.method} needs the number of trials: give `trials`.")
         asked = self.asked
-        begins_again = asked.until_solved or asked.restarts or (asked.recipe == "robust" and asked.restarts is None)
-        if self.method == "halving" and begins_again:
+        if self.method == "halving" and (asked.until_solved or asked.restarts):
             raise UsageError(
                 "`method` halving judges runs before they end, but trials of several attempts begin again: give "
                 "another method, or `restarts` 0 without `until_solved`."
@@ -192,7 +194,9 @@ class Spec(SweepRequest, Document):
     def request(self) -> TrainRequest:
         """Return how each trial is trained; of agents, how many, and whether a solution ends it."""
         # The time to a solution is over when there is one; who looks for few gates or values lets it go on.
-        return replace(self.asked, set={}, stop_when_solved=self.asked.population if self.metric == "tts" else 0)
+        asked = replace(self.asked, set={}, stop_when_solved=self.asked.population if self.metric == "tts" else 0)
+        # Halving judges runs before they end, so that no recipe may begin them again.
+        return replace(asked, restarts=0) if self.method == "halving" else asked
 
 
 def base_of(preset: Any, config: Any) -> Config | PolicyConfig:

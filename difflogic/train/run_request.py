@@ -65,7 +65,7 @@ def fit(
         >>> run.config.train.epochs
         2
 
-    With a picture it is `difflogic.fit("lizard", target=Path("cat.png"), size=(16, 16), recipe="robust")`.
+    With a picture it is `difflogic.fit("lizard", target=Path("cat.png"), size=(16, 16))`.
 
     Args:
         what: A preset's name or a configuration. Without one, `data` is the task.
@@ -95,7 +95,9 @@ def fit(
 
 def whole(request: TrainRequest) -> TrainRequest:
     """A request with its configuration, of automata or of agents. Raises what `configure` raises."""
-    return replace(request, preset=None, config=agent_presets.configure(request) or configure(request).config)
+    if (agents := agent_presets.configure(request)) is not None:
+        return replace(request, preset=None, config=agents)
+    return configure(request).request
 
 
 def hardening_request(

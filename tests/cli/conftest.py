@@ -50,7 +50,7 @@ def said(capsys: pytest.CaptureFixture[str]) -> Said:
 def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Call:
     """`call("--epochs", 3)` runs `difflogic train-checkerboard --engine reference --epochs 3` in tmp_path."""
     config = tiny_config()
-    monkeypatch.setattr(presets, "checkerboard", lambda small: config)
+    monkeypatch.setitem(presets.PRESETS, "checkerboard", presets.Preset(lambda: config, "a stand-in"))
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: object, engine: str | None = "reference") -> Result:

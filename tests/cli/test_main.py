@@ -166,7 +166,7 @@ def test_a_closed_pipe_is_quiet() -> None:
 def test_a_closed_stream_leads_nowhere(closed: str, tmp_path: Path) -> None:
     """Neither the list, which asks whether it is a terminal, nor a file that is opened in its place."""
     program = shlex.join([sys.executable, "-m", "difflogic.cli.main"])
-    for arguments in ("presets", "init lizard -o here.toml"):
+    for arguments in ("presets", "init lizard --recipe paper -o here.toml"):
         shell = ["sh", "-c", f"{program} {arguments} {closed}"]
         done = subprocess.run(shell, cwd=tmp_path, stderr=subprocess.PIPE, check=False)
         assert (done.returncode, done.stderr) == (0, b"")

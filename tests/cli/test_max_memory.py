@@ -20,7 +20,7 @@ def quick_kernels(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     perceive = NetworkConfig((9, 8, 4, 3), ("first_kernel", "unique", "unique"))
     update = NetworkConfig((14, 12, 8, 4, 2), ("unique",) * 4)
     config = tiny_config().with_(model=ModelConfig(2, 2, perceive, update))
-    monkeypatch.setattr(presets, "checkerboard", lambda small: config)
+    monkeypatch.setitem(presets.PRESETS, "checkerboard", presets.Preset(lambda: config, "a stand-in"))
 
 
 def test_it_decides_the_plan(call: Call) -> None:

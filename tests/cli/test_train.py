@@ -94,7 +94,10 @@ def test_init_replaces_nothing_unasked(difflogic: Call) -> None:
     assert errors == "Error: mine.toml exists already: choose another name, or replace it with --force.\n"
     assert Path("mine.toml").read_text() == "precious"
     assert difflogic("init", "lizard", "-o", "mine.toml", "--force", "--set", "optimizer.lr=0.1").code == 0
-    assert Config.load(Path("mine.toml")) == presets.lizard().with_(optimizer={"lr": 0.1})
+    assert Config.load(Path("mine.toml")) == recipes.applied("robust", presets.lizard()).with_(optimizer={"lr": 0.1})
+    out = difflogic("init", "lizard", "-o", "mine.toml", "--force", "--recipe", "paper").out
+    assert Config.load(Path("mine.toml")) == presets.lizard()
+    assert out.endswith("--config mine.toml\n")  # the paper trains once
     Path("folder").mkdir()
     assert difflogic("init", "lizard", "-o", "folder", "--force").errors.startswith("Error: folder is a folder: ")
 
@@ -317,6 +320,8 @@ def test_presets_in_json(difflogic: Call) -> None:
 def test_one_preset_in_full(difflogic: Call) -> None:
     out = difflogic("presets", "lizard").out
     assert "grid            20x20 torus" in out
+    assert Config.from_toml(out.partition("\n\n")[2]) == recipes.applied("robust", presets.lizard())
+    out = difflogic("presets", "lizard", "--recipe", "paper").out
     assert Config.from_toml(out.partition("\n\n")[2]) == presets.lizard()
 
 
@@ -333,7 +338,7 @@ FIRST_LOSSES = {
 @pytest.mark.parametrize("name", FIRST_LOSSES)
 def test_the_first_losses_of_the_presets(name: str, difflogic: Call) -> None:
     """The hard circuit of the first epoch still passes everything on, so that its loss is counted after it too."""
-    code, out, _ = difflogic("train", name, "--engine", "cpu", "--epochs", 1, "--out", "run")
+    code, out, _ = difflogic("train", name, "--recipe", "paper", "--engine", "cpu", "--epochs", 1, "--out", "run")
     assert code == 0
     row = json.loads(Path("run/metrics.jsonl").read_text())
     soft, hard = FIRST_LOSSES[name]

@@ -144,7 +144,7 @@ def test_what_is_seen_is_of_the_neighbourhood() -> None:
 
 def test_samples_change_a_preset_and_are_a_task_of_their_own() -> None:
     samples = Dataset.of(X, Y, steps=(4, 7))
-    config = configure(TrainRequest("checkerboard", data=samples, start="random")).config
+    config = configure(TrainRequest("checkerboard", data=samples, start="random", recipe="paper")).config
     task = config.task
     assert (task.target, task.start, task.height, task.width, task.loss_steps) == ("data", "random", 5, 6, (4, 7))
     assert (config.model, config.data.sha256) == (presets.get("checkerboard").model, samples.sha256)

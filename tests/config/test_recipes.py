@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from difflogic.config import presets, recipes
+from difflogic.config.customise import configure
+from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
 from difflogic.errors import ConfigError
 
@@ -85,8 +87,20 @@ def test_a_task_that_smaller_grids_cannot_prepare_does_not_grow(task: dict[str, 
 
 def test_what_cannot_be_is_one_sentence() -> None:
     with pytest.raises(
-        ConfigError, match=r"^There is no recipe 'robsut' \(did you mean robust\?\): expected one of paper"
+        ConfigError, match=r"^There is no recipe 'robsut' \(did you mean robust\?\): expected one of robust, paper"
     ):
         recipes.applied("robsut", presets.get("checkerboard"))
     with pytest.raises(ConfigError, match=r"^The recipe robust is made for the presets .*, not for 'mine': "):
         recipes.applied("robust", presets.get("checkerboard").with_(name="mine"))
+
+
+def test_presets_are_trained_robustly_unless_the_request_says_otherwise() -> None:
+    board = presets.checkerboard()
+    for request, recipe, config in [
+        (TrainRequest("checkerboard"), "robust", recipes.applied("robust", board)),
+        (TrainRequest("checkerboard", recipe="paper"), "paper", board),
+        (TrainRequest(config=board), "paper", board),
+        (TrainRequest(config=board, recipe="robust"), "robust", recipes.applied("robust", board)),
+    ]:
+        made = configure(request)
+        assert (made.request.recipe, made.request.config, made.config) == (recipe, config, config)

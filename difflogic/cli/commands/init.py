@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from difflogic.cli.options import force_option, forced, output_option, set_option, target_options
+from difflogic.cli.options import force_option, forced, output_option, recipe_option, set_option, target_options
 from difflogic.cli.request import agents, changes, requested
 from difflogic.config.request import TrainRequest
 from difflogic.system.files import Output
@@ -21,29 +21,35 @@ if TYPE_CHECKING:
 @output_option(help="The file to write [PRESET.toml].")
 @force_option
 @set_option
+@recipe_option
 @target_options
 def command(name: str, out: Output | None, **options: Any) -> None:
     """Write a preset's configuration, of automata or agents, as a TOML file in which each field is explained.
 
-    A field that is as it would be anyway is left out: `difflogic presets PRESET` prints them all.
+    A field that is as it would be anyway is left out: `difflogic presets PRESET` prints them all. The recipe's fields
+    are in the file.
 
     Example: difflogic init lizard -o mine.toml
     """
     from difflogic.config import registered
     from difflogic.config.customise import configure
     from difflogic.config.text import commented
+    from difflogic.train import run_request
 
     # The same way as for training: what the file says is what training would do with the same options.
-    found, sentence, task = agents(options, name), "", None
+    found, sentence, task, again = agents(options, name), "", None, ""
     config: Document | None = found
     if config is None:
         made = configure(requested(TrainRequest, options, preset=name))
         config, sentence = made.config, changes(made)
+        # A file says nothing of attempts, which are its recipe's.
+        restarts = run_request.resolved(made.request, made.config)[0].restarts
+        again = f" --restarts {restarts}" if restarts else ""
         if made.config.plugin.name:
             # The hash stays out of it: samples are drawn by the settings, whatever these are changed to.
             config, task = made.config.with_(data={"sha256": ""}), registered.task_of(made.config.plugin).task
     out = out or Output(Path(f"{name.rpartition(':')[2]}.toml"), forced())
-    train = f"difflogic {'train' if found is None else 'train-policy'} --config {out}"
+    train = f"difflogic {'train' if found is None else 'train-policy'} --config {out}{again}"
     opening = (
         f"The preset {name} of difflogic, to be changed at will. Train it with: {train}. What is left out is as usual: "
         f"`difflogic presets {name}` prints every field."

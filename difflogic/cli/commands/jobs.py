@@ -73,7 +73,7 @@ def _asked(options: dict[str, Any], **others: Any) -> JobRequest:
 def _automata(options: dict[str, Any]) -> JobRequest:
     """The request of automata, with the whole configuration."""
     from difflogic.config import kept_starts
-    from difflogic.config.customise import configure
+    from difflogic.config.customise import configure, recipe_of
     from difflogic.train import reach, run_request
 
     # Configured here and not by the server: pictures, tables of rules and files with configurations are on this
@@ -81,11 +81,11 @@ def _automata(options: dict[str, Any]) -> JobRequest:
     asked = _asked(options)
     if asked.sweep is not None:
         # Recipe and fields go with the sweep, which applies them to each trial.
-        made = configure(replace(asked, set=Table(), recipe=None))
-        return replace(asked.configured(made.config), set=asked.set, recipe=asked.recipe)
+        made = configure(replace(asked, set=Table(), recipe="paper"))
+        return replace(asked.configured(made.config), set=asked.set, recipe=recipe_of(asked))
     made = configure(asked)
     kept_starts.refuse(made.config)
-    asked, notice = run_request.resolved(asked, made.config)
+    asked, notice = run_request.resolved(made.request, made.config)
     for sentence in (request.changes(made), notice, reach.notice(made.config)):
         if sentence and not options["as_json"]:
             click.echo(request.in_options(sentence), err=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from difflogic.cli.options import json_option
+from difflogic.cli.options import json_option, recipe_option
 from difflogic.cli.screen import table
 from difflogic.errors import DifflogicError
 
@@ -18,26 +18,29 @@ if TYPE_CHECKING:
 
 @click.command("presets")
 @click.argument("name", required=False)
+@recipe_option
 @json_option
-def command(name: str | None, as_json: bool) -> None:
+def command(name: str | None, recipe: str | None, as_json: bool) -> None:
     """List the presets with their sizes and cost, or show one in full. Tasks in Python and agents follow.
 
-    The column `evaluations` counts gate evaluations in the forward pass of one train step: gates times cells, steps
-    and samples. `cost` is that of all epochs, relative to the checkerboard. For a single preset the command also
-    prints its recipes, and how often `robust` restarts when training stalls.
+    The list shows presets as the paper trains them; a single one as its recipe does. The column `evaluations` counts
+    gate evaluations in the forward pass of one train step: gates times cells, steps and samples. `cost` is that of all
+    epochs, relative to the checkerboard. For a single preset the command also prints its recipes, and how often
+    `robust` restarts when training stalls.
 
     Example: difflogic presets lizard
     """
     from difflogic.config import agent_presets, presets
+    from difflogic.config.customise import configure
+    from difflogic.config.request import TrainRequest
 
     # What is printed of a preset is computed from its configuration, so that the table is never out of date.
     if name in agent_presets.PRESETS:
         config: Document = agent_presets.PRESETS[name]
         click.echo(json.dumps(_agents(name) | {"config": config.to_dict()}) if as_json else _shown_agents(name))
     elif name is not None:
-        config = presets.get(name)
-        about = _about(name)
-        row = _row(name, about, config)
+        config = configure(TrainRequest(name, recipe=recipe)).config
+        row = _row(name, _about(name), config)
         click.echo(json.dumps(row | {"config": config.to_dict()}) if as_json else _shown(row, config))
     else:
         rows = [_row(each, preset.about, preset.make()) for each, preset in presets.PRESETS.items()]
@@ -132,7 +135,7 @@ def _recipes(name: str, config: Config) -> dict[str, int]:
     from difflogic.train import run_request
 
     found = {}
-    for each in RECIPES if name in recipes.ROBUST else RECIPES[:1]:
+    for each in RECIPES if name in recipes.ROBUST else ("paper",):
         request, _ = run_request.resolved(TrainRequest(name, recipe=each), recipes.applied(each, config))
         found[each] = request.restarts or 0
     return found

@@ -45,6 +45,6 @@ def checkerboard(**options: Any) -> int:
 
     Example: difflogic train-checkerboard --gpu --epochs 500
     """
-    from difflogic.config import presets
-
-    return training.run(options, presets.checkerboard(options["small"]))
+    if options["resume"] is None:
+        options["preset"] = "checkerboard-small" if options["small"] else "checkerboard"
+    return training.run(options)

@@ -58,7 +58,7 @@ def of_automata(request: JobRequest, uploads: Mapping[str, Path], settings: Serv
         made = configure(asked)
         kept_starts.refuse(made.config)
         found = reach.notice(made.config)  # it refuses what nothing can reach
-        asked, notice = _with_attempts(asked, made.config)
+        asked, notice = _with_attempts(made.request, made.config)
     except (UsageError, FaultyTaskError, LimitError) as error:
         raise ApiError(422, "invalid_config", _words(error, uploads)) from error
     if request.stop_when_solved > request.population:

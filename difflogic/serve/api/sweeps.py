@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from difflogic.config.customise import recipe_of
 from difflogic.config.fields import Table
 from difflogic.config.policy import PolicyConfig
 from difflogic.config.request import SweepRequest, options
@@ -43,8 +44,11 @@ def _of_sweep(
 ) -> Submission:
     """The specification of a sweep as a job, and what all its trials cost at most."""
     usual = {each.name: each.default for each in options(JobRequest) if each.of_trials}
-    base = submitted(replace(request, sweep=None, set=Table(), **usual), uploads, settings)
     asked = {name: value for name, value in request.to_dict().items() if name in OF_TRIALS}
+    if not asks_for_agents(request):
+        # The recipe is each trial's, before the values of its axes: what they begin with is without it.
+        usual["recipe"], asked["recipe"] = "paper", recipe_of(request)
+    base = submitted(replace(request, sweep=None, set=Table(), **usual), uploads, settings)
     try:
         if request.stop_when_solved or request.init_from:
             raise UsageError("A sweep takes neither `stop_when_solved` nor `init_from`: drop them.")
