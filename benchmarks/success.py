@@ -94,7 +94,7 @@ class Case:
         """The preset as the paper trains it."""
         if self.rule is None:
             return presets.get(self.preset)
-        return configure(TrainRequest("game-of-life", rule=self.rule)).config
+        return configure(TrainRequest("game-of-life", rule=self.rule, recipe="paper")).config
 
     @property
     def config(self) -> Config:

@@ -126,7 +126,7 @@ def data(engine: str) -> dict[str, Any]:
     starts = np.random.default_rng(0).integers(0, 2, shape, dtype=np.uint8)
     target = np.repeat(job.fixed_target(built_in.task)[None], SAMPLES, axis=0)
     samples = difflogic.Dataset.of(starts, target, steps=built_in.task.steps)
-    config = configure(TrainRequest(preset=PRESET, data=samples)).config
+    config = configure(TrainRequest(preset=PRESET, data=samples, recipe="paper")).config
     computes = difflogic.open_engine(engine)
     begun = {
         "built in": start.fresh(TrainRequest(config=built_in)),
