@@ -231,7 +231,7 @@ def heart_steady() -> Config:
 def of_samples(samples: Dataset) -> Config:
     """A circuit for samples where nobody names one: that of the game of life, wider with more channels, trained alike.
 
-    Wiring and training are as the recipe `robust` has them. The grid is a torus, unless the samples say otherwise.
+    The grid is a torus, unless the samples say otherwise.
     """
     fields = samples.fields()
     channels, kernels = max(samples.x.shape[-1], samples.y.shape[-1]), 16
@@ -249,13 +249,10 @@ def of_samples(samples: Dataset) -> Config:
             periodic=not samples.contradiction(True, neighbourhood)
             or bool(samples.contradiction(False, neighbourhood)),
             neighbourhood=neighbourhood,
-            wiring_per_kernel=True,
         ),
         task=TaskConfig(**fields["task"] | {"start": "zeros", "loss_steps": tuple(fields["task"]["loss_steps"])}),
         data=DataConfig(**fields["data"]),
         train=TrainConfig(epochs=3000, batch=16),
-        initial=InitialConfig(logit=6.0),
-        hardening=HardeningConfig(share=0.8, begin=300, end=1300),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflogic.config import recipes
 from difflogic.system.files import quoted
 from difflogic.train import stalled
 from difflogic.train.run import Run
@@ -48,7 +47,7 @@ def _mending(run: Run) -> list[str]:
 def _again(run: Run, restarted: bool) -> list[str]:
     """Advice to train again from the beginning."""
     config, alone, steps = run.config, len(run.members) == 1, []
-    if config.name in recipes.ROBUST and not (config.hardening.share or config.search.begin):
+    if not (config.hardening.share or config.search.begin):
         steps.append("the same with --recipe robust: more seeds succeed by it")
     restarts = min(2, stalled.most_restarts(config, config.train.epochs))
     if restarts and alone and not restarted and not config.pool.starts:

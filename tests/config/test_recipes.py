@@ -6,10 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from difflogic.config import presets, recipes
 from difflogic.config.customise import configure
+from difflogic.config.dataset import Dataset
 from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
 from difflogic.errors import ConfigError
@@ -41,7 +43,7 @@ def test_steps_follow_the_size_of_a_picture(task: dict[str, object], steps: int)
     assert recipes.applied("paper", blank).task.steps == blank.task.steps
 
 
-@pytest.mark.parametrize("preset", recipes.ROBUST)
+@pytest.mark.parametrize("preset", presets.PRESETS)
 def test_robust_changes_training_and_wiring_alone(preset: str) -> None:
     before = presets.get(preset)
     after = recipes.applied("robust", before)
@@ -51,7 +53,7 @@ def test_robust_changes_training_and_wiring_alone(preset: str) -> None:
     assert bool(after.hardening.share) != bool(after.search.begin)
     assert 0 <= after.hardening.begin <= after.hardening.end < after.train.epochs
     assert after.search.begin < after.train.epochs
-    model = replace(after.model, wiring_per_kernel=False, all_round=False)
+    model = replace(after.model, wiring_per_kernel=before.model.wiring_per_kernel, all_round=False)
     same = replace(after, model=model, **{name: getattr(before, name) for name in TRAINING})
     assert same == before
 
@@ -74,9 +76,49 @@ def test_it_is_spread_over_the_epochs_that_a_run_has(
 
 
 def test_other_rules_than_life_see_more_boards_at_once() -> None:
+    """128 of 3x3, or as many cells."""
     life = presets.get("game-of-life")
     assert recipes.applied("robust", life).train.batch == life.train.batch == 20
-    assert recipes.applied("robust", life.with_(task={"rule": "B36/S23"})).train.batch == 128
+    other = life.with_(name="mine", task={"rule": "B36/S23"})
+    assert recipes.applied("robust", other).train.batch == 128
+    assert recipes.applied("robust", other.with_(task={"start": "random", "height": 16, "width": 16})).train.batch == 4
+
+
+SAMPLES = Dataset.of(np.zeros((5, 4, 4, 2)), np.zeros((5, 4, 4, 2)))
+
+
+@pytest.mark.parametrize(
+    ("config", "like", "decided"),
+    [
+        (presets.checkerboard(), "checkerboard", "hardening"),
+        (presets.checkerboard_async(), "checkerboard-async", "hardening"),
+        (presets.lizard(), "lizard", "search"),
+        (presets.lizard().with_(task={"damage_side": 3, "damage_steps": [4]}), None, "hardening"),
+        (presets.colored_g(), "colored-g", "search"),
+        (presets.of_samples(SAMPLES), None, "hardening"),
+    ],
+)
+def test_a_recipe_is_chosen_by_the_task_and_not_by_a_name(config: Config, like: str | None, decided: str) -> None:
+    mine = recipes.applied("robust", config.with_(name="mine"))
+    assert bool(mine.hardening.share) == (decided == "hardening")
+    assert bool(mine.search.begin) == (decided == "search")
+    assert mine.model.wiring_per_kernel
+    if like is not None:
+        assert mine == recipes.applied("robust", presets.get(like)).with_(name="mine")
+
+
+def test_what_a_configuration_sets_itself_stays() -> None:
+    own = {"optimizer": {"lr": 0.3}, "hardening": {"share": 0.5, "begin": 7, "end": 9}}
+    made = recipes.applied("robust", presets.lizard().with_(**own))
+    assert (made.optimizer.lr, made.optimizer.epsilon, made.initial.logit) == (0.3, 1e-9, 9)
+    assert (made.hardening.share, made.hardening.end, made.search.begin) == (0.5, 9, 0)
+
+
+def test_signals_lead_all_round_where_perception_has_room_for_it() -> None:
+    lizard = presets.lizard()
+    assert recipes.applied("robust", lizard).model.all_round
+    hexagons = lizard.with_(model={"neighbourhood": "hex"})
+    assert not recipes.applied("robust", hexagons).model.all_round
 
 
 @pytest.mark.parametrize("task", [{"height": 7}, {"steps": 8}, {"loss_steps": [18, 20]}, {"start": "zeros"}])
@@ -90,8 +132,6 @@ def test_what_cannot_be_is_one_sentence() -> None:
         ConfigError, match=r"^There is no recipe 'robsut' \(did you mean robust\?\): expected one of robust, paper"
     ):
         recipes.applied("robsut", presets.get("checkerboard"))
-    with pytest.raises(ConfigError, match=r"^The recipe robust is made for the presets .*, not for 'mine': "):
-        recipes.applied("robust", presets.get("checkerboard").with_(name="mine"))
 
 
 def test_presets_are_trained_robustly_unless_the_request_says_otherwise() -> None:

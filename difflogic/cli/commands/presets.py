@@ -135,7 +135,7 @@ def _recipes(name: str, config: Config) -> dict[str, int]:
     from difflogic.train import run_request
 
     found = {}
-    for each in RECIPES if name in recipes.ROBUST else ("paper",):
+    for each in RECIPES:
         request, _ = run_request.resolved(TrainRequest(name, recipe=each), recipes.applied(each, config))
         found[each] = request.restarts or 0
     return found

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, get_origin
 from fastapi import APIRouter, Query
 
 from difflogic.circuits.export.formats import FORMATS
-from difflogic.config import agent_presets, recipes, registered
+from difflogic.config import agent_presets, registered
 from difflogic.config import presets as known
 from difflogic.config.choices import RECIPES
 from difflogic.config.fields import Table, leaves
@@ -20,7 +20,6 @@ from difflogic.config.policy import PolicyConfig
 from difflogic.config.request import SweepRequest, options
 from difflogic.config.schema import Config
 from difflogic.devices.cost import cost_of
-from difflogic.errors import ConfigError
 from difflogic.serve.api.agents import check_agents
 from difflogic.serve.api.context import ALWAYS, CurrentCaller, ServiceContext, errors, reply
 from difflogic.serve.api.replies import DeviceList, FieldList, FormatList, LimitsReply, PresetList
@@ -57,7 +56,7 @@ def _presets(tasks: frozenset[str]) -> list[dict[str, Any]]:
     made += [(name, own.about, own.config()) for name in sorted(tasks) for own in [registered.find(name)]]
     for name, about, config in made:
         found.append({"name": name, "about": about, "config": config.to_dict(), "gates": config.model.gates,
-                      "recipes": _recipes(config), "cost": cost_of(config, 1).to_dict()})  # fmt: skip
+                      "recipes": list(RECIPES), "cost": cost_of(config, 1).to_dict()})  # fmt: skip
     return found
 
 
@@ -69,17 +68,6 @@ def _agents(settings: ServeSettings) -> Iterator[dict[str, Any]]:
             about = f"an agent for {config.environment.id}: {config.made_of}"
             yield {"name": name, "about": about, "config": config.to_dict(), "gates": config.gate_count,
                    "recipes": [], "cost": cost.to_dict()}  # fmt: skip
-
-
-def _recipes(config: Config) -> list[str]:
-    """The names of those that can be applied to a configuration."""
-    found = []
-    # Trying is the one way to find out: what a recipe needs is its own business.
-    for name in RECIPES:
-        with contextlib.suppress(ConfigError):
-            recipes.applied(name, config)
-            found.append(name)
-    return found
 
 
 @router.get("/fields", response_model=FieldList, responses=errors(*ALWAYS))
