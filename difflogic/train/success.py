@@ -2,13 +2,15 @@
 
 A board must be right after T steps and after 4T, and on a grid of 64x64 after 4T; asynchronous, nearly all of it on its
 own grid and on grids of twice and four times the side, whichever cells fire, and no cell may stay wrong; a rule on all
-its boards, samples on all that are held out, a picture in every pixel. It is chosen by the task's probes alone
-(`chosen`), as they are, turned, mirrored and side by side, and tested on fresh starts that nothing was chosen by
-(`measure`). Where three-valued simulation proves a board for every start, both are known without a single rollout.
+its boards, samples on all that are held out and all that were learned from, a picture in every pixel. It is chosen by
+the task's probes alone (`chosen`), as they are, turned, mirrored and side by side, and tested on fresh starts that
+nothing was chosen by (`measure`). Where three-valued simulation proves a board for every start, both are known without
+a single rollout.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -20,7 +22,7 @@ from difflogic.circuits.synthesis.convert import lean
 from difflogic.circuits.synthesis.every_start import find_wrong_start, prove_every_start
 from difflogic.config.schema import Config
 from difflogic.core import prng
-from difflogic.core.bits import Bits
+from difflogic.core.bits import IGNORED, Bits
 from difflogic.engine import job
 from difflogic.engine.api import Engine, Evaluation
 from difflogic.engine.shape import Shape
@@ -67,6 +69,7 @@ class SuccessTest:
         if self.is_proved(circuit):
             return True
         right = self.chosen(circuit, member.job.probes, evaluation) and self.is_right(self.measure(circuit, evaluation))
+        right = right and not self.misses_samples(circuit, member.job)
         # Last, since it takes seconds: one start in a thousand that is wrong is a wrong circuit all the same.
         return right and not self.has_wrong_start(circuit)
 
@@ -101,6 +104,22 @@ class SuccessTest:
         config, netlist = self._config, lean(CellNetlist.of_run(circuit, self._config))
         target, steps = job.fixed_target(config.task), config.task.steps
         return find_wrong_start(netlist, target, steps, SEARCH_SECONDS).proved is False
+
+    def misses_samples(self, circuit: Circuit, task: job.Job) -> bool:
+        """Return whether a sample that was learned from is wrong: what is rare may happen to be in none held out."""
+        samples = task.data
+        if samples is None:
+            return False
+        key = prng.fold_in(prng.key_from_seed(self._config.seed), FRESH_STREAM)
+        count = max(1, CELLS_AT_ONCE // math.prod(samples.x.shape[1:3]))
+        for first in range(0, len(samples), count):
+            some = samples.only(np.arange(first, min(first + count, len(samples))))
+            starts = job.begun(self._config, some, key).astype(np.float32)
+            states = self._engine.rollout(circuit, starts, self._config.task.steps, "hard", task.probe_masks)
+            found = states[list(self._config.task.judged_steps)][..., : some.y.shape[-1]]
+            if ((found != some.targets) & (some.targets != IGNORED)).any():
+                return True
+        return False
 
     def chosen(self, circuit: Circuit, probes: Bits, evaluation: Evaluation) -> bool:
         """Return whether to stop here, by the probes alone."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,9 @@ from difflogic.config.dataset import Dataset
 from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
 from difflogic.core import rules
+from difflogic.core.prng import key_from_seed
 from difflogic.devices.open import Placement
+from difflogic.engine.job import begun
 from difflogic.errors import DataError, DifflogicError
 from difflogic.evaluation.render import render
 from difflogic.reference.engine import ReferenceEngine
@@ -21,6 +24,7 @@ from difflogic.runs import chosen
 from difflogic.train import restarts
 from difflogic.train.run import load_run
 from difflogic.train.start import fresh
+from difflogic.train.success import SuccessTest
 from difflogic.train.trainer import Trainer
 from tests.train.tiny import arrays_of, rows_of, tiny_config
 
@@ -78,6 +82,19 @@ def test_every_attempt_has_the_samples(tmp_path: Path) -> None:
     )
     assert all((tmp_path / "run" / each.folder / "data.npz").exists() for each in made.record.attempts)
     assert chosen.load(tmp_path / "run").data().sha256 == SHIFTED.sha256
+
+
+def test_samples_that_were_learned_from_must_be_right_too() -> None:
+    test = SuccessTest(ReferenceEngine(), CONFIG)
+    member = fresh(TrainRequest(config=CONFIG, data=SHIFTED)).members[0]
+    task, circuit = member.job, member.circuit
+    assert task.data is not None
+    assert test.misses_samples(circuit, task)
+    states = ReferenceEngine().rollout(
+        circuit, begun(CONFIG, task.data, key_from_seed(0)).astype(np.float32), 1, "hard"
+    )
+    mine = Dataset.of(task.data.x, states[-1][..., :1].astype(np.uint8))
+    assert not test.misses_samples(circuit, replace(task, data=mine))
 
 
 def test_samples_that_are_missing_or_at_odds_are_told() -> None:
