@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from difflogic.cli.main import main
-from difflogic.config import presets
+from difflogic.config import presets, recipes
 from tests.train.tiny import tiny_config
 
 
@@ -70,8 +70,10 @@ def run(call: Call) -> Path:
 
 @pytest.fixture
 def difflogic(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Call:
-    """`difflogic("train", "tiny")` in tmp_path; `tiny` is a preset like any other."""
+    """`difflogic("train", "tiny")` in tmp_path; `tiny` is a preset like any other, but is trained as it stands."""
+    usual = recipes.usual
     monkeypatch.setitem(presets.PRESETS, "tiny", presets.Preset(tiny_config, "a stand-in"))
+    monkeypatch.setattr(recipes, "usual", lambda config: "paper" if config.name == "tiny" else usual(config))
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: object) -> Result:

@@ -69,7 +69,7 @@ def test_a_recipe_and_fields_over_it(client):
     assert changed["hardening.share"] == 0.8
     assert not {"optimizer.lr", "train.epochs", "task.steps"} & changed.keys()
     offered = {each["name"]: each["recipes"] for each in client.get("/presets").json()["presets"]}
-    assert offered["checkerboard"] == offered["heart-steady"] == ["paper", "robust"]
+    assert offered["checkerboard"] == offered["heart-steady"] == ["robust", "paper"]
 
 
 def test_a_rule_as_a_table(client):
