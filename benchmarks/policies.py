@@ -22,7 +22,7 @@ from typing import Any
 
 from benchmarks.store import CHECKOUT, append, inserted, load
 from difflogic.bench.machine import stamp
-from difflogic.circuits.synthesis import controller as synthesis
+from difflogic.circuits.synthesis import function as synthesis
 from difflogic.circuits.synthesis.convert import gate_count
 from difflogic.config.agent_presets import PRESETS
 from difflogic.config.choices import ACTORS

@@ -12,7 +12,7 @@ from difflogic.actions.result import ActionResult, Given, ResultTable, opened
 from difflogic.circuits.export.text import Files
 from difflogic.circuits.readers import source
 from difflogic.circuits.readers.source import LoadedCircuit
-from difflogic.circuits.synthesis import controller as controllers
+from difflogic.circuits.synthesis import function as controllers
 from difflogic.circuits.synthesis import prove as equality
 from difflogic.circuits.synthesis.prove import JUDGES, Counterexample, Equivalence
 from difflogic.errors import UsageError

@@ -11,12 +11,12 @@ from difflogic.actions.result import ActionResult, Given, ResultTable, name_of, 
 from difflogic.circuits.export import formats
 from difflogic.circuits.export.text import Files, channel_names
 from difflogic.circuits.readers.source import LoadedCircuit
-from difflogic.circuits.synthesis import controller as controllers
+from difflogic.circuits.synthesis import function as controllers
 from difflogic.circuits.synthesis import pipeline
 from difflogic.circuits.synthesis.convert import gate_count, gates_once
 from difflogic.circuits.synthesis.simplify import OnPass, PassReport, silent
 from difflogic.errors import CircuitError, UsageError
-from difflogic.model import controller_json, netlist_json
+from difflogic.model import function_json, netlist_json
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.controller import Controller
 
@@ -172,8 +172,8 @@ def _made(
     stopped = any(step.stopped for step in steps)
     report |= {"steps": [asdict(step) for step in steps], "stopped": stopped}
     is_cell = isinstance(netlist, CellNetlist)
-    text = netlist_json.to_json(netlist) if isinstance(netlist, CellNetlist) else controller_json.to_json(netlist)
-    files: Files = {CIRCUIT if is_cell else controller_json.NAME: text, REPORT: json.dumps(report) + "\n"}
+    text = netlist_json.to_json(netlist) if isinstance(netlist, CellNetlist) else function_json.to_json(netlist)
+    files: Files = {CIRCUIT if is_cell else function_json.NAME: text, REPORT: json.dumps(report) + "\n"}
     rows = [
         (
             step.name,

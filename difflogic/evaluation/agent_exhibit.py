@@ -7,14 +7,14 @@ from typing import Any
 
 from difflogic.circuits.export import formats
 from difflogic.circuits.export.text import Files
-from difflogic.circuits.synthesis import controller as synthesis
-from difflogic.circuits.synthesis.controller import SmallerController
+from difflogic.circuits.synthesis import function as synthesis
 from difflogic.circuits.synthesis.convert import gate_count
+from difflogic.circuits.synthesis.function import SmallerController
 from difflogic.circuits.synthesis.simplify import OnPass, silent
 from difflogic.errors import MissingPackagesError, RunFolderError, UsageError
 from difflogic.evaluation.gallery import Exhibit, listed
 from difflogic.evaluation.report import page
-from difflogic.model import controller_json
+from difflogic.model import function_json
 from difflogic.model.controller import Controller
 from difflogic.model.statistics import census
 from difflogic.policies import controllers, film, results
@@ -83,7 +83,7 @@ def _downloads(run: Path, name: str, found: SmallerController | None, files: Fil
     downloads: Files = {f"files/{each}": (run / each).read_bytes() for each in ("config.toml", CSV)}
     if found is None:
         return downloads, ["a controller: only gates that choose between discrete actions end as one."]
-    downloads[f"files/{controller_json.NAME}"] = (run / controller_json.NAME).read_bytes()
+    downloads[f"files/{function_json.NAME}"] = (run / function_json.NAME).read_bytes()
     exports, left_out = formats.exports(found.controller, name)
     for form, made in exports.items():
         shown = formats.SHOWN.get(form)

@@ -4,7 +4,7 @@ Its inputs are named by what they say, `angle>=0.25`; its outputs are the bits o
 `action[0]` alone for two actions, `action[0]` and `action[1]` for three or four. A number in binary is what hardware
 takes as an address, a multiplexer's selection, or a register's value; one line per action would take more gates.
 
-Its file is controller.json: `difflogic.model.controller_json`.
+Its file is controller.json: `difflogic.model.function_json`.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.circuits.synthesis import controller as synthesis
-from difflogic.circuits.synthesis.controller import SmallerController
+from difflogic.circuits.synthesis import function as synthesis
+from difflogic.circuits.synthesis.function import SmallerController
 from difflogic.circuits.synthesis.simplify import OnPass, silent
 from difflogic.core.bits import Bits
 from difflogic.errors import UsageError

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from difflogic.config.policy import PolicyConfig
-from difflogic.model import controller_json, netlist_json
+from difflogic.model import function_json, netlist_json
 from difflogic.policies import actor_file, controllers
 from difflogic.policies.actors import LogicActor
 from difflogic.policies.automaton import AutomatonActor
@@ -54,7 +54,7 @@ def files(
     }
     if isinstance(actor, LogicActor) and not spaces.continuous:
         made = controllers.of_actor(actor, config.environment.id, spaces)
-        found[controller_json.NAME] = controller_json.to_json(made)
+        found[function_json.NAME] = function_json.to_json(made)
     if isinstance(actor, AutomatonActor):
         found[CELL] = netlist_json.to_json(actor.cell)
     return found

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from difflogic.circuits.synthesis import controller as synthesis
+from difflogic.circuits.synthesis import function as synthesis
 from difflogic.circuits.synthesis import resubstitution
-from difflogic.circuits.synthesis.controller import prove, pruned, simplified
 from difflogic.circuits.synthesis.convert import gate_count
+from difflogic.circuits.synthesis.function import prove, pruned, simplified
 from difflogic.core.bits import Bits
 from difflogic.errors import CircuitError, DataError
 from difflogic.model.controller import Controller

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 
 from difflogic.circuits.export import formats
-from difflogic.circuits.export.controllers.observations import Observations
-from difflogic.circuits.synthesis.controller import with_comparators
+from difflogic.circuits.export.functions.observations import Observations
+from difflogic.circuits.synthesis.function import with_comparators
 from difflogic.core.bits import pack_bits, unpack_bits
 from difflogic.errors import CircuitError, ExportError, ToolError
 from difflogic.model.controller import Controller

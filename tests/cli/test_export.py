@@ -10,7 +10,7 @@ import pytest
 
 from difflogic.circuits.export.formats import FORMATS
 from difflogic.cli.main import main
-from difflogic.model import controller_json, netlist_json
+from difflogic.model import function_json, netlist_json
 from tests.cli.conftest import Said
 from tests.controllers import linear_rule
 from tests.export_cases import needs, published, published_small
@@ -52,7 +52,7 @@ def test_formats_are_written_and_proved(circuit: Path, capsys: pytest.CaptureFix
 def test_a_controller_is_written_in_the_formats_that_hold_one(
     circuit: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    circuit.write_text(controller_json.to_json(linear_rule()))
+    circuit.write_text(function_json.to_json(linear_rule()))
     assert export(circuit, "--format", "all") == 0
     said = capsys.readouterr().out
     assert said.startswith("board.json: 143 two-input gates, 28 thresholds; in fixed point 19 bits a number")

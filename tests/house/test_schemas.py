@@ -12,7 +12,7 @@ import pytest
 import difflogic
 from difflogic.evaluation import evaluate, proof
 from difflogic.evaluation.trained_circuit import load
-from difflogic.model import controller_json
+from difflogic.model import function_json
 from tests.controllers import linear_rule
 from tests.train.tiny import tiny_config
 
@@ -39,7 +39,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         "metrics.jsonl": [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()],
         "evaluation.json": [evaluation.to_dict()],
         "proof.json": [proved.to_dict()],
-        "controller.json": [json.loads(controller_json.to_json(linear_rule()))],
+        "controller.json": [json.loads(function_json.to_json(linear_rule()))],
     }
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from difflogic.core import gates
 from difflogic.errors import CircuitError
-from difflogic.model import controller_json
+from difflogic.model import function_json
 from difflogic.model.controller import Controller
 from difflogic.model.thermometer import Thermometer
 from tests.controllers import controllers, linear_rule, observations, of_layers, random_controller, random_layers
@@ -41,7 +41,7 @@ def test_it_takes_the_action_with_the_most_bits_and_of_equal_ones_the_first(
 
 @given(controllers())
 def test_written_and_read_it_is_the_same(controller: Controller) -> None:
-    read = controller_json.from_json(controller_json.to_json(controller))
+    read = function_json.from_json(function_json.to_json(controller))
     for field in ("thermometer", "observations", "actions", "environment", "environment_version"):
         assert getattr(read, field) == getattr(controller, field)
     for field in ("gates", "wires", "outputs"):
@@ -135,7 +135,7 @@ def test_what_does_not_fit_is_one_sentence(change: dict, message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-HAND = controller_json.to_json(linear_rule())
+HAND = function_json.to_json(linear_rule())
 
 
 @pytest.mark.parametrize(
@@ -159,8 +159,8 @@ def test_a_damaged_controller_is_one_sentence(old: str, new: str, message: str, 
     path = tmp_path / "controller.json"
     path.write_text(HAND.replace(old, new, 1))
     with pytest.raises(CircuitError, match=message) as caught:
-        controller_json.load(path)
+        function_json.load(path)
     assert str(caught.value).startswith(str(path))
     assert "\n" not in str(caught.value)
     path.write_text(json.dumps(json.loads(HAND), indent=1))
-    assert controller_json.load(path).actions == ("left", "right")
+    assert function_json.load(path).actions == ("left", "right")

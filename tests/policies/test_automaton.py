@@ -10,7 +10,7 @@ import pytest
 from difflogic.cli.main import main
 from difflogic.devices.device import Device
 from difflogic.errors import ConfigError, UsageError
-from difflogic.model import controller_json, netlist_json
+from difflogic.model import function_json, netlist_json
 from difflogic.policies import controllers
 from difflogic.policies.actors import LogicActor, Sightings
 from difflogic.policies.automaton import AutomatonActor, ZeroedCells
@@ -96,7 +96,7 @@ def test_it_is_trained_judged_damaged_drawn_and_exported(tmp_path, capsys):
     learned = config(policy="automaton", steps=512, automaton=TINY | {"side": 4, "steps": 2, "channels": 4})
     file.write_text(learned.to_toml())
     run("train-policy", "--config", file, "--out", path)
-    held = controller_json.load(path / controller_json.NAME)
+    held = function_json.load(path / function_json.NAME)
     found = json.loads(run("evaluate", path, "--starts", 5, "--damage", 2, "--json"))["measures"]
     assert [each["title"].partition(", ")[2] for each in found[:3]] == [
         "", "2 cells zeroed once a decision", "2 cells zeroed before each step"
@@ -104,7 +104,7 @@ def test_it_is_trained_judged_damaged_drawn_and_exported(tmp_path, capsys):
     assert "4x4 cells of 4 bits" in run("show", path)
     small = tmp_path / "small.json"
     assert json.loads(run("simplify", path, "-o", small, "--json"))["equal"]
-    assert controller_json.load(small).inputs <= held.inputs
+    assert function_json.load(small).inputs <= held.inputs
     assert netlist_json.load(path / "circuit.json").channels == 4
     run("export", path / "circuit.json", "--format", "golly", "--out", tmp_path)
     assert main(["evaluate", str(small), "--damage", "2"]) == 2

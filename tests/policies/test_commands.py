@@ -15,7 +15,7 @@ from PIL import Image
 from difflogic.cli.main import group, main
 from difflogic.config.agent_presets import PRESETS
 from difflogic.config.policy import PolicyConfig
-from difflogic.model import controller_json
+from difflogic.model import function_json
 from difflogic.policies import controllers
 from difflogic.runs import checkpoint
 from tests.cli.test_gallery import LINK
@@ -94,7 +94,7 @@ def test_it_stands_in_the_gallery(trained, tmp_path):
 
 
 def test_its_controller_is_the_agent(trained):
-    controller = controller_json.load(trained / controller_json.NAME)
+    controller = function_json.load(trained / function_json.NAME)
     best = max(json.loads((trained / "evaluation.json").read_text())["members"], key=lambda each: each["mean"])
     saved = checkpoint.read_agents(trained)
     from difflogic.devices.device import Device
@@ -132,7 +132,7 @@ def test_it_is_simplified_proved_pruned_and_judged(trained, tmp_path):
 
 
 def test_pruned_it_loses_no_return_and_does_the_same_at_the_codes_that_are_met_most(trained):
-    controller = controller_json.load(trained / controller_json.NAME)
+    controller = function_json.load(trained / function_json.NAME)
     codes, shares = controllers.codes_met(controller, 20, controllers.MEETING)
     assert (np.diff(shares) <= 0).all()
     assert shares.sum() == pytest.approx(1)
@@ -147,9 +147,9 @@ def test_pruned_it_loses_no_return_and_does_the_same_at_the_codes_that_are_met_m
 
 
 def test_two_that_differ_are_told_by_an_observation(trained, tmp_path, capsys):
-    held = controller_json.load(trained / controller_json.NAME)
+    held = function_json.load(trained / function_json.NAME)
     wrong = tmp_path / "wrong.json"
-    wrong.write_text(controller_json.to_json(held.with_gates([0], [(0, 0)], [held.inputs])))
+    wrong.write_text(function_json.to_json(held.with_gates([0], [(0, 0)], [held.inputs])))
     assert main(["prove", str(trained), str(wrong), "--judge", "difflogic"]) == 1
     assert "evaluated in both: thresholds that are reached: observation0>=" in capsys.readouterr().out
 
@@ -190,7 +190,7 @@ FEW = ("--steps", 1, *(word for each in (
 def test_any_number_of_actions_is_trained_without_a_setting(tmp_path, actions, policy):
     words = "train-policy", f"test/Choose{actions}-v0", "--policy", policy, *FEW, "--set", "automaton.side=4"
     assert "mean return" in run(*words, "--out", tmp_path / "run")
-    assert len(controller_json.load(tmp_path / "run/controller.json").actions) == actions
+    assert len(function_json.load(tmp_path / "run/controller.json").actions) == actions
 
 
 @pytest.mark.parametrize(

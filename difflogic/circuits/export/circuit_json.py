@@ -11,21 +11,21 @@ import numpy as np
 
 from difflogic.circuits.export.text import Files, text_of
 from difflogic.errors import ExportError
-from difflogic.model import controller_json, netlist_json
+from difflogic.model import function_json, netlist_json
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.controller import Controller
 
 
 def export(netlist: CellNetlist | Controller, name: str) -> Files:
     """`NAME.json`."""
-    text = controller_json.to_json(netlist) if isinstance(netlist, Controller) else netlist_json.to_json(netlist)
+    text = function_json.to_json(netlist) if isinstance(netlist, Controller) else netlist_json.to_json(netlist)
     return {f"{name}.json": text}
 
 
 def verify(netlist: CellNetlist | Controller, name: str, files: Files) -> list[str]:
     """Raises ExportError."""
     text = text_of(files, f"{name}.json")
-    read = controller_json.from_json(text) if isinstance(netlist, Controller) else netlist_json.from_json(text)
+    read = function_json.from_json(text) if isinstance(netlist, Controller) else netlist_json.from_json(text)
     for field in fields(netlist):
         if not np.array_equal(getattr(read, field.name), getattr(netlist, field.name)):
             raise ExportError(f"{netlist.kind}.json reads back as another circuit.")

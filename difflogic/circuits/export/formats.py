@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import overload
 
 from difflogic.circuits.export.text import Files, identifier, text_of, write
-from difflogic.circuits.synthesis import controller, simplify
+from difflogic.circuits.synthesis import function, simplify
 from difflogic.circuits.synthesis.prove import Equivalence, prove
 from difflogic.errors import CircuitError, ExportError
 from difflogic.model.cell_netlist import CellNetlist
@@ -37,7 +37,7 @@ class Format:
     every_gate: bool = False
     """Whether it keeps the netlist as it is."""
     framed: bool = False
-    """Whether controllers have a module of their own, of the same name in `controllers`."""
+    """Whether controllers have a module of their own, of the same name in `functions`."""
     cells_only: str = ""
     """Why it cannot hold a controller."""
     grid: str = ""
@@ -115,7 +115,7 @@ def _module(netlist: Exported, form: str) -> ModuleType:
     if isinstance(netlist, Controller):
         if row.cells_only:
             raise CircuitError(f"The format {form} cannot hold a controller: {row.cells_only}.")
-        module = f"controllers.{row.module}" if row.framed else row.module
+        module = f"functions.{row.module}" if row.framed else row.module
     if isinstance(netlist, Grid):
         if not row.grid:
             able = ", ".join(name for name, other in FORMATS.items() if other.grid)
@@ -142,7 +142,7 @@ def written(netlist: Exported, form: str) -> Exported:
         return netlist
     if isinstance(netlist, Grid):
         return netlist.with_cell(simplify.structural(netlist.cell))
-    return controller.structural(netlist) if isinstance(netlist, Controller) else simplify.structural(netlist)
+    return function.structural(netlist) if isinstance(netlist, Controller) else simplify.structural(netlist)
 
 
 def verify(netlist: Exported, name: str, form: str, files: Files) -> list[str]:
@@ -159,6 +159,6 @@ def verify(netlist: Exported, name: str, form: str, files: Files) -> list[str]:
 
 def _compared(netlist: Exported, held: Exported) -> Equivalence:
     if isinstance(netlist, Controller) and isinstance(held, Controller):
-        return controller.prove(netlist, held, ["difflogic"])[0]
+        return function.prove(netlist, held, ["difflogic"])[0]
     one, other = (each.cell if isinstance(each, Grid) else each for each in (netlist, held))
     return prove(one, other, ["difflogic"])[0]

@@ -9,7 +9,7 @@ from pathlib import Path
 from difflogic.circuits.readers import digitaljs, notebook
 from difflogic.config.schema import Config
 from difflogic.errors import CircuitError, UsageError
-from difflogic.model import controller_json, netlist_json
+from difflogic.model import function_json, netlist_json
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
 from difflogic.model.controller import Controller
@@ -90,7 +90,7 @@ def controller(path: Path) -> Controller | None:
         path = chosen.run_folder(path)
         if not manifest.is_policy(manifest.read(path)):
             return None
-        path /= controller_json.NAME
+        path /= function_json.NAME
         if not path.is_file():
             raise UsageError(
                 f"There is no {path}: training writes it at its end, and only for agents of gates that choose between "
@@ -101,7 +101,7 @@ def controller(path: Path) -> Controller | None:
     text = netlist_json.read_text(path)
     try:
         data = netlist_json.parse(text)
-        return controller_json.from_data(data) if data.get("format") == controller_json.FORMAT else None
+        return function_json.from_data(data) if data.get("format") == function_json.FORMAT else None
     except CircuitError as error:
         raise netlist_json.refusal(path, error) from error
 

@@ -201,7 +201,7 @@ def _look(options: dict[str, Any]) -> Look:
 def _render_episode(path: Path, out: Output, what: str, member: int | None, options: Mapping[str, Any]) -> int:
     """A film of an episode, with the lamps of its controller where it has one; or the curve of its training."""
     from difflogic.circuits.readers import source
-    from difflogic.model import controller_json
+    from difflogic.model import function_json
     from difflogic.policies import controllers, film
     from difflogic.policies.automaton import AutomatonActor
     from difflogic.policies.member import restored
@@ -216,7 +216,7 @@ def _render_episode(path: Path, out: Output, what: str, member: int | None, opti
         click.echo(f"Written: {out}")
         return 0
     steps, seed = options["steps"] or 500, options["seed"] or 0
-    file = path if path.is_file() else path / controller_json.NAME
+    file = path if path.is_file() else path / function_json.NAME
     controller = source.controller(path) if file.is_file() and member is None else None
     if controller is not None and not (path / CELL).is_file():
         lamps = partial(film.lamps, controller)

@@ -150,7 +150,7 @@ def _show_files(run: Path) -> None:
 
 def _show_agents(entry: Entry, as_json: bool) -> int:
     """A run of agents in full."""
-    from difflogic.model import controller_json
+    from difflogic.model import function_json
     from difflogic.runs import checkpoint, chosen, manifest
     from difflogic.system.files import quoted
 
@@ -176,7 +176,7 @@ def _show_agents(entry: Entry, as_json: bool) -> int:
     _show_files(path)
     if entry.status in ("interrupted", "killed", "failed"):
         click.echo(f"\nGo on with: difflogic train --resume {quoted(entry.path)}")
-    elif (path / controller_json.NAME).exists():
+    elif (path / function_json.NAME).exists():
         click.echo(f"\nMake its controller smaller: difflogic simplify {quoted(path)} --task -o small.json")
     return 0
 

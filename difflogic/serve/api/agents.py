@@ -14,7 +14,7 @@ from difflogic.config.policy import PolicyConfig, unlike
 from difflogic.config.request import Within
 from difflogic.devices.cost import Cost
 from difflogic.errors import MissingPackagesError, UsageError
-from difflogic.model import controller_json
+from difflogic.model import function_json
 from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.api.submission import Submission, check_caps, limited, submission
 from difflogic.serve.errors import ApiError, one_sentence
@@ -129,6 +129,6 @@ def check_controller(run: Path, options: Mapping[str, Any]) -> None:
     for name in ("from_start", "size"):
         if options.get(name):
             raise ApiError(422, "invalid_request", f"{name} is for automata: a controller has no start and no grid.")
-    if not (run / controller_json.NAME).is_file():
+    if not (run / function_json.NAME).is_file():
         words = "There is no controller: agents of gates that choose between discrete actions leave one at their end."
         raise ApiError(409, "no_circuit", words)

@@ -20,7 +20,7 @@ from typing import Any
 
 from difflogic.actions.result import ActionResult
 from difflogic.errors import CheckpointError, StoreError, UsageError
-from difflogic.model import controller_json
+from difflogic.model import function_json
 from difflogic.runs import checkpoint
 from difflogic.serve.store.files import JobFolder
 from difflogic.serve.store.jobs import JobRecord
@@ -53,7 +53,7 @@ def follow(store: Store, job: JobRecord) -> Result:
 def _circuit_of(source: JobFolder) -> Path:
     """Where the circuit of a job is: its simplified circuit, or its run folder."""
     # A follow-up of a simplification takes what that one made; of a training, the run.
-    for simplified in (source.files / CIRCUIT, source.files / controller_json.NAME):
+    for simplified in (source.files / CIRCUIT, source.files / function_json.NAME):
         if simplified.exists():
             return simplified
     if not any((source.run / name).exists() for name in (checkpoint.NAME, checkpoint.PREVIOUS)):

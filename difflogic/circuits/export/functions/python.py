@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from difflogic.circuits.export.controllers.observations import Observations
+from difflogic.circuits.export.functions.observations import Observations
 from difflogic.circuits.export.proving import folder_of
 from difflogic.circuits.export.text import Files, fill, statements
 from difflogic.circuits.synthesis import tools
@@ -31,7 +31,7 @@ def export(controller: Controller, name: str) -> Files:
         return "\n".join(f"    {list(row)},  # {said}" for row, said in zip(rows, controller.observations, strict=True))
 
     values = {"thresholds": table(controller.thermometer.thresholds), "fixed_thresholds": table(form.thresholds)}
-    return {f"{name}_numpy.py": fill("controller.py.txt", controller, name, body=body, **values)}
+    return {f"{name}_numpy.py": fill("function.py.txt", controller, name, body=body, **values)}
 
 
 def verify(controller: Controller, name: str, files: Files) -> list[str]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 
 from difflogic.circuits.export import html
-from difflogic.circuits.export.controllers.observations import Observations
 from difflogic.circuits.export.drawing import MAX_GATES
+from difflogic.circuits.export.functions.observations import Observations
 from difflogic.circuits.export.svg import drawing
 from difflogic.circuits.export.text import Files, fill, template, text_of
 from difflogic.errors import CircuitError

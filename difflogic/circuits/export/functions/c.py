@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from difflogic.circuits.export.c import FLAGS, optimised
-from difflogic.circuits.export.controllers.observations import Observations
+from difflogic.circuits.export.functions.observations import Observations
 from difflogic.circuits.export.proving import folder_of
 from difflogic.circuits.export.text import Files, fill, statements
 from difflogic.circuits.synthesis import tools
@@ -27,7 +27,7 @@ def export(controller: Controller, name: str) -> Files:
 
     fixed = tuple(tuple(f"INT64_C({value})" for value in values) for values in form.thresholds)
     text = fill(
-        "controller.h",
+        "function.h",
         controller,
         name,
         body=body,
@@ -41,7 +41,7 @@ def verify(controller: Controller, name: str, files: Files) -> list[str]:
     """Raises ExportError and ToolError."""
     tried = Observations(controller, controller.thermometer.fixed_point())
     level = optimised(controller)
-    proof = fill("controller_proof.c", controller, name)
+    proof = fill("function_proof.c", controller, name)
     with folder_of({**files, "proof.c": proof}) as folder:
         tools.run_in(folder, "gcc", *FLAGS, level, "-o", "proof", "proof.c")
         # Each observation twice, eight bytes a number in both forms.

@@ -6,13 +6,13 @@ and ABC proves the result equal, at every observation, to comparators and gates 
 
 from __future__ import annotations
 
-from difflogic.circuits.export.controllers.observations import Observations
+from difflogic.circuits.export.functions.observations import Observations
 from difflogic.circuits.export.proving import equivalent, folder_of, write_circuit
 from difflogic.circuits.export.testbench import hexadecimal_lines
 from difflogic.circuits.export.text import Files, fill, statements
 from difflogic.circuits.export.verilog import read_without_a_warning
 from difflogic.circuits.synthesis import tools
-from difflogic.circuits.synthesis.controller import with_comparators
+from difflogic.circuits.synthesis.function import with_comparators
 from difflogic.errors import ExportError
 from difflogic.model.controller import Controller
 from difflogic.model.straight_line import read_inputs
@@ -38,8 +38,8 @@ def export(controller: Controller, name: str) -> Files:
     gates = statements(controller, "wire {name} = {value};", "assign action[{name}] = {value};", "1'b0", "1'b1", "t{}")
     body = "\n    ".join([*numbers, *code, gates])
     return {
-        f"{name}.v": fill("controller.v", controller, name, body=body),
-        f"{name}_tb.v": fill("controller_bench.v", controller, name),
+        f"{name}.v": fill("function.v", controller, name, body=body),
+        f"{name}_tb.v": fill("function_bench.v", controller, name),
         f"{name}_tb.txt": bench_text(Observations(controller, form, SHIPPED)),
     }
 

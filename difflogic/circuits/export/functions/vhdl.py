@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from difflogic.circuits.export.controllers.observations import Observations
-from difflogic.circuits.export.controllers.verilog import SHIPPED, bench_text, passed
+from difflogic.circuits.export.functions.observations import Observations
+from difflogic.circuits.export.functions.verilog import SHIPPED, bench_text, passed
 from difflogic.circuits.export.proving import folder_of
 from difflogic.circuits.export.text import Files, bit_names, fill
 from difflogic.circuits.export.vhdl import EXPRESSIONS, simulated
@@ -24,7 +24,7 @@ def export(controller: Controller, name: str) -> Files:
     body += [f"action({index}) <= {names[output]};" for index, output in enumerate(controller.outputs.tolist())]
     variables = [*names[: controller.inputs], *(names[line.bit] for line in gates)]
     design = fill(
-        "controller.vhd",
+        "function.vhd",
         controller,
         name,
         variables="\n        ".join(f"variable {variable} : std_logic;" for variable in variables),
@@ -32,7 +32,7 @@ def export(controller: Controller, name: str) -> Files:
     )
     return {
         f"{name}.vhd": design,
-        f"{name}_tb.vhd": fill("controller_bench.vhd", controller, name),
+        f"{name}_tb.vhd": fill("function_bench.vhd", controller, name),
         f"{name}_tb.txt": bench_text(Observations(controller, form, SHIPPED)),
     }
 
