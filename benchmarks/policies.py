@@ -72,10 +72,10 @@ def _controller(config: PolicyConfig, member: Member) -> dict[str, Any]:
     whole = controllers.of_actor(member.agent.actor, config.environment.id, member.environments.spaces)
     begin = time.perf_counter()
     small = synthesis.simplified(whole)
-    pruned = controllers.pruned(small.controller, EPISODES, config.seed)
+    pruned = controllers.pruned(small.function, EPISODES, config.seed)
     return {
-        "gates": [gate_count(each) for each in (whole, small.controller, pruned.smaller.controller)],
-        "thresholds": [each.inputs for each in (whole, small.controller, pruned.smaller.controller)],
+        "gates": [gate_count(each) for each in (whole, small.function, pruned.smaller.function)],
+        "thresholds": [each.inputs for each in (whole, small.function, pruned.smaller.function)],
         "proved": bool(small.verdict.equal and small.verdict.proves),
         "pruned_mean": pruned.after.mean,
         "pruned_reached": pruned.after.reached(config.evaluation.threshold),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from difflogic.actions.prove import prove as prove
     from difflogic.actions.simplify import simplify as simplify
     from difflogic.circuits.readers.source import load as load
+    from difflogic.circuits.readers.source import load_function as load_function
     from difflogic.config import presets as presets
     from difflogic.config.dataset import Dataset as Dataset
     from difflogic.config.own_task import Task as Task
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from difflogic.evaluation.render import render as render
     from difflogic.model.cell_netlist import CellNetlist as CellNetlist
     from difflogic.model.circuit import Circuit as Circuit
+    from difflogic.model.function_netlist import FunctionNetlist as FunctionNetlist
     from difflogic.page.export import training_page as training_page
     from difflogic.serve.sweep import resume_sweep as resume_sweep
     from difflogic.serve.sweep import sweep as sweep
@@ -53,6 +55,7 @@ _EXPORTS = {
     "Config": "difflogic.config.schema",
     "Dataset": "difflogic.config.dataset",
     "Device": "difflogic.devices.device",
+    "FunctionNetlist": "difflogic.model.function_netlist",
     "Observer": "difflogic.train.observer",
     "OptimizerState": "difflogic.engine.job",
     "Task": "difflogic.config.own_task",
@@ -64,6 +67,7 @@ _EXPORTS = {
     "fit": "difflogic.train.run_request",
     "harden": "difflogic.train.run_request",
     "load": "difflogic.circuits.readers.source",
+    "load_function": "difflogic.circuits.readers.source",
     "load_run": "difflogic.train.run",
     "open_engine": "difflogic.devices.open",
     "presets": "difflogic.config.presets",

@@ -15,7 +15,7 @@ from difflogic.circuits.readers.source import LoadedCircuit
 from difflogic.circuits.synthesis.convert import gate_count
 from difflogic.errors import CircuitError, UsageError
 from difflogic.evaluation.proof import claimed_grid
-from difflogic.model.controller import Controller
+from difflogic.model.function_netlist import FunctionNetlist
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -23,7 +23,7 @@ class Exports(ActionResult):
     """The files of each format."""
 
     netlist: Exported
-    """What was exported: a cell, a grid of them, or a controller."""
+    """What was exported: a cell, a grid of them, or a function."""
     name: str
     """What files and modules are called."""
     by_format: dict[str, Files]
@@ -50,11 +50,11 @@ def export(
         ['keep.h', 'keep_demo.c']
 
     Args:
-        given: A run folder, a file that holds a circuit or a controller, or one of these.
+        given: A run folder, a file that holds a circuit or a function, or one of these.
         forms: Names of formats, as `difflogic.circuits.export.formats.FORMATS` lists them; none: all that fit.
         grid: `(height, width)`: a whole automaton of so many cells, in the formats that have one.
         name: What files and modules are called; None: as the circuit's file or folder.
-        fraction_bits: Of a controller in fixed point; None: 16, or more for thresholds that are close.
+        fraction_bits: Of numbers in fixed point; None: 16, or more for thresholds that are close.
         periodic: Whether the grid is a torus, in place of what the file says.
         visible: The first so many channels are the picture, in place of what the file says.
 
@@ -71,11 +71,13 @@ def export(
     held = opened(given, periodic, visible)
     netlist: Exported
     words: list[str] = []
-    if isinstance(held, Controller):
+    if isinstance(held, FunctionNetlist):
         if grid is not None:
-            raise UsageError("--grid is for the cells of an automaton: a controller has none.")
+            raise UsageError(f"--grid is for the cells of an automaton: a {held.kind} has none.")
+        if fraction_bits is not None and held.reads_bits:
+            raise UsageError("--fraction-bits is for thresholds of numbers: this function reads bits.")
         netlist = replace(held, thermometer=replace(held.thermometer, fraction_bits=fraction_bits))
-        title, told = _of_controller(netlist, given), ""
+        title, told = _of_function(netlist, given), ""
     elif fraction_bits is not None:
         raise UsageError("--fraction-bits is for controllers: the cells of an automaton are bits already.")
     else:
@@ -105,12 +107,12 @@ def _of_cell(given: LoadedCircuit, wanted: list[str]) -> str:
     return said
 
 
-def _of_controller(given: Controller, named: Given) -> str:
-    name, fixed = (
-        Path(named).resolve().name if isinstance(named, Path | str) else "controller",
-        given.thermometer.fixed_point(),
-    )
+def _of_function(given: FunctionNetlist, named: Given) -> str:
+    name = Path(named).resolve().name if isinstance(named, Path | str) else given.kind
+    said = f"{name}: {gate_count(given)} two-input gates, {given.inputs} "
+    if given.reads_bits:
+        return f"{said}inputs"
+    fixed = given.thermometer.fixed_point()
     return (
-        f"{name}: {gate_count(given)} two-input gates, {given.inputs} thresholds; in fixed point {fixed.width} bits a "
-        f"number, {fixed.fraction_bits} of them behind the point"
+        f"{said}thresholds; in fixed point {fixed.width} bits a number, {fixed.fraction_bits} of them behind the point"
     )

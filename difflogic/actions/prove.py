@@ -12,11 +12,11 @@ from difflogic.actions.result import ActionResult, Given, ResultTable, opened
 from difflogic.circuits.export.text import Files
 from difflogic.circuits.readers import source
 from difflogic.circuits.readers.source import LoadedCircuit
-from difflogic.circuits.synthesis import function as controllers
+from difflogic.circuits.synthesis import function as functions
 from difflogic.circuits.synthesis import prove as equality
 from difflogic.circuits.synthesis.prove import JUDGES, Counterexample, Equivalence
 from difflogic.errors import UsageError
-from difflogic.model.controller import Controller
+from difflogic.model.function_netlist import FunctionNetlist
 
 if TYPE_CHECKING:
     from difflogic.evaluation.proof import Proof
@@ -121,7 +121,7 @@ def check(file: Path, given: Given | None = None, seconds: float = 60.0) -> Acti
     claimed = proof_file.read(file)
     if given is not None:
         held = opened(given)
-        if isinstance(held, Controller) or proofs.fingerprint(held.netlist) != proofs.fingerprint(
+        if isinstance(held, FunctionNetlist) or proofs.fingerprint(held.netlist) != proofs.fingerprint(
             claimed.claim.netlist
         ):
             raise UsageError(f"{file} is about another circuit than that of {given}: their hashes differ.")
@@ -137,16 +137,21 @@ def _compared(one: Given, other: Given, judges: tuple[str, ...], periodic: bool 
     asked = judges or (NETWORK, *JUDGES)
     programs = [name for name in JUDGES if name in asked]
     first, second = opened(one, periodic, visible), opened(other, periodic, visible)
-    if isinstance(first, Controller) and isinstance(second, Controller):
-        if not programs:
-            raise UsageError(
-                f"--judge network is only for automata: controllers can be compared by {', '.join(JUDGES)}."
-            )
-        verdicts = controllers.prove(first, second, programs)
-        return _of_verdicts(verdicts, {}, "take the same action at every observation", "thresholds that are reached")
-    if isinstance(first, Controller) or isinstance(second, Controller):
-        raise UsageError("A controller is compared with a controller, and not with a cell's circuit.")
+    if isinstance(first, FunctionNetlist) and isinstance(second, FunctionNetlist):
+        return _functions_compared(first, second, programs)
+    if isinstance(first, FunctionNetlist) or isinstance(second, FunctionNetlist):
+        kind = first.kind if isinstance(first, FunctionNetlist) else second.kind
+        raise UsageError(f"A {kind} is compared with a {kind}, and not with a cell's circuit.")
     return _cells_compared(first, second, asked, programs)
+
+
+def _functions_compared(one: FunctionNetlist, other: FunctionNetlist, programs: list[str]) -> Proved:
+    words = one.words
+    if not programs:
+        raise UsageError(f"--judge network is only for automata: {one.kind}s can be compared by {', '.join(JUDGES)}.")
+    claim = f"have the same {words.choice if one.choices else 'outputs'} for every {words.sample}"
+    ones = "inputs that are 1" if one.reads_bits else "thresholds that are reached"
+    return _of_verdicts(functions.prove(one, other, programs), {}, claim, ones)
 
 
 def _cells_compared(one: LoadedCircuit, other: LoadedCircuit, asked: Sequence[str], programs: list[str]) -> Proved:

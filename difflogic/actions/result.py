@@ -13,11 +13,12 @@ from difflogic.circuits.readers import source
 from difflogic.circuits.readers.source import LoadedCircuit
 from difflogic.errors import RunFolderError
 from difflogic.model.cell_netlist import CellNetlist
-from difflogic.model.controller import Controller
+from difflogic.model.circuit import Circuit
+from difflogic.model.function_netlist import FunctionNetlist
 from difflogic.system import files
 from difflogic.system.brief import brief
 
-Given = Path | str | CellNetlist | Controller
+Given = Path | str | CellNetlist | FunctionNetlist | Circuit
 """A run folder or a file, or what it holds."""
 
 
@@ -87,16 +88,18 @@ class ActionResult:
         return "\n".join(parts)
 
 
-def opened(given: Given, periodic: bool | None = None, visible: int | None = None) -> LoadedCircuit | Controller:
-    """The circuit of a cell, with what is known of its run, or the controller of agents.
+def opened(given: Given, periodic: bool | None = None, visible: int | None = None) -> LoadedCircuit | FunctionNetlist:
+    """The circuit of a cell, with what is known of its run, or a function, such as the controller of agents.
 
     Raises CircuitError, CheckpointError, and UsageError for a run of agents that has no controller.
     """
-    if isinstance(given, Controller):
+    if isinstance(given, Circuit):
+        given = CellNetlist.from_circuit(given) if given.perceive else FunctionNetlist.from_circuit(given)
+    if isinstance(given, FunctionNetlist):
         return given
     if isinstance(given, CellNetlist):
         return LoadedCircuit(given, "a netlist", name="circuit")
-    return source.controller(Path(given)) or source.load(given, periodic, visible)
+    return source.function(Path(given)) or source.load(given, periodic, visible)
 
 
 def name_of(given: Given) -> str:

@@ -1,4 +1,4 @@
-"""`simplify`: a smaller circuit of a cell, or controller of an agent, proved to be the same."""
+"""`simplify`: a smaller circuit of a cell, or function, such as the controller of an agent, proved to be the same."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from difflogic.actions.result import ActionResult, Given, ResultTable, name_of, 
 from difflogic.circuits.export import formats
 from difflogic.circuits.export.text import Files, channel_names
 from difflogic.circuits.readers.source import LoadedCircuit
-from difflogic.circuits.synthesis import function as controllers
+from difflogic.circuits.synthesis import function as functions
 from difflogic.circuits.synthesis import pipeline
 from difflogic.circuits.synthesis.convert import gate_count, gates_once
 from difflogic.circuits.synthesis.simplify import OnPass, PassReport, silent
@@ -19,6 +19,7 @@ from difflogic.errors import CircuitError, UsageError
 from difflogic.model import function_json, netlist_json
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.controller import Controller
+from difflogic.model.function_netlist import FunctionNetlist
 
 CIRCUIT, REPORT = "circuit.json", "simplify.json"
 EPISODES = 100
@@ -31,7 +32,7 @@ STOPPED = "Stopped by Ctrl-C: this is the smallest circuit until then."
 class Simplification(ActionResult):
     """The smaller circuit, and how it came about."""
 
-    netlist: CellNetlist | Controller
+    netlist: CellNetlist | FunctionNetlist
     steps: tuple[PassReport, ...]
 
 
@@ -53,7 +54,7 @@ def simplify(
         0
 
     Args:
-        given: A run folder, a file that holds a circuit or a controller, or one of these.
+        given: A run folder, a file that holds a circuit or a function, or one of these.
         from_start: Whether it only has to stay the same from its own start on.
         size: With `from_start`, `(height, width)` of the only grid on which it has to stay the same; None: any grid.
         task: Whether only what the run was trained for has to stay the same. This is tested, not proved.
@@ -72,10 +73,10 @@ def simplify(
         LimitError: On a grid of this `size` no state comes again within a million updates of cells.
     """
     held = opened(given, periodic, visible)
-    if isinstance(held, Controller):
+    if isinstance(held, FunctionNetlist):
         if from_start or size is not None:
-            raise UsageError("`from_start` and `size` are for automata: a controller has no start.")
-        made = _of_controller(held, task, on_pass)
+            raise UsageError(f"`from_start` and `size` are for automata: a {held.kind} has no start.")
+        made = _of_function(held, task, on_pass)
     else:
         made = _of_cell(held, from_start, task, size, on_pass)
     if drawn:
@@ -123,17 +124,19 @@ def _of_cell(
     return _made(title, words, report, netlist, tuple(result.steps), "channels", result.proved, told=given.told)
 
 
-def _of_controller(given: Controller, task: bool, on_pass: OnPass) -> Simplification:
-    # Imported late: an automaton needs none of what plays episodes.
-    from difflogic.policies.controllers import pruned
+def _of_function(given: FunctionNetlist, task: bool, on_pass: OnPass) -> Simplification:
+    if task and not isinstance(given, Controller):
+        raise UsageError("`task` needs a controller, which meets observations: a function has no task.")
+    smaller, tested = functions.simplified(given, on_pass), None
+    if task and isinstance(smaller.function, Controller) and not smaller.stopped:
+        # Imported late: nothing else here needs what plays episodes.
+        from difflogic.policies.controllers import pruned
 
-    smaller, tested = controllers.simplified(given, on_pass), None
-    if task and not smaller.stopped:
-        tested = pruned(smaller.controller, EPISODES, 0, on_pass)
-    found = smaller if tested is None else tested.smaller
-    made, verdict = found.controller, smaller.verdict
+        tested = pruned(smaller.function, EPISODES, 0, on_pass)
+    made = smaller.function if tested is None else tested.smaller.function
+    verdict, stopped = smaller.verdict, smaller.stopped if tested is None else tested.smaller.stopped
     report: dict[str, Any] = {
-        "kind": "controller",
+        "kind": given.kind,
         "gates": {"before": gate_count(given), "after": gate_count(made)},
         "thresholds": {"before": given.inputs, "after": made.inputs},
         "equal": verdict.equal,
@@ -142,27 +145,28 @@ def _of_controller(given: Controller, task: bool, on_pass: OnPass) -> Simplifica
         and {"episodes": EPISODES, "codes": tested.codes, "before": tested.before.mean, "after": tested.after.mean},
         "note": "",
     }
-    words = [STOPPED if found.stopped else "", f"{WORDS[verdict.equal]}: {verdict.how}; {_size(smaller.controller)}."]
+    words = [STOPPED if stopped else "", f"{WORDS[verdict.equal]}: {verdict.how}; {_size(smaller.function)}."]
     if tested is not None:
         words.append(f"Pruned to its task: {tested.words}")
-    words.append(
-        f"{gate_count(given)} gates became {gate_count(made)}, {given.inputs} thresholds became {made.inputs}."
-    )
+    thresholds = "" if given.reads_bits else f", {given.inputs} thresholds became {made.inputs}"
+    words.append(f"{gate_count(given)} gates became {gate_count(made)}{thresholds}.")
     steps = (*smaller.steps, *(() if tested is None else tested.smaller.steps))
     # A pruned controller is not proved: it has to do as well in episodes that it was not pruned for.
     ok = bool(verdict.equal) and not (tested is not None and tested.is_worse)
-    return _made(f"{given.environment or 'Controller'}: {_size(given)}", words, report, made, steps, "thresholds", ok)
+    called = (given.environment if isinstance(given, Controller) else "") or given.kind.capitalize()
+    return _made(f"{called}: {_size(given)}", words, report, made, steps, "inputs", ok)
 
 
-def _size(controller: Controller) -> str:
-    return f"{gate_count(controller)} two-input gates, {controller.inputs} thresholds"
+def _size(function: FunctionNetlist) -> str:
+    read = "inputs" if function.reads_bits else "thresholds"
+    return f"{gate_count(function)} two-input gates, {function.inputs} {read}"
 
 
 def _made(
     title: str,
     words: list[str],
     report: dict[str, Any],
-    netlist: CellNetlist | Controller,
+    netlist: CellNetlist | FunctionNetlist,
     steps: tuple[PassReport, ...],
     inputs: str,
     ok: bool,
@@ -171,9 +175,9 @@ def _made(
     """The parts that are alike; `inputs` is what a pass may leave fewer of."""
     stopped = any(step.stopped for step in steps)
     report |= {"steps": [asdict(step) for step in steps], "stopped": stopped}
-    is_cell = isinstance(netlist, CellNetlist)
     text = netlist_json.to_json(netlist) if isinstance(netlist, CellNetlist) else function_json.to_json(netlist)
-    files: Files = {CIRCUIT if is_cell else function_json.NAME: text, REPORT: json.dumps(report) + "\n"}
+    name = CIRCUIT if isinstance(netlist, CellNetlist) else f"{netlist.kind}.json"
+    files: Files = {name: text, REPORT: json.dumps(report) + "\n"}
     rows = [
         (
             step.name,
@@ -189,7 +193,7 @@ def _made(
     return Simplification(title, lines, report, files, netlist, steps, ok=ok, told=told, table=table, stopped=stopped)
 
 
-def _drawings(netlist: CellNetlist | Controller, name: str) -> Files:
+def _drawings(netlist: CellNetlist | FunctionNetlist, name: str) -> Files:
     """What there is to see of a circuit, without what is too large to be drawn."""
     files: Files = {}
     for form, file in formats.SHOWN.items():

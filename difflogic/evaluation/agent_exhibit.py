@@ -9,7 +9,7 @@ from difflogic.circuits.export import formats
 from difflogic.circuits.export.text import Files
 from difflogic.circuits.synthesis import function as synthesis
 from difflogic.circuits.synthesis.convert import gate_count
-from difflogic.circuits.synthesis.function import SmallerController
+from difflogic.circuits.synthesis.function import SmallerFunction
 from difflogic.circuits.synthesis.simplify import OnPass, silent
 from difflogic.errors import MissingPackagesError, RunFolderError, UsageError
 from difflogic.evaluation.gallery import Exhibit, listed
@@ -73,18 +73,20 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
         config=config.to_toml(),
     )
     member.environments.close()
-    counts = "no controller" if found is None else f"{gate_count(found.controller)} gates, {config.environment.id}"
+    counts = "no controller" if found is None else f"{gate_count(found.function)} gates, {config.environment.id}"
     told = f"The agent of seed {scored['best']}, the best of {len(scored['members'])}."
     return Exhibit(name, config.name, headline, counts, told, files | downloads, cover)
 
 
-def _downloads(run: Path, name: str, found: SmallerController | None, files: Files) -> tuple[Files, list[str]]:
+def _downloads(
+    run: Path, name: str, found: SmallerFunction[Controller] | None, files: Files
+) -> tuple[Files, list[str]]:
     """The run's own files and every export; those that the page itself shows go to `files`."""
     downloads: Files = {f"files/{each}": (run / each).read_bytes() for each in ("config.toml", CSV)}
     if found is None:
         return downloads, ["a controller: only gates that choose between discrete actions end as one."]
     downloads[f"files/{function_json.NAME}"] = (run / function_json.NAME).read_bytes()
-    exports, left_out = formats.exports(found.controller, name)
+    exports, left_out = formats.exports(found.function, name)
     for form, made in exports.items():
         shown = formats.SHOWN.get(form)
         for file, content in made.items():
@@ -110,12 +112,12 @@ def _scores(scored: dict[str, Any]) -> list[tuple[str, str]]:
     return agents + [(name, f"{value:.1f}") for name, value in scored["baselines"].items()]
 
 
-def _counts(given: Controller | None, found: SmallerController | None) -> list[tuple[str, int]]:
+def _counts(given: Controller | None, found: SmallerFunction[Controller] | None) -> list[tuple[str, int]]:
     if given is None or found is None:
         return []
     return [
         ("gates of two inputs, as trained, the decision included", gate_count(given)),
-        ("gates of two inputs, simplified", gate_count(found.controller)),
+        ("gates of two inputs, simplified", gate_count(found.function)),
         ("thresholds, as trained", given.inputs),
-        ("thresholds, simplified", found.controller.inputs),
+        ("thresholds, simplified", found.function.inputs),
     ]

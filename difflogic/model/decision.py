@@ -31,12 +31,17 @@ _FALSE, _AND, _A_AND_NOT_B, _NOT_A_AND_B, _XOR, _OR, _XNOR = 0, 1, 2, 4, 6, 7, 9
 
 
 def decision(inputs: int, layers: Sequence[Layer], actions: int) -> Gates:
-    """All gates from `inputs` bits to the bits of the action's number. Raises CircuitError."""
+    """All gates from `inputs` bits to the bits of the action's number; of no action, to the last layer's own.
+
+    Raises CircuitError.
+    """
     circuit = _Circuit(inputs)
     bits = list(range(inputs))
     for number, (wires, gates) in enumerate(layers):
         bits = circuit.layer(number, bits, np.asarray(wires), np.asarray(gates))
-    if actions < 1 or not bits or len(bits) % actions:
+    if not actions:
+        return circuit.gates, circuit.wires, bits
+    if not bits or len(bits) % actions:
         raise CircuitError(f"{len(bits)} output bits cannot be shared equally by {actions} actions.")
     size = len(bits) // actions
     counts = [circuit.count(bits[size * action : size * (action + 1)]) for action in range(actions)]

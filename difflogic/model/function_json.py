@@ -1,13 +1,19 @@
-"""controller.json: a controller as text that people and other programs read.
+"""function.json and controller.json: a function as text that people and other programs read.
 
 Version 1:
+
+    {"format": "difflogic-function", "version": 1, "difflogic": "0.1.0",
+     "inputs": [{"name": "edge"}, ...],                              bits; or numbers with {"thresholds": [-0.25, 0.25]}
+     "classes": ["cat", "dog"],                                      or, without a decision, "results": ["y0", ...]
+     "gates": [{"id": "g0", "gate": 1, "name": "AND", "a": "edge", "b": "corner"}, ...],
+     "outputs": ["g17"]}                    the bits of the class's number, the lowest first, or one for each result
 
     {"format": "difflogic-controller", "version": 1, "difflogic": "0.1.0",
      "environment": "CartPole-v1", "environment_version": "1.4.0",   "" where it is not known
      "observations": [{"name": "angle", "thresholds": [-0.25, 0.25]}, ...],
      "actions": ["left", "right"],
      "gates": [{"id": "g0", "gate": 1, "name": "AND", "a": "angle>=-0.25", "b": "angle>=0.25"}, ...],
-     "outputs": ["g17"]}                    the bits of the action's number, the lowest first; a gate or an input
+     "outputs": ["g17"]}
 
 Thresholds are written so that they are read back as the same 64-bit floating-point numbers. Gates are as in
 circuit.json (`difflogic.model.netlist_json`).
@@ -22,61 +28,85 @@ from typing import Any
 import difflogic
 from difflogic.errors import CircuitError
 from difflogic.model.controller import Controller
+from difflogic.model.function_netlist import FunctionNetlist
 from difflogic.model.netlist import gate_arrays
 from difflogic.model.netlist_json import check_format, load_as, parse, read_gates, shown, typed, with_gates
 from difflogic.model.thermometer import Thermometer
 
 NAME = "controller.json"
 """Of the file in a run folder."""
-FORMAT = "difflogic-controller"
+FORMAT, FUNCTION_FORMAT = FORMATS = "difflogic-controller", "difflogic-function"
 VERSION = 1
 
 
-def to_json(controller: Controller) -> str:
-    """The text of controller.json, one gate per line."""
-    rows = zip(controller.observations, controller.thermometer.thresholds, strict=True)
-    return with_gates(
-        {
-            "format": FORMAT,
-            "version": VERSION,
-            "difflogic": difflogic.__version__,
-            "environment": controller.environment,
-            "environment_version": controller.environment_version,
-            "observations": [{"name": name, "thresholds": list(values)} for name, values in rows],
-            "actions": list(controller.actions),
-        },
-        controller,
-    )
+def to_json(function: FunctionNetlist) -> str:
+    """The text of the file, one gate per line."""
+    head: dict[str, Any] = {"format": FUNCTION_FORMAT, "version": VERSION, "difflogic": difflogic.__version__}
+    inputs, choices = "inputs", "classes"
+    if isinstance(function, Controller):
+        head |= {"format": FORMAT, "environment": function.environment}
+        head |= {"environment_version": function.environment_version}
+        inputs, choices = "observations", "actions"
+    rows = zip(function.observations, function.thermometer.thresholds, strict=True)
+    head[inputs] = [
+        {"name": name} if function.reads_bits else {"name": name, "thresholds": values} for name, values in rows
+    ]
+    head |= {choices: function.choices} if function.choices else {"results": function.named_outputs}
+    return with_gates(head, function)
 
 
-def from_json(text: str) -> Controller:
-    """The inverse of `to_json`. Raises CircuitError, in one sentence, where the text is not such a controller."""
+def from_json(text: str) -> FunctionNetlist:
+    """The inverse of `to_json`. Raises CircuitError, in one sentence, where the text is not such a function."""
     return from_data(parse(text))
 
 
-def load(path: Path) -> Controller:
-    """Read a controller.json. Raises CircuitError, which names the file."""
+def load(path: Path) -> FunctionNetlist:
+    """Read a file of either format. Raises CircuitError, which names the file."""
     return load_as(from_data, path)
 
 
-def from_data(data: Mapping[str, Any]) -> Controller:
-    """A controller from the parsed controller.json. Raises CircuitError."""
-    check_format(data, FORMAT, VERSION)
-    rows, actions = typed(data, "observations", list), typed(data, "actions", list)
+def from_data(data: Mapping[str, Any]) -> FunctionNetlist:
+    """A function from the parsed file. Raises CircuitError."""
+    if data.get("format") == FUNCTION_FORMAT:
+        check_format(data, FUNCTION_FORMAT, VERSION)
+        names, thermometer = _inputs(typed(data, "inputs", list), "An input", may_be_bits=True)
+        empty = FunctionNetlist(
+            thermometer=thermometer,
+            observations=names,
+            choices=_texts(data, "classes") if "classes" in data else (),
+            named_outputs=() if "classes" in data else _texts(data, "results"),
+            **gate_arrays([], [], []),
+        )
+    else:
+        check_format(data, FORMAT, VERSION)
+        names, thermometer = _inputs(typed(data, "observations", list), "An observation")
+        empty = Controller(
+            thermometer=thermometer,
+            observations=names,
+            choices=_texts(data, "actions"),
+            environment=typed(data, "environment", str),
+            environment_version=typed(data, "environment_version", str),
+            **gate_arrays([], [], []),
+        )
+    return empty.with_gates(*read_gates(data, empty.input_names))
+
+
+def _inputs(rows: list[Any], what: str, may_be_bits: bool = False) -> tuple[tuple[str, ...], Thermometer]:
+    """Names and thresholds; where no row has any, they are bits if they may be."""
     for row in rows:
         if not isinstance(row, dict) or not isinstance(row.get("name"), str):
-            raise CircuitError(f"An observation is an object with a name and thresholds, got {shown(row)}.")
-    if not all(isinstance(name, str) for name in actions):
-        raise CircuitError(f"Actions are called by texts, got {shown(actions)}.")
-    empty = Controller(
-        thermometer=Thermometer(tuple(_thresholds(row) for row in rows)),
-        observations=tuple(row["name"] for row in rows),
-        actions=tuple(actions),
-        environment=typed(data, "environment", str),
-        environment_version=typed(data, "environment_version", str),
-        **gate_arrays([], [], []),
-    )
-    return empty.with_gates(*read_gates(data, empty.input_names))
+            raise CircuitError(f"{what} is an object with a name and thresholds, got {shown(row)}.")
+    names = tuple(row["name"] for row in rows)
+    if may_be_bits and not any("thresholds" in row for row in rows):
+        return names, Thermometer.of_bits(len(rows))
+    return names, Thermometer(tuple(_thresholds(row) for row in rows))
+
+
+def _texts(data: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    names = typed(data, key, list)
+    if not all(isinstance(name, str) for name in names):
+        raise CircuitError(f"{key.capitalize()} are called by texts, got {shown(names)}.")
+    return tuple(names)
 
 
 def _thresholds(row: Mapping[str, Any]) -> tuple[float, ...]:

@@ -130,7 +130,7 @@ class NamedNetlist(Netlist):
         return self.named_outputs
 
 
-def gate_arrays(gates: npt.ArrayLike, wires: npt.ArrayLike, outputs: npt.ArrayLike) -> dict[str, npt.NDArray[Any]]:
+def gate_arrays(gates: npt.ArrayLike, wires: npt.ArrayLike, outputs: npt.ArrayLike) -> dict[str, Any]:
     """The fields of a netlist, in the types that it holds them in."""
     return {
         "gates": np.asarray(gates, dtype=np.uint8).reshape(-1),

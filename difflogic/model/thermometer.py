@@ -69,6 +69,11 @@ class Thermometer:
             )
         )
 
+    @classmethod
+    def of_bits(cls, count: int) -> Thermometer:
+        """Dimensions that are 0 or 1 already, with the one threshold between."""
+        return cls(((0.5,),) * count)
+
     @property
     def dimensions(self) -> int:
         return len(self.thresholds)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.circuits.synthesis import function as synthesis
-from difflogic.circuits.synthesis.function import SmallerController
+from difflogic.circuits.synthesis.function import SmallerFunction
 from difflogic.circuits.synthesis.simplify import OnPass, silent
 from difflogic.core.bits import Bits
 from difflogic.errors import UsageError
@@ -67,12 +67,12 @@ def decider(controller: Controller) -> Callable[[npt.NDArray[Any]], npt.NDArray[
     environment = make(controller.environment)
     spaces = spaces_of(environment, controller.environment)
     environment.close()
-    if (spaces.observations, spaces.actions) != (len(controller.observations), len(controller.actions)):
+    if (spaces.observations, spaces.actions) != (len(controller.observations), len(controller.choices)):
         raise UsageError(
-            f"The controller has {len(controller.observations)} observations and {len(controller.actions)} actions, "
+            f"The controller has {len(controller.observations)} observations and {len(controller.choices)} actions, "
             f"but {controller.environment} has {spaces.observations} and {spaces.actions}."
         )
-    return controller.act
+    return controller
 
 
 def score(controller: Controller, episodes: int, seed: int) -> Score:
@@ -99,7 +99,7 @@ def codes_met(controller: Controller, episodes: int, seed: int) -> tuple[Bits, n
 class PrunedController:
     """A controller that is right where it was met, and what it and the one before reach on fresh episodes."""
 
-    smaller: SmallerController
+    smaller: SmallerFunction[Controller]
     codes: int
     """Codes at which it does the same, the most frequent ones..."""
     met: int
@@ -140,10 +140,10 @@ def pruned(controller: Controller, episodes: int, seed: int, on_pass: OnPass = s
         if kept >= count or found.stopped:
             continue
         # What was found already reads fewer thresholds: of the codes, which have all, it takes the rows of these.
-        rows = [controller.input_names.index(name) for name in found.controller.input_names]
-        tried = synthesis.pruned(found.controller, codes[rows, :kept], on_pass)
-        if tried.stopped or score(tried.controller, *trials).mean < least:
+        rows = [controller.input_names.index(name) for name in found.function.input_names]
+        tried = synthesis.pruned(found.function, codes[rows, :kept], on_pass)
+        if tried.stopped or score(tried.function, *trials).mean < least:
             break
         count, found = kept, tried
-    before, after = (score(each, episodes, seed + FRESH) for each in (controller, found.controller))
+    before, after = (score(each, episodes, seed + FRESH) for each in (controller, found.function))
     return PrunedController(found, count, codes.shape[1], before, after)

@@ -83,8 +83,8 @@ def test_comparators_are_gates_too(controller: Controller) -> None:
     tried = Observations(controller, controller.thermometer.fixed_point(), 500)
     whole = with_comparators(controller, tried.form)
     assert whole.inputs == len(controller.observations) * tried.form.width
-    found = unpack_bits(whole.evaluate(pack_bits(tried.fixed_bits())), 500)
-    assert np.array_equal(found, tried.action_bits())
+    found = unpack_bits(whole.evaluate(pack_bits(tried.bits())), 500)
+    assert np.array_equal(found, tried.result_bits())
 
 
 def test_files_say_what_numbers_are() -> None:

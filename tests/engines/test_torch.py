@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from difflogic import Circuit, open_engine
+from difflogic import Circuit, FunctionNetlist, export, open_engine, simplify
+from difflogic.circuits.synthesis import tools
+from difflogic.config.train import InitialConfig
 from tests.random_circuits import bits, random_circuit
 
 torch: Any = pytest.importorskip("torch")
@@ -35,6 +37,25 @@ def test_a_layer_is_the_engines_function(case: str, hard: bool) -> None:
     gradients, d_x = function.backward(2 * expected)
     np.testing.assert_array_equal(layer.logits.grad.numpy(), gradients)
     np.testing.assert_array_equal(given.grad.numpy(), d_x)
+
+
+def test_a_trained_layer_leaves_as_gates_and_is_equal_on_every_sample() -> None:
+    """After three updates on all 32 samples of five bits, its netlist, and that in C, decides as it does."""
+    layer = CircuitModule(Circuit.feed_forward([5, 12, 6], 0, InitialConfig(logit=1.0, noise=1.0)), hard=True)
+    every = torch.tensor(np.arange(32)[:, None] >> np.arange(5) & 1, dtype=torch.float32)
+    labels, optimiser = every.sum(1).long() % 3, torch.optim.Adam(layer.parameters(), lr=0.5)
+    for _ in range(3):
+        optimiser.zero_grad()
+        torch.nn.functional.cross_entropy(layer(every).reshape(32, 3, 2).sum(-1), labels).backward()
+        optimiser.step()
+    decided = layer(every).reshape(32, 3, 2).sum(-1).argmax(-1).numpy()
+    classifier = FunctionNetlist.from_circuit(layer.circuit, classes=3)
+    np.testing.assert_array_equal(classifier(every.numpy()), decided)
+    smaller = simplify(classifier)
+    assert smaller.ok
+    np.testing.assert_array_equal(smaller.netlist(every.numpy()), decided)
+    if not tools.missing("gcc"):
+        assert "all 32 patterns" in export(smaller.netlist, ["c"]).verify("c")[0]
 
 
 def test_one_layer_may_stand_twice_in_a_network() -> None:

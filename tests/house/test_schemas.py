@@ -10,12 +10,14 @@ import jsonschema_rs
 import pytest
 
 import difflogic
+from difflogic import Circuit, FunctionNetlist
 from difflogic.evaluation import evaluate, proof
 from difflogic.evaluation.trained_circuit import load
 from difflogic.model import function_json
 from tests.controllers import linear_rule
 from tests.train.tiny import tiny_config
 
+LAYER = Circuit.feed_forward([4, 4, 4], seed=0)
 SCHEMAS = Path(__file__).resolve().parents[2] / "docs/reference/schemas"
 NAMES = sorted(path.name.removesuffix(".schema.json") for path in SCHEMAS.iterdir())
 
@@ -40,6 +42,12 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         "evaluation.json": [evaluation.to_dict()],
         "proof.json": [proved.to_dict()],
         "controller.json": [json.loads(function_json.to_json(linear_rule()))],
+        "function.json": [
+            json.loads(
+                function_json.to_json(FunctionNetlist.from_circuit(Circuit.feed_forward([4, 4, 4], 0), classes=n))
+            )
+            for n in (None, 2)
+        ],
     }
 
 

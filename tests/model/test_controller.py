@@ -36,13 +36,13 @@ def test_it_takes_the_action_with_the_most_bits_and_of_equal_ones_the_first(
             gates.TRUTH[gate][2 * bits[a] + bits[b]].astype(int) for gate, (a, b) in zip(kinds, wires.T, strict=True)
         ]
     counts = np.array(bits).reshape(actions, group, -1).sum(axis=1)
-    assert np.array_equal(controller.act(x), counts.argmax(axis=0))
+    assert np.array_equal(controller(x), counts.argmax(axis=0))
 
 
 @given(controllers())
 def test_written_and_read_it_is_the_same(controller: Controller) -> None:
     read = function_json.from_json(function_json.to_json(controller))
-    for field in ("thermometer", "observations", "actions", "environment", "environment_version"):
+    for field in ("thermometer", "observations", "choices", "environment", "environment_version"):
         assert getattr(read, field) == getattr(controller, field)
     for field in ("gates", "wires", "outputs"):
         assert np.array_equal(getattr(read, field), getattr(controller, field))
@@ -105,7 +105,7 @@ def test_its_bits_say_what_they_are() -> None:
     rule = linear_rule()
     assert rule.bit_name(0) == "position>=-2.0"
     assert rule.output_names == ("action[0]",)
-    assert rule.act([[0, 0, 0.2, 0.1], [0, 0, -0.2, 0.1]]).tolist() == [1, 0]
+    assert rule([[0, 0, 0.2, 0.1], [0, 0, -0.2, 0.1]]).tolist() == [1, 0]
     assert random_controller(1, (5, 5), (2,), actions=5).output_names == ("action[0]", "action[1]", "action[2]")
 
 
@@ -163,4 +163,4 @@ def test_a_damaged_controller_is_one_sentence(old: str, new: str, message: str, 
     assert str(caught.value).startswith(str(path))
     assert "\n" not in str(caught.value)
     path.write_text(json.dumps(json.loads(HAND), indent=1))
-    assert function_json.load(path).actions == ("left", "right")
+    assert function_json.load(path).choices == ("left", "right")

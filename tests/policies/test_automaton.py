@@ -49,7 +49,7 @@ def test_its_controller_takes_the_action_that_its_cells_vote_for():
     for seed in range(4):
         actor, seen = actor_of(seed), observations(seed)
         chosen = decisions(actor, seen)
-        np.testing.assert_array_equal(controllers.of_actor(actor, "", SPACES).act(seen), chosen)
+        np.testing.assert_array_equal(controllers.of_actor(actor, "", SPACES)(seen), chosen)
         last = actor.states(actor.features(seen))[-1]
         votes = last[:, 1:-1, 1:-1].reshape(len(seen), 9, 3, 2).sum(axis=(1, 3))
         np.testing.assert_array_equal(votes.argmax(axis=1), chosen)

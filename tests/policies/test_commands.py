@@ -103,7 +103,7 @@ def test_its_controller_is_the_agent(trained):
     index = saved.seeds.index(best["seed"])
     agent = Member.restored(saved.members[index].config, Device("cpu"), saved.members[index].arrays).agent
     observations = np.linspace(-1, 1, 501, dtype=np.float32)[:, None]
-    np.testing.assert_array_equal(controller.act(observations), agent.decide(observations))
+    np.testing.assert_array_equal(controller(observations), agent.decide(observations))
     assert controllers.score(controller, 20, 0).mean >= 0.9 * worlds.STEPS
 
 
@@ -137,7 +137,7 @@ def test_pruned_it_loses_no_return_and_does_the_same_at_the_codes_that_are_met_m
     assert (np.diff(shares) <= 0).all()
     assert shares.sum() == pytest.approx(1)
     pruned = controllers.pruned(controller, 20, 0)
-    small = pruned.smaller.controller
+    small = pruned.smaller.function
     assert 0 < pruned.codes <= pruned.met == codes.shape[1]
     kept = [controller.input_names.index(name) for name in small.input_names]
     sure = codes[:, : pruned.codes]
@@ -190,7 +190,7 @@ FEW = ("--steps", 1, *(word for each in (
 def test_any_number_of_actions_is_trained_without_a_setting(tmp_path, actions, policy):
     words = "train-policy", f"test/Choose{actions}-v0", "--policy", policy, *FEW, "--set", "automaton.side=4"
     assert "mean return" in run(*words, "--out", tmp_path / "run")
-    assert len(function_json.load(tmp_path / "run/controller.json").actions) == actions
+    assert len(function_json.load(tmp_path / "run/controller.json").choices) == actions
 
 
 @pytest.mark.parametrize(

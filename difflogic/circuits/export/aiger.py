@@ -1,9 +1,10 @@
 """AIGER, binary: AND nodes and inverters, what ABC and the model checkers read. ABC checks it.
 
 Of a cell inputs are `patch[9*channel + 3*dy + dx]`, all of them, and outputs `result[channel]`; of a controller
-`code[i]` and `action[i]`. An XOR takes three ANDs. A grid has latches, all of which begin at 0, and inputs
-`start[y][x][channel]`, which are its state in the first step: so every start can be given, in the oldest form of the
-format too. Where something is claimed of it, its one output is 1 where the claim is broken.
+`code[i]` and `action[i]`, of another function `code[i]` and `result[i]`. An XOR takes three ANDs. A grid has latches,
+all of which begin at 0, and inputs `start[y][x][channel]`, which are its state in the first step: so every start can be
+given, in the oldest form of the format too. Where something is claimed of it, its one output is 1 where the claim is
+broken.
 Source: Biere, *The AIGER And-Inverter Graph (AIG) Format* (2007).
 """
 

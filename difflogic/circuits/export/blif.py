@@ -1,7 +1,7 @@
 """BLIF: each gate as a table of a few rows; read by ABC, yosys, SIS and others. ABC checks it.
 
 Of a cell inputs are `patch[9*channel + 3*dy + dx]`, all of them, and outputs `result[channel]`; of a controller
-`code[i]` and `action[i]`. Gates are called as in circuit.json.
+`code[i]` and `action[i]`, of another function `code[i]` and `result[i]`. Gates are called as in circuit.json.
 """
 
 from __future__ import annotations

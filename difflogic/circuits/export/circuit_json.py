@@ -1,4 +1,4 @@
-"""circuit.json, as in a run folder, or controller.json: every gate, those that no output needs included.
+"""circuit.json, as in a run folder, controller.json or function.json: every gate, those that no output needs included.
 
 Read back, it must be the same in every field.
 """
@@ -13,19 +13,19 @@ from difflogic.circuits.export.text import Files, text_of
 from difflogic.errors import ExportError
 from difflogic.model import function_json, netlist_json
 from difflogic.model.cell_netlist import CellNetlist
-from difflogic.model.controller import Controller
+from difflogic.model.function_netlist import FunctionNetlist
 
 
-def export(netlist: CellNetlist | Controller, name: str) -> Files:
+def export(netlist: CellNetlist | FunctionNetlist, name: str) -> Files:
     """`NAME.json`."""
-    text = function_json.to_json(netlist) if isinstance(netlist, Controller) else netlist_json.to_json(netlist)
+    text = function_json.to_json(netlist) if isinstance(netlist, FunctionNetlist) else netlist_json.to_json(netlist)
     return {f"{name}.json": text}
 
 
-def verify(netlist: CellNetlist | Controller, name: str, files: Files) -> list[str]:
+def verify(netlist: CellNetlist | FunctionNetlist, name: str, files: Files) -> list[str]:
     """Raises ExportError."""
     text = text_of(files, f"{name}.json")
-    read = function_json.from_json(text) if isinstance(netlist, Controller) else netlist_json.from_json(text)
+    read = function_json.from_json(text) if isinstance(netlist, FunctionNetlist) else netlist_json.from_json(text)
     for field in fields(netlist):
         if not np.array_equal(getattr(read, field.name), getattr(netlist, field.name)):
             raise ExportError(f"{netlist.kind}.json reads back as another circuit.")

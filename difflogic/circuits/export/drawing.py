@@ -18,7 +18,7 @@ from typing import NamedTuple
 from difflogic.core import wiring
 from difflogic.errors import CircuitError
 from difflogic.model.cell_netlist import CellNetlist
-from difflogic.model.controller import Controller
+from difflogic.model.function_netlist import FunctionNetlist
 from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import FALSE, NOT_A, TRUE, A, Assignment, lines, read_inputs
 
@@ -77,7 +77,7 @@ class Schematic:
             case CellNetlist(origin=origin):
                 channel, patch = divmod(bit, wiring.PATCH)
                 return Label(f"channel {origin[channel]}", PLACES[patch], patch)
-            case Controller(observations=names, thermometer=thermometer):
+            case FunctionNetlist(observations=names, thermometer=thermometer) if not self.netlist.reads_bits:
                 dimension, index = thermometer.places[bit]
                 return Label(names[dimension], f"≥ {thermometer.thresholds[dimension][index]:.6g}")
         return Label(self.netlist.bit_name(bit))
@@ -87,8 +87,8 @@ class Schematic:
         match self.netlist:
             case CellNetlist(origin=origin, visible=visible):
                 return Label(f"channel {origin[index]}", "visible" if index < visible else "memory")
-            case Controller(actions=actions):
-                chosen = ", ".join(name for number, name in enumerate(actions) if number >> index & 1)
+            case FunctionNetlist(choices=choices) if choices:
+                chosen = ", ".join(name for number, name in enumerate(choices) if number >> index & 1)
                 return Label(self.netlist.output_names[index], f"1: {chosen}"[:40])
         return Label(self.netlist.output_names[index])
 

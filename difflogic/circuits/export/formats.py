@@ -21,9 +21,10 @@ from difflogic.errors import CircuitError, ExportError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
 from difflogic.model.controller import Controller
+from difflogic.model.function_netlist import FunctionNetlist
 from difflogic.model.grid import Grid
 
-Exported = CellNetlist | Controller | Grid
+Exported = CellNetlist | FunctionNetlist | Grid
 
 
 @dataclass(frozen=True)
@@ -37,16 +38,19 @@ class Format:
     every_gate: bool = False
     """Whether it keeps the netlist as it is."""
     framed: bool = False
-    """Whether controllers have a module of their own, of the same name in `functions`."""
+    """Whether functions have a module of their own, of the same name in `functions`."""
     cells_only: str = ""
-    """Why it cannot hold a controller."""
+    """Why it cannot hold a function."""
+    lives: str = ""
+    """Why it holds cells and controllers alone."""
     grid: str = ""
     """The module that holds a whole grid, where it can: as `module`."""
 
 
-_READ_AS_CELL = "its files are read back as the cell of an automaton, so that a controller could not be verified"
+_READ_AS_CELL = "its files are read back as the cell of an automaton, so that nothing else could be verified"
+_NO_LIFE = "its page shows an automaton or an agent at work: svg draws a function"
 _NO_GRID = (
-    "it moves the cells of a grid, which a controller has not; of an automaton that acts, export the circuit.json that "
+    "it moves the cells of a grid, and this has none; of an automaton that acts, export the circuit.json that "
     "stands in its run folder"
 )
 _HARDWARE = ("iverilog", "vvp", "yosys", "berkeley-abc")
@@ -63,7 +67,7 @@ FORMATS = {
     "digitaljs": Format("digitaljs", "for the DigitalJS simulator in the browser", cells_only=_READ_AS_CELL),
     "golly": Format("golly", "a rule and a pattern for Golly", ("bgolly",), cells_only=_NO_GRID),
     "wgsl": Format("wgsl", "a WebGPU compute shader, 32 cells per word", cells_only=_NO_GRID),
-    "html": Format("html", "one web page that runs it, without a network", ("chromium",), framed=True),
+    "html": Format("html", "one web page that runs it, without a network", ("chromium",), framed=True, lives=_NO_LIFE),
     "numpy": Format("python", "a Python module that needs NumPy only", framed=True),
     "json": Format("circuit_json", "circuit.json, as in a run folder: every gate", every_gate=True),
 }
@@ -112,9 +116,9 @@ def _module(netlist: Exported, form: str) -> ModuleType:
     """Imported when it is asked for: a proof brings what no other format needs. Raises CircuitError."""
     row = FORMATS[form]
     module = row.module
-    if isinstance(netlist, Controller):
-        if row.cells_only:
-            raise CircuitError(f"The format {form} cannot hold a controller: {row.cells_only}.")
+    if isinstance(netlist, FunctionNetlist):
+        if why := row.cells_only or ("" if isinstance(netlist, Controller) else row.lives):
+            raise CircuitError(f"The format {form} cannot hold a {netlist.kind}: {why}.")
         module = f"functions.{row.module}" if row.framed else row.module
     if isinstance(netlist, Grid):
         if not row.grid:
@@ -129,7 +133,7 @@ def written(netlist: CellNetlist, form: str) -> CellNetlist: ...
 
 
 @overload
-def written(netlist: Controller, form: str) -> Controller: ...
+def written(netlist: FunctionNetlist, form: str) -> FunctionNetlist: ...
 
 
 @overload
@@ -142,7 +146,7 @@ def written(netlist: Exported, form: str) -> Exported:
         return netlist
     if isinstance(netlist, Grid):
         return netlist.with_cell(simplify.structural(netlist.cell))
-    return function.structural(netlist) if isinstance(netlist, Controller) else simplify.structural(netlist)
+    return function.structural(netlist) if isinstance(netlist, FunctionNetlist) else simplify.structural(netlist)
 
 
 def verify(netlist: Exported, name: str, form: str, files: Files) -> list[str]:
@@ -158,7 +162,7 @@ def verify(netlist: Exported, name: str, form: str, files: Files) -> list[str]:
 
 
 def _compared(netlist: Exported, held: Exported) -> Equivalence:
-    if isinstance(netlist, Controller) and isinstance(held, Controller):
+    if isinstance(netlist, FunctionNetlist) and isinstance(held, FunctionNetlist):
         return function.prove(netlist, held, ["difflogic"])[0]
     one, other = (each.cell if isinstance(each, Grid) else each for each in (netlist, held))
     return prove(one, other, ["difflogic"])[0]

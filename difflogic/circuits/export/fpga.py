@@ -1,8 +1,9 @@
 """yosys and nextpnr find how much of an FPGA a whole automaton needs, and how fast it runs there.
 
 yosys maps the module that `export --format verilog --grid` writes. The cell is mapped once and its hierarchy dissolved
-afterwards: of 256 cells of Life in a seventh of the time, with fewer tables. nextpnr places and routes it; without it
-nothing is said of the clock, for there is no honest way to guess wires.
+afterwards: of 256 cells of Life in a seventh of the time, with fewer tables. A function is mapped alone, and routed
+between registers that bits are shifted through, for it may have more inputs than a device has pins. nextpnr places and
+routes; without it nothing is said of the clock, for there is no honest way to guess wires.
 """
 
 from __future__ import annotations
@@ -17,11 +18,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from difflogic.circuits.export import formats
 from difflogic.circuits.export.automaton import export
 from difflogic.circuits.export.proving import folder_of
+from difflogic.circuits.export.text import fill, text_of
 from difflogic.circuits.synthesis import tools
 from difflogic.errors import ToolError, UsageError
+from difflogic.model.function_netlist import FunctionNetlist
 from difflogic.model.grid import Grid
+from difflogic.model.straight_line import lines
 
 _NAME = "top"
 Tell = Callable[[str], object]
@@ -102,6 +107,37 @@ class Report:
         return None if self.fmax is None else self.cells * self.fmax * 1e6
 
 
+@dataclass(frozen=True)
+class FunctionReport:
+    """A report says what a function needs on one device: no registers, and so long from one to another."""
+
+    luts: int
+    fmax: float | None
+    """In MHz between registers, after routing: one sample a clock; None where that was not possible."""
+    no_fmax: str = ""
+
+
+def of_function(
+    function: FunctionNetlist,
+    family: str,
+    device: str | None = None,
+    seconds: float = tools.PATIENCE,
+    tell: Tell = lambda _: None,
+) -> FunctionReport:
+    """Return what a function takes; arguments and errors are those of `report`."""
+    device = device_of(family, device)
+    row = FAMILIES[family]
+    held = formats.written(function, "verilog")
+    design = text_of(formats.export(held, _NAME, "verilog"), f"{_NAME}.v")
+    with folder_of({f"{_NAME}.v": design + fill("function_registers.v", held, _NAME)}) as folder:
+        tell(f"{tools.YOSYS} maps {held.kind} of {len(lines(held))} gates")
+        luts, _ = _mapped(row, f"{_NAME}_{held.kind}", folder, seconds)
+        if luts > row.devices[device][0]:
+            return FunctionReport(luts, None, f"it does not fit: {device} has {row.devices[device][0]} lookup tables")
+        _mapped(row, f"{_NAME}_registers", folder, seconds)
+        return FunctionReport(luts, *_routed(row, device, folder, seconds, tell))
+
+
 def device_of(family: str, device: str | None) -> str:
     """The device of a family. Raises UsageError for one that is not known."""
     if family not in FAMILIES:
@@ -123,7 +159,11 @@ def report(
     row = FAMILIES[family]
     with folder_of(export(grid, _NAME)) as folder:
         tell(f"{tools.YOSYS} maps {grid.width}x{grid.height} cells")
-        found = Report(grid, family, device, *_mapped(row, grid, folder, seconds), None)
+        found = Report(grid, family, device, *_mapped(row, f"{_NAME}_automaton", folder, seconds), None)
+        # Every value of the state can be read, so that none of its registers can be saved; and loading takes a table.
+        if found.flip_flops < grid.values or not found.luts:
+            counted = f"{found.luts} lookup tables and {found.flip_flops} flip-flops for {grid.values} values"
+            raise ToolError(f"{tools.YOSYS} gave {counted}, which cannot be.")
         if found.fits:
             fmax, reason = _routed(row, device, folder, seconds, tell)
             return replace(found, fmax=fmax, no_fmax=reason)
@@ -136,9 +176,8 @@ def report(
     )
 
 
-def _mapped(row: Family, grid: Grid, folder: Path, seconds: float) -> tuple[int, int]:
-    """Lookup tables and flip-flops; `top.json` is for the router."""
-    top = f"{_NAME}_automaton"
+def _mapped(row: Family, top: str, folder: Path, seconds: float) -> tuple[int, int]:
+    """Lookup tables and flip-flops of a module; `top.json` is for the router."""
     script = f"read_verilog {_NAME}.v; {row.synth} -top {top}; flatten; opt_clean -purge; write_json {_NAME}.json"
     tools.run_in(folder, tools.YOSYS, "-q", "-p", script, seconds=seconds)
     data = _json(folder / f"{_NAME}.json", tools.YOSYS)
@@ -149,12 +188,7 @@ def _mapped(row: Family, grid: Grid, folder: Path, seconds: float) -> tuple[int,
     luts = sum(
         size * count for name, size in row.luts.items() for kind, count in cells.items() if re.fullmatch(name, kind)
     )
-    flip_flops = sum(count for kind, count in cells.items() if re.match(row.flip_flops, kind))
-    # Every value of the state can be read, so that none of its registers can be saved; and loading takes a table.
-    if flip_flops < grid.values or not luts:
-        counted = f"{luts} lookup tables and {flip_flops} flip-flops for {grid.values} values"
-        raise ToolError(f"{tools.YOSYS} gave {counted}, which cannot be.")
-    return luts, flip_flops
+    return luts, sum(count for kind, count in cells.items() if re.match(row.flip_flops, kind))
 
 
 def _routed(row: Family, device: str, folder: Path, seconds: float, tell: Tell) -> tuple[float | None, str]:

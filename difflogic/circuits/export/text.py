@@ -11,6 +11,7 @@ import difflogic
 from difflogic.errors import ExportError, UsageError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.controller import Controller
+from difflogic.model.function_netlist import FunctionNetlist
 from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import expression, lines
 from difflogic.system.files import Output
@@ -24,6 +25,7 @@ MAX_NAME = 60
 
 _DEVICE = re.compile(r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)
 _MARK = re.compile(r"@([A-Z_]+)@")
+_PART = re.compile(r"@WHERE ([A-Z_]+)@\n(.*?)@END@\n", re.DOTALL)
 _TEMPLATES = resources.files(__package__) / "templates"
 
 
@@ -73,15 +75,17 @@ def template(file: str) -> str:
 def fill(file: str, netlist: Netlist, name: str, **values: object) -> str:
     """A template with `@MARK@` replaced by `values["mark"]`, or by what `_marks` says of the circuit.
 
-    Raises ExportError for a mark without a value, or a value without a mark.
+    What stands between the lines `@WHERE MARK@` and `@END@` is left out where that is false. Raises ExportError for a
+    mark without a value, or a value without a mark.
     """
     text = template(file)
+    known = {"name": name, "upper": name.upper()} | _marks(netlist) | values
+    all_marks = {mark.lower() for mark in _MARK.findall(text)}
+    text = _PART.sub(lambda part: part[2] if known[part[1].lower()] else "", text)
     marks = {mark.lower() for mark in _MARK.findall(text)}
     # A mark without a value would be shipped as it stands, and a value without a mark is an error of ours.
-    common = _marks(netlist)
-    if wrong := (marks - common.keys() - {"name", "upper"} - values.keys()) | (values.keys() - marks):
+    if wrong := (marks - known.keys()) | (values.keys() - all_marks):
         raise ExportError(f"The template {file} and what fills it differ in {', '.join(sorted(wrong))}.")
-    known = {"name": name, "upper": name.upper()} | common | values
     return _MARK.sub(lambda mark: str(known[mark[1].lower()]), text)
 
 
@@ -103,9 +107,11 @@ def _ends(netlist: Netlist) -> str:
             return (
                 f"{counted(netlist.channels, 'channel')}{names}, {netlist.visible} visible; {seen}the grid {boundary}"
             )
-        case Controller():
-            where = f" in {netlist.environment}" if netlist.environment else ""
-            return f"{counted(netlist.inputs, 'threshold')}, {len(netlist.actions)} actions{where}"
+        case FunctionNetlist(choices=choices):
+            where = f" in {netlist.environment}" if isinstance(netlist, Controller) and netlist.environment else ""
+            read = counted(netlist.inputs, "input" if netlist.reads_bits else "threshold")
+            result = f"{len(choices)} {netlist.words.choices}" if choices else counted(len(netlist.outputs), "output")
+            return f"{read}, {result}{where}"
     return f"{counted(netlist.inputs, 'input')}, {counted(len(netlist.outputs), 'output')}"
 
 
@@ -116,16 +122,39 @@ def _marks(netlist: Netlist) -> dict[str, object]:
         case CellNetlist():
             marks |= {"channels": netlist.channels, "last_channel": netlist.channels - 1}
             marks |= {"visible": netlist.visible, "periodic": int(netlist.periodic)}
-        case Controller():
-            form, dimensions = netlist.thermometer.fixed_point(), len(netlist.observations)
-            marks |= {"dimensions": dimensions, "actions": len(netlist.actions), "action_bits": len(netlist.outputs)}
-            marks |= {"width": form.width, "fraction_bits": form.fraction_bits, "bits": dimensions * form.width}
-            marks |= {"last_bit": dimensions * form.width - 1, "last_action_bit": len(netlist.outputs) - 1}
-            marks["observation_names"] = ", ".join(f"{d} {name}" for d, name in enumerate(netlist.observations))
-            marks["action_names"] = ", ".join(f"{number} {name}" for number, name in enumerate(netlist.actions))
-            apart = f"they differ in less than 2^-{form.fraction_bits} above a threshold, and nowhere else"
-            marks["agreement"] = "they agree on every observation" if form.exact else apart
+        case FunctionNetlist():
+            marks |= _function_marks(netlist)
     return marks
+
+
+def _function_marks(netlist: FunctionNetlist) -> dict[str, object]:
+    words, result, dimensions = netlist.words, netlist.buses[1], len(netlist.observations)
+    bits, decides, form = netlist.reads_bits, bool(netlist.choices), netlist.thermometer.fixed_point()
+    number = f"the number of {words.a_choice}"
+    marks: dict[str, object] = {**words._asdict(), "inputs": netlist.inputs, "kind": netlist.kind}
+    marks["result"] = result
+    marks |= {"reads_bits": bits, "reads_numbers": not bits, "decides": decides}
+    marks |= {"sample_title": words.sample.capitalize(), "sample_names": _numbered(netlist.observations)}
+    marks["result_title"] = (words.choice if decides else result).capitalize()
+    marks["result_names"] = _numbered(netlist.choices or netlist.named_outputs)
+    marks["ends"] = f"{words.a_sample} in, {number if decides else 'bits'} out"
+    marks["code_said"] = "input i is" if bits else "threshold i is reached"
+    marks["result_said"] = f"bit i of the {words.choice}'s number" if decides else "output i"
+    marks |= {"inputs_upper": words.inputs.upper(), "choices_upper": words.choices.upper()}
+    marks |= {"code_upper": "INPUTS" if bits else "THRESHOLDS", "result_upper": result.upper()}
+    marks |= {"dimensions": dimensions, "choices": len(netlist.choices), "actions": len(netlist.choices)}
+    marks |= {"result_bits": len(netlist.outputs), "last_result_bit": len(netlist.outputs) - 1}
+    # A bit is an input of hardware as it is; a number takes so many.
+    marks |= {"width": form.width, "fraction_bits": form.fraction_bits}
+    marks["last_bit"] = dimensions * (1 if bits else form.width) - 1
+    apart = f"they differ in less than 2^-{form.fraction_bits} above a threshold, and nowhere else"
+    marks["agreement"] = f"they agree on every {words.sample}" if form.exact else apart
+    return marks
+
+
+def _numbered(names: tuple[str, ...]) -> str:
+    """`0 left, 1 right`: every name in a comment, however many."""
+    return ", ".join(f"{number} {name}" for number, name in enumerate(names))
 
 
 def channel_names(origin: tuple[int, ...]) -> str:
@@ -148,11 +177,15 @@ def output_names(netlist: Netlist) -> list[str]:
 
 
 def legend(netlist: Netlist) -> list[str]:
-    """Lines that say what the bits of a controller are; of a cell the format's own documentation does."""
-    if not isinstance(netlist, Controller):
+    """Lines that say what the bits of a function are; of a cell the format's own documentation does."""
+    if not isinstance(netlist, FunctionNetlist):
         return []
-    ends = [f"{name} is {said}" for name, said in zip(bit_names(netlist), netlist.input_names, strict=False)]
-    return [*ends, f"{netlist.buses[1]} is the number of one of: {', '.join(netlist.actions)}"]
+    pairs = list(zip(bit_names(netlist), netlist.input_names, strict=False))
+    if not netlist.choices:
+        pairs += zip(output_names(netlist), netlist.output_names, strict=True)
+    ends = [f"{name} is {said}" for name, said in pairs]
+    decides = f"{netlist.buses[1]} is the number of one of: {', '.join(netlist.choices)}"
+    return [*ends, decides] if netlist.choices else ends
 
 
 def statements(netlist: Netlist, assign: str, result: str, zero: str, one: str, inputs: str | None = None) -> str:

@@ -36,7 +36,7 @@ _WORK = 2e8
 """Gates times vectors that an event simulator gets through in a minute or two."""
 _SMALL = ("-GHEIGHT=2", "-GWIDTH=3")
 """Verilator looks at each cell of a grid."""
-_MOST_SIMULATED = 5_000
+MOST_SIMULATED = 5_000
 """Gates beyond which one change of an input may set off more events than memory holds."""
 
 
@@ -46,7 +46,7 @@ def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
     count = len(lines(netlist))
     with folder_of({**files, f"{name}_tb_cell.txt": cell_text(netlist, vectors)}) as folder:
         read_by = read_without_a_warning(folder, name, f"{name}_grid", *_SMALL)
-        if count > _MOST_SIMULATED:
+        if count > MOST_SIMULATED:
             simulated = f"{count} gates are too many to run the bench"
         else:
             simulated = passed(tools.run_in(folder, "vvp", "-n", "bench").decode().strip(), "iverilog", vectors)

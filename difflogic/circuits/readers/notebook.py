@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -35,21 +36,25 @@ _SHOWN = 5
 
 def load(path: Path) -> Circuit:
     """Read the parameters. Raises CircuitError."""
+    named = (PERIODIC, HYPERPARAMETERS)
+    arrays = read(path, lambda name: name.startswith(("logits/", "wires/")) or name in named)
+    try:
+        return from_arrays(arrays)
+    except CircuitError as error:
+        raise refusal(path, error) from error
+
+
+def read(path: Path, wanted: Callable[[str], bool]) -> dict[str, Array]:
+    """The arrays of an npz whose names are `wanted`. Raises CircuitError."""
     try:
         with zipfile.ZipFile(path) as archive:
             size = sum(info.file_size for info in archive.infolist())
         if size > MAX_BYTES:
             raise CircuitError(f"The arrays in {path} take {size} bytes; at most {MAX_BYTES} are read.")
         with np.load(path, allow_pickle=False) as archive:
-            wanted = [name for name in archive.files if name.startswith(("logits/", "wires/"))]
-            wanted += [name for name in (PERIODIC, HYPERPARAMETERS) if name in archive]
-            arrays = {name: archive[name] for name in wanted}
+            return {name: archive[name] for name in archive.files if wanted(name)}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise refusal(path, CircuitError(f"The parameters cannot be read: {error}.")) from error
-    try:
-        return from_arrays(arrays)
-    except CircuitError as error:
-        raise refusal(path, error) from error
 
 
 def from_arrays(arrays: dict[str, Array]) -> Circuit:

@@ -6,13 +6,14 @@ import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from difflogic.circuits.readers import digitaljs, notebook
+from difflogic.circuits.readers import digitaljs, layers, notebook
 from difflogic.config.schema import Config
 from difflogic.errors import CircuitError, UsageError
 from difflogic.model import function_json, netlist_json
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
 from difflogic.model.controller import Controller
+from difflogic.model.function_netlist import FunctionNetlist
 from difflogic.model.statistics import active_gates
 from difflogic.runs import chosen, manifest
 from difflogic.system.brief import brief
@@ -81,8 +82,37 @@ def load(path: Path | str, periodic: bool | None = None, visible: int | None = N
     return replace(source, netlist=netlist, name=Path(path).resolve().name)
 
 
+def load_function(path: Path | str) -> FunctionNetlist:
+    """Read a function: function.json, a controller, or layers of gates that another program trained.
+
+        >>> net = difflogic.FunctionNetlist.from_circuit(difflogic.Circuit.feed_forward([4, 4, 2], seed=0))
+        >>> _ = (folder / "net.json").write_text(str(difflogic.export(net, ["json"], name="net").files["net.json"]))
+        >>> difflogic.load_function(folder / "net.json").inputs
+        4
+
+    Args:
+        path: A file, or the folder of a run of agents. `difflogic.circuits.readers.layers` says which npz is read.
+
+    Returns:
+        The function; a `Controller` of what is one.
+
+    Raises:
+        CircuitError: It holds no function.
+        UsageError: The run of agents has no controller.
+    """
+    if (found := function(Path(path))) is not None:
+        return found
+    raise CircuitError(f"{path} holds no function: expected function.json, controller.json, or layers as npz.")
+
+
 def controller(path: Path) -> Controller | None:
-    """The controller that a run of agents, or a file, holds; None where it is something else.
+    """The controller that a run of agents, or a file, holds; None where it is something else; raises as `function`."""
+    found = function(path)
+    return found if isinstance(found, Controller) else None
+
+
+def function(path: Path) -> FunctionNetlist | None:
+    """The controller of a run of agents, or the function that a file holds; None where it is something else.
 
     Raises UsageError for a run of agents that has none, CircuitError for a file that is damaged.
     """
@@ -96,12 +126,14 @@ def controller(path: Path) -> Controller | None:
                 f"There is no {path}: training writes it at its end, and only for agents of gates that choose between "
                 "discrete actions."
             )
+    if layers.is_layers(path):
+        return layers.load(path)
     if not path.is_file() or path.suffix != ".json":
         return None
     text = netlist_json.read_text(path)
     try:
         data = netlist_json.parse(text)
-        return function_json.from_data(data) if data.get("format") == function_json.FORMAT else None
+        return function_json.from_data(data) if data.get("format") in function_json.FORMATS else None
     except CircuitError as error:
         raise netlist_json.refusal(path, error) from error
 

@@ -1,10 +1,11 @@
-"""Controllers made smaller, and proved: right on every code that an observation can have, or on those that were met.
+"""Functions made smaller, and proved: right on every code that a sample can have, or on those that were met.
 
 Of the 2^28 values of 28 bits a thermometer of four times seven has only 8^4 = 4096. On all others a circuit may do what
-it likes. Few codes are all listed: samples that hold every case prove whatever agrees on them. Of many codes some are
-listed, and the solver is told what holds of all: where a threshold is reached, those below it are.
+it likes. Where a sample is bits, all their values are codes. Few codes are all listed: samples that hold every case
+prove whatever agrees on them. Of many codes some are listed, and the solver is told what holds of all: where a
+threshold is reached, those below it are.
 
-Two controllers are compared on the thresholds of both. Judges that know nothing of codes are given circuits in front of
+Two functions are compared on the thresholds of both. Judges that know nothing of codes are given circuits in front of
 which every bit is 1 where it or one above it is: that makes a code of any bits, and leaves codes what they are. So the
 two agree on all bits exactly where they agreed on all codes.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -28,9 +30,11 @@ from difflogic.circuits.synthesis.sweep import swept_by_proof, swept_on
 from difflogic.circuits.synthesis.xag import FALSE, TRUE, XAG, Builder, Interrupted, input_literal, rebuilt
 from difflogic.core.bits import Bits, pack_bits
 from difflogic.errors import CircuitError, DataError
-from difflogic.model.controller import Controller
+from difflogic.model.function_netlist import FunctionNetlist
 from difflogic.model.netlist import NamedNetlist, gate_arrays
 from difflogic.model.thermometer import FixedPoint, Integers, Thermometer
+
+F = TypeVar("F", bound=FunctionNetlist)
 
 LISTED = 1 << 18
 """Up to so many codes all are simulated in simplification; of more the solver is asked."""
@@ -44,14 +48,14 @@ _OR = 7
 
 
 @dataclass(frozen=True, eq=False)
-class SmallerController:
-    """A controller made smaller, how it came about, and what is known of it."""
+class SmallerFunction(Generic[F]):
+    """A function made smaller, how it came about, and what is known of it."""
 
-    controller: Controller
+    function: F
     steps: tuple[PassReport, ...]
     """Gates and thresholds before and after each pass."""
     verdict: Equivalence
-    """It `proves` that both do the same at every observation; after pruning, that they do so at the codes met."""
+    """It `proves` that both do the same at every sample; after pruning, that they do so at the codes met."""
 
     @property
     def stopped(self) -> bool:
@@ -59,51 +63,51 @@ class SmallerController:
         return self.steps[-1].stopped
 
 
-def simplified(controller: Controller, on_pass: OnPass = silent) -> SmallerController:
-    """Fewer gates and thresholds, the same action at every observation."""
-    thermometer = controller.thermometer
+def simplified(function: F, on_pass: OnPass = silent) -> SmallerFunction[F]:
+    """Fewer gates and thresholds, the same result for every sample."""
+    thermometer = function.thermometer
     if thermometer.codes <= LISTED:
-        found, steps = _smaller(controller, thermometer.code_number(np.arange(thermometer.codes)), on_pass)
+        found, steps = _smaller(function, thermometer.code_number(np.arange(thermometer.codes)), on_pass)
     else:
         random = np.random.default_rng(SEED)
         levels = [random.integers(0, len(values) + 1, SAMPLES) for values in thermometer.thresholds]
-        found, steps = _smaller(controller, thermometer.code_levels(levels), on_pass, _clauses(thermometer))
+        found, steps = _smaller(function, thermometer.code_levels(levels), on_pass, _clauses(thermometer))
     start = time.perf_counter()
     try:
-        verdict = prove(controller, found, ["difflogic"])[0]
+        verdict = prove(function, found, ["difflogic"])[0]
     except KeyboardInterrupt:
         verdict, size = Equivalence("difflogic", None, "Ctrl-C stopped the proof"), (gate_count(found), found.inputs)
         gates, thresholds = zip(size, size, strict=True)
         steps = (*steps, PassReport("proof", gates, thresholds, time.perf_counter() - start, stopped=True))
         on_pass(steps[-1])
-    return SmallerController(found, steps, verdict)
+    return SmallerFunction(found, steps, verdict)
 
 
-def pruned(controller: Controller, codes: Bits, on_pass: OnPass = silent) -> SmallerController:
-    """Fewer gates and thresholds, the same action at these codes, uint8 `[bits, N]`; at others anything.
+def pruned(function: F, codes: Bits, on_pass: OnPass = silent) -> SmallerFunction[F]:
+    """Fewer gates and thresholds, the same result at these codes, uint8 `[bits, N]`; at others anything.
 
-    Raises DataError for what is no code of the controller's thermometer.
+    Raises DataError for what is no code of the function's thermometer.
     """
     given = np.asarray(codes)
-    bits = controller.inputs
+    bits = function.inputs
     if given.ndim != 2 or len(given) != bits or not given.shape[1] or not np.isin(given, (0, 1)).all():
         raise DataError(f"Codes are 0 and 1, [{bits}, N] with N at least 1, got {given.dtype}{list(given.shape)}.")
-    if not controller.thermometer.is_code(given).all():
+    if not function.thermometer.is_code(given).all():
         raise DataError("A column of codes is 1 above a threshold that is 0: that is no code of an observation.")
     met = np.unique(given.astype(np.uint8), axis=1)
-    found, steps = _smaller(controller, met, on_pass)
-    kept = [controller.input_names.index(name) for name in found.input_names]
-    equal = bool(np.array_equal(controller.decide(met), found.decide(met[kept])))
-    how = f"on the {met.shape[1]} codes met of {controller.thermometer.codes}, by exhaustion"
-    return SmallerController(found, steps, Equivalence("difflogic", equal, how, proves=False))
+    found, steps = _smaller(function, met, on_pass)
+    kept = [function.input_names.index(name) for name in found.input_names]
+    equal = bool(np.array_equal(function.decide(met), found.decide(met[kept])))
+    how = f"on the {met.shape[1]} codes met of {function.thermometer.codes}, by exhaustion"
+    return SmallerFunction(found, steps, Equivalence("difflogic", equal, how, proves=False))
 
 
 def _smaller(
-    controller: Controller, codes: Bits, on_pass: OnPass, clauses: Sequence[Clause] | None = None
-) -> tuple[Controller, tuple[PassReport, ...]]:
+    function: F, codes: Bits, on_pass: OnPass, clauses: Sequence[Clause] | None = None
+) -> tuple[F, tuple[PassReport, ...]]:
     """The passes in turn; without clauses all that counts is the codes, with them these are samples of what does."""
-    graph, steps = to_xag(controller), list[PassReport]()
-    before = gate_count(controller), controller.inputs
+    graph, steps = to_xag(function), list[PassReport]()
+    before = gate_count(function), function.inputs
     for name, change in _passes(codes, clauses).items():
         start, stopped = time.perf_counter(), True
         try:
@@ -119,7 +123,7 @@ def _smaller(
         before = after
         if stopped:
             break
-    return _on_read_thresholds(graph, controller), tuple(steps)
+    return _on_read_thresholds(graph, function), tuple(steps)
 
 
 def _passes(codes: Bits, clauses: Sequence[Clause] | None) -> dict[str, Callable[[XAG], XAG]]:
@@ -140,15 +144,17 @@ def _passes(codes: Bits, clauses: Sequence[Clause] | None) -> dict[str, Callable
     }
 
 
-def _on_read_thresholds(graph: XAG, controller: Controller) -> Controller:
-    """The graph as a controller that has no thresholds but those it reads."""
+def _on_read_thresholds(graph: XAG, function: F) -> F:
+    """The graph as a function that has no thresholds but those it reads; bits are all left, being its interface."""
+    if function.reads_bits:
+        return to_netlist(graph, function)
     read = graph.support(graph.outputs) or [0]  # a constant is a gate too, and a gate reads something
     inputs = [FALSE] * graph.inputs
     for new, old in enumerate(read):
         inputs[old] = input_literal(new)
     builder = Builder(len(read))
     outputs = builder.embed(graph, inputs)
-    return to_netlist(builder.finish(outputs), controller.on(controller.thermometer.keep(read)))
+    return to_netlist(builder.finish(outputs), function.on(function.thermometer.keep(read)))
 
 
 def _clauses(thermometer: Thermometer) -> list[Clause]:
@@ -156,21 +162,22 @@ def _clauses(thermometer: Thermometer) -> list[Clause]:
     return [(input_literal(lower), input_literal(upper) ^ 1) for lower, upper in thermometer.implied]
 
 
-def prove(one: Controller, other: Controller, judges: Sequence[str] | None = None) -> list[Equivalence]:
-    """Return whether two controllers do the same at every observation: the verdicts of `judges`, all where it is None.
+def prove(one: FunctionNetlist, other: FunctionNetlist, judges: Sequence[str] | None = None) -> list[Equivalence]:
+    """Return whether two functions do the same with every sample: the verdicts of `judges`, all where it is None.
 
     difflogic tries all codes of the thresholds of both, up to EXHAUSTIVE, else it asks the SAT solver. Raises
-    CircuitError where observations or actions differ.
+    CircuitError where samples or results differ.
     """
-    if (one.observations, one.actions) != (other.observations, other.actions):
+    ends = [(each.observations, each.choices or each.named_outputs) for each in (one, other)]
+    if ends[0] != ends[1] or one.reads_bits != other.reads_bits:
+        said = " and ".join(f"{_few(read)} -> {_few(result)}" for read, result in ends)
         raise CircuitError(
-            "Two controllers are compared between the same observations and actions, not between "
-            f"{', '.join(one.observations)} -> {', '.join(one.actions)} and {', '.join(other.observations)} -> "
-            f"{', '.join(other.actions)}."
+            f"Two {one.kind}s are compared between the same {one.words.inputs} and {one.words.choices}, not between "
+            f"{said}."
         )
     pairs = zip(one.thermometer.thresholds, other.thermometer.thresholds, strict=True)
     both = Thermometer(tuple(tuple(sorted({*a, *b})) for a, b in pairs))
-    pair = on_any_bits(one, both), on_any_bits(other, both)
+    pair = (one, other) if one.reads_bits else (on_any_bits(one, both), on_any_bits(other, both))
     if both.codes > EXHAUSTIVE:
         return prove_netlists(*pair, judges)
     found = [_by_exhaustion(*pair)] if judges is None or "difflogic" in judges else []
@@ -178,17 +185,19 @@ def prove(one: Controller, other: Controller, judges: Sequence[str] | None = Non
     return found + prove_netlists(*pair, others)
 
 
-def _by_exhaustion(one: Controller, other: Controller) -> Equivalence:
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+
+
+def _by_exhaustion(one: FunctionNetlist, other: FunctionNetlist) -> Equivalence:
     codes = one.thermometer.codes
     for numbers in _parts(codes):
         bits = one.thermometer.code_number(numbers)
-        actions, others = one.decide(bits), other.decide(bits)
-        if (wrong := np.flatnonzero(actions != others)).size:
+        results = one.result_bits(bits), other.result_bits(bits)
+        if (wrong := np.flatnonzero((results[0] != results[1]).any(axis=0))).size:
             ones = tuple(name for name, bit in zip(one.input_names, bits[:, wrong[0]], strict=True) if bit)
-            values = [
-                [int(found[wrong[0]]) >> bit & 1 for found in (actions, others)] for bit in range(len(one.outputs))
-            ]
-            outputs = tuple((name, a, b) for name, (a, b) in zip(one.output_names, values, strict=True) if a != b)
+            values = (found[:, wrong[0]].tolist() for found in results)
+            outputs = tuple((name, a, b) for name, a, b in zip(one.output_names, *values, strict=True) if a != b)
             return Equivalence("difflogic", False, f"{codes} codes, by exhaustion", Counterexample(ones, outputs))
     return Equivalence("difflogic", True, f"all {codes} codes, by exhaustion")
 
@@ -198,8 +207,8 @@ def _parts(codes: int) -> Iterator[Integers]:
         yield np.arange(start, min(start + _PART, codes))
 
 
-def on_any_bits(controller: Controller, thermometer: Thermometer) -> Controller:
-    """The controller on more thresholds, and on any bits: each counts as 1 where it or one above it is."""
+def on_any_bits(function: F, thermometer: Thermometer) -> F:
+    """The function on more thresholds, and on any bits: each counts as 1 where it or one above it is."""
     # With the bits 0, 1, 0 of a dimension it does what it does at the code 1, 1, 0. Nothing is folded: this is the
     # judges' copy, which must be what is given, gate by gate.
     gates, wires = list[int](), list[tuple[int, int]]()
@@ -210,22 +219,22 @@ def on_any_bits(controller: Controller, thermometer: Thermometer) -> Controller:
         gates.append(_OR)
         wires.append((bit, above))
         place[dimension, values[index]] = thermometer.bits + len(gates) - 1
-    own = controller.thermometer
+    own = function.thermometer
     moved = [place[d, own.thresholds[d][i]] for d, i in own.places]
-    moved += range(thermometer.bits + len(gates), thermometer.bits + len(gates) + len(controller.gates))
-    outputs = [moved[output] for output in controller.outputs.tolist()]
-    wires += [(moved[a], moved[b]) for a, b in controller.wires.tolist()]
-    frame = controller.on(thermometer)
-    return frame.with_gates([*gates, *controller.gates.tolist()], wires, outputs)
+    moved += range(thermometer.bits + len(gates), thermometer.bits + len(gates) + len(function.gates))
+    outputs = [moved[output] for output in function.outputs.tolist()]
+    wires += [(moved[a], moved[b]) for a, b in function.wires.tolist()]
+    frame = function.on(thermometer)
+    return frame.with_gates([*gates, *function.gates.tolist()], wires, outputs)
 
 
-def with_comparators(controller: Controller, form: FixedPoint) -> NamedNetlist:
-    """The controller behind comparators, gates too: from the bits of an observation in fixed point to the action's.
+def with_comparators(function: FunctionNetlist, form: FixedPoint) -> NamedNetlist:
+    """The function behind comparators, gates too: from the bits of a sample in fixed point to the result's.
 
     Bit `b` of number `d` is input `width*d + b`.
     """
     width = form.width
-    builder = Builder(width * len(controller.observations))
+    builder = Builder(width * len(function.observations))
     code = []
     for dimension, values in enumerate(form.thresholds):
         bits = [input_literal(width * dimension + bit) for bit in range(width)]
@@ -239,12 +248,12 @@ def with_comparators(controller: Controller, form: FixedPoint) -> NamedNetlist:
             for place, bit in enumerate(bits):
                 reached = builder.and_(bit, reached) if number >> place & 1 else builder.or_(bit, reached)
             code.append(reached)
-    outputs = builder.embed(to_xag(controller), code)
+    outputs = builder.embed(to_xag(function), code)
     names = tuple(f"x[{bit}]" for bit in range(builder.inputs))
-    frame = NamedNetlist(named_inputs=names, named_outputs=tuple(controller.output_names), **gate_arrays([], [], []))
+    frame = NamedNetlist(named_inputs=names, named_outputs=tuple(function.output_names), **gate_arrays([], [], []))
     return to_netlist(builder.finish(outputs), frame)
 
 
-def structural(controller: Controller) -> Controller:
-    """The controller after the structural passes, which prove themselves, on the thresholds that are read."""
-    return _on_read_thresholds(rebuilt(to_xag(controller)), controller)
+def structural(function: F) -> F:
+    """The function after the structural passes, which prove themselves, on the thresholds that are read."""
+    return _on_read_thresholds(rebuilt(to_xag(function)), function)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from difflogic.cli.options import PATH, circuit_options, grid_size, json_document_option, tell_choice
 from difflogic.cli.screen import table
 from difflogic.cli.screen.sinks import working
-from difflogic.errors import CircuitError, UsageError
+from difflogic.errors import CircuitError
+
+if TYPE_CHECKING:
+    from difflogic.circuits.export.fpga import FunctionReport
+    from difflogic.model.function_netlist import FunctionNetlist
 
 
 @click.command("report")
@@ -43,6 +49,9 @@ def command(
     routes the module, and finds Fmax, the fastest clock. All cells take one step per clock. The number of pins does
     not depend on the grid or the channels, because the state is read and written byte by byte.
 
+    A function or a controller is mapped alone. Fmax is then the clock of registers before and behind it, of which
+    one sample goes through per clock.
+
     Simplify the circuit first: this command only removes its pass-throughs.
 
     Example: difflogic report runs/NAME --fpga ice40 --grid 16x16
@@ -52,8 +61,8 @@ def command(
     from difflogic.model.grid import Grid
 
     device = fpga.device_of(family, device)
-    if source.controller(circuit) is not None:
-        raise UsageError("report is about the cells of an automaton: a controller has none.")
+    if (function := source.function(circuit)) is not None:
+        return _function(function, fpga.of_function(function, family, device, seconds, working), device, as_json)
     given = source.load(circuit, periodic, visible)
     tell_choice(given.told)
     placed = formats.written(Grid(given.netlist, *grid), "verilog")
@@ -75,4 +84,14 @@ def command(
     if found.updates is not None:
         rows.append(("cell updates a second", f"{found.updates:.3g} of these {found.cells} cells"))
     table.show((f"{placed.width}x{placed.height} cells", f"{family} {device}"), rows, texts=True)
+    return 0
+
+
+def _function(function: FunctionNetlist, found: FunctionReport, device: str, as_json: bool) -> int:
+    if as_json:
+        click.echo(json.dumps(asdict(found) | {"device": device}, indent=2))
+        return 0
+    clock = found.no_fmax if found.fmax is None else f"{found.fmax:.1f} MHz, a {function.words.sample} a clock"
+    rows = [("lookup tables", str(found.luts)), ("Fmax between registers", clock)]
+    table.show((function.kind, device), rows, texts=True)
     return 0

@@ -1,1 +1,1 @@
-"""Controllers in the languages that need a frame around the gates: one file per format, as for cells."""
+"""Functions in the languages that need a frame around the gates: one file per format, as for cells."""

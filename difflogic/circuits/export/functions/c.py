@@ -1,6 +1,6 @@
-"""C99: one header, whose functions take an observation in floating point or in fixed point.
+"""C99: one header, whose functions take 64 samples at a time, or one in floating point or in fixed point.
 
-The proof has gcc compile it without a warning, and runs both functions.
+The proof has gcc compile it without a warning, and runs it.
 """
 
 from __future__ import annotations
@@ -9,43 +9,43 @@ import numpy as np
 
 from difflogic.circuits.export.c import FLAGS, optimised
 from difflogic.circuits.export.functions.observations import Observations
-from difflogic.circuits.export.proving import folder_of
+from difflogic.circuits.export.proving import check_cells, folder_of, vectors_for
 from difflogic.circuits.export.text import Files, fill, statements
 from difflogic.circuits.synthesis import tools
-from difflogic.model.controller import Controller
+from difflogic.core.bits import pack_bits, unpack_bits
+from difflogic.model.function_netlist import FunctionNetlist
 
 
-def export(controller: Controller, name: str) -> Files:
+def export(function: FunctionNetlist, name: str) -> Files:
     """`NAME.h`."""
-    body = statements(controller, "const uint64_t {name} = {value};", "action[{name}] = {value};", "0", "~UINT64_C(0)")
-    form, places = controller.thermometer.fixed_point(), controller.thermometer.places
+    assign = f"{function.buses[1]}[{{name}}] = {{value}};"
+    body = statements(function, "const uint64_t {name} = {value};", assign, "0", "~UINT64_C(0)")
+    form, places = function.thermometer.fixed_point(), function.thermometer.places
 
     def rows(thresholds: tuple[tuple[object, ...], ...]) -> str:
-        found = [f"(uint64_t)(observation[{d}] >= {thresholds[d][i]})," for d, i in places]
-        said = (f" /* {name} */" for name in controller.input_names)
+        found = [f"(uint64_t)({function.words.sample}[{d}] >= {thresholds[d][i]})," for d, i in places]
+        said = (f" /* {name} */" for name in function.input_names)
         return "\n        ".join(row + words for row, words in zip(found, said, strict=True))
 
     fixed = tuple(tuple(f"INT64_C({value})" for value in values) for values in form.thresholds)
-    text = fill(
-        "function.h",
-        controller,
-        name,
-        body=body,
-        rows=rows(controller.thermometer.thresholds),
-        fixed_rows=rows(fixed),
-    )
-    return {f"{name}.h": text}
+    both = {"rows": rows(function.thermometer.thresholds), "fixed_rows": rows(fixed)}
+    return {f"{name}.h": fill("function.h", function, name, body=body, **both)}
 
 
-def verify(controller: Controller, name: str, files: Files) -> list[str]:
+def verify(function: FunctionNetlist, name: str, files: Files) -> list[str]:
     """Raises ExportError and ToolError."""
-    tried = Observations(controller, controller.thermometer.fixed_point())
-    level = optimised(controller)
-    proof = fill("function_proof.c", controller, name)
-    with folder_of({**files, "proof.c": proof}) as folder:
+    level = optimised(function)
+    what = f"gcc {level} (no warnings)"
+    with folder_of({**files, "proof.c": fill("function_proof.c", function, name)}) as folder:
         tools.run_in(folder, "gcc", *FLAGS, level, "-o", "proof", "proof.c")
-        # Each observation twice, eight bytes a number in both forms.
+        if function.reads_bits:
+            vectors = vectors_for(function)
+            words = np.ascontiguousarray(pack_bits(vectors.inputs).T)
+            found = np.frombuffer(tools.run_in(folder, "./proof", stdin=words.tobytes()), np.uint64)
+            answers = unpack_bits(found.reshape(len(words), -1).T, vectors.count)
+            return [check_cells(function, vectors, answers, what)]
+        tried = Observations(function, function.thermometer.fixed_point())
+        # Each sample twice, eight bytes a number in both forms.
         both = np.stack([tried.values.view(np.int64), tried.fixed], axis=1)
         given = np.frombuffer(tools.run_in(folder, "./proof", stdin=both.tobytes()), np.int32).reshape(-1, 2)
-    what = f"gcc {level} (no warnings)"
     return [tried.check(given[:, 0], False, what), tried.check(given[:, 1], True, what)]

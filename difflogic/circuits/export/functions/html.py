@@ -29,7 +29,7 @@ def export(controller: Controller, name: str) -> Files:
     rows = zip(controller.observations, controller.thermometer.thresholds, strict=True)
     data = {
         "observations": [{"name": observed, "thresholds": list(values)} for observed, values in rows],
-        "actions": list(controller.actions),
+        "actions": list(controller.choices),
         "pole": is_pole(controller),
         "lines": html.rows(controller),
         "outputs": controller.outputs.tolist(),
@@ -49,7 +49,7 @@ def export(controller: Controller, name: str) -> Files:
 def is_pole(controller: Controller) -> bool:
     """Return whether the page can show its world."""
     known = controller.environment.removeprefix("gymnasium:").startswith(POLE)
-    return known and (len(controller.observations), len(controller.actions)) == (4, 2)
+    return known and (len(controller.observations), len(controller.choices)) == (4, 2)
 
 
 def verify(controller: Controller, name: str, files: Files) -> list[str]:

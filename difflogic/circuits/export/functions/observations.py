@@ -1,4 +1,4 @@
-"""Observations to try an exported controller on, and what it should do at each."""
+"""Samples to try an exported function on, and what it should make of each."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from difflogic.circuits.export.testbench import draw_vectors
 from difflogic.core.bits import Bits
 from difflogic.errors import ExportError
-from difflogic.model.controller import Controller
+from difflogic.model.function_netlist import FunctionNetlist
 from difflogic.model.thermometer import FixedPoint, Integers
 
 COUNT = 100_000
@@ -20,20 +21,27 @@ _ODD = (np.inf, -np.inf, np.nan, 0.0, -0.0, 5e-324, 1e300, -1e300)
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """A fixed number of observations for a controller is drawn, the same each time."""
+    """A fixed number of samples for a function is drawn, the same each time."""
 
-    controller: Controller
+    function: FunctionNetlist
     form: FixedPoint
-    count: int = COUNT
+    most: int = COUNT
+
+    @property
+    def count(self) -> int:
+        """Return how many there are: of few bits all values, each once."""
+        return len(self.values)
 
     @cached_property
     def values(self) -> npt.NDArray[np.float64]:
         """float64 `[N, D]`: on thresholds, a hair below and above, a step of the fixed form beside, and anywhere."""
-        random = np.random.default_rng(_SEED)
+        if self.function.reads_bits:
+            return draw_vectors(self.function, self.most).inputs.T.astype(np.float64)
+        random, count = np.random.default_rng(_SEED), self.most
         columns = []
-        for thresholds in self.controller.thermometer.thresholds:
-            centre = random.choice(np.array([0.0, *thresholds]), self.count)
-            step = random.integers(-3, 4, self.count) * 2.0**-self.form.fraction_bits
+        for thresholds in self.function.thermometer.thresholds:
+            centre = random.choice(np.array([0.0, *thresholds]), count)
+            step = random.integers(-3, 4, count) * 2.0**-self.form.fraction_bits
             spread = max(1e-3, float(np.ptp([0.0, *thresholds])))
             every = np.stack(
                 [
@@ -41,51 +49,48 @@ class Observations:
                     np.nextafter(centre, -np.inf),
                     np.nextafter(centre, np.inf),
                     centre + step,
-                    random.normal(0.0, spread, self.count),
-                    centre + random.normal(0.0, 0.1 * spread, self.count),
-                    random.choice(np.array(_ODD), self.count),
+                    random.normal(0.0, spread, count),
+                    centre + random.normal(0.0, 0.1 * spread, count),
+                    random.choice(np.array(_ODD), count),
                 ]
             )
             # One in a hundred is no number that a sensor gives; all others are shared equally.
-            kind = np.where(random.random(self.count) < 0.01, 6, random.integers(0, 6, self.count))
-            columns.append(every[kind, np.arange(self.count)])
+            kind = np.where(random.random(count) < 0.01, 6, random.integers(0, 6, count))
+            columns.append(every[kind, np.arange(count)])
         return np.stack(columns, axis=1)
 
     @cached_property
     def fixed(self) -> Integers:
-        """Return the observations in fixed point, int64 `[N, D]`."""
+        """Return the samples in fixed point, int64 `[N, D]`."""
         return self.form.of(self.values)
 
-    @cached_property
-    def actions(self) -> Integers:
-        """Return what the controller does, int64 `[N]`."""
-        return self.controller.act(self.values)
-
-    @cached_property
-    def fixed_actions(self) -> Integers:
-        """Return what it does in fixed point."""
-        return self.controller.act_fixed(self.fixed, self.form)
-
-    def fixed_bits(self) -> Bits:
-        """uint8 `[D * width, N]`: the observation as one number, dimension 0 in its lowest bits."""
+    def bits(self) -> Bits:
+        """uint8 `[D * width, N]`: the sample in fixed point as one number, dimension 0 in its lowest bits."""
+        if self.function.reads_bits:
+            return self.values.T.astype(np.uint8)
         bits = self.fixed[:, :, None] >> np.arange(self.form.width) & 1
         return bits.reshape(self.count, -1).T.astype(np.uint8)
 
-    def action_bits(self) -> Bits:
-        """The right answers in fixed point, uint8 `[bits of the action, N]`."""
-        outputs = len(self.controller.outputs)
-        return (self.fixed_actions >> np.arange(outputs)[:, None] & 1).astype(np.uint8)
+    def result_bits(self) -> Bits:
+        """The right answers in fixed point, uint8 `[bits of the result, N]`."""
+        return self.function.result_bits(self.form.code(self.fixed))
+
+    def described(self, in_fixed_point: bool) -> str:
+        """`100000 observations in fixed point`"""
+        many = f"{self.count} {self.function.words.sample}s"
+        return f"{many} in fixed point" if in_fixed_point and not self.function.reads_bits else many
 
     def check(self, found: npt.ArrayLike, in_fixed_point: bool, what: str) -> str:
-        """The sentence of a proof; `found` are the actions. Raises ExportError."""
-        expected, given = (self.fixed_actions, self.fixed) if in_fixed_point else (self.actions, self.values)
-        actions = np.asarray(found)
-        if actions.shape != expected.shape:
-            raise ExportError(f"{what} gives {len(actions)} actions for {self.count} observations.")
-        if (wrong := np.flatnonzero(actions != expected)).size:
+        """The sentence of a proof; `found` are the numbers of what was decided. Raises ExportError."""
+        function, given = self.function, self.fixed if in_fixed_point else self.values
+        expected = function.decide_fixed(self.fixed, self.form) if in_fixed_point else function(self.values)
+        decided, words = np.asarray(found), function.words
+        if decided.shape != expected.shape:
+            raise ExportError(f"{what} gives {len(decided)} {words.choices} for {self.count} {words.sample}s.")
+        if (wrong := np.flatnonzero(decided != expected)).size:
             first = wrong[0]
             raise ExportError(
-                f"{what} differs from the controller at {wrong.size} of {self.count} observations, first at "
-                f"{given[first].tolist()}: {actions[first]}, expected {expected[first]}."
+                f"{what} differs from the {function.kind} at {wrong.size} of {self.count} {words.sample}s, first at "
+                f"{given[first].tolist()}: {decided[first]}, expected {expected[first]}."
             )
-        return f"{what} agrees on {self.count} observations{' in fixed point' if in_fixed_point else ''}"
+        return f"{what} agrees on {self.described(in_fixed_point)}"

@@ -7,43 +7,59 @@ import sys
 import numpy as np
 
 from difflogic.circuits.export.functions.observations import Observations
-from difflogic.circuits.export.proving import folder_of
+from difflogic.circuits.export.proving import check_cells, folder_of, vectors_for
 from difflogic.circuits.export.text import Files, fill, statements
 from difflogic.circuits.synthesis import tools
-from difflogic.model.controller import Controller
+from difflogic.core.bits import pack_bits, unpack_bits
+from difflogic.model.function_netlist import FunctionNetlist
 
-_PROGRAM = """\
+_WORK = 2e9
+"""Gates times vectors: every gate's value is kept until the end."""
+_OF_BITS = """\
 import numpy as np
 import {name}_numpy as module
-np.save("actions.npy", module.act(np.load("values.npy")))
-np.save("fixed_actions.npy", module.act_fixed(np.load("fixed.npy")))
+np.save("result.npy", module.gates(np.load("code.npy")))
+"""
+_OF_NUMBERS = """\
+import numpy as np
+import {name}_numpy as module
+np.save("decided.npy", module.{verb}(np.load("values.npy")))
+np.save("fixed_decided.npy", module.{verb}_fixed(np.load("fixed.npy")))
 np.save("fixed_again.npy", module.fixed(np.load("values.npy")))
 """
 
 
-def export(controller: Controller, name: str) -> Files:
+def export(function: FunctionNetlist, name: str) -> Files:
     """`NAME_numpy.py`."""
     zeros = "code[0] ^ code[0]"  # of the type at hand
-    body = statements(controller, "{name} = {value}", "action[{name}] = {value}", zeros, f"~({zeros})")
-    form = controller.thermometer.fixed_point()
+    assign = f"{function.buses[1]}[{{name}}] = {{value}}"
+    body = statements(function, "{name} = {value}", assign, zeros, f"~({zeros})")
+    form = function.thermometer.fixed_point()
 
     def table(rows: tuple[tuple[float, ...], ...]) -> str:
-        return "\n".join(f"    {list(row)},  # {said}" for row, said in zip(rows, controller.observations, strict=True))
+        return "\n".join(f"    {list(row)},  # {said}" for row, said in zip(rows, function.observations, strict=True))
 
-    values = {"thresholds": table(controller.thermometer.thresholds), "fixed_thresholds": table(form.thresholds)}
-    return {f"{name}_numpy.py": fill("function.py.txt", controller, name, body=body, **values)}
+    values = {"thresholds": table(function.thermometer.thresholds), "fixed_thresholds": table(form.thresholds)}
+    return {f"{name}_numpy.py": fill("function.py.txt", function, name, body=body, **values)}
 
 
-def verify(controller: Controller, name: str, files: Files) -> list[str]:
+def verify(function: FunctionNetlist, name: str, files: Files) -> list[str]:
     """Raises ExportError and ToolError."""
-    tried = Observations(controller, controller.thermometer.fixed_point())
-    with folder_of({**files, "proof.py": _PROGRAM.format(name=name)}) as folder:
+    program = _OF_BITS if function.reads_bits else _OF_NUMBERS
+    with folder_of({**files, "proof.py": program.format(name=name, verb=function.words.verb)}) as folder:
+        if function.reads_bits:
+            vectors = vectors_for(function, _WORK)
+            np.save(folder / "code.npy", pack_bits(vectors.inputs))
+            tools.run_in(folder, sys.executable, "proof.py")
+            answers = unpack_bits(np.load(folder / "result.npy"), vectors.count)
+            return [check_cells(function, vectors, answers, "NumPy")]
+        tried = Observations(function, function.thermometer.fixed_point())
         np.save(folder / "values.npy", tried.values)
         np.save(folder / "fixed.npy", tried.fixed)
         tools.run_in(folder, sys.executable, "proof.py")
-        actions, fixed, again = (
-            np.load(folder / f"{file}.npy") for file in ("actions", "fixed_actions", "fixed_again")
+        decided, fixed, again = (
+            np.load(folder / f"{file}.npy") for file in ("decided", "fixed_decided", "fixed_again")
         )
-    proofs = [tried.check(actions, False, "NumPy"), tried.check(fixed, True, "NumPy")]
-    tried.check(controller.act_fixed(again, tried.form), True, "NumPy's rounding")
+    proofs = [tried.check(decided, False, "NumPy"), tried.check(fixed, True, "NumPy")]
+    tried.check(function.decide_fixed(again, tried.form), True, "NumPy's rounding")
     return proofs

@@ -1,44 +1,53 @@
-/* @NAME@.h: a controller as a circuit of logic gates, an observation in, the number of an action out. C99, no other files.
+/* @NAME@.h: a @KIND@ as a circuit of logic gates, @ENDS@. C99, no other files.
  * @ABOUT@
  *
- * Observation: @OBSERVATION_NAMES@.
- * Action: @ACTION_NAMES@.
+ * @SAMPLE_TITLE@: @SAMPLE_NAMES@.
+ * @RESULT_TITLE@: @RESULT_NAMES@.
  */
 #ifndef DIFFLOGIC_@UPPER@_H
 #define DIFFLOGIC_@UPPER@_H
 
 #include <stdint.h>
 
-#define @UPPER@_OBSERVATIONS @DIMENSIONS@ /* numbers of an observation */
-#define @UPPER@_ACTIONS @ACTIONS@
-#define @UPPER@_ACTION_BITS @ACTION_BITS@
-#define @UPPER@_THRESHOLDS @INPUTS@
+@WHERE READS_NUMBERS@
+#define @UPPER@_@INPUTS_UPPER@ @DIMENSIONS@ /* numbers of @A_SAMPLE@ */
+@END@
+@WHERE DECIDES@
+#define @UPPER@_@CHOICES_UPPER@ @CHOICES@
+@END@
+#define @UPPER@_@RESULT_UPPER@_BITS @RESULT_BITS@
+#define @UPPER@_@CODE_UPPER@ @INPUTS@
+@WHERE READS_NUMBERS@
 #define @UPPER@_WIDTH @WIDTH@ /* bits of a number in fixed point */
 #define @UPPER@_FRACTION_BITS @FRACTION_BITS@ /* of these, bits behind the point */
+@END@
 
-/* The gates alone, for 64 observations at once, one per bit: code[i] is 1 where threshold i is reached, action[i] is bit i
- * of the action's number. */
-static inline void @NAME@_gates(const uint64_t code[@UPPER@_THRESHOLDS], uint64_t action[@UPPER@_ACTION_BITS])
+/* The gates alone, for 64 @SAMPLE@s at once, one per bit: code[i] is 1 where @CODE_SAID@, @RESULT@[i] is @RESULT_SAID@.
+ */
+static inline void @NAME@_gates(const uint64_t code[@UPPER@_@CODE_UPPER@], uint64_t @RESULT@[@UPPER@_@RESULT_UPPER@_BITS])
 {
-    (void)code; /* a constant action reads nothing */
+    (void)code; /* a constant @RESULT@ reads nothing */
     @BODY@
 }
+@WHERE DECIDES@
 
-/* The number of the action at a code, each threshold 0 or 1. */
-static inline int @NAME@_decide(const uint64_t code[@UPPER@_THRESHOLDS])
+/* The number of the @CHOICE@ at a code, each bit of it 0 or 1. */
+static inline int @NAME@_decide(const uint64_t code[@UPPER@_@CODE_UPPER@])
 {
-    uint64_t action[@UPPER@_ACTION_BITS];
+    uint64_t @RESULT@[@UPPER@_@RESULT_UPPER@_BITS];
     int number = 0;
-    @NAME@_gates(code, action);
-    for (int bit = 0; bit < @UPPER@_ACTION_BITS; bit++)
-        number |= (int)(action[bit] & 1) << bit;
+    @NAME@_gates(code, @RESULT@);
+    for (int bit = 0; bit < @UPPER@_@RESULT_UPPER@_BITS; bit++)
+        number |= (int)(@RESULT@[bit] & 1) << bit;
     return number;
 }
+@END@
+@WHERE READS_NUMBERS@
 
-/* The number of the action at an observation; what is no number is below every threshold. */
-static inline int @NAME@_act(const double observation[@UPPER@_OBSERVATIONS])
+/* The number of the @CHOICE@ at @A_SAMPLE@; what is no number is below every threshold. */
+static inline int @NAME@_@VERB@(const double @SAMPLE@[@UPPER@_@INPUTS_UPPER@])
 {
-    const uint64_t code[@UPPER@_THRESHOLDS] = {
+    const uint64_t code[@UPPER@_@CODE_UPPER@] = {
         @ROWS@
     };
     return @NAME@_decide(code);
@@ -46,12 +55,13 @@ static inline int @NAME@_act(const double observation[@UPPER@_OBSERVATIONS])
 
 /* The same in fixed point: floor(x * 2^@FRACTION_BITS@) of each number x, which may be cut off at the ends of @WIDTH@ bits, two's
  * complement. Of this form and that in floating point: @AGREEMENT@. */
-static inline int @NAME@_act_fixed(const int64_t observation[@UPPER@_OBSERVATIONS])
+static inline int @NAME@_@VERB@_fixed(const int64_t @SAMPLE@[@UPPER@_@INPUTS_UPPER@])
 {
-    const uint64_t code[@UPPER@_THRESHOLDS] = {
+    const uint64_t code[@UPPER@_@CODE_UPPER@] = {
         @FIXED_ROWS@
     };
     return @NAME@_decide(code);
 }
+@END@
 
 #endif

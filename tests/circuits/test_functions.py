@@ -1,0 +1,244 @@
+"""A trained layer leaves: its gates are the layer, in every format, and from the files of other packages."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import difflogic
+from difflogic import Circuit, FunctionNetlist
+from difflogic.circuits.export import formats, fpga
+from difflogic.circuits.readers import layers
+from difflogic.circuits.synthesis.convert import gate_count
+from difflogic.config.train import InitialConfig
+from difflogic.core.bits import pack_bits
+from difflogic.errors import CircuitError, DifflogicError, ExportError, ToolError
+from difflogic.model import function_json
+from difflogic.model.thermometer import Thermometer
+from tests.export_cases import needs
+
+HELD = sorted(form for form, row in formats.FORMATS.items() if not (row.cells_only or row.lives))
+RANDOM = InitialConfig(logit=1.0, noise=2.0)
+
+
+def trained(widths: tuple[int, ...] = (12, 24, 20), seed: int = 0) -> Circuit:
+    """As training may leave it: any gates."""
+    return Circuit.feed_forward(widths, seed, RANDOM)
+
+
+def hard(circuit: Circuit, samples: np.ndarray) -> np.ndarray:
+    """What the layer itself computes, by the reference engine."""
+    function = difflogic.open_engine("reference").open_function(circuit, (len(samples),), hard=True)
+    return function.forward(samples)
+
+
+def bits(circuit: Circuit, count: int) -> np.ndarray:
+    return np.random.default_rng(1).integers(0, 2, (count, circuit.channels))
+
+
+def of_kind(kind: str) -> FunctionNetlist:
+    if kind == "thresholds":
+        code = Thermometer(((-0.5, 0.25, 1.0), (), (0.1,)))
+        return FunctionNetlist.from_circuit(trained((4, 9, 6)), ["wide", "unread", "high"], None, ["a", "b", "c"], code)
+    return FunctionNetlist.from_circuit(trained(), classes=5 if kind == "classes" else None)
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(1, 4))
+def test_it_is_the_layer_for_every_sample(seed: int, classes: int, group: int) -> None:
+    circuit = trained((6, 10, classes * group), seed)
+    every = np.arange(64)[:, None] >> np.arange(6) & 1
+    y = hard(circuit, every)
+    assert np.array_equal(FunctionNetlist.from_circuit(circuit)(every), y)
+    if classes > 1:
+        counted = y.reshape(64, classes, group).sum(-1).argmax(-1)
+        assert np.array_equal(FunctionNetlist.from_circuit(circuit, classes=classes)(every), counted)
+
+
+@pytest.mark.parametrize("kind", ["bits", "classes", "thresholds"])
+def test_smaller_it_is_proved_and_written_and_read(kind: str, tmp_path: Path) -> None:
+    function = of_kind(kind)
+    found = difflogic.simplify(function)
+    assert found.ok
+    assert gate_count(found.netlist) < gate_count(function)
+    (tmp_path / "small.json").write_text(str(found.files["function.json"]))
+    again = difflogic.load_function(tmp_path / "small.json")
+    samples = np.random.default_rng(0).integers(0, 2, (200, len(function.observations)))
+    assert np.array_equal(again(samples), function(samples))
+    assert difflogic.prove(function, tmp_path / "small.json").proved
+    # All inputs of bits stay: they are what its user gives.
+    assert again.inputs == function.inputs or kind == "thresholds"
+
+
+@pytest.mark.parametrize("kind", ["bits", "classes", "thresholds"])
+@pytest.mark.parametrize("form", HELD)
+def test_each_format_is_the_function(form: str, kind: str) -> None:
+    needs(*formats.FORMATS[form].programs)
+    assert all(difflogic.export(of_kind(kind), [form], name="process").verify(form))
+
+
+@pytest.mark.parametrize("form", HELD)
+def test_another_function_is_noticed(form: str) -> None:
+    needs(*formats.FORMATS[form].programs)
+    right = of_kind("bits")
+    wrong = right.with_gates(right.gates ^ 15, right.wires, right.outputs)
+    with pytest.raises((ExportError, ToolError), match=r"differ|another|proves|FAIL"):
+        formats.verify(right, "net", form, formats.export(wrong, "net", form))
+
+
+def test_c_of_64_samples_a_word_decides_as_the_layer(tmp_path: Path) -> None:
+    needs("gcc")
+    circuit = trained()
+    made = difflogic.export(FunctionNetlist.from_circuit(circuit, classes=5), ["c"], name="net")
+    (tmp_path / "net.h").write_text(str(made.files["net.h"]))
+    (tmp_path / "main.c").write_text(
+        '#include "net.h"\n#include <stdio.h>\nint main(void) { uint64_t code[NET_INPUTS];\n'
+        "while (fread(code, 8, NET_INPUTS, stdin) == NET_INPUTS) for (int i = 0; i < 64; i++) {\n"
+        "uint64_t one[NET_INPUTS]; for (int k = 0; k < NET_INPUTS; k++) one[k] = code[k] >> i & 1;\n"
+        'printf("%d\\n", net_decide(one)); } }\n'
+    )
+    subprocess.run(["gcc", "-std=c99", "-O1", "-o", "main", "main.c"], cwd=tmp_path, check=True)
+    samples = bits(circuit, 128)
+    words = np.ascontiguousarray(pack_bits(samples.T.astype(np.uint8)).T)
+    said = subprocess.run([tmp_path / "main"], input=words.tobytes(), capture_output=True, check=True).stdout
+    wanted = hard(circuit, samples).reshape(128, 5, 4).sum(-1).argmax(-1)
+    assert np.array_equal(np.array(said.split(), int), wanted)
+
+
+def test_a_circuit_itself_is_taken(tmp_path: Path) -> None:
+    """As a layer's gates, and an automaton of one's own loop as its cell."""
+    assert difflogic.prove(trained(), FunctionNetlist.from_circuit(trained()), judges=["difflogic"]).proved
+    assert "circuit.h" in difflogic.export(trained(), ["c"]).files
+    automaton = Circuit.initial(difflogic.presets.checkerboard(small=True).model, seed=0)
+    assert isinstance(difflogic.simplify(automaton).netlist, difflogic.CellNetlist)
+
+
+@pytest.mark.parametrize("form", ["html", "golly", "wgsl", "digitaljs"])
+def test_what_shows_cells_says_why_not(form: str) -> None:
+    with pytest.raises(CircuitError, match=f"The format {form} cannot hold a function: it"):
+        difflogic.export(of_kind("bits"), [form])
+
+
+@pytest.mark.parametrize("kind", ["bits", "classes", "thresholds"])
+def test_an_fpga_holds_it_between_registers(kind: str) -> None:
+    """Where no router is installed the report says so, and what a function takes all the same."""
+    needs("yosys")
+    found = fpga.of_function(of_kind(kind), "ice40")
+    assert found.luts > 0
+    assert kind == "thresholds" or found.luts <= gate_count(of_kind(kind))
+    assert (found.fmax or 0) > 10 or found.no_fmax.startswith("nextpnr-ice40 is not installed")
+
+
+def state(circuit: Circuit, weights: str, indices: str) -> dict[str, np.ndarray]:
+    """The arrays of a model of another package, whose gates begin at its second module."""
+    arrays: dict[str, np.ndarray] = {}
+    for index, (logits, wires) in enumerate(zip(circuit.update, circuit.update_wires, strict=True), 1):
+        arrays |= {f"{index}.{weights}": logits, f"{index}.{indices}": wires.astype(np.int64)}
+    return arrays
+
+
+NAMES = [("weights", "indices"), ("weight", "connections.indices")]
+
+
+@pytest.mark.parametrize(("weights", "indices"), NAMES)
+def test_layers_of_other_packages_keep_every_answer(weights: str, indices: str, tmp_path: Path) -> None:
+    """Eleven layers: the tenth comes after the second."""
+    circuit, path = trained((12, *(20,) * 11)), tmp_path / "model.npz"
+    np.savez(path, in_dim=12, **state(circuit, weights, indices))
+    samples = bits(circuit, 300)
+    assert np.array_equal(difflogic.load_function(path)(samples), hard(circuit, samples))
+    np.savez(path, classes=np.array(["cat", "dog"]), in_dim=12, **state(circuit, weights, indices))
+    wanted = hard(circuit, samples).reshape(300, 2, 10).sum(-1).argmax(-1)
+    assert np.array_equal(difflogic.load_function(path)(samples), wanted)
+    assert difflogic.simplify(path).ok
+    assert difflogic.load_function(path).choices == ("cat", "dog")
+
+
+def theirs(gate: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The sixteen gates as Petersen, Borgelt, Kuehne and Deussen list them (2022, table 1), in their order."""
+    halves = (0 * a, a * b, a - a * b, a, b - a * b, b, a + b - 2 * a * b, a + b - a * b)
+    return (*halves, *(1 - each for each in reversed(halves)))[gate]
+
+
+def test_gates_are_numbered_as_theirs() -> None:
+    a, b = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    ids = {"0.weights": np.eye(16), "0.indices": np.repeat([[0], [1]], 16, axis=1)}
+    found = layers.from_arrays(ids)(np.stack([a, b], axis=1))
+    assert np.array_equal(found.T, [theirs(gate, a, b) for gate in range(16)])
+
+
+def test_what_export_mode_says_goes_before_what_is_learned() -> None:
+    circuit = trained()
+    arrays = state(circuit, "weight", "connections.indices")
+    plain = layers.from_arrays(arrays)
+    for index, logits in enumerate(circuit.update, 1):
+        arrays[f"{index}.weight"] = np.zeros((len(logits), 4))
+        arrays[f"{index}._export_lut_ids"] = logits.argmax(1)
+        arrays[f"{index}.connections._export_indices"] = arrays[f"{index}.connections.indices"]
+        arrays[f"{index}.connections.indices"] = np.zeros((5, 2, len(logits)), int)
+    exported = layers.from_arrays(arrays | {"0.thresholds": np.zeros(3)})
+    assert np.array_equal(exported.gates, plain.gates)
+    assert np.array_equal(exported.wires, plain.wires)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"1.weights": np.zeros((24, 4))}, r"must be 16 finite logits a gate, got \[24, 4\].*export mode"),
+        ({"1.indices": np.zeros((3, 24), int)}, r"must be whole numbers \[2, n\], got \[3, 24\]"),
+        ({"2.indices": None}, r"Layer 2 has gates and no wires: expected 2.indices"),
+        ({"1.weights": None}, r"Layer 1 has wires and no gates"),
+        ({"3.bias": np.zeros(3)}, "'3.bias' belongs to no layer of gates"),
+        ({"classes": 7}, "cannot be shared equally by 7"),
+    ],
+)
+def test_what_is_no_layer_is_one_sentence(change: dict, said: str, tmp_path: Path) -> None:
+    arrays = state(trained(), "weights", "indices") | change
+    np.savez(tmp_path / "model.npz", **{name: each for name, each in arrays.items() if each is not None})
+    with pytest.raises(CircuitError, match=said):
+        difflogic.load_function(tmp_path / "model.npz")
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (lambda: FunctionNetlist.from_circuit(trained(), inputs=["x"]), "12 dimensions need as many names, got 1"),
+        (lambda: FunctionNetlist.from_circuit(trained(), outputs=["y"]), "20 outputs need as many names, got 1"),
+        (lambda: FunctionNetlist.from_circuit(trained(), classes=3), "20 output bits cannot be shared equally by 3"),
+        (lambda: FunctionNetlist.from_circuit(trained(), classes=1), "between two classes or more, got 1"),
+        (lambda: FunctionNetlist.from_circuit(trained(), classes=5, outputs=["y"]), "classes are named"),
+        (lambda: FunctionNetlist.from_circuit(trained((2, 2)), inputs=["g1", "b"]), "cannot be called g1"),
+        (lambda: difflogic.simplify(of_kind("bits"), task=True), "a function has no task"),
+        (lambda: difflogic.simplify(of_kind("bits"), from_start=True), "a function has no start"),
+        (lambda: difflogic.export(of_kind("bits"), ["c"], fraction_bits=3), "this function reads bits"),
+        (lambda: difflogic.prove(of_kind("bits"), of_kind("classes")), "Two functions are compared between"),
+    ],
+)
+def test_what_does_not_fit_is_one_sentence(made, said: str) -> None:
+    with pytest.raises(DifflogicError, match=said):
+        made()
+
+
+def test_what_differs_is_shown() -> None:
+    function = of_kind("classes")
+    other = function.with_gates(function.gates, function.wires, function.outputs[::-1])
+    found = difflogic.prove(function, other, judges=["difflogic"])
+    assert found.proved is False
+    assert found.verdicts[0].counterexample.outputs
+
+
+def test_a_file_that_is_damaged_says_what(tmp_path: Path) -> None:
+    data = json.loads(function_json.to_json(of_kind("classes")))
+    for change, said in (({"inputs": [3]}, "An input is an object"), ({"classes": [1, 2]}, "Classes are called by")):
+        (tmp_path / "function.json").write_text(json.dumps(data | change))
+        with pytest.raises(CircuitError, match=said):
+            difflogic.load_function(tmp_path / "function.json")
+    (tmp_path / "function.json").write_text("{}")
+    with pytest.raises(CircuitError, match=r"holds no function: expected function\.json"):
+        difflogic.load_function(tmp_path / "function.json")
