@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ from difflogic import Circuit, FunctionNetlist
 from difflogic.circuits.export import formats, fpga
 from difflogic.circuits.readers import layers
 from difflogic.circuits.synthesis.convert import gate_count
+from difflogic.cli.main import group
 from difflogic.config.train import InitialConfig
 from difflogic.core.bits import pack_bits
 from difflogic.errors import CircuitError, DifflogicError, ExportError, ToolError
@@ -133,6 +135,18 @@ def test_an_fpga_holds_it_between_registers(kind: str) -> None:
     assert found.luts > 0
     assert kind == "thresholds" or found.luts <= gate_count(of_kind(kind))
     assert (found.fmax or 0) > 10 or found.no_fmax.startswith("nextpnr-ice40 is not installed")
+
+
+def test_a_file_is_shown(tmp_path: Path) -> None:
+    """Two gates: of inputs NOT, which reads one, and AND, which leads to the output."""
+    layer = [(np.array([[0, 0], [1, 1]]), np.array([12, 1])), (np.array([[1], [1]]), np.array([3]))]
+    path = tmp_path / "net.json"
+    path.write_text(function_json.to_json(FunctionNetlist.from_layers(layer, 2, outputs=["both"])))
+    said = CliRunner().invoke(group, ["show", str(path)]).output
+    assert "1 gate, 2 inputs, 1 output." in said
+    assert "Of its 3 gates 1 read two inputs, 1 of which lead to an output." in said
+    told = json.loads(CliRunner().invoke(group, ["show", str(path), "--json"]).output)
+    assert (told["inputs"], told["outputs"], told["needed"]) == (["x0", "x1"], ["both"], 1)
 
 
 def state(circuit: Circuit, weights: str, indices: str) -> dict[str, np.ndarray]:

@@ -112,7 +112,7 @@ def test_it_is_simplified_proved_pruned_and_judged(trained, tmp_path):
     report = json.loads(run("simplify", trained, "-o", small, "--json"))
     assert report["equal"]
     assert report["gates"]["after"] <= report["gates"]["before"]
-    assert "Equal: the two take the same action at every observation." in run(
+    assert "Equal: the two have the same action for every observation." in run(
         "prove", trained, small, "--judge", "difflogic"
     )
     report = json.loads(run("simplify", small, "--task", "-o", task, "--json"))

@@ -108,7 +108,7 @@ def test_what_is_made_of_agents(live: Live, client: httpx.Client) -> None:
     _, judged = made("evaluate")
     proof, proved = made("prove", smaller)
     assert (proved["proved"], files(client, proof)) == (True, {"verdicts.json"})
-    assert "Equal: the two take the same action at every observation. difflogic: " in proved["text"]
+    assert "Equal: the two have the same action for every observation. difflogic: " in proved["text"]
     refused = client.post(f"/jobs/{job}/prove")
     assert (refused.status_code, "simplify it, and prove that" in refused.text) == (409, True)
     assert found["equal"]

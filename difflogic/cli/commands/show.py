@@ -27,12 +27,16 @@ if TYPE_CHECKING:
 def command(run: Path, as_json: bool) -> int:
     """Print the run in the folder RUN: what it is, what ran it, how it went, its models, its files, how to go on.
 
+    RUN may also be the file of a circuit, a controller or a function.
+
     Example: difflogic show runs/NAME
     """
     from difflogic.runs import checkpoint, chosen, manifest
     from difflogic.runs.journal import read_rows
     from difflogic.runs.run_list import Broken, read
 
+    if run.is_file():
+        return _show_file(run, as_json)
     if not run.is_dir():
         raise NotFoundError(f"{run} is not a folder: expected a run folder, as `difflogic runs` lists them.")
     entry = read(run)
@@ -58,6 +62,29 @@ def command(run: Path, as_json: bool) -> int:
     _show_models(saved, rows)
     _show_files(found.path)
     click.echo(f"\n{_next(entry, found.path, bool(together))}")
+    return 0
+
+
+def _show_file(path: Path, as_json: bool) -> int:
+    """A circuit that a file holds: what it reads and gives, and how many of its gates matter."""
+    from difflogic.actions.result import opened
+    from difflogic.circuits.export.text import about
+    from difflogic.circuits.readers.source import LoadedCircuit
+    from difflogic.circuits.synthesis.convert import gate_count
+    from difflogic.model.straight_line import lines
+
+    held = opened(path)
+    netlist = held.netlist if isinstance(held, LoadedCircuit) else held
+    needed = sum(len(line.reads) == 2 for line in lines(netlist))
+    facts = {"kind": netlist.kind, "gates": len(netlist.gates), "two_input": gate_count(netlist), "needed": needed}
+    facts |= {"inputs": list(netlist.input_names), "outputs": list(netlist.output_names)}
+    if as_json:
+        click.echo(json.dumps(facts))
+        return 0
+    click.echo(f"{path}: {netlist.kind}. {about(netlist)}")
+    click.echo(
+        f"Of its {facts['gates']} gates {facts['two_input']} read two inputs, {needed} of which lead to an output."
+    )
     return 0
 
 
