@@ -6,9 +6,9 @@ import { count } from "../serve/web/format.js";
 import { targetOf } from "../serve/web/pixels.js";
 import { presetCards } from "../serve/web/preset-cards.js";
 import { give } from "../serve/web/saving.js";
-import { generations, Growth, paintState } from "./growth.js";
+import { generations, Growth, paintState } from "../serve/web/growth.js";
 import { livingPage } from "./living.js";
-import { cellsOf, Pad } from "./pad.js";
+import { cellsOf, Pad } from "../serve/web/pad.js";
 import { cellsOfFile } from "./picture.js";
 import { Progress } from "./progress.js";
 

@@ -1,7 +1,7 @@
 // Grids as they grow from one start, side by side, once for each evaluation.
 
-import { mayMove } from "../serve/web/dom.js";
-import { paintRgb } from "../serve/web/pixels.js";
+import { mayMove } from "./dom.js";
+import { paintRgb } from "./pixels.js";
 
 const LASTS = 1600, // milliseconds of a film
     LEAST = 45; // and of one step

@@ -1,8 +1,8 @@
 // Cells that are painted with a brush or by keys: the visitor's own picture.
 
-import { h, setText } from "../serve/web/dom.js";
-import { plural } from "../serve/web/format.js";
-import { paintRgb } from "../serve/web/pixels.js";
+import { h, setText } from "./dom.js";
+import { plural } from "./format.js";
+import { paintRgb } from "./pixels.js";
 
 const COLOURS = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"]; // 1 red, 2 green, 4 blue
 const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
