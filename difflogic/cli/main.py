@@ -14,39 +14,58 @@ import click
 import difflogic
 from difflogic.errors import DifflogicError
 
-COMMANDS = {
-    "train": ("train:command", "Train a preset, a file, or your own picture or rule."),
-    "presets": ("presets:command", "List the presets."),
-    "init": ("init:command", "Write a preset as a file to change."),
-    "train-checkerboard": ("train:checkerboard", "Train the paper's checkerboard."),
-    "train-policy": ("train_policy:command", "Train an agent whose policy is a circuit of gates."),
-    "sweep": ("sweep:command", "Train many runs that differ in some fields, and compare them."),
-    "export": ("export:command", "Write a circuit for other programs, hardware and the web."),
-    "export-page": ("export_page:command", "Write a web page that trains presets on the visitor's graphics card."),
-    "report": ("report:command", "Print what a circuit takes of an FPGA, and how fast it is there."),
-    "gallery": ("gallery:command", "Write runs as a folder of pages for any web server."),
-    "harden": ("harden:command", "Settle the undecided gates of a run."),
-    "evaluate": ("evaluate:command", "Test a trained circuit, far beyond its training."),
-    "render": ("render:command", "Draw a run: rollouts, gates, losses."),
-    "runs": ("runs:command", "List run folders."),
-    "show": ("show:command", "Print one run in full."),
-    "simulate": ("simulate:command", "Run a hard circuit on a large grid, at billions of cells per second."),
-    "tune": ("tune:command", "Find the fastest workgroup sizes for an adapter."),
-    "doctor": ("doctor:command", "Check the installation, list and test the devices, plan their memory."),
-    "simplify": ("simplify:command", "Make a circuit smaller, proved to be the same."),
-    "prove": ("prove:command", "Prove that two circuits are the same, or show where they differ."),
-    "serve": ("serve:serve", "Serve a queue of trainings, and a page to watch them."),
-    "gc": ("serve:gc", "Delete old jobs of a store."),
-    "backup": ("serve:backup", "Copy a store that is in use."),
-    "submit": ("jobs:submit", "Give a training to a server."),
-    "jobs": ("jobs:list_jobs", "List the jobs on a server."),
-    "watch": ("jobs:watch", "Follow a job on a server."),
-    "logs": ("jobs:logs", "Print the log of a job on a server."),
-    "cancel": ("jobs:cancel", "Stop a job on a server."),
-    "fetch": ("jobs:fetch", "Take the files of a job from a server."),
-    "bench": ("bench:command", "Measure the engines that are here, kernel by kernel, and check their gradients."),
+GROUPS = {
+    "Train": {
+        "train": ("train:command", "Train a preset, a file, or your own picture or rule."),
+        "presets": ("presets:command", "List the presets."),
+        "init": ("init:command", "Write a preset as a file to change."),
+        "train-checkerboard": ("train:checkerboard", "Train the paper's checkerboard."),
+        "train-policy": ("train_policy:command", "Train an agent whose policy is a circuit of gates."),
+        "sweep": ("sweep:command", "Train many runs that differ in some fields, and compare them."),
+        "harden": ("harden:command", "Settle the undecided gates of a run."),
+    },
+    "Look at runs": {
+        "runs": ("runs:command", "List run folders."),
+        "show": ("show:command", "Print one run in full."),
+        "evaluate": ("evaluate:command", "Test a trained circuit, far beyond its training."),
+        "render": ("render:command", "Draw a run: rollouts, gates, losses."),
+        "gallery": ("gallery:command", "Write runs as a folder of pages for any web server."),
+    },
+    "Work on a circuit": {
+        "simplify": ("simplify:command", "Make a circuit smaller, proved to be the same."),
+        "prove": ("prove:command", "Prove that two circuits are the same, or show where they differ."),
+        "export": ("export:command", "Write a circuit for other programs, hardware and the web."),
+        "simulate": ("simulate:command", "Run a hard circuit on a large grid, at billions of cells per second."),
+        "report": ("report:command", "Print what a circuit takes of an FPGA, and how fast it is there."),
+        "export-page": ("export_page:command", "Write a web page that trains presets on the visitor's graphics card."),
+    },
+    "Serve and ask a server": {
+        "serve": ("serve:serve", "Serve a queue of trainings, and a page to watch them."),
+        "gc": ("serve:gc", "Delete old jobs of a store."),
+        "backup": ("serve:backup", "Copy a store that is in use."),
+        "submit": ("jobs:submit", "Give a training to a server."),
+        "jobs": ("jobs:list_jobs", "List the jobs on a server."),
+        "watch": ("jobs:watch", "Follow a job on a server."),
+        "logs": ("jobs:logs", "Print the log of a job on a server."),
+        "cancel": ("jobs:cancel", "Stop a job on a server."),
+        "fetch": ("jobs:fetch", "Take the files of a job from a server."),
+    },
+    "Measure": {
+        "doctor": ("doctor:command", "Check the installation, list and test the devices, plan their memory."),
+        "bench": ("bench:command", "Measure the engines that are here, kernel by kernel, and check their gradients."),
+        "tune": ("tune:command", "Find the fastest workgroup sizes for an adapter."),
+    },
 }
-"""Name: where its click command is, as `module:function` of `cli.commands`, and its line in `difflogic --help`."""
+"""By what they are for. Of each name: where its click command is, as `module:function` of `cli.commands`, and its line
+in `difflogic --help`."""
+COMMANDS = {name: told for group in GROUPS.values() for name, told in group.items()}
+GREETING = """Cells of a grid, each with the same few logic gates, learn to show a picture.
+
+  difflogic train checkerboard-small --until-solved   teach them a board
+  difflogic train lizard --target cat.png             teach them your picture
+  difflogic serve                                     do all this on a page
+
+difflogic --help lists every command."""
 
 INTERRUPTED = 130
 
@@ -66,9 +85,10 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            # Click would import every command to ask it for its line of help: the lines stand in COMMANDS instead.
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+        # Click would import every command to ask it for its line of help: the lines stand in GROUPS instead.
+        for title, commands in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, text) for name, (_, text) in commands.items()])
 
 
 @click.group(cls=LazyGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
@@ -77,7 +97,7 @@ class LazyGroup(click.Group):
 def group(ctx: click.Context) -> None:
     """Differentiable logic cellular automata: train, run and ship them."""
     if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
+        click.echo(GREETING)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -27,7 +27,16 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"difflogic {difflogic.__version__}\n"
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["-h"], []])
+def test_alone_it_says_three_commands_to_begin_with(capsys: pytest.CaptureFixture[str]) -> None:
+    assert entry.main([]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    begin = [line.split()[1] for line in lines if line.startswith("  difflogic ")]
+    assert begin == ["train", "train", "serve"]
+    assert max(map(len, lines)) <= 80
+    assert "difflogic --help" in lines[-1]
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"]])
 def test_help_lists_every_command(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert entry.main(arguments) == 0
     out = capsys.readouterr().out

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import pytest
+from rich.console import Console
 
 from difflogic.cli.screen.sinks import Bar, Event, JsonLines, Lines
 
@@ -41,3 +43,17 @@ def test_a_bar_begins_anew_with_another_attempt() -> None:
             shown.advance(done, total)
         [task] = shown._bar.tasks
     assert (task.completed, task.total) == (10, 40)
+
+
+@pytest.mark.parametrize("colored", [True, False])
+def test_a_picture_stands_above_the_bar_where_there_are_colours(colored: bool) -> None:
+    told, shown = io.StringIO(), Bar("epoch")
+    system = "truecolor" if colored else None
+    shown._bar.live.console = Console(file=told, force_terminal=True, color_system=system, width=80)
+    with shown:
+        shown.advance(3, 9)
+        for picture in ("the first", "too soon for another"):
+            shown.show_picture(lambda picture=picture: picture)
+        shown._bar.refresh()
+    assert ("the first" in told.getvalue()) == colored
+    assert "too soon" not in told.getvalue()

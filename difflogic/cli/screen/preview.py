@@ -11,12 +11,16 @@ import numpy.typing as npt
 from difflogic.cli.screen.simulation import half_blocks
 from difflogic.config.schema import Config
 from difflogic.core import text_picture
+from difflogic.devices.open import open_engine
 from difflogic.engine import job
 from difflogic.runs import plots
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
+    from rich.table import Table
     from rich.text import Text
+
+    from difflogic.train.replica import Replica
 
 OFF = (48, 48, 48)
 """Instead of black, so that the grid is seen on a black terminal."""
@@ -70,6 +74,21 @@ class Preview:
     def _bits(self) -> npt.NDArray[np.uint8]:
         """`[H, W, n]`: the channels of a fixed target that a picture can show."""
         return job.fixed_target(self._config.task)[..., : text_picture.MAX_BITS]
+
+
+def beside(best: Replica) -> Table:
+    """The target of a model, and beside it what its hard circuit makes of the first probe."""
+    from rich.table import Table
+
+    made, task = best.job, best.job.config.task
+    numpy, damage = open_engine("reference"), made.damage_of_probes(1)  # so that what trains goes on undisturbed
+    states = numpy.rollout(best.circuit, made.probes[:1], task.steps, "hard", made.probe_masks, damage)
+    target = job.fixed_target(task)[..., : text_picture.MAX_BITS]
+    shown = states[-1, 0, ..., : target.shape[-1]].astype(np.uint8)
+    table = Table.grid(padding=(0, 4))
+    table.add_row(_blocks(target, colored=True), _blocks(shown, colored=True))
+    table.add_row("what it learns", "what it does now")
+    return table
 
 
 def _blocks(bits: npt.NDArray[np.uint8], colored: bool) -> Text:

@@ -12,14 +12,20 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 import click
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from difflogic.circuits.synthesis.simplify import PassReport
+
+PICTURE_S = 2.0
+"""From one picture on a terminal to the next, for it costs a rollout."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +65,9 @@ class Lines:
     def advance(self, done: int, total: int | None = None, speed: str | None = None) -> None:
         """Show how much of all is done, and at which speed in words; lines do not show it."""
 
+    def show_picture(self, picture: Callable[[], RenderableType]) -> None:
+        """Show a picture in the place of the last one, where there are colours; lines do not show it."""
+
     def finish(self) -> None:
         """Give the screen back, because nothing advances any more."""
 
@@ -70,7 +79,18 @@ class Bar(Lines):
         from rich import progress
 
         self._unit = unit
-        self._bar = progress.Progress(
+        self._picture: RenderableType | None = None
+        self._next_picture = 0.0
+        told = self
+
+        class Screen(progress.Progress):
+            """The bar, below the picture."""
+
+            def get_renderables(self) -> Iterator[RenderableType]:
+                yield from [] if told._picture is None else [told._picture]
+                yield from super().get_renderables()
+
+        self._bar = Screen(
             progress.TextColumn(unit),
             progress.MofNCompleteColumn(),
             progress.BarColumn(),
@@ -100,6 +120,10 @@ class Bar(Lines):
         if speed is None and (measured := self._bar.tasks[0].speed) is not None:
             speed = f"{measured:.1f} {self._unit}s/s"
         self._bar.update(self._task, completed=done, total=total, speed=speed or "")
+
+    def show_picture(self, picture: Callable[[], RenderableType]) -> None:
+        if self._bar.console.color_system is not None and time.monotonic() >= self._next_picture:
+            self._picture, self._next_picture = picture(), time.monotonic() + PICTURE_S
 
     def finish(self) -> None:
         self._bar.stop()

@@ -8,10 +8,10 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from difflogic.cli.request import in_options
-from difflogic.cli.screen.preview import Preview
+from difflogic.cli.screen.preview import Preview, beside
 from difflogic.cli.screen.sinks import Event, Lines
 from difflogic.config.policy import PolicyConfig
 from difflogic.config.schema import Config
@@ -22,8 +22,16 @@ from difflogic.runs.journal import Row
 from difflogic.system.files import quoted
 from difflogic.train.advice import next_steps
 from difflogic.train.observer import Beginning, Observer, Standing
+from difflogic.train.replica import Replica
 from difflogic.train.run import AgentRun, Run
 from difflogic.train.run_request import Trained
+
+if TYPE_CHECKING:
+    from difflogic.policies.member import Member
+
+NEXT = """difflogic simplify {0} -o small.json    fewer gates, proved equal
+difflogic prove {0}                     what is right for certain
+difflogic export {0} --format html      a page on which it lives"""
 
 
 class TrainingReporter(Observer):
@@ -109,6 +117,11 @@ class TrainingReporter(Observer):
         )
         self._sink.show(Event("epoch", fields, [text]))
 
+    def judged(self, members: Sequence[Replica] | Sequence[Member]) -> None:
+        best = members[0]
+        if isinstance(best, Replica) and best.job.config.task.is_fixed:
+            self._sink.show_picture(lambda: beside(best))
+
     def iterated(self, rows: Sequence[PolicyRow]) -> None:
         self._sink.show(Event("iteration", {"rows": [row.to_dict() for row in rows]}))
         last, scores = rows[0], [row.score for row in rows if row.score is not None]
@@ -141,6 +154,8 @@ class TrainingReporter(Observer):
             text.append(f"Go on with: difflogic train --resume {quoted(trained.path)} --within LIMIT")
         elif last.interrupted is not None and trained.path is not None:
             text.append(interruption(last, trained.path))
+        elif run.solved and isinstance(run, Run):
+            text[1:1] = ["Next:", *(f"  {line}" for line in NEXT.format(quoted(run.path or Path("RUN"))).split("\n"))]
         fields = {
             "path": str(run.path),
             "epoch": run.epoch,
