@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from difflogic.actions.result import ActionResult, Given, ResultTable, name_of, opened
+from difflogic.actions.result import ActionResult, Given, ResultTable, opened
 from difflogic.circuits.export import formats
 from difflogic.circuits.export.text import Files, channel_names
 from difflogic.circuits.readers.source import LoadedCircuit
@@ -45,7 +45,6 @@ def simplify(
     periodic: bool | None = None,
     visible: int | None = None,
     on_pass: OnPass = silent,
-    drawn: bool = False,
 ) -> Simplification:
     """Make a circuit smaller without changing what it shows.
 
@@ -61,7 +60,6 @@ def simplify(
         periodic: Whether the grid is a torus, in place of what the file says.
         visible: The first so many channels are the picture, in place of what the file says.
         on_pass: Hears of each pass.
-        drawn: Whether drawings and a living page come with it, where it is not too large for them.
 
     Returns:
         The smaller circuit, its passes, and whether it was proved. Where Ctrl-C stops a pass and `on_pass` allows it,
@@ -73,15 +71,11 @@ def simplify(
         LimitError: On a grid of this `size` no state comes again within a million updates of cells.
     """
     held = opened(given, periodic, visible)
-    if isinstance(held, FunctionNetlist):
-        if from_start or size is not None:
-            raise UsageError(f"`from_start` and `size` are for automata: a {held.kind} has no start.")
-        made = _of_function(held, task, on_pass)
-    else:
-        made = _of_cell(held, from_start, task, size, on_pass)
-    if drawn:
-        made.files.update(_drawings(made.netlist, name_of(given)))
-    return made
+    if not isinstance(held, FunctionNetlist):
+        return _of_cell(held, from_start, task, size, on_pass)
+    if from_start or size is not None:
+        raise UsageError(f"`from_start` and `size` are for automata: a {held.kind} has no start.")
+    return _of_function(held, task, on_pass)
 
 
 def _of_cell(
@@ -193,7 +187,7 @@ def _made(
     return Simplification(title, lines, report, files, netlist, steps, ok=ok, told=told, table=table, stopped=stopped)
 
 
-def _drawings(netlist: CellNetlist | FunctionNetlist, name: str) -> Files:
+def drawings(netlist: CellNetlist | FunctionNetlist, name: str) -> Files:
     """What there is to see of a circuit, without what is too large to be drawn."""
     files: Files = {}
     for form, file in formats.SHOWN.items():

@@ -6,7 +6,7 @@ import { count } from "../serve/web/format.js";
 import { targetOf } from "../serve/web/pixels.js";
 import { presetCards } from "../serve/web/preset-cards.js";
 import { give } from "../serve/web/saving.js";
-import { generations, Growth, paintState } from "../serve/web/growth.js";
+import { generations, Growth, paintState, tableOf } from "../serve/web/growth.js";
 import { livingPage } from "./living.js";
 import { cellsOf, Pad } from "../serve/web/pad.js";
 import { cellsOfFile } from "./picture.js";
@@ -126,7 +126,7 @@ const soup = (/** @type {number} */ cells) => Uint8Array.from({ length: cells },
 // A rule has no picture: what it makes of noise is the target.
 /** @param {Uint8Array} start */
 function rule(start) {
-    const states = generations(page.preset?.config.task.rule, start, SOUP.side, SOUP.steps);
+    const states = generations(/** @type {Uint8Array} */ (tableOf(page.preset?.config.task.rule)), start, SOUP.side, SOUP.steps);
     return { canvas: canvas("target"), height: SOUP.side, width: SOUP.side, visible: 1, states };
 }
 

@@ -363,8 +363,8 @@ def test_the_target_of_a_rule_is_what_the_rule_does(opened: Opened) -> None:
     page = opened()
     start = np.random.default_rng(1).integers(0, 2, (9, 9), dtype=np.uint8)
     given = f"Uint8Array.from({start.ravel().tolist()})"
-    script = f"""import("page/growth.js").then(({{ generations }}) =>
-        generations("B3/S23", {given}, 9, 5).map((each) => Array.from(each)))"""
+    script = f"""import("serve/web/growth.js").then(({{ generations, tableOf }}) =>
+        generations(tableOf("B3/S23"), {given}, 9, 5).map((each) => Array.from(each)))"""
     table, grid = rules.table("B3/S23"), start[None]
     for found in page.js(script):
         assert np.array_equal(np.array(found).reshape(9, 9), grid[0])

@@ -67,7 +67,7 @@ def test_a_killed_worker_changes_nothing(live: Live, client: httpx.Client, tmp_p
     judged = [each["epoch"] for each in client.get(f"/jobs/{job}/gates").json()["history"]]
     assert judged == [512, 1024, 1536, 2048]
     assert len(client.get("/compare", params={"ids": job}).json()["jobs"][job]) == 16
-    assert files(client, job) >= {"controller.json", "returns.png", "summary.txt", "hold_1280.html", "hold_1280.svg"}
+    assert files(client, job) >= {"controller.json", "returns.png", "summary.txt", "live.html", "circuit.svg"}
 
 
 @pytest.mark.parametrize(("wanted", "ends"), [("cancel", False), (None, True), (None, False)])

@@ -301,10 +301,10 @@ def test_attempts_are_told(here: Path, capsys) -> None:
     ends = ["Attempt 1: given up at epoch 200 with 14 wrong values: it made no progress since epoch 10",
             "Attempt 2: complete at epoch 800 with 14 wrong values"]  # fmt: skip
     assert all(words in text for words in ends)
-    assert "\nEnded unsolved: the best circuit has 14 of 30 values wrong.\n" in text
+    assert "\nNot solved: the best circuit has 14 of 30 values wrong.\n" in text
     listed = call(capsys, "jobs", "--search", "again")
     assert "attempt 1, the best of 2, 200 of 1,000 epochs" in listed
-    assert "ended unsolved" in listed
+    assert "not solved" in listed
     [job] = [json.loads(line) for line in call(capsys, "jobs", "--search", "again", "--json").splitlines()]
     again = call(capsys, "watch", job["id"])
     assert "Attempt 1 of at most 2, seed 23." in again
@@ -331,7 +331,7 @@ def test_attempts_are_told_as_they_come(capsys, seen: set[int]) -> None:
     job = {"id": "a" * 16, "name": "again", "kind": "train", "lost_tries": 0, "reason": None, "waits_for": None,
            "config": config.to_dict(), "device": "cpu", "request": {"restarts": 2},
            "hard_loss": 14, "solved": 0, "compared": 480,
-           "words": {"outcome": "unsolved", "remark": "Ended unsolved.", "results": []}}  # fmt: skip
+           "words": {"outcome": "unsolved", "remark": "Not solved.", "results": []}}  # fmt: skip
 
     def state(status: str, attempt: int, epoch: int, results: list[attempts.Attempt]) -> dict[str, object]:
         given = {"status": status, "attempt": attempt, "progress": epoch, "goal": made[attempt - 1].epochs}

@@ -25,7 +25,7 @@ def job(store, spec) -> JobRecord:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({}, {"state": "Queued", "progress": "0 of 1,500 epochs", "standing": "Queued, 0 of 1,500 epochs"}),
+        ({}, {"state": "Queued", "progress": "0 of 1,500 epochs", "standing": "Queued"}),
         ({"status": "running", "phase": "compiling"}, {"state": "Compiling", "outcome": None}),
         ({"status": "running", "wanted": "pause", "phase": "compiling"}, {"state": "Pausing"}),
         (
@@ -33,20 +33,21 @@ def job(store, spec) -> JobRecord:
              **WRONG},
             {
                 "progress": "attempt 2 of at most 6, 300 of 1,500 epochs",
-                "pace": "12.5 epochs/s, 2 min left",
-                "standing": "Running, attempt 2 of at most 6, 300 of 1,500 epochs, 9 values wrong",
+                "pace": "2 min left, 12.5 epochs a second",
+                "standing": "Running: 9 of 256 values wrong, 2 min left",
             },
         ),
         # The limit and not the epochs ends it: 1500 of these would take 25 minutes.
         (
             {"status": "running", "progress_per_s": 1.0, **UNTIL},
-            {"pace": "1 epochs/s, at most 2 min left, until solved, 65 s of at most 3 min"},
+            {"pace": "2 min left at most, 1 epochs a second, until solved, 65 s of at most 3 min"},
         ),
         (
             {"status": "done", "progress": 1500, **UNTIL, **WRONG, "result": {"attempts": [TRIED, TRIED]}},
             {
                 "outcome": "unsolved",
-                "state": "Ended unsolved",
+                "state": "Not solved",
+                "standing": "NOT solved within 3 min: the best circuit has 9 of 256 values wrong",
                 "progress": "attempt 1, the best of 2, 1,500 of 1,500 epochs",
                 "pace": "65 s of training",
                 "remark": "NOT solved within 3 min: the best circuit has 9 of 256 values wrong.",
@@ -55,15 +56,23 @@ def job(store, spec) -> JobRecord:
         ),
         (
             {"status": "done", "progress": 1500, "hard_loss": 0},
-            {"remark": "Ended unsolved: the best circuit is right on its probes, but not on fresh starts."},
+            {"remark": "Not solved: the best circuit is right on the starts of its tests, but not on fresh ones."},
         ),
-        ({"status": "done", "solved": 1, "hard_loss": 0}, {"outcome": "solved", "state": "Solved", "remark": ""}),
+        (
+            {"status": "done", "solved": 1, "hard_loss": 0, "active_gates": 9, "trained_s": 45.0},
+            {"outcome": "solved", "remark": "", "standing": "Solved: 9 gates, after 45 s of training"},
+        ),
+        ({"status": "paused", "progress": 20}, {"standing": "Paused: 20 of 1,500 epochs"}),
         ({"status": "done", "solved": 3, "request": {"population": 4}, "hard_loss": 0},
          {"remark": "Solved: 3 of 4 models."}),
         ({"status": "failed", "reason": "It ended."}, {"state": "Failed", "outcome": None, "remark": "It ended."}),
         (
             {"kind": "simplify", "status": "done", "result": {"gates": {"before": 1234, "after": 56}, "equal": True}},
-            {"progress": "", "standing": "Done", "results": ["1,234 gates became 56, proved equal."]},
+            {
+                "progress": "",
+                "standing": "1,234 gates became 56, proved equal",
+                "results": ["1,234 gates became 56, proved equal."],
+            },
         ),
         (
             {"kind": "sweep", "status": "done", "result": {"metric": "tts", "failed": 2, "best": {
@@ -89,9 +98,9 @@ def test_of_a_job(job: JobRecord, changes: dict[str, Any], words: dict[str, Any]
 def test_of_agents(job: JobRecord) -> None:
     config = agent_presets.PRESETS["cartpole"].to_dict()
     done = replace(job, config=config, status="done", progress=5000, score=69.04)
-    assert words_of(done).remark == "Ended unsolved: the best agent's mean return is 69, below 475."
+    assert words_of(done).remark == "Not solved: the best agent's mean return is 69, below 475."
     del config["evaluation"]["threshold"]  # nobody says from which return on it is solved
-    assert (words_of(done).outcome, words_of(done).standing) == (None, "Done, 5,000 of 1,500 steps, mean return 69")
+    assert (words_of(done).outcome, words_of(done).standing) == (None, "Done: mean return 69")
 
 
 @pytest.mark.parametrize(

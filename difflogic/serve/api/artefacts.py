@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from difflogic.serve.store.files import JobFolder
+from difflogic.circuits.export.formats import SHOWN
+from difflogic.serve.store.files import SWEEP_PAGE, JobFolder
 from difflogic.system.files import TEMPORARY
 
 NAME = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$")
@@ -35,7 +36,9 @@ PAGE_HEADERS = {
     "frame-ancestors 'self'; sandbox allow-scripts",
     "X-Frame-Options": "SAMEORIGIN",
 }
-"""Of the page of a sweep, which is shown in a frame: its scripts sort the table, and reach nothing of ours."""
+"""Of a page that is shown in a frame, a sweep's or a living circuit: its scripts reach nothing of ours."""
+PAGES = (SWEEP_PAGE, SHOWN["html"])
+"""What those are called, which a worker writes and nobody brings."""
 OTHER = "application/octet-stream"
 BLOCK = 1 << 20
 

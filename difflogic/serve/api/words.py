@@ -19,7 +19,7 @@ from difflogic.serve.store.jobs import ON_DEVICES, JobRecord
 from difflogic.serve.store.queue import Turn
 
 Outcome = Literal["solved", "unsolved"]
-OUTCOMES: dict[Outcome, str] = {"solved": "Solved", "unsolved": "Ended unsolved"}
+OUTCOMES: dict[Outcome, str] = {"solved": "Solved", "unsolved": "Not solved"}
 WANTED = {"cancel": "Cancelling", "pause": "Pausing", "requeue": "Moving"}
 PHASES = {"starting": "Starting", "compiling": "Compiling", "saving": "Saving"}
 METRICS = {
@@ -43,7 +43,7 @@ class JobWords:
     pace: str
     """How fast it goes and what is left, or what it took."""
     standing: str
-    """State, progress and what is wrong still, as one sentence without its full stop."""
+    """How far it is, in one line without its full stop that anybody understands."""
     remark: str
     """Why it waits, failed or was taken up again, or what it lacks; empty where there is nothing to say."""
     results: list[str]
@@ -68,11 +68,28 @@ def words_of(job: JobRecord, turn: Turn | None = None) -> JobWords:
     """What is said of a job; `turn`: where it stands in the queue, as far as that is known."""
     outcome, state = outcome_of(job), _state(job)
     progress = ", ".join([*_attempt(job), f"{job.progress:,} of {job.goal:,} {_unit(job)}"]) if _counts(job) else ""
-    wrong = shortfall(job) if outcome == "unsolved" else _judged(job)
-    return JobWords(
-        outcome, state, progress, ", ".join(_pace(job)), ", ".join(filter(None, [state, progress, wrong])),
-        _remark(job), list(_results(job)), turn_words(turn),
-    )  # fmt: skip
+    results = list(_results(job))
+    standing = _standing(job, state, progress, results)
+    return JobWords(outcome, state, progress, ", ".join(_pace(job)), standing, _remark(job), results, turn_words(turn))
+
+
+def _standing(job: JobRecord, state: str, progress: str, results: list[str]) -> str:
+    """One line: `Solved: 9 gates, after 25 s of training`, `Running: 9 of 256 values wrong, 45 s left at most`."""
+    outcome, parts = outcome_of(job), [_judged(job)]
+    if outcome == "unsolved":
+        return _remark(job).rstrip(".")
+    if outcome is None and job.status == "done" and results and not _attempts(job):
+        return results[0].rstrip(".")
+    if outcome == "solved":
+        gates = "" if job.active_gates is None else f"{job.active_gates:,} gates"
+        parts = [gates if job.score is None else f"mean return {_number(job.score)}"]
+        parts += [f"after {duration(job.trained_s)} of training"] if job.trained_s else []
+    elif job.status == "running" and job.progress_per_s:
+        parts.append(next(_pace(job)))
+    elif job.status in ("paused", "cancelled"):
+        parts.append(progress)
+    told = ", ".join(filter(None, parts))
+    return f"{state}: {told}" if told else state
 
 
 def turn_words(turn: Turn | None) -> str | None:
@@ -100,7 +117,7 @@ def shortfall(job: JobRecord) -> str:
         least = (job.config or {})["evaluation"]["threshold"]
         return f"the best agent's mean return is {_number(job.score)}, below {least:g}"
     if not job.hard_loss:
-        return "the best circuit is right on its probes, but not on fresh starts"
+        return "the best circuit is right on the starts of its tests, but not on fresh ones"
     return f"the best circuit has {job.hard_loss:,}{f' of {job.compared:,}' if job.compared else ''} values wrong"
 
 
@@ -148,7 +165,7 @@ def _attempt(job: JobRecord) -> list[str]:
     if not job.attempt:
         return []
     if job.status == "done" and _attempts(job):
-        return [f"attempt {job.attempt}, the best of {len(_attempts(job))}"]
+        return [] if len(_attempts(job)) == 1 else [f"attempt {job.attempt}, the best of {len(_attempts(job))}"]
     return [f"attempt {job.attempt}{'' if job.asked.until_solved else f' of at most {(job.asked.restarts or 0) + 1}'}"]
 
 
@@ -157,13 +174,15 @@ def _judged(job: JobRecord) -> str:
         return ""
     if job.score is not None:
         return f"mean return {_number(job.score)}"
-    return "" if job.hard_loss is None else "solved" if job.solved else f"{job.hard_loss:,} values wrong"
+    of = f" of {job.compared:,}" if job.compared else ""
+    return "" if job.hard_loss is None else "all values right" if job.solved else f"{job.hard_loss:,}{of} values wrong"
 
 
 def _pace(job: JobRecord) -> Iterator[str]:
     if job.status == "running" and job.progress_per_s:
-        yield f"{_number(job.progress_per_s)} {_unit(job)}/s"
-        yield f"{'at most ' if job.asked.until_solved or job.asked.stop_when_solved else ''}{duration(_left(job))} left"
+        most = " at most" if job.asked.until_solved or job.asked.stop_when_solved else ""
+        yield f"{duration(_left(job))} left{most}"
+        yield f"{_number(job.progress_per_s)} {_unit(job)} a second"
     wrong = [each for each in [job.hard_loss, *(each.get("wrong") for each in _attempts(job))] if each is not None]
     if len(_attempts(job)) > 1 and not job.is_over and wrong:
         yield f"{min(wrong):,} wrong in the best attempt so far"
@@ -182,7 +201,7 @@ def _left(job: JobRecord) -> float:
 def _remark(job: JobRecord) -> str:
     outcome = outcome_of(job)
     if outcome == "unsolved":
-        ended = f"NOT solved within {limit(job.asked.within)}" if job.asked.until_solved else "Ended unsolved"
+        ended = f"NOT solved within {limit(job.asked.within)}" if job.asked.until_solved else "Not solved"
         return f"{ended}: {shortfall(job)}."
     if outcome == "solved" and job.asked.population > 1:
         return f"Solved: {job.solved} of {job.asked.population} models."
@@ -228,7 +247,7 @@ def _ended(attempt: Mapping[str, Any]) -> str:
 def _trials(found: Mapping[str, Any]) -> Iterator[str]:
     metric, best = METRICS.get(found["metric"], found["metric"]), found["best"]
     if best is None:
-        yield f"No trial has a number of {metric} yet."
+        yield "No trial is solved yet." if found["metric"] in ("tts", "gates") else f"No trial has a {metric} yet."
     else:
         values = ", ".join(f"{path} {value}" for path, value in best["values"].items())
         yield f"The best is trial {best['trial']}, {metric} {_number(best['value'])}, with {values}."

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from difflogic.errors import StoreError
 from difflogic.serve.store.jobs import ID, UnknownJobError
+from difflogic.system.files import write_atomically
 
 STORE = "store.sqlite3"
 LOGS = ("-wal", "-shm", "-journal")
@@ -41,6 +43,12 @@ class JobFolder:
     def whole(self) -> Path:
         """What is trained: a run folder, with restarts one for each attempt, of a sweep its folder."""
         return self.path / "run"
+
+    def keep(self, made: Iterable[tuple[str, str | bytes]]) -> None:
+        """Put files into the job's own folder. Raises OSError."""
+        self.files.mkdir(parents=True, exist_ok=True)
+        for name, content in made:
+            write_atomically(self.files / name, content if isinstance(content, bytes) else content.encode())
 
     @property
     def run(self) -> Path:

@@ -1,62 +1,82 @@
-// What can be done with a job, by its state: the buttons, and what they do.
+// What can be done with a job, by its state: three main actions, the rest in a menu.
 
-import { get, patch, post, remove } from "./api.js";
-import { asked, confirmed } from "./dialogs.js";
+import { address, get, patch, post, remove } from "./api.js";
+import { answered, asked, confirmed } from "./dialogs.js";
 import { h } from "./dom.js";
 import { guarded } from "./notices.js";
 import { isAgents, isOver } from "./progress.js";
 import { tagsOf } from "./tags.js";
 
+const VARIED = ["random", "boards"]; // starts that are not the same each time
+const USUAL = new Set(["svg", "html", "verilog"]);
+
 const waits = (job) => job.status === "running" && job.wanted !== null;
 const training = (job) => job.kind === "train";
 const wanted = (job) => training(job) || job.kind === "sweep"; // by the form
+const hasCircuit = (job) => (training(job) && !isAgents(job) ? job.saved_progress > 0 : ["train", "sweep", "simplify"].includes(job.kind) && job.status === "done" && job.result?.best !== null);
+const canShrink = (job) => hasCircuit(job) && job.kind !== "simplify";
+const canProve = (job) => hasCircuit(job) && (job.kind === "simplify" || !isAgents(job));
+const follow = (job, what, body = {}) => post(`/jobs/${job.id}/${what}`, body).then(() => job);
 
-// In the order shown. `when` says for which jobs; `run` resolves to the job as it is then, or to null where it is gone.
+// `when` says for which jobs; `main` for which it stands in front; `run` resolves to the job as it is then, or to null
+// where it is gone.
 export const ACTIONS = [
-    {
-        name: "pause",
-        label: "Pause",
-        when: (job) => ["queued", "running"].includes(job.status) && !waits(job),
-        run: (job) => post(`/jobs/${job.id}/pause`),
-    },
-    {
-        name: "resume",
-        label: "Resume",
-        primary: true,
-        when: (job) => job.status === "paused",
-        run: (job) => post(`/jobs/${job.id}/resume`),
-    },
-    {
-        name: "retry",
-        label: "Retry",
-        primary: true,
-        when: (job) => ["failed", "cancelled"].includes(job.status),
-        run: (job) => post(`/jobs/${job.id}/retry`),
-    },
-    {
-        name: "cancel",
-        label: "Cancel",
-        when: (job) => ["queued", "running", "paused"].includes(job.status) && job.wanted !== "cancel",
-        run: (job) => post(`/jobs/${job.id}/cancel`),
-    },
-    { name: "clone", label: "Run again", when: wanted, run: cloned },
-    {
-        name: "harden",
-        label: "Harden",
-        title: "Continue training its circuit until every gate is decided",
-        when: (job) => training(job) && !isAgents(job) && job.saved_progress > 0 && isOver(job),
-        run: hardened,
-    },
-    { name: "edit", label: "Edit a copy", when: wanted, run: (job) => go(`#/new?from=${job.id}`, job) },
-    { name: "compare", label: "Compare", when: (job) => training(job) && !isAgents(job), run: (job) => go(`#/compare/${job.id}`, job) },
+    { name: "resume", label: "Resume", primary: true, when: (job) => job.status === "paused", run: (job) => post(`/jobs/${job.id}/resume`), main: () => true },
+    { name: "retry", label: "Try again", primary: true, when: (job) => ["failed", "cancelled"].includes(job.status), run: (job) => post(`/jobs/${job.id}/retry`), main: () => true },
+    { name: "pause", label: "Pause", when: (job) => ["queued", "running"].includes(job.status) && !waits(job), run: (job) => post(`/jobs/${job.id}/pause`), main: () => true },
+    { name: "cancel", label: "Stop", when: (job) => ["queued", "running", "paused"].includes(job.status) && job.wanted !== "cancel", run: (job) => post(`/jobs/${job.id}/cancel`), main: () => true },
+    { name: "simplify", label: "Simplify and prove", primary: true, when: canShrink, run: simplified, main: (job) => isOver(job) && job.words.outcome !== "unsolved" },
+    { name: "export", label: "Download and export", when: hasCircuit, run: exported, main: isOver },
+    { name: "edit", label: "Again with changes", when: wanted, run: (job) => go(`#/new?from=${job.id}`, job), main: isOver },
+    { name: "compare", label: "Compare", when: (job) => training(job) && !isAgents(job), run: (job) => go(`#/compare/${job.id}`, job), main: (job) => job.words.outcome !== "solved" },
+    { name: "clone", label: "Again as it is", when: wanted, run: cloned },
+    { name: "smaller", label: "Simplify for less…", title: "Keep less than all that the circuit does", when: canShrink, run: simplifiedForLess },
+    { name: "prove", label: "Prove", when: canProve, run: (job) => follow(job, "prove") },
+    { name: "evaluate", label: "Test", when: canShrink, run: (job) => follow(job, "evaluate", { quick: true }) },
+    { name: "evaluate-long", label: "Test for long", when: canShrink, run: (job) => follow(job, "evaluate", { quick: false }) },
+    { name: "harden", label: "Decide its gates", title: "Continue training its circuit until every gate is decided", when: (job) => training(job) && !isAgents(job) && job.saved_progress > 0 && isOver(job), run: hardened },
     { name: "rename", label: "Rename", when: () => true, run: renamed },
+    { name: "priority", label: "Priority", when: (job) => !isOver(job), run: hurried },
     { name: "tag", label: "Tags", together: "Tag", when: () => true, run: tagged },
     { name: "delete", label: "Delete", danger: true, when: (job) => job.status !== "running", run: deleted },
 ];
+const MAIN = 3;
 
 async function go(hash, job) {
     location.hash = hash;
     return job;
+}
+
+// One step: the smaller circuit is proved equal, and of a training what it was trained for is proved too.
+async function simplified(job) {
+    await follow(job, "simplify");
+    return isAgents(job) || !training(job) ? job : follow(job, "prove");
+}
+
+async function simplifiedForLess(job) {
+    const { task, train } = job.config,
+        isFixed = task && !VARIED.includes(task.start),
+        inStep = isFixed && (train.fire_rate ?? 1) === 1; // else its own grid has more than one rollout
+    const size = isFixed ? `${task.width}x${task.height}` : null;
+    const choices = [
+        isFixed && ["what it does from its own start", { from_start: true }],
+        inStep && ["what it does from its own start on its own grid", { from_start: true, size }],
+        ["what it was trained for, and no more", { task: true }],
+    ].filter(Boolean);
+    const inputs = choices.map(([words], i) => h("label", { class: "check" }, h("input", { type: "radio", name: "keep", value: i, checked: i === 0 }), words));
+    const found = await answered("Simplify, and keep only", inputs, "Simplify", () => inputs.findIndex((each) => each.firstChild.checked));
+    return found === undefined ? job : follow(job, "simplify", choices[found][1]);
+}
+
+async function exported(job) {
+    const { formats } = await get("/formats");
+    const boxes = formats.map(({ name, about }) =>
+        h("label", { class: "check" }, h("input", { type: "checkbox", value: name, checked: USUAL.has(name) }), h("span", {}, h("b", {}, name), " ", about)),
+    );
+    const chosen = () => boxes.map(({ firstChild }) => firstChild).filter(({ checked }) => checked).map(({ value }) => value);
+    const all = h("a", { class: "button", href: address(`/jobs/${job.id}/archive`), download: true }, "Download all files");
+    const found = await answered("Download and export", [all, h("fieldset", { class: "formats" }, h("legend", {}, "The circuit for other programs"), boxes)], "Export", chosen, "primary wide");
+    return found?.length ? follow(job, "export", { formats: found }) : job;
 }
 
 async function hardened(job) {
@@ -74,6 +94,11 @@ async function renamed(job) {
     return name ? patch(`/jobs/${job.id}`, { name }) : job;
 }
 
+async function hurried(job) {
+    const text = await asked("Priority of the job", "From -10 to 10: the highest begins first", job.priority, "Save");
+    return text ? patch(`/jobs/${job.id}`, { priority: Number(text) }) : job;
+}
+
 async function tagged(job) {
     const text = await asked("Tags of the job", "Tags, separated by commas", job.tags.join(", "), "Save", false);
     return text === undefined ? job : patch(`/jobs/${job.id}`, { tags: tagsOf(text) });
@@ -86,60 +111,54 @@ async function deleted(job) {
     return null;
 }
 
-// A group of buttons that follows the job: {element, update(job)}. `only`: names; `changed(job or null)` hears the outcome.
+// A group of buttons that follows the job: {element, update(job)}. `only`: names, else all, those that are not main ones in
+// a menu; `changed(job or null)` hears the outcome.
 export function actionButtons(job, place, changed, only = null) {
     const offered = ACTIONS.filter(({ name }) => !only || only.includes(name));
     const buttons = new Map(offered.map((action) => [action, button(action)]));
-    const element = h(
-        "div",
-        { class: "buttons", role: "group", tabindex: "-1", "aria-label": `Actions for ${job.name}` },
-        ...buttons.values(),
-    );
-    let current = job;
+    const element = h("div", { class: "buttons acts", role: "group", tabindex: "-1", "aria-label": `Actions for ${job.name}` });
+    const list = h("div", { class: "menu-list" }),
+        menu = h("details", { class: "menu" }, h("summary", { class: "button" }, "More"), list);
+    let current = job,
+        shown = "";
+    // A menu closes when something else is meant.
+    element.addEventListener("focusout", ({ relatedTarget }) => relatedTarget && !menu.contains(relatedTarget) && (menu.open = false));
+    menu.addEventListener("keydown", ({ key }) => {
+        if (key !== "Escape") return;
+        menu.open = false;
+        menu.firstChild.focus();
+    });
 
     function button(action) {
-        const made = h(
-            "button",
-            {
-                type: "button",
-                class: action.primary ? "primary" : action.danger ? "danger" : "",
-                "data-action": action.name,
-                title: action.title,
-                onclick: act,
-            },
-            action.label,
-        );
+        const made = h("button", { type: "button", "data-action": action.name, title: action.title, onclick: act }, action.label);
         async function act() {
+            menu.open = false;
             const after = await guarded(made, place, () => action.run(current));
             if (after === undefined) return;
+            const had = made.isConnected && document.activeElement === document.body;
             changed(after);
-            if (made.hidden && made.isConnected) element.focus(); // not on the next button, which does something else
+            if ((had || !made.checkVisibility()) && element.isConnected && !document.querySelector("dialog")) element.focus(); // not on the next button, which does something else
         }
         return made;
     }
 
     function update(now) {
         current = now;
+        const fitting = offered.filter(({ when }) => when(now)),
+            main = only ? fitting : fitting.filter((action) => action.main?.(now)).slice(0, MAIN);
+        const state = `${main.map(({ name }) => name)} ${fitting.map(({ name }) => name)}`;
+        if (state === shown) return;
+        shown = state;
+        const rest = fitting.filter((action) => !main.includes(action));
         for (const [action, made] of buttons) {
-            made.hidden = !action.when(now);
+            const isMain = main.includes(action);
+            made.className = isMain && action.primary ? "primary" : action.danger ? "danger" : "";
             // In a list there are many of each: a screen reader says of which job.
             if (only) made.setAttribute("aria-label", `${action.label} ${now.name} (${now.id.slice(0, 4)})`);
         }
+        list.replaceChildren(...rest.map((action) => buttons.get(action)));
+        element.replaceChildren(...main.map((action) => buttons.get(action)), ...(rest.length ? [menu] : []));
     }
     update(job);
     return { element, update };
-}
-
-// A field for the job's priority: {element, update(job)}.
-export function priorityField(job, place, changed) {
-    const input = h("input", { type: "number", min: -10, max: 10, step: 1, value: job.priority, onchange: save });
-    async function save() {
-        const after = await guarded(input, place, () => patch(`/jobs/${job.id}`, { priority: Number(input.value) }));
-        if (after) changed(after);
-        else input.value = (await get(`/jobs/${job.id}`)).priority;
-    }
-    const update = (now) => {
-        if (document.activeElement !== input) input.value = now.priority;
-    };
-    return { element: h("label", { class: "inline" }, "Priority ", input), update };
 }

@@ -87,9 +87,5 @@ async function failure(response, watched = true) {
     const body = await response.json().catch(() => null); // a proxy's own page is no JSON: its status must do
     const { code, message } = body?.error ?? {};
     if (response.status === 401 && watched) onSignedOut();
-    return new ApiError(
-        response.status,
-        code ?? "unexpected",
-        message ?? `The server answered ${response.status} ${response.statusText}.`,
-    );
+    return new ApiError(response.status, code ?? "unexpected", message ?? `The server answered ${response.status} ${response.statusText}.`);
 }

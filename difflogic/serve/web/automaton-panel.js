@@ -1,26 +1,21 @@
-// The automaton as it learns: the newest hard rollout as a film, the target beside it, every channel as a tile.
+// What it is to learn, and beside it what it does now: the newest hard rollout as a film. Below every channel as a tile.
 
 import { card, h, setText } from "./dom.js";
 import { Film } from "./film.js";
 import { count } from "./format.js";
-import { empty } from "./notices.js";
 import { isHex, paint, targetOf, unpacked } from "./pixels.js";
 
 export function automatonPanel() {
     const film = new Film(),
         tiles = new Map();
-    const words = h("p", { class: "quiet" });
+    const words = h("p", { class: "quiet" }, "It appears here soon after training begins.");
     const target = h("canvas", { class: "grid", role: "img", "aria-label": "The target" });
-    const aim = h("figure", { class: "aim", hidden: true }, target, h("figcaption", {}, "Target"));
+    const aim = h("figure", { hidden: true }, target, h("figcaption", {}, "What it is to learn"));
     const channels = h("ul", { class: "tiles" });
-    const stage = h("div", { class: "stage" }, film.canvas, aim);
-    const shown = h("div", { hidden: true }, film.transport, words, h("h3", {}, "Channels"), channels);
-    const nothing = empty(
-        "Nothing to see yet",
-        "The automaton appears here soon after training begins.",
-    );
-    const element = card("automaton", "The automaton", stage, nothing, shown);
-    film.canvas.hidden = true;
+    const inside = h("details", { hidden: true }, h("summary", {}, "Its channels, what cells remember"), channels);
+    const stage = h("div", { class: "stage" }, aim, h("figure", {}, film.canvas, h("figcaption", {}, "What it does now")));
+    const element = card("automaton", "The automaton", stage, film.transport, words, inside);
+    film.transport.hidden = true;
     let wanted = null,
         hex = false;
 
@@ -28,7 +23,9 @@ export function automatonPanel() {
         wanted = targetOf(config.task);
         film.hex = hex = isHex(config);
         aim.hidden = !wanted;
-        if (wanted) paint(target, wanted, hex);
+        if (!wanted) return;
+        paint(target, wanted, hex);
+        paint(film.canvas, { ...wanted, bits: new Uint8Array(wanted.bits.length) }, hex);
     }
 
     function show(frame) {
@@ -41,10 +38,9 @@ export function automatonPanel() {
             channels: visible,
             bits: bits.subarray(i * visible * area, (i + 1) * visible * area),
         }));
-        nothing.hidden = true;
-        shown.hidden = film.canvas.hidden = false;
+        inside.hidden = false;
         film.show(grids, frame.film.steps, wanted);
-        setText(words, `The hard circuit at epoch ${count(frame.epoch)}, run from a fresh start: ${film.result()}`);
+        setText(words, `At epoch ${count(frame.epoch)}, from a fresh start: ${film.result()}`);
         drawTiles(frame.tiles, height, width);
     }
 
@@ -56,10 +52,7 @@ export function automatonPanel() {
             const canvas = tiles.get(channel) ?? tile(channel);
             const own = bits.subarray(i * area, (i + 1) * area);
             paint(canvas, { height, width, channels: 1, bits: own }, hex);
-            canvas.setAttribute(
-                "aria-label",
-                `Channel ${channel} after ${step} steps: ${own.reduce((sum, bit) => sum + bit, 0)} of ${area} cells on`,
-            );
+            canvas.setAttribute("aria-label", `Channel ${channel} after ${step} steps: ${own.reduce((sum, bit) => sum + bit, 0)} of ${area} cells on`);
         });
     }
 

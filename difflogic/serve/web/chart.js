@@ -111,11 +111,7 @@ export class Chart {
             bottom = MARGIN.top + inner.height;
         const rows = ticks.map((tick) => [
             s("line", { class: "rule", x1: MARGIN.left, x2: right, y1: this.y(tick), y2: this.y(tick) }),
-            s(
-                "text",
-                { class: "tick", x: MARGIN.left - 8, y: this.y(tick) + 4, "text-anchor": "end" },
-                this.write.tick(tick),
-            ),
+            s("text", { class: "tick", x: MARGIN.left - 8, y: this.y(tick) + 4, "text-anchor": "end" }, this.write.tick(tick)),
         ]);
         const columns = round(this.span.from, this.span.to, Math.max(2, inner.width / 110), 1).map((tick) =>
             s("text", { class: "tick", x: this.x(tick), y: bottom + 18, "text-anchor": "middle" }, count(tick)),
@@ -132,10 +128,7 @@ export class Chart {
         }
         const line = s("path", { class: `line ${style}`, d: `M${path(points)}` });
         if (points.length > 1 && (!dots || points.length > DOTS_UP_TO)) return line;
-        return [
-            line,
-            points.map(([x, y]) => s("circle", { class: `dot ${style}`, cx: this.x(x), cy: this.y(y), r: DOT - 1 })),
-        ];
+        return [line, points.map(([x, y]) => s("circle", { class: `dot ${style}`, cx: this.x(x), cy: this.y(y), r: DOT - 1 }))];
     }
 
     cursor() {
@@ -146,15 +139,9 @@ export class Chart {
             .filter((each) => !each.low)
             .map((each) => {
                 const point = nearest(each.points, cursor);
-                return (
-                    point &&
-                    s("circle", { class: `dot ${each.style}`, cx: this.x(point[0]), cy: this.y(point[1]), r: DOT })
-                );
+                return (point && s("circle", { class: `dot ${each.style}`, cx: this.x(point[0]), cy: this.y(point[1]), r: DOT }));
             });
-        return [
-            s("line", { class: "cursor", x1: x, x2: x, y1: MARGIN.top, y2: this.height - MARGIN.bottom }),
-            ...marks.filter(Boolean),
-        ];
+        return [s("line", { class: "cursor", x1: x, x2: x, y1: MARGIN.top, y2: this.height - MARGIN.bottom }), ...marks.filter(Boolean)];
     }
 
     // The legend, with the values at the reading line, else the last ones.

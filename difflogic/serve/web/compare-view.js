@@ -18,14 +18,10 @@ export function compareView(root, signal, ids) {
         plot = curves();
     const body = h("tbody", {});
     const hidden = new Set();
-    const metric = h(
-        "select",
-        { onchange: () => draw() },
-        Object.keys(METRICS).map((name) => h("option", {}, name)),
-    );
+    const metric = h("select", { onchange: () => draw() }, Object.keys(METRICS).map((name) => h("option", {}, name)));
     const axis = h("select", { onchange: () => draw() }, h("option", {}, "epochs"), h("option", {}, "seconds"));
     const differences = scroll("Settings");
-    const head = ["Run", "State", "Epochs", "Soft loss", "Hard loss", "Active gates"].map((name) =>
+    const head = ["Run", "State", "Epochs", "Mixture off by", "Wrong values", "Active gates"].map((name) =>
         h("th", { scope: "col" }, name),
     );
     head.push(h("th", { scope: "col" }, h("span", { class: "unseen" }, "Remove")));
@@ -37,12 +33,7 @@ export function compareView(root, signal, ids) {
         card(
             "learning",
             "Curves",
-            h(
-                "div",
-                { class: "buttons" },
-                h("label", { class: "inline" }, "Show ", metric),
-                h("label", { class: "inline" }, "over ", axis),
-            ),
+            h("div", { class: "buttons" }, h("label", { class: "inline" }, "Show ", metric), h("label", { class: "inline" }, "over ", axis)),
             plot.element,
         ),
         card("runs", "Runs", scroll("Runs", h("table", { class: "rows compared" }, h("thead", {}, h("tr", {}, head)), body))),
@@ -116,12 +107,7 @@ export function compareView(root, signal, ids) {
     function row(job, index, name) {
         const drop = h(
             "button",
-            {
-                type: "button",
-                class: "plain",
-                "aria-label": `Remove ${name}`,
-                onclick: () => move(chosen.filter((id) => id !== job.id)),
-            },
+            { type: "button", class: "plain", "aria-label": `Remove ${name}`, onclick: () => move(chosen.filter((id) => id !== job.id)) },
             "×",
         );
         const visible = h("input", {
@@ -172,25 +158,12 @@ function differing(settings, runs) {
     return h(
         "table",
         { class: "rows settings" },
-        h(
-            "thead",
-            {},
-            h(
-                "tr",
-                {},
-                ["Setting", ...runs.map(({ name }) => name)].map((name) => h("th", { scope: "col" }, name)),
-            ),
-        ),
+        h("thead", {}, h("tr", {}, ["Setting", ...runs.map(({ name }) => name)].map((name) => h("th", { scope: "col" }, name)))),
         h(
             "tbody",
             {},
             rows.map((path) =>
-                h(
-                    "tr",
-                    {},
-                    h("th", { scope: "row" }, path),
-                    settings.map((each) => h("td", {}, brief(each.get(path)))),
-                ),
+                h("tr", {}, h("th", { scope: "row" }, path), settings.map((each) => h("td", {}, brief(each.get(path))))),
             ),
         ),
     );

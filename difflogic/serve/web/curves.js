@@ -6,10 +6,7 @@ import { count, loss } from "./format.js";
 import { smoothed } from "./scale.js";
 import { Window } from "./window.js";
 
-const write = {
-    tick: (value) => (value >= 1000 ? `${value / 1000}k` : String(Number(value.toPrecision(3)))),
-    value: loss,
-};
+const write = { tick: (value) => (value >= 1000 ? `${value / 1000}k` : String(Number(value.toPrecision(3)))), value: loss };
 const NEARER = 0.5;
 const SMOOTH = [1, 10, 50, 200];
 
@@ -66,13 +63,13 @@ const fresh = () => ({ soft: [], batch: [], hard: [], undecided: [], training: [
 export function curves(span = new Window()) {
     let unit = "epoch";
     const batch = new Chart(span, {
-        title: "Loss on the training batch",
-        label: "Curves of the soft and the hard loss on the training batch, by epoch.",
+        title: "How far off it is",
+        label: "Curves of how far off the mixture and the circuit are in training, by epoch.",
         write,
     });
     const probes = new Chart(span, {
-        title: "Wrong values on all probes",
-        label: "Curve of the hard loss on the probes, by epoch.",
+        title: "Wrong values in tests",
+        label: "Curve of the wrong values of the circuit in tests, by epoch.",
         height: 170,
         write,
     });
@@ -93,7 +90,6 @@ export function curves(span = new Window()) {
         h("button", { type: "button", "aria-label": "Earlier epochs", onclick: () => span.pan(-NEARER) }, "←"),
         h("button", { type: "button", "aria-label": "Later epochs", onclick: () => span.pan(NEARER) }, "→"),
         h("button", { type: "button", onclick: () => span.all() }, "All"),
-        where,
     );
     const say = () =>
         (where.textContent =
@@ -120,7 +116,7 @@ export function curves(span = new Window()) {
     }
 
     return {
-        element: h("div", { class: "curves" }, tools, batch.element, probes.element),
+        element: h("div", { class: "curves" }, h("details", { class: "adjust" }, h("summary", {}, where), tools), batch.element, probes.element),
         span,
         show(batchSeries, probeSeries, last) {
             span.extend(0, Math.max(1, last));
@@ -146,8 +142,8 @@ export function seriesOfOne(rows) {
     return [
         [
             ...crowd(rows, "soft"),
-            { name: "soft", style: "soft", points: best.soft },
-            { name: "hard", style: "hard", points: best.batch, dots: true },
+            { name: "mixture", style: "soft", points: best.soft },
+            { name: "circuit", style: "hard", points: best.batch, dots: true },
         ],
         [
             ...crowd(rows, "hard"),
@@ -165,7 +161,7 @@ export function seriesOfAgents(rows, threshold) {
     return [
         ...crowd(rows, "training"),
         { name: "while training", style: "soft", points: best.training },
-        { name: "judged", style: "hard", points: best.judged, dots: true },
+        { name: "in tests", style: "hard", points: best.judged, dots: true },
         ...(line.length ? [{ name: "solved from", style: "undecided", points: line }] : []),
     ];
 }
@@ -187,16 +183,11 @@ function envelope(members, list, choose) {
 }
 
 // What runs are compared by: which lines of the two charts are drawn.
-export const METRICS = {
-    "soft and hard loss": ["soft", "batch"],
-    "soft loss": ["soft"],
-    "hard loss": ["batch"],
-    "undecided gates": ["undecided"],
-};
+export const METRICS = { "mixture and circuit": ["soft", "batch"], mixture: ["soft"], circuit: ["batch"], "undecided gates": ["undecided"] };
 
 // The series of several runs, each in a colour: soft thin, hard with dots; `unit` as for `curves`. Those hidden have none.
-export function seriesOfMany(runs, metric = "soft and hard loss", unit = "epoch") {
-    const words = { soft: "soft", batch: "hard", undecided: "undecided" };
+export function seriesOfMany(runs, metric = "mixture and circuit", unit = "epoch") {
+    const words = { soft: "mixture", batch: "circuit", undecided: "undecided" };
     const known = runs
         .map((run, index) => ({ ...run, best: run.rows.best, style: `run-${index % 8}` }))
         .filter(({ best, hidden }) => best && !hidden);

@@ -22,10 +22,7 @@ export function devicesView(root, signal) {
             const { devices, now, memory, free_memory: free } = await get("/devices", { signal });
             place.clear();
             nothing.hidden = devices.length > 0;
-            setText(
-                machine,
-                memory === null ? "" : `This machine has ${bytes(memory)} of memory, ${bytes(free)} free.`,
-            );
+            setText(machine, memory === null ? "" : `This machine has ${bytes(memory)} of memory, ${bytes(free)} free.`);
             const names = new Set(devices.map(({ name }) => name));
             for (const [name, card] of cards)
                 if (!names.has(name)) {
@@ -51,12 +48,7 @@ function deviceCard(worker) {
     const work = h("p", {}),
         speeds = [];
     let shown = null;
-    const line = s("svg", {
-        class: "spark",
-        viewBox: `0 0 ${KEPT} 24`,
-        preserveAspectRatio: "none",
-        "aria-hidden": "true",
-    });
+    const line = s("svg", { class: "spark", viewBox: `0 0 ${KEPT} 24`, preserveAspectRatio: "none", "aria-hidden": "true" });
     const pill = h("span", { class: "pill" });
     const element = h(
         "li",

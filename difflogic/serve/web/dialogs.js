@@ -4,16 +4,17 @@ import { h, freshId } from "./dom.js";
 
 // Resolves to true where the answer is yes.
 export function confirmed(title, text, yes) {
-    return shown(title, [h("p", {}, text)], yes, () => true, "danger");
+    return answered(title, [h("p", {}, text)], yes, () => true, "danger");
 }
 
 // Resolves to the text given, or to undefined; `required`: it must not be empty.
 export function asked(title, label, value, yes, required = true) {
     const input = h("input", { value, required, maxlength: required ? 100 : 2000, autofocus: true });
-    return shown(title, [h("label", { class: "field" }, label, input)], yes, () => input.value.trim());
+    return answered(title, [h("label", { class: "field" }, label, input)], yes, () => input.value.trim());
 }
 
-function shown(title, content, yes, answer, kind = "primary") {
+// Resolves to what `answer()` gives, or to undefined; `kind`: classes of the button and of the dialog.
+export function answered(title, content, yes, answer, kind = "primary") {
     return new Promise((resolve) => {
         const id = freshId("dialog");
         const form = h(
@@ -28,13 +29,13 @@ function shown(title, content, yes, answer, kind = "primary") {
                 h("button", { class: kind, value: "yes" }, yes),
             ),
         );
-        const dialog = h("dialog", { "aria-labelledby": id }, form);
+        const dialog = h("dialog", { "aria-labelledby": id, class: kind }, form);
         closed(dialog).then((value) => resolve(value === "yes" ? answer() : undefined));
     });
 }
 
 // Shows a dialog; resolves to what it was closed with.
-export function closed(dialog) {
+function closed(dialog) {
     return new Promise((resolve) => {
         dialog.addEventListener("close", () => {
             dialog.remove();

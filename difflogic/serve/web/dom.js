@@ -14,9 +14,7 @@ export function s(tag, properties = {}, ...children) {
 
 function filled(element, properties, children) {
     // Children first: the value of a <select> is one of its options.
-    element.append(
-        ...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false),
-    );
+    element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
     for (const [name, value] of Object.entries(properties)) assign(element, name, value);
     return element;
 }
@@ -33,6 +31,9 @@ export function card(name, title, ...children) {
     const id = `${name}-title`;
     return h("section", { class: `card ${name}`, "aria-labelledby": id }, h("h2", { id }, title), children);
 }
+
+// A card that is opened by a click; `name` is its class.
+export const fold = (name, title, ...children) => h("details", { class: `card fold ${name}` }, h("summary", {}, h("h2", {}, title)), children);
 
 // A part of the page that scrolls by itself, and by keys.
 export const scroll = (label, ...children) =>

@@ -1,104 +1,174 @@
-// Every field of a configuration as a control, made from what the server says about the fields.
+// Everything else that can be said of a job: options of the request and fields of the configuration, each a control
+// made from what the server says about it, in groups that are found by a word.
 
-import { h, freshId } from "./dom.js";
 import { flat } from "./config-panel.js";
+import { freshId, h, setText } from "./dom.js";
+import { tagsOf } from "./tags.js";
 
 const OTHERS = ["data", "plugin"]; // sections that come with samples, which a form does not bring
+const GROUPS = {
+    what: "How it is trained",
+    target: "Picture and start",
+    run: "Where and from what",
+    until: "When it ends",
+    sweep: "A sweep: many runs that differ",
+    queue: "Name and place in the queue",
+};
 
-// `about`: [{path, section, kind, about, limits, names}]; `changed()` is called after each edit.
-// {element, reset(config), rebase({path: value}): what the fields are that nobody edited, values(): those that somebody
-// did, mark(message): true where a field is to blame}
-export function fieldEditor(about, changed) {
-    const controls = new Map(),
-        edited = new Set(),
-        forAgents = about.some(({ path }) => path === "environment.id");
-    const sections = [...new Set(about.map(({ path }) => sectionOf(path)))].filter((path) => !OTHERS.includes(path));
-    const groups = new Map(sections.map((path) => [path, group(path, about.filter((each) => sectionOf(each.path) === path))]));
-    const element = h("div", { class: "sections" }, ...groups.values());
-    let base = {};
+// `request`, `automata`, `agents`: what GET /fields says; `choices`: {path: [[value, words], ...]} of options whose values
+// only the page knows; `more`: {group: elements}; `taken`: options that stand elsewhere; `changed()` hears of each edit.
+export function moreFields({ request, automata, agents }, choices, more, taken, changed) {
+    const options = new Map(request.map((told) => [told.path, control(told, false, choices[told.path])]));
+    const documents = [automata, agents].map((fields) => {
+        const kept = fields.filter(({ path }) => !OTHERS.includes(sectionOf(path)));
+        return new Map(kept.map((told) => [told.path, control(told, true)]));
+    });
+    const groups = [
+        ...[...Map.groupBy([...options.values()].filter(({ told }) => !taken.includes(told.path)), ({ told }) => told.section)].map(([name, all]) => group(GROUPS[name], "", all, more[name])),
+        ...documents.flatMap((fields) =>
+            [...Map.groupBy(fields.values(), ({ told }) => sectionOf(told.path))].map(([path, all]) => group(path || "In general", path && all[0].told.section, all)),
+        ),
+    ];
+    const word = h("input", { type: "search", name: "word", placeholder: "Find a setting: seed, lr, size…", "aria-label": "Find a setting", oninput: find });
+    const nothing = h("p", { class: "quiet", role: "status" });
+    const element = h(
+        "details",
+        { class: "card more" },
+        h("summary", {}, h("h2", {}, "More"), h("span", { class: "quiet" }, "every setting, with what it holds unless you say otherwise")),
+        word,
+        nothing,
+        groups.map((each) => each.element),
+    );
+    let forAgents = false;
 
-    function group(path, fields) {
-        return h(
-            "details",
-            { class: "section", open: forAgents && ["", "environment"].includes(path) },
-            h("summary", {}, path && `${path} `, h("span", { class: path ? "quiet" : "" }, fields[0].section)),
-            h("div", { class: "grid-fields" }, fields.map(field)),
-        );
+    function group(title, about, controls, others = []) {
+        const boxes = h("div", { class: "grid-fields" }, controls.map(({ box }) => box), others);
+        const summary = h("summary", {}, title, about && h("span", { class: "quiet" }, about));
+        return { element: h("details", { class: "section" }, summary, boxes), summary, controls };
     }
 
-    function field(told) {
+    function control(told, isField, offered) {
         const id = freshId("field"),
-            hint = freshId("hint");
-        const control = controlFor(told, id, hint);
-        const undo = h(
-            "button",
-            {
-                type: "button",
-                class: "plain undo",
-                hidden: true,
-                "aria-label": `Undo the change of ${told.path}`,
-                onclick: () => put(told.path),
-            },
-            "undo",
-        );
-        control.addEventListener("input", () => {
-            edited.add(told.path);
-            seen(told.path);
-            choose();
-            changed();
-        });
+            hint = freshId("hint"),
+            name = told.path.split(".").at(-1);
+        const input = inputOf(told, isField, offered, { id, name: isField ? `set.${told.path}` : name, "aria-describedby": hint });
+        const undo = h("button", { type: "button", class: "plain undo", hidden: true, "aria-label": `Undo the change of ${told.path}`, onclick: () => reset(made) }, "undo");
         const box = h(
             "div",
             { class: "field" },
-            h("div", { class: "label" }, h("label", { for: id }, told.path.split(".").at(-1)), undo),
-            control,
-            h("p", { id: hint, class: "hint" }, told.about, told.limits ? ` (${told.limits})` : ""),
+            h("div", { class: "label" }, h("label", { for: id }, isField ? name : titled(name)), undo),
+            input,
+            h("p", { id: hint, class: "hint" }, told.about, isField && told.limits ? ` (${told.limits})` : ""),
         );
-        controls.set(told.path, { told, control, undo, box });
-        return box;
+        const made = { told, isField, input, undo, box, base: undefined, edited: false };
+        input.addEventListener("input", () => {
+            made.edited = true;
+            seen(made);
+            settle();
+        });
+        return made;
     }
 
-    function put(path) {
-        edited.delete(path);
-        write(controls.get(path), base[path]);
-        seen(path);
+    function reset(made) {
+        made.edited = false;
+        write(made, made.base);
+        seen(made);
+        settle();
         changed();
     }
 
-    function seen(path) {
-        const { undo, control } = controls.get(path);
-        undo.hidden = !edited.has(path);
-        control.removeAttribute("aria-invalid");
+    function seen({ undo, input, edited }) {
+        undo.hidden = !edited;
+        input.removeAttribute("aria-invalid");
     }
 
-    function rebase(values) {
-        base = values;
-        for (const [path, each] of controls) if (!edited.has(path)) write(each, base[path]);
-        choose();
-    }
+    const isSet = (path) => {
+        const made = options.get(path);
+        return !made.input.disabled && ![undefined, 0].includes(read(made));
+    };
 
-    // Of the sections that one field chooses between, the one that it names.
-    function choose() {
-        for (const name of ["algorithm", "policy"]) {
-            const told = about.find(({ path }) => path === name);
-            for (const each of told?.names ?? []) groups.get(each).hidden = controls.get(name).control.value !== each;
+    // What cannot go together is not offered together; what is off is not sent either.
+    function settle() {
+        for (const { input, box, told } of options.values()) {
+            box.hidden = forAgents && !told.of_agents;
+            input.disabled = box.hidden || Boolean(told.needs && !isSet(told.needs));
         }
+        for (const { told } of options.values())
+            for (const other of told.excludes.filter((name) => options.has(name))) {
+                if (isSet(told.path)) options.get(other).input.disabled = true;
+                else if (isSet(other)) options.get(told.path).input.disabled = true;
+            }
+        find();
     }
 
+    // Of the groups those that are meant here, and in which the word is found; of what an agent's own field chooses
+    // between, the one that it names.
+    function find() {
+        const wanted = word.value.trim().toLowerCase(),
+            chosen = ["algorithm", "policy"].map((name) => documents[1].get(name));
+        let found = 0;
+        for (const { element, summary, controls } of groups) {
+            const [{ isField, told }] = controls,
+                section = sectionOf(told.path);
+            const apart = chosen.some(({ told: { names }, input }) => names.includes(section) && input.value !== section);
+            const mine = !isField || (documents[Number(forAgents)].get(told.path) === controls[0] && !(forAgents && apart));
+            let inside = 0;
+            for (const { told, box } of controls) {
+                const fits = `${told.path} ${told.about} ${summary.textContent}`.toLowerCase().includes(wanted);
+                box.classList.toggle("beside", !fits);
+                inside += Number(fits && !box.hidden);
+            }
+            element.hidden = !mine || !inside;
+            if (wanted || element.dataset.found) element.open = Boolean(wanted);
+            element.dataset.found = wanted;
+            found += mine ? inside : 0;
+        }
+        setText(nothing, wanted && !found ? `No setting is about “${word.value.trim()}”.` : "");
+    }
+
+    settle();
     return {
         element,
-        rebase,
-        reset(config) {
-            edited.clear();
-            rebase(flat(config));
-            for (const path of controls.keys()) seen(path);
+        options,
+        settle,
+        // What stands there unless somebody says otherwise; with `anew` nobody has.
+        rebase(config, agentsNow, anew) {
+            forAgents = agentsNow;
+            const base = flat(config);
+            for (const [path, made] of documents[Number(forAgents)]) {
+                made.base = base[path];
+                if (anew) made.edited = false;
+                if (!made.edited) write(made, made.base);
+                if (anew) seen(made);
+            }
+            settle();
         },
-        values: () => Object.fromEntries([...edited].map((path) => [path, read(controls.get(path))])),
+        // Says an option or a field, as if somebody had.
+        say(path, value, of = options) {
+            const made = of.get(path);
+            write(made, value);
+            made.edited = true;
+            settle();
+        },
+        wishes() {
+            const wishes = {};
+            for (const [path, made] of options) {
+                const value = made.input.disabled ? undefined : read(made);
+                if (value === undefined) continue;
+                const [name, inside] = path.split(".");
+                wishes[name] = inside ? { ...wishes[name], [inside]: value } : value;
+            }
+            // Without fields to vary there is no sweep, whatever else is said of one.
+            if (!wishes.sweep?.over) delete wishes.sweep;
+            return wishes;
+        },
+        fields: () => documents[Number(forAgents)],
+        values: () => Object.fromEntries([...documents[Number(forAgents)]].filter(([, { edited }]) => edited).map(([path, made]) => [path, read(made)])),
         mark(message) {
-            for (const [path, { control }] of controls) {
+            for (const [path, { input, edited }] of documents[Number(forAgents)]) {
                 const blamed = message.startsWith(`${path} `) || message.startsWith(`${path.split(".").at(-1)} must`);
-                if (blamed && edited.has(path)) control.setAttribute("aria-invalid", "true");
-                else control.removeAttribute("aria-invalid");
+                if (blamed && edited) input.setAttribute("aria-invalid", "true");
+                else input.removeAttribute("aria-invalid");
             }
         },
     };
@@ -106,55 +176,61 @@ export function fieldEditor(about, changed) {
 
 const sectionOf = (path) => path.split(".").slice(0, -1).join(".");
 
-function controlFor({ path, kind, names }, id, hint) {
-    const common = { id, "aria-describedby": hint, name: `set.${path}` };
-    if (names?.length)
-        return h(
-            "select",
-            common,
-            names.map((name) => h("option", { value: name }, name)),
-        );
+const titled = (name) => (name[0].toUpperCase() + name.slice(1)).replaceAll("_", " ");
+
+// Of a select the first is for what holds where nothing is said.
+export const optionsOf = ({ usual }, offered) => [["", usual ?? "none"], ...offered].map(([value, words]) => h("option", { value }, words));
+
+const named = (names) => names.map((value) => [value, value]);
+
+function inputOf(told, isField, offered, common) {
+    const { kind, names, usual } = told,
+        said = { ...common, placeholder: usual, autocomplete: "off", spellcheck: "false" };
+    if (isField && names.length) return h("select", common, named(names).map(([value, words]) => h("option", { value }, words)));
+    if (offered || names.length) return h("select", common, optionsOf(told, offered ?? named(names)));
     if (kind === "boolean") return h("input", { ...common, type: "checkbox" });
-    if (kind === "list")
-        return h("textarea", { ...common, rows: path.includes("picture") ? 6 : 2, spellcheck: "false" });
-    return h("input", {
-        ...common,
-        type: "text",
-        spellcheck: "false",
-        inputmode: { number: "decimal", integer: "numeric" }[kind],
-    });
+    if (kind === "table" || (isField && kind === "list")) return h("textarea", { ...said, rows: told.path.includes("picture") ? 6 : 2 });
+    return h("input", { ...said, type: "text", inputmode: { number: "decimal", integer: "numeric" }[kind] });
 }
 
-// The value that the server should have; what is no number goes as it is, so that the server says what it expected.
-function read({ told: { kind, path }, control }) {
-    if (kind === "boolean") return control.checked;
-    if (kind === "text") return control.value;
-    if (kind === "list" && control.value.trim().startsWith("[")) return rows(control.value);
-    if (kind === "list")
-        return control.value
-            .split(path.includes("picture") ? /\s+/ : /[\s,]+/)
-            .filter(Boolean)
-            .map(plain);
-    return plain(control.value.trim());
+const plain = (text) => (text === "" || Number.isNaN(Number(text)) ? text : Number(text));
 
-    // A list of lists, a row each: [0, 1], [2, 3].
-    function rows(text) {
-        try {
-            return JSON.parse(`[${text}]`);
-        } catch {
-            return text;
-        }
-    }
+// The value that the server should have, of an option undefined where nothing is said; what is no number goes as it is, so
+// that the server says what it expected.
+function read({ told: { kind, path }, isField, input }) {
+    const text = input.value.trim();
+    if (kind === "boolean") return isField ? input.checked : input.checked || undefined;
+    if (!isField && !text) return undefined;
+    if (kind === "text") return isField ? input.value : text;
+    if (kind === "table") return tableOf(text);
+    if (kind !== "list") return plain(text);
+    if (!isField) return tagsOf(text);
+    if (text.startsWith("[")) return rows(text);
+    const parts = text.split(path.includes("picture") ? /\s+/ : /[\s,]+/).filter(Boolean);
+    return path.includes("picture") ? parts : parts.map(plain);
+}
 
-    function plain(text) {
-        if (path.includes("picture") || text === "") return text;
-        return Number.isNaN(Number(text)) ? text : Number(text);
+// A list of lists, a row each: [0, 1], [2, 3].
+function rows(text) {
+    try {
+        return JSON.parse(`[${text}]`);
+    } catch {
+        return text;
     }
 }
 
-function write({ told: { kind, path }, control }, value) {
-    if (kind === "boolean") control.checked = value;
-    else if (Array.isArray(value?.[0])) control.value = value.map((row) => JSON.stringify(row)).join(",\n");
-    else if (Array.isArray(value)) control.value = value.join(path.includes("picture") ? "\n" : ", ");
-    else control.value = value ?? "";
+function write({ told: { kind, path }, input }, value) {
+    if (kind === "boolean") input.checked = Boolean(value);
+    else if (kind === "table") input.value = Object.entries(value ?? {}).map(lineOf).join("\n");
+    else if (Array.isArray(value?.[0])) input.value = value.map((row) => JSON.stringify(row)).join(",\n");
+    else if (Array.isArray(value)) input.value = value.join(path.includes("picture") ? "\n" : ", ");
+    else input.value = value ?? "";
+}
+
+const lineOf = ([path, values]) => `${path}=${Array.isArray(values) ? values.map((each) => JSON.stringify(each)).join(",") : values}`;
+
+// A line for each field: optimizer.lr=0.02:0.2:log
+function tableOf(text) {
+    const lines = text.split("\n").map((line) => line.trim()).filter(Boolean);
+    return Object.fromEntries(lines.map((line) => line.split(/=(.*)/s)).map(([path, values = ""]) => [path.trim(), values]));
 }

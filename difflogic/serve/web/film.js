@@ -10,19 +10,8 @@ const HOLD = 1400; // of the last one
 export class Film {
     constructor() {
         this.canvas = h("canvas", { class: "grid", role: "img" });
-        this.button = h(
-            "button",
-            { type: "button", "aria-pressed": "false", onclick: () => (this.playing ? this.stop() : this.play()) },
-            "Play",
-        );
-        this.slider = h("input", {
-            type: "range",
-            min: 0,
-            max: 0,
-            value: 0,
-            "aria-label": "Step of the rollout",
-            oninput: () => this.moved(),
-        });
+        this.button = h("button", { type: "button", "aria-pressed": "false", onclick: () => (this.playing ? this.stop() : this.play()) }, "Play");
+        this.slider = h("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "Step of the film", oninput: () => this.moved() });
         this.where = h("output", { class: "number" });
         this.transport = h("div", { class: "transport" }, this.button, this.slider, this.where);
         Object.assign(this, { grids: [], steps: [], at: 0, playing: false, timer: 0, target: null, hex: false });
@@ -83,10 +72,7 @@ export class Film {
         this.slider.value = this.at;
         this.slider.setAttribute("aria-valuetext", `step ${step}`);
         setText(this.where, `step ${step}`);
-        this.canvas.setAttribute(
-            "aria-label",
-            `The automaton after ${plural(step, "step")}: ${described(grid, this.target)}`,
-        );
+        this.canvas.setAttribute("aria-label", `The automaton after ${plural(step, "step")}: ${described(grid, this.target)}`);
     }
 
     // What the last step came to, in words.

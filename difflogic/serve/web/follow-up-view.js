@@ -14,23 +14,20 @@ import { sweepPanel } from "./sweep-panel.js";
 
 export function followUpView(root, signal, job) {
     const place = errorPlace();
-    const top = jobHead(job, place, (now) => changed(now));
+    const circuit = ["simplify", "sweep"].includes(job.kind) && circuitPanel(job, signal);
+    const top = jobHead(job, place, (now) => {
+        changed(now);
+        if (circuit) circuit.refresh();
+    });
     const log = logPanel(job, signal),
         files = filesPanel(job);
-    const source = h(
-        "p",
-        {},
-        "Works on the circuit of ",
-        h("a", { href: `#/jobs/${job.source}` }, "the job that it follows"),
-        ".",
-    );
-    const circuit = ["simplify", "sweep"].includes(job.kind) && circuitPanel(job, signal);
+    const source = h("p", {}, "Works on the circuit of ", h("a", { href: `#/jobs/${job.source}` }, "the job that it follows"), ".");
     const trials = job.kind === "sweep" && sweepPanel(job, signal);
     const found = h("div", {}),
         result = card("result", "Result", found);
     root.append(
         top.element,
-        ...[job.source && source, trials?.element, result, circuit?.element, files.element, trials && configPanel(job), log.element].filter(Boolean),
+        ...[job.source && source, trials?.element, result, circuit?.element, h("div", { class: "folds" }, files.element, trials && configPanel(job), log.element)].filter(Boolean),
     );
     let status = null;
     const reload = {

@@ -1,7 +1,7 @@
 // The sixteen gates by what they do: how many over the epochs, and how many of each there are now.
 
 import { Chart } from "./chart.js";
-import { card, h, setText } from "./dom.js";
+import { fold, h, setText } from "./dom.js";
 import { count } from "./format.js";
 import { empty } from "./notices.js";
 
@@ -45,7 +45,7 @@ export function gatesPanel(span) {
         ),
     );
     const nothing = empty("No gates counted yet", "Gates are counted whenever a checkpoint is saved.");
-    const element = card("gates", "Gates", nothing, shown);
+    const element = fold("gates", "What its gates became", nothing, shown);
     let census = { names: [], history: [] };
 
     const countsOf = (entry) => {
@@ -62,10 +62,7 @@ export function gatesPanel(span) {
         shown.hidden = false;
         const names = census.history.at(-1).layers.map(({ name }) => name);
         if (layer.options.length !== names.length + 1)
-            layer.replaceChildren(
-                h("option", { value: "" }, "All layers"),
-                ...names.map((name) => h("option", { value: name }, name)),
-            );
+            layer.replaceChildren(h("option", { value: "" }, "All layers"), ...names.map((name) => h("option", { value: name }, name)));
         draw();
     }
 
@@ -77,12 +74,7 @@ export function gatesPanel(span) {
             all = counts.reduce((a, b) => a + b, 0),
             most = Math.max(1, ...counts);
         const which = wires.checked ? "" : ", wires not counted";
-        setText(
-            table.caption,
-            all
-                ? `${count(all)} gates at epoch ${count(epoch)}${which}`
-                : `All gates are wires at epoch ${count(epoch)}`,
-        );
+        setText(table.caption, all ? `${count(all)} gates at epoch ${count(epoch)}${which}` : `All gates are wires at epoch ${count(epoch)}`);
         const shown = [...counts.keys()].filter((gate) => all && (wires.checked || !WIRES.includes(gate)));
         table.tBodies[0].replaceChildren(...shown.map((gate) => row(gate, counts[gate], most)));
     }

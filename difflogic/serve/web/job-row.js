@@ -1,11 +1,13 @@
-// One job of the list: {element, update(job), shown()}.
+// One job of the list, and under it what was made of it: {element, update(job), shown(), under(rows)}.
 
 import { actionButtons } from "./actions.js";
-import { h, setText } from "./dom.js";
-import { loss } from "./format.js";
+import { h, mayMove, setText } from "./dom.js";
+import { fileAddress } from "./files-panel.js";
+import { plural } from "./format.js";
 import { errorPlace } from "./notices.js";
 import { thumbnail } from "./pixels.js";
-import { facts, isAgents, ownerOf, progressBar, statusPill } from "./progress.js";
+import { facts, isAgents, lineOf, ownerOf, progressBar, statusPill } from "./progress.js";
+import { resultOf } from "./result.js";
 import { tagList } from "./tags.js";
 
 const QUICK = ["pause", "resume", "retry", "cancel"];
@@ -14,44 +16,71 @@ const QUICK = ["pause", "resume", "retry", "cancel"];
 export function jobRow(job, chosen, on, changed) {
     const place = errorPlace();
     const link = h("a", { class: "name", href: `#/jobs/${job.id}` });
-    const about = h("p", { class: "quiet" }),
+    const line = h("p", {}),
         reason = h("p", { class: "quiet" }),
-        numbers = h("p", { class: "losses number" });
+        about = h("p", { class: "quiet" });
     const parts = [statusPill(job), progressBar(job), actionButtons(job, place, changed, QUICK), tagList(job)];
     const [pill, bar, buttons, tags] = parts.map(({ element }) => element);
     const tick = h("input", { type: "checkbox", checked: on, onchange: () => chosen(current, tick.checked) });
-    let current = job;
+    const count = h("summary", {}),
+        attempts = h("div", {}),
+        list = h("ul", { class: "under" });
+    const fold = h("details", { hidden: true }, count, attempts, list);
+    let current = job,
+        picture = thumbnail(job),
+        grown = false;
     const element = h(
         "li",
         { class: "job", "data-id": job.id },
-        thumbnail(job),
-        h("div", { class: "what" }, h("div", { class: "title" }, link, pill, ownerOf(job)), about, reason, tags, place.element),
-        h("div", { class: "how" }, bar, numbers),
-        h(
-            "div",
-            { class: "acts" },
-            buttons,
-            h("label", { class: "inline quiet" }, tick, "Choose"),
-        ),
+        h("label", { class: "pick" }, tick),
+        picture,
+        h("div", { class: "what" }, h("div", { class: "title" }, link, pill, ownerOf(job)), line, reason, about, tags, place.element),
+        h("div", { class: "how" }, bar, buttons),
+        fold,
     );
 
     function update(now) {
         current = now;
         parts.forEach((part) => part.update(now));
         setText(link, now.name);
+        setText(line, lineOf(now));
         setText(about, facts(now));
-        reason.hidden = !now.words.remark;
+        reason.hidden = !now.words.remark || now.words.standing.includes(now.words.remark.replace(/\.$/, ""));
         setText(reason, now.words.remark);
-        numbers.hidden = now.kind !== "train" || (now.soft_loss ?? now.score) === null;
-        setText(numbers, numbersOf(now));
+        bar.hidden = bar.hidden || now.status === "done";
         tick.setAttribute("aria-label", `Choose ${now.name} (${now.id.slice(0, 4)})`);
+        if (!grown && now.status === "done" && now.kind === "train" && now.saved_progress > 0 && !isAgents(now)) grow(now);
+        told();
     }
-    update(job);
-    return { element, update, shown: () => current };
-}
 
-function numbersOf(job) {
-    if (isAgents(job)) return `mean return ${loss(job.score)}${job.solved ? " · solved" : ""}`;
-    const hard = job.solved ? "solved" : `hard ${loss(job.hard_loss)}`;
-    return `soft ${loss(job.soft_loss)} · ${hard}`;
+    // The picture of the target becomes what the automaton shows.
+    function grow(now) {
+        grown = true;
+        if (!mayMove()) return;
+        const film = h("img", { class: "thumbnail", alt: "", src: fileAddress(now.id, "rollout.gif"), onload: () => {
+            picture.replaceWith(film);
+            picture = film;
+        } });
+    }
+
+    function told() {
+        const tried = current.result?.attempts?.length ?? 0;
+        const words = [tried > 1 && plural(tried, "attempt"), list.children.length && `${plural(list.children.length, "job")} on its circuit`].filter(Boolean);
+        fold.hidden = !words.length;
+        setText(count, words.join(", "));
+        attempts.replaceChildren((tried > 1 && resultOf(current)) || "");
+    }
+
+    update(job);
+    return {
+        element,
+        update,
+        shown: () => current,
+        // Those rows stand under this one from now on; what it had without any.
+        under(rows) {
+            if (!rows) return [...list.children];
+            list.append(...rows);
+            return told();
+        },
+    };
 }

@@ -7,9 +7,8 @@ import { circuitPanel } from "./circuit-panel.js";
 import { configPanel } from "./config-panel.js";
 import { curves, Rows, seriesOfOne } from "./curves.js";
 import { checkpoints } from "./checkpoints.js";
-import { card, h, setText } from "./dom.js";
+import { card, fold, h, setText } from "./dom.js";
 import { filesPanel } from "./files-panel.js";
-import { figures } from "./figures.js";
 import { followUpView } from "./follow-up-view.js";
 import { follow } from "./follow.js";
 import { gatesPanel } from "./gates.js";
@@ -43,25 +42,19 @@ export async function jobView(root, signal, id) {
 function trainingView(root, signal, job) {
     const place = errorPlace(),
         learning = isAgents(job) ? learningOfAgents(job) : learningOfAutomata(job),
-        gates = gatesPanel(learning.span),
-        numbers = figures(isAgents(job));
-    const top = jobHead(job, place, (now) => changed(now));
-    const circuit = circuitPanel(job, signal),
-        log = logPanel(job, signal),
+        gates = gatesPanel(learning.span);
+    const circuit = circuitPanel(job, signal);
+    const top = jobHead(job, place, (now) => {
+        changed(now);
+        circuit.refresh();
+    });
+    const log = logPanel(job, signal),
         files = filesPanel(job);
-    const tries = h("section", { class: "card", hidden: true, "aria-label": "Attempts" });
+    const tries = fold("tries", "Attempts", h("div", {}));
     let shown = job;
+    tries.hidden = true;
 
-    root.append(
-        top.element,
-        numbers.element,
-        tries,
-        learning.element,
-        gates.element,
-        circuit.element,
-        h("div", { class: "columns even" }, files.element, configPanel(job)),
-        log.element,
-    );
+    root.append(top.element, circuit.element, learning.element, h("div", { class: "folds" }, tries, gates.element, configPanel(job), files.element, log.element));
 
     const census = checkpoints(job, gates, files, place, signal);
     const attempts = {
@@ -71,10 +64,10 @@ function trainingView(root, signal, job) {
             learning.at(now);
             const told = now.attempt > 0 && resultOf(now);
             tries.hidden = !told;
-            tries.replaceChildren(...(told ? [h("h2", {}, "Attempts"), told] : []));
+            tries.lastChild.replaceChildren(told || "");
         },
     };
-    const parts = [attempts, top, numbers, circuit, log, census];
+    const parts = [attempts, top, circuit, log, census];
     const changed = follow(signal, job, place, parts, learning.handlers);
 }
 
@@ -94,7 +87,7 @@ function learningOfAutomata(job) {
     automaton.aimAt(job.config);
     draw();
     return {
-        element: h("div", { class: "columns" }, automaton.element, card("learning", "Learning", plot.element, table.element)),
+        element: h("div", { class: "columns even" }, automaton.element, card("learning", "Learning", plot.element, table.element)),
         span: plot.span,
         handlers: { rows: grown, frame: automaton.show },
         clear() {

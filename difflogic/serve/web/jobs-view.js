@@ -15,7 +15,7 @@ export const SORTS = {
     newest: "Newest first",
     name: "By name",
     priority: "By priority",
-    wrong: "Fewest wrong values first",
+    wrong: "Nearest to solved first",
     gates: "Fewest gates first",
 };
 const LABELS = { status: "State", kind: "Kind", tag: "Tag", sort: "Order" };
@@ -26,6 +26,7 @@ export function jobsView(root, signal) {
     const place = errorPlace();
     const list = h("ul", { class: "jobs", "aria-label": "Jobs" });
     const nothing = h("div", { hidden: true });
+    const several = h("button", { type: "button", class: "plain", "aria-pressed": "false", onclick: choosing }, "Select");
     const more = h("button", { type: "button", hidden: true, onclick: () => load(next) }, "Show older jobs");
     const select = (name, words) =>
         h(
@@ -35,13 +36,7 @@ export function jobsView(root, signal) {
         );
     const whose = owners(() => load(), place, signal);
     const filters = {
-        q: h("input", {
-            type: "search",
-            name: "q",
-            placeholder: "Search by name or id",
-            "aria-label": "Search by name or id",
-            oninput: later,
-        }),
+        q: h("input", { type: "search", name: "q", placeholder: "Search by name or id", "aria-label": "Search by name or id", oninput: later }),
         status: select("status", { "": "Every state", ...STATUSES }),
         kind: select("kind", { "": "Every kind", ...KINDS }),
         tag: select("tag", { "": "Every tag" }),
@@ -59,13 +54,9 @@ export function jobsView(root, signal) {
             "div",
             { class: "headline" },
             h("h1", {}, "Jobs"),
-            h("a", { class: "button primary", href: "#/new" }, "New job"),
+            h("div", { class: "buttons" }, several, h("a", { class: "button primary", href: "#/new" }, "New job")),
         ),
-        h(
-            "form",
-            { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() },
-            Object.values(filters),
-        ),
+        h("form", { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() }, Object.values(filters)),
         whose.words,
         chosen.element,
         place.element,
@@ -73,6 +64,25 @@ export function jobsView(root, signal) {
         nothing,
         h("div", { class: "buttons middle" }, more),
     );
+
+    // Ticks appear when they are asked for, and with them what was ticked goes.
+    function choosing() {
+        const on = several.getAttribute("aria-pressed") !== "true";
+        several.setAttribute("aria-pressed", String(on));
+        list.classList.toggle("choosing", on);
+        if (on) return;
+        for (const tick of list.querySelectorAll(".pick :checked")) tick.checked = false;
+        chosen.keep(new Map());
+    }
+
+    // What was made of a job stands under it.
+    function arrange() {
+        for (const row of rows.values()) {
+            const { source, kind } = row.shown(),
+                above = rows.get(source);
+            if (above && kind !== "train" && kind !== "sweep" && !above.element.contains(row.element)) above.under([row.element]);
+        }
+    }
 
     function later() {
         clearTimeout(timer);
@@ -95,10 +105,7 @@ export function jobsView(root, signal) {
             const ahead = before === null && !filters.status.value && filters.sort.value === "newest";
             const [running, found] = await patiently(
                 () =>
-                    Promise.all([
-                        ahead ? ask([["status", "running"]]) : { jobs: [] },
-                        ask(before === null ? [] : [["before", before]]),
-                    ]),
+                    Promise.all([ahead ? ask([["status", "running"]]) : { jobs: [] }, ask(before === null ? [] : [["before", before]])]),
                 place.show,
                 signal,
             );
@@ -106,6 +113,7 @@ export function jobsView(root, signal) {
             place.clear();
             if (before === null) clear();
             for (const job of [...running.jobs, ...found.jobs]) if (!rows.has(job.id)) add(job, false);
+            arrange();
             meanwhile.forEach((again) => again());
             meanwhile = null;
             chosen.keep(rows); // nothing is done with what is not seen
@@ -145,7 +153,8 @@ export function jobsView(root, signal) {
     }
 
     function drop(id) {
-        rows.get(id)?.element.remove();
+        const row = rows.get(id);
+        row?.element.replaceWith(...row.under());
         rows.delete(id);
         chosen.drop(id);
         tell();
@@ -159,7 +168,7 @@ export function jobsView(root, signal) {
                 ? empty("No matching jobs", "Change the search, or select every state and kind.")
                 : empty(
                       "No jobs yet",
-                      "Train your first automaton: a checkerboard takes a minute.",
+                      "Teach cells a picture: a checkerboard takes about a minute, and is chosen already.",
                       h("a", { class: "button primary", href: "#/new" }, "New job"),
                   ),
         );
@@ -184,16 +193,13 @@ export function jobsView(root, signal) {
         else if (row) drop(job.id);
         else if (fits(job)) {
             add(job, true);
+            arrange();
             tell();
         }
         if (job.status === "running" || row) say(job, job.words.standing);
     }
 
-    const lookAtTurns = followTurns(
-        () => [...rows.values()].map((row) => row.shown()),
-        (job) => rows.get(job.id)?.update(job),
-        signal,
-    );
+    const lookAtTurns = followTurns(() => [...rows.values()].map((row) => row.shown()), (job) => rows.get(job.id)?.update(job), signal);
 
     // The list is asked for once the stream is open, so that no change falls between the two.
     let asked = false;

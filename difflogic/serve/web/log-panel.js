@@ -1,7 +1,7 @@
 // What the workers of a job wrote, read when it is looked at.
 
 import { get } from "./api.js";
-import { h, repeat, setText } from "./dom.js";
+import { fold, h, repeat, setText } from "./dom.js";
 import { errorPlace } from "./notices.js";
 
 const MOST = 1 << 15; // bytes
@@ -10,7 +10,7 @@ const EVERY = 3000;
 export function logPanel(job, signal) {
     const place = errorPlace();
     const text = h("pre", { class: "log scroll", tabindex: "0", role: "group", "aria-label": "Log" });
-    const element = h("details", { class: "card" }, h("summary", {}, h("h2", {}, "Log")), place.element, text);
+    const element = fold("log-of", "Log", place.element, text);
     let current = job,
         looking = null;
 

@@ -51,10 +51,7 @@ function route(moved) {
 }
 
 function nowhere(root) {
-    root.append(
-        h("h1", {}, "Nothing here"),
-        h("p", {}, "There is no such page: ", h("a", { href: "#/" }, "go to the jobs"), "."),
-    );
+    root.append(h("h1", {}, "Nothing here"), h("p", {}, "There is no such page: ", h("a", { href: "#/" }, "go to the jobs"), "."));
 }
 
 function enter(session) {

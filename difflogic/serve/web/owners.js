@@ -7,11 +7,7 @@ import { bytes, plural } from "./format.js";
 // `chosen`: called when another owner is chosen.
 // {filter: a <select>, words: a sentence, look(): asks anew}
 export function owners(chosen, place, signal) {
-    const filter = h(
-        "select",
-        { name: "owner", "aria-label": "Owner", hidden: true, onchange: pick },
-        h("option", { value: "" }, "Every owner"),
-    );
+    const filter = h("select", { name: "owner", "aria-label": "Owner", hidden: true, onchange: pick }, h("option", { value: "" }, "Every owner"));
     const words = h("p", { class: "quiet", hidden: true });
     let known = [];
 

@@ -38,9 +38,7 @@ export class Pad {
         /** @type {Uint8Array[]} */
         this.before = [];
         this.said = h("p", { class: "unseen", role: "status" });
-        this.undo = /** @type {HTMLButtonElement} */ (
-            h("button", { type: "button", disabled: true, onclick: () => this.goBack() }, "Undo")
-        );
+        this.undo = /** @type {HTMLButtonElement} */ (h("button", { type: "button", disabled: true, onclick: () => this.goBack() }, "Undo"));
         this.tools = h(
             "div",
             { class: "tools" },
@@ -91,10 +89,7 @@ export class Pad {
         const box = this.canvas.getBoundingClientRect();
         const place = (/** @type {number} */ share, /** @type {number} */ count) =>
             Math.min(count - 1, Math.max(0, Math.floor(share * count)));
-        this.at = {
-            y: place((event.clientY - box.top) / box.height, this.height),
-            x: place((event.clientX - box.left) / box.width, this.width),
-        };
+        this.at = { y: place((event.clientY - box.top) / box.height, this.height), x: place((event.clientX - box.left) / box.width, this.width) };
         this.paint();
     }
 
@@ -172,12 +167,14 @@ export class Pad {
         canvas.tabIndex = this.enabled ? 0 : -1;
         this.cursor.hidden = !this.enabled;
         const side = canvas.clientWidth / width;
-        Object.assign(this.cursor.style, {
-            left: `${this.at.x * side}px`,
-            top: `${this.at.y * side}px`,
-            width: `${side}px`,
-            height: `${side}px`,
-        });
+        Object.assign(this.cursor.style, { left: `${this.at.x * side}px`, top: `${this.at.y * side}px`, width: `${side}px`, height: `${side}px` });
+    }
+
+    /** @returns {Promise<Blob | null>} a pixel a cell */
+    png() {
+        const canvas = /** @type {HTMLCanvasElement} */ (h("canvas", {}));
+        paintRgb(canvas, this.height, this.width, (/** @type {number} */ place) => rgbOf(this.cells[place]));
+        return new Promise((resolve) => canvas.toBlob(resolve));
     }
 
     /** The rows of text that a configuration holds. */

@@ -3,18 +3,18 @@
 import { h } from "./dom.js";
 import { thumbnail } from "./pixels.js";
 
-// `offers`: [{name, about, config}], the first is chosen; `chosen(offer)` hears of another choice.
-export function presetCards(offers, chosen) {
-    return h("fieldset", { class: "presets" }, h("legend", {}, "What to learn"), offers.map(card));
+// `offers`: [{name, title, about, config, mark}], the first is chosen; `chosen(offer)` hears of another choice.
+export function presetCards(offers, chosen, legend = "What to learn", name = "preset") {
+    return h("fieldset", { class: "presets" }, h("legend", {}, legend), offers.map(card));
 
     function card(offer, place) {
         const onchange = () => chosen(offer);
         return h(
             "label",
             { class: "preset" },
-            h("input", { type: "radio", name: "preset", value: offer.name, checked: place === 0, onchange }),
-            h("span", {}, h("b", {}, offer.name), h("small", {}, offer.about)),
-            thumbnail({ config: offer.config }),
+            h("input", { type: "radio", name, value: offer.name, checked: place === 0, onchange }),
+            h("span", {}, h("b", {}, offer.title ?? offer.name), h("small", {}, offer.about)),
+            thumbnail({ config: offer.config, kind: offer.mark }),
         );
     }
 }

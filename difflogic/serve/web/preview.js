@@ -2,22 +2,29 @@
 
 import { h, numberList, setText } from "./dom.js";
 import { bytes, count, duration } from "./format.js";
+import { generations, Growth, paintState, tableOf } from "./growth.js";
 import { isHex, paintRgb } from "./pixels.js";
 import { isPolicy } from "./progress.js";
 
+const SIDE = 32, // of a rule that runs
+    STEPS = 60;
+
 // `more`: what stands below.
-export function previewPanel(...more) {
-    const canvas = h("canvas", { class: "grid", role: "img" });
+export function previewPanel(signal, ...more) {
+    const canvas = h("canvas", { class: "grid", role: "img" }),
+        cursor = h("div", { class: "cursor", hidden: true });
     const words = h("p", { class: "quiet", role: "status" }),
         told = h("p", { class: "quiet" }),
         notices = h("div", { role: "status" });
     const error = h("p", { class: "error", role: "alert", hidden: true });
-    const numbers = numberList();
+    const numbers = numberList(),
+        life = new Growth();
+    let running = "";
     const element = h(
         "aside",
         { class: "card preview", "aria-labelledby": "preview-title" },
-        h("h2", { id: "preview-title" }, "What the circuit will see"),
-        canvas,
+        h("h2", { id: "preview-title", class: "unseen" }, "What the circuit will see"),
+        h("div", { class: "sheet" }, canvas, cursor),
         words,
         error,
         numbers.element,
@@ -25,51 +32,68 @@ export function previewPanel(...more) {
         notices,
         h("div", { class: "foot" }, more),
     );
+    signal.addEventListener("abort", () => life.stop());
 
-    function show(found) {
+    // `draws`: somebody else paints the canvas.
+    function show(found, draws) {
         const { config, target, cost } = found,
             { within, restarts } = found.request;
+        const rule = !isPolicy(config) && config.task.target === "rule" ? config.task.rule : "";
         error.hidden = true;
         element.classList.remove("stale");
-        canvas.hidden = !target;
-        if (target) {
+        canvas.hidden = !target && !rule;
+        if (rule !== running) live(rule);
+        if (target && !draws) {
             const at = (place) => target.rgb[Math.floor(place / target.width)][place % target.width];
             paintRgb(canvas, target.height, target.width, at, isHex(config));
         }
-        const [sentence, shape] = isPolicy(config) ? agents(found) : automaton(found);
+        const [sentence, shape, epochs] = isPolicy(config) ? agents(found) : automaton(found);
         setText(words, sentence);
-        canvas.setAttribute("aria-label", sentence);
+        if (!draws) canvas.setAttribute("aria-label", sentence);
         numbers.fill([
             ...shape,
+            ...(within ? [] : epochs),
             ["Memory", bytes(cost.memory)],
             ...(found.trials ? [["Trials", count(found.trials)]] : []),
-            ["Attempts", within ? "until solved" : restarts ? `up to ${count(restarts + 1)}` : "1"],
-            ["Time", within ? `at most ${within}` : `${found.trials ? "at most" : "about"} ${duration(cost.seconds)} on two cores`],
+            ...(restarts ? [["Attempts", `up to ${count(restarts + 1)}`]] : []),
+            ["Time", within ? `at most ${within}` : `${found.trials ? "at most" : "about"} ${duration(cost.seconds)}`],
         ]);
         notices.replaceChildren(...found.notices.map((text) => h("p", { class: "warning" }, text)));
         const changed = Object.keys(found.changed);
-        setText(told, changed.length ? `Settings changed to fit: ${changed.join(", ")}.` : "");
+        setText(told, changed.length ? `${changed.length} settings were changed to fit: see More.` : "");
+    }
+
+    // A rule as it runs, for it has no picture.
+    function live(rule) {
+        running = rule;
+        life.stop();
+        const table = rule && tableOf(rule);
+        if (!table) return;
+        const states = generations(table, Uint8Array.from({ length: SIDE ** 2 }, () => Number(Math.random() < 0.4)), SIDE, STEPS);
+        const film = { canvas, height: SIDE, width: SIDE, visible: 1, states };
+        paintState(canvas, film, states[0]);
+        life.show([film], (at, last) => at === last && running === rule && life.show([film], () => {}));
     }
 
     function agents({ config, gates, goal }) {
-        const { environment, algorithm, policy, seed } = config;
-        const shape = [["Environment", environment.id], ["Policy", policy], ["Algorithm", algorithm.toUpperCase()], ["Gates", count(gates)], ["Steps", count(goal)], ["Seed", seed]];
-        return [`An agent acts in ${environment.id}, in ${count(environment.n_envs)} copies at once`, shape];
+        const { environment } = config;
+        return [`An agent learns to act in ${environment.id}.`, [["Gates", count(gates)]], [["Steps", count(goal)]]];
     }
 
     function automaton({ config: { model, task, train }, target, gates }) {
         const sentence = target
-            ? `Target: ${task.target}, ${target.width} cells wide, ${target.height} high, ${lit(target)} on`
-            : `Target: one generation of ${task.rule.length < 128 ? task.rule : "a rule given as a table"}`;
+            ? `${target.width} cells wide, ${target.height} high, ${lit(target)} on`
+            : `One step of ${task.rule.length < 128 ? task.rule : "a rule given as a table"}, on any grid`;
         const grid = `${task.width}×${task.height}${model.periodic ? " torus" : ""}`;
-        const shape = [["Grid", grid], ["Channels", model.channels], ["Gates", gates], ["CA steps", task.steps], ["Epochs", train.epochs]];
-        return [sentence, shape.map(([name, value]) => [name, typeof value === "number" ? count(value) : value])];
+        return [sentence, [["Size", grid], ["Gates", count(gates)]], [["Epochs", count(train.epochs)]]];
     }
 
     const lit = ({ rgb }) => rgb.flat().filter((colour) => colour.some((part) => part > 0)).length;
 
     return {
         element,
+        canvas,
+        cursor,
         show,
         fail(problem) {
             error.hidden = false;

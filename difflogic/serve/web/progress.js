@@ -5,22 +5,8 @@ import { h, setText } from "./dom.js";
 import { ago } from "./format.js";
 import { turnWords } from "./queue.js";
 
-export const STATUSES = {
-    queued: "Queued",
-    running: "Running",
-    paused: "Paused",
-    done: "Done",
-    failed: "Failed",
-    cancelled: "Cancelled",
-};
-export const KINDS = {
-    train: "Training",
-    sweep: "Sweep",
-    simplify: "Simplification",
-    prove: "Proof",
-    export: "Export",
-    evaluate: "Evaluation",
-};
+export const STATUSES = { queued: "Queued", running: "Running", paused: "Paused", done: "Done", failed: "Failed", cancelled: "Cancelled" };
+export const KINDS = { train: "Training", sweep: "Sweep", simplify: "Simplification", prove: "Proof", export: "Export", evaluate: "Test" };
 // Whether a configuration is of agents.
 export const isPolicy = (config) => config?.kind === "policy";
 export const isAgents = (job) => isPolicy(job.config);
@@ -38,6 +24,12 @@ export function statusPill(job) {
     };
     update(job);
     return { element, update };
+}
+
+// The line of words beside the pill, which says the state already.
+export function lineOf({ words: { state, standing } }) {
+    const rest = standing.startsWith(`${state}: `) ? standing.slice(state.length + 2) : standing === state ? "" : standing;
+    return rest && rest[0].toUpperCase() + rest.slice(1);
 }
 
 export function progressBar(job) {
@@ -65,13 +57,8 @@ export function facts(job) {
     if (job.request.population > 1) parts.push(`${job.request.population} models`);
     if (job.priority) parts.push(`priority ${job.priority > 0 ? "+" : "−"}${Math.abs(job.priority)}`);
     if (job.lost_tries) parts.push(`worker lost ${job.lost_tries === 1 ? "once" : `${job.lost_tries} times`}`);
-    parts.push(
-        job.ended
-            ? `ended ${ago(job.ended)}`
-            : job.started
-              ? `began ${ago(job.started)}`
-              : `submitted ${ago(job.created)}`,
-    );
+    parts.push(job.ended ? `ended ${ago(job.ended)}` : job.started ? `began ${ago(job.started)}` : `submitted ${ago(job.created)}`);
+    if (job.status === "done" && job.words.progress) parts.push(job.words.progress);
     if (turnWords(job)) parts.push(turnWords(job));
     return parts.join(" · ");
 }

@@ -5,7 +5,7 @@ import { count, loss } from "./format.js";
 
 export function rowsTable() {
     const body = h("tbody", {});
-    const head = ["Epoch", "Soft loss", "Hard loss", "Wrong on probes", "Undecided gates"].map((name) =>
+    const head = ["Epoch", "Mixture off by", "Circuit off by", "Wrong in tests", "Undecided gates"].map((name) =>
         h("th", { scope: "col" }, name),
     );
     const element = h(

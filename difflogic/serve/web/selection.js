@@ -16,9 +16,7 @@ export function selection(place, changed) {
     const chosen = new Map();
     const words = h("span", { class: "quiet" });
     const compare = h("a", { class: "button primary" });
-    const buttons = new Map(
-        ACTIONS.filter(({ name }) => TOGETHER.includes(name)).map((action) => [action, button(action)]),
-    );
+    const buttons = new Map(ACTIONS.filter(({ name }) => TOGETHER.includes(name)).map((action) => [action, button(action)]));
     const element = h(
         "div",
         { class: "buttons selection", role: "group", "aria-label": "Actions for the chosen jobs", hidden: true },

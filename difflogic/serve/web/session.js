@@ -6,13 +6,7 @@ import { errorPlace, guarded } from "./notices.js";
 
 export function signInView(root, _signal, entered) {
     const place = errorPlace();
-    const token = h("input", {
-        type: "password",
-        name: "token",
-        autocomplete: "current-password",
-        required: true,
-        spellcheck: "false",
-    });
+    const token = h("input", { type: "password", name: "token", autocomplete: "current-password", required: true, spellcheck: "false" });
     const button = h("button", { class: "primary" }, "Sign in");
     async function submit(event) {
         event.preventDefault();
@@ -25,11 +19,7 @@ export function signInView(root, _signal, entered) {
             "form",
             { class: "card sign-in", onsubmit: submit },
             h("h1", {}, "Sign in"),
-            h(
-                "p",
-                { class: "quiet" },
-                "Ask whoever runs the server for the token. If the server made one, it is in the file token of its folder.",
-            ),
+            h("p", { class: "quiet" }, "Ask whoever runs the server for the token. If the server made one, it is in the file token of its folder."),
             h("label", { class: "field" }, "Token", token),
             place.element,
             h("div", { class: "buttons" }, button),

@@ -1,17 +1,17 @@
-// A form for a new job, beside it what the circuit will see.
+// A new job: what shall it learn, how sure, submit. Beside it what the circuit will see; below it everything else.
 
 import { get, post, postForm } from "./api.js";
-import { flat } from "./config-panel.js";
-import { freshId, h } from "./dom.js";
-import { fieldEditor } from "./fields.js";
+import { freshId, h, setText } from "./dom.js";
+import { moreFields } from "./fields.js";
 import { errorPlace, guarded, patiently } from "./notices.js";
-import { presetCards } from "./preset-cards.js";
 import { previewPanel } from "./preview.js";
 import { isPolicy } from "./progress.js";
-import { requestFields } from "./request-fields.js";
-import { targetFields } from "./target-fields.js";
+import { whatToLearn } from "./what.js";
 
 const WAIT = 300; // milliseconds after the last change
+const WITHIN = "5m"; // of a training until solved, unless somebody says otherwise
+const MADE = ["config", "set"], // by the form itself
+    ASKED = ["rule", "until_solved", "within"]; // in its questions
 
 export async function submitView(root, signal, _, query) {
     const place = errorPlace(),
@@ -28,76 +28,100 @@ export async function submitView(root, signal, _, query) {
             ]);
         const [{ presets }, abouts, { jobs }, source] = await patiently(ask, place.show, signal);
         place.clear();
-        const copy = source && copyOf(source, presets);
+        const copy = source && copyOf(source);
         const circuits = jobs.filter(({ saved_progress: saved }) => saved > 0).map(({ id, name }) => [id, `${name} (${id.slice(0, 4)})`]);
         const lender = copy?.values.init_from;
         if (lender && !circuits.some(([id]) => id === lender)) circuits.push([lender, lender]);
-        loading.replaceWith(form(presets, copy, abouts, circuits, signal));
+        loading.replaceWith(form(presets, copy, abouts.map(({ fields }) => fields), circuits, signal));
     } catch (error) {
         place.show(error);
         loading.remove();
     }
 }
 
-// A job to be copied as one of the offers; the recipes are those of the preset that it began with.
-function copyOf(source, presets) {
-    const { recipes } = presets.find(({ name }) => name === (source.config.config ?? source.config).name) ?? { recipes: ["paper"] };
+// A job to be copied as one of the offers.
+function copyOf(source) {
     const sweep = source.kind === "sweep" ? source.config : null;
     const values = { ...source, ...source.request, ...sweep, sweep, init_from: source.source };
-    const config = sweep?.config ?? source.config;
-    return { name: source.name, about: "the settings of the copied job", config, recipes, values, sweep };
+    return { name: source.name, config: sweep?.config ?? source.config, values, sweep };
 }
 
 // `copy`: the offer that is not a preset, if there is one; what the server says of the fields of automata, of agents and of
 // a request; `circuits`: [[id, name], ...] of the jobs whose circuit another can begin with.
 function form(presets, copy, [automata, agents, request], circuits, signal) {
-    const offers = copy ? [copy, ...presets] : presets;
     const id = freshId("form"),
         place = errorPlace();
     const button = h("button", { class: "primary large", form: id }, "Submit");
-    const preview = previewPanel(place.element, button);
-    const target = targetFields(request.fields, changed, aimed),
-        run = requestFields(request.fields, copy?.values, { init_from: circuits }),
-        editors = [automata, agents].map(({ fields }) => fieldEditor(fields, changed));
-    let base = offers[0],
-        editor = editors[0],
-        forAgents = false,
+    const preview = previewPanel(signal, place.element, button);
+    const zones = h("div", {});
+    const choices = { init_from: circuits, preset: presets.map(({ name }) => [name, name]) };
+    const more = moreFields({ request: request.filter(({ path }) => !MADE.includes(path)), automata, agents }, choices, { target: zones }, ASKED, changed);
+    const control = (path) => more.options.get(path);
+    const what = whatToLearn(presets, copy, { rule: control("rule") }, preview, { changed, chosen, write: (path, value) => more.say(path, value) });
+    zones.append(what.begin);
+    const sure = howSure();
+    const element = h("form", { id, class: "submit", onsubmit: submit, oninput: changed, novalidate: true }, what.element, sure.element, more.element);
+    let base = copy ?? presets[0],
         key = freshKey(),
         timer = 0,
         asking = null;
 
-    const cards = presetCards(offers, choose);
-    const element = h(
-        "form",
-        { id, class: "submit", onsubmit: submit, oninput: changed, novalidate: true },
-        cards,
-        target.element,
-        run.element,
-        h("fieldset", {}, h("legend", {}, "Every field"), editors.map(({ element }) => element)),
-    );
-
-    function choose(offer) {
+    function chosen(offer) {
         base = offer;
-        forAgents = isPolicy(base.config);
-        editor = editors[Number(forAgents)];
-        target.element.hidden = forAgents;
-        for (const each of editors) each.element.hidden = each !== editor;
-        editor.reset(base.config);
-        run.suggest({ ...base, forAgents });
+        const forAgents = isPolicy(base.config);
+        control("name").input.placeholder = base.name;
+        control("preset").input.value = base === copy ? "" : base.name;
+        more.rebase(base.config, forAgents, true);
+        sure.show(forAgents);
+        changed();
     }
 
-    // A preset of a rule has no room for a picture: the first that grows one is chosen in its place.
-    function aimed() {
-        if (forAgents || base.config.task.target !== "rule") return;
-        const fitting = offers.find(({ config }) => config.task?.target === "picture");
-        cards.querySelector(`[value="${fitting.name}"]`).checked = true;
-        choose(fitting);
+    // The second question: how sure shall it be?
+    function howSure() {
+        const until = control("until_solved"),
+            within = control("within");
+        const choice = (value, ...words) => h("label", { class: "check" }, h("input", { type: "radio", name: "sure", value, onchange: pick }), h("span", {}, words));
+        const solved = choice("solved", h("b", {}, "Until it is solved"), h("small", {}, "begins again where it stalls, and is tested on starts that it has never seen")),
+            counted = choice("counted", h("b", {}, "For a number of epochs"), h("small", {}, "and is what it is then"));
+        const number = h("input", { type: "text", inputmode: "numeric", name: "epochs", "aria-label": "Number of epochs", oninput: say });
+        within.input.setAttribute("aria-label", "Limit of time");
+        const limit = h("span", { class: "inline" }, "at most ", within.input);
+        until.input.hidden = true;
+        const field = () => (isPolicy(base.config) ? "steps" : "train.epochs");
+
+        function pick() {
+            const isSolved = solved.firstChild.checked;
+            more.say("until_solved", isSolved);
+            limit.hidden = !isSolved;
+            number.hidden = isSolved;
+        }
+        function say() {
+            more.say(field(), number.value, more.fields());
+        }
+        const begin = copy ? Boolean(copy.values.until_solved) : true;
+        more.say("within", copy ? (copy.values.within ?? "") : WITHIN);
+        (begin ? solved : counted).firstChild.checked = true;
+        pick();
+        return {
+            element: h(
+                "section",
+                { class: "question", "aria-labelledby": "sure-title" },
+                h("h2", { id: "sure-title" }, "How sure?"),
+                h("div", { class: "sure" }, solved, limit, counted, number, until.input),
+            ),
+            show(forAgents) {
+                setText(counted.querySelector("b"), forAgents ? "For a number of steps" : "For a number of epochs");
+                number.setAttribute("aria-label", forAgents ? "Number of steps" : "Number of epochs");
+                number.value = more.fields().get(field()).input.value;
+            },
+        };
     }
 
-    function send(path, options) {
-        const origin = base === copy ? { config: base.config } : { preset: base.name };
-        const job = { ...origin, ...(forAgents ? {} : target.wishes()), ...run.wishes(), set: { ...(base === copy && copy.sweep?.set), ...editor.values() } };
-        const files = forAgents ? [] : target.files();
+    async function send(path, options) {
+        const set = { ...(base === copy && copy.sweep?.set), ...more.values() };
+        const job = { ...more.wishes(), ...what.wishes(), set };
+        if (control("name").input.value.trim()) job.name = control("name").input.value.trim();
+        const files = await what.files();
         if (!files.length) return post(path, job, options);
         const body = new FormData();
         body.append("job", JSON.stringify(job));
@@ -105,26 +129,32 @@ function form(presets, copy, [automata, agents, request], circuits, signal) {
         return postForm(path, body, options);
     }
 
-    function changed() {
+    function changed(event) {
+        if (event?.target.name === "word") return undefined; // which only finds
+        if (event?.target === control("preset").input) return what.choose(event.target.value);
         key = freshKey();
         clearTimeout(timer);
         timer = setTimeout(look, WAIT);
     }
 
     async function look() {
+        clearTimeout(timer);
         asking?.abort();
         asking = new AbortController();
         const mine = AbortSignal.any([asking.signal, signal]);
         try {
             const found = await send("/jobs/preview", { signal: mine });
-            preview.show(found);
-            editor.rebase({ ...flat(base.config), ...found.changed });
-            editor.mark("");
+            if (what.isOwn()) what.sees(found.target);
+            else what.leave();
+            preview.show(found, what.isOwn());
+            more.rebase(found.config, isPolicy(base.config), false);
+            sure.show(isPolicy(base.config));
+            more.mark("");
             place.clear();
         } catch (error) {
             if (mine.aborted) return;
             preview.fail(error);
-            editor.mark(error.message);
+            more.mark(error.message);
         }
     }
 
@@ -136,11 +166,15 @@ function form(presets, copy, [automata, agents, request], circuits, signal) {
 
     function paste({ clipboardData }) {
         const [picture] = [...clipboardData.files].filter(({ type }) => type.startsWith("image/"));
-        if (picture) target.take(picture);
+        if (picture) what.take(picture);
     }
 
     document.addEventListener("paste", paste, { signal });
-    choose(base);
+    for (const [path] of copy ? more.options : []) {
+        const value = path.split(".").reduce((inside, name) => inside?.[name], copy.values);
+        if (!["until_solved", "within", "preset"].includes(path) && value !== undefined && value !== null) more.say(path, value);
+    }
+    what.open();
     look();
     return h("div", { class: "columns form" }, element, preview.element);
 }

@@ -4,34 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 
 from difflogic.circuits.export import formats
 from difflogic.errors import CircuitError, MissingPackagesError, UsageError
 from difflogic.policies import controllers, film
 from difflogic.policies.actors import LogicActor
 from difflogic.serve.worker.log import say
-from difflogic.system import files
 from difflogic.train.run import AgentRun
 
 FILM, FILM_STEPS, FRAME_MS = "episode.gif", 500, 40
 
 
-def draw(run: AgentRun, name: str, folder: Path) -> None:
-    """Write the pictures of the best agent into a folder. Raises OSError."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for file, content in _pictures(run, name):
-        files.write_atomically(folder / file, content if isinstance(content, bytes) else content.encode())
-
-
-def _pictures(run: AgentRun, name: str) -> Iterator[tuple[str, str | bytes]]:
+def pictures(run: AgentRun, name: str) -> Iterator[tuple[str, str | bytes]]:
     """The best agent as a film of an episode; of a controller also its page, and its circuit, drawn."""
     actor, spaces, controller = run.best.agent.actor, run.best.environments.spaces, None
     if isinstance(actor, LogicActor) and not spaces.continuous:
         controller = controllers.of_actor(actor, run.config.environment.id, spaces)
-        for form in ("html", "svg"):
+        for form, file in formats.SHOWN.items():
             with suppress(CircuitError):  # too large to be drawn
-                yield from formats.export(controller, name, form).items()
+                [content] = formats.export(controller, name, form).values()
+                yield file, content
     try:
         frames = film.of_agent(run.best, FILM_STEPS, controller)
     # An agent is no worse for an environment that draws nothing, or one whose painter is not installed.

@@ -26,7 +26,6 @@ from difflogic.serve.store.files import JobFolder
 from difflogic.serve.store.jobs import JobRecord
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker.log import say
-from difflogic.system import files
 
 CIRCUIT = "circuit.json"
 
@@ -43,10 +42,7 @@ def follow(store: Store, job: JobRecord) -> Result:
         # A simplification does what the circuit that it was made of does, by every judge that is installed.
         before = _circuit_of(store.job_folder(store.job(source.source, job.owner)))
     made, result = _KINDS[job.kind](job, given, before)
-    out = store.job_folder(job.id).files
-    out.mkdir(parents=True, exist_ok=True)
-    for name, content in made.files.items():
-        files.write_atomically(out / name, content if isinstance(content, bytes) else content.encode())
+    store.job_folder(job.id).keep(made.files.items())
     return result
 
 
@@ -62,7 +58,7 @@ def _circuit_of(source: JobFolder) -> Path:
 
 
 def _simplify(job: JobRecord, given: Path, _: Path | None) -> tuple[ActionResult, Result]:
-    from difflogic.actions.simplify import simplify
+    from difflogic.actions.simplify import drawings, simplify
 
     size = job.options.get("size")
     width, height = map(int, size.split("x")) if size else (0, 0)
@@ -71,8 +67,8 @@ def _simplify(job: JobRecord, given: Path, _: Path | None) -> tuple[ActionResult
         from_start=bool(job.options.get("from_start")),
         size=(height, width) if size else None,
         task=bool(job.options.get("task")),
-        drawn=True,
     )
+    made.files.update(drawings(made.netlist, job.name))
     return made, {name: value for name, value in made.report.items() if name != "steps"} | {"text": made.text}
 
 

@@ -13,6 +13,7 @@ from difflogic.config.policy import PolicyConfig, any_config
 from difflogic.config.schema import Config
 from difflogic.devices.open import Placement
 from difflogic.errors import CheckpointError, ConfigError, StoreError
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.statistics import active_gates, census
 from difflogic.runs import attempts, checkpoint
 from difflogic.runs.folder import RunFolder
@@ -113,11 +114,15 @@ def _final_progress(store: Store, job: JobRecord, run: Run | AgentRun) -> dict[s
     if isinstance(run, AgentRun):
         from difflogic.serve.worker import agents  # half of what it loads is for agents alone
 
-        agents.draw(run, job.name, store.job_folder(job).files)
+        store.job_folder(job).keep(agents.pictures(run, job.name))
         circuit = run.best.circuit
         gates = None if circuit is None else active_gates(circuit.flat_logits())
         solved = len(run.solved_members)
         return {"progress": run.epoch, "goal": run.epoch, "score": run.score, "solved": solved, "active_gates": gates}
+    if run.wrong == 0:  # a solution as a page on which it lives, and drawn
+        from difflogic.actions.simplify import drawings  # with all that simplifies
+
+        store.job_folder(job).keep(drawings(CellNetlist.of_run(run.circuit, run.config), job.name).items())
     soft = [member.metrics[-1].soft_loss for member in run.members if member.metrics]
     return {
         "progress": run.epoch,

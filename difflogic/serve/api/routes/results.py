@@ -25,7 +25,6 @@ from difflogic.serve.api.context import (
 )
 from difflogic.serve.api.replies import Comparison, FileList, Frame, GateCounts, LogReply, MetricRows
 from difflogic.serve.errors import ApiError
-from difflogic.serve.store.files import SWEEP_PAGE
 from difflogic.serve.store.jobs import ID, JobRecord
 
 router = APIRouter(tags=["results"])
@@ -124,7 +123,7 @@ def file(
         words = f"The job {job.id} has no file of this name: GET /jobs/{job.id}/files lists them."
         raise ApiError(404, "no_file", words)
     media_type = artefacts.media_type(name)
-    if name == SWEEP_PAGE:
+    if name in artefacts.PAGES:
         return FileResponse(found, 200, artefacts.PAGE_HEADERS, "text/html", content_disposition_type="inline")
     if found.suffix != artefacts.DRAWING:
         return FileResponse(found, media_type=media_type, filename=name)

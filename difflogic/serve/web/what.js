@@ -1,0 +1,142 @@
+// The first question: what shall it learn? A picture, given or one's own; a rule; a task; or what a copied job learns.
+
+import { h } from "./dom.js";
+import { dropZone } from "./drop-zone.js";
+import { Pad, cellsOf } from "./pad.js";
+import { targetOf } from "./pixels.js";
+import { presetCards } from "./preset-cards.js";
+import { isPolicy } from "./progress.js";
+
+const PICTURES = {
+    "checkerboard-small": ["Board", "from noise"],
+    "checkerboard-healing": ["Healing board", "after damage"],
+    "checkerboard-async": ["Restless board", "by chance"],
+    lizard: ["Lizard", "from one cell"],
+    "colored-g": ["Letter", "in colours"],
+    "heart-steady": ["Heart", "that stays"],
+};
+const RULE = "game-of-life",
+    OWN = "colored-g"; // grows a picture in eight colours out of an empty grid
+const TABLES = ".txt,.npy";
+const LARGEST = 128, // cells of a picture a side, at most
+    USUAL = 32, // and where a larger one comes
+    SIDE = 12; // of a drawing
+
+// `offers`: presets, and as `copy` one of another kind; `rule`: a control of a request; `canvas` and
+// `cursor` are drawn on; `changed()` hears of each change, `chosen(offer)` of another offer; `write` says an option.
+export function whatToLearn(offers, copy, { rule }, { canvas, cursor }, { changed, chosen, write }) {
+    const of = (name) => offers.find((offer) => offer.name === name);
+    const given = Object.entries(PICTURES).filter(([name]) => of(name)).map(([name, [title, about]]) => ({ ...of(name), title, about }));
+    const own = { name: "own", title: "Your own", about: "draw or drop it", mark: "draw" };
+    const tasks = offers.filter(({ config }) => isPolicy(config) || config.task.target === "data");
+    const pad = new Pad(canvas, cursor, drawn);
+    const zone = dropZone("Drop a picture here", () => fitted(zone.file())),
+        table = dropZone("Or drop its table: 512 digits 0 and 1, 128 hexadecimal ones, or .npy", changed, TABLES),
+        begin = dropZone("Or drop a picture to start from", changed);
+    const ofOwn = h("div", { class: "own", hidden: true }, pad.tools, zone.element);
+    const pictures = h("div", { class: "stacked" }, presetCards([...given, own], takePicture, "One of these, or your own"), ofOwn);
+    const ofRule = h("div", { class: "stacked" }, rule.box, table.element);
+    const cards = presetCards(tasks, choose, "A task, most for an agent", "task");
+    const parts = {
+        picture: ["A picture", pictures, () => takePicture(offerIn(pictures, [...given, own]))],
+        rule: ["A rule", ofRule, () => choose(of(RULE))],
+        task: ["A task", cards, () => choose(offerIn(cards, tasks))],
+        ...(copy && { copy: ["As the copied job", h("p", { class: "quiet" }, `The settings of ${copy.name}. Change what you like under More.`), () => choose(copy)] }),
+    };
+    const names = Object.keys(parts).filter((name) => name !== "task" || tasks.length);
+    const tabs = h("div", { class: "choices", role: "radiogroup", "aria-label": "What shall it learn?" }, names.map(tab));
+    const element = h("section", { class: "question", "aria-labelledby": "what-title" }, h("h2", { id: "what-title" }, "What shall it learn?"), tabs, names.map((name) => parts[name][1]));
+    let offer = null,
+        isDrawn = false;
+
+    function tab(name, place) {
+        const input = h("input", { type: "radio", name: "kind", value: name, checked: copy ? name === "copy" : place === 0, onchange: () => open(name) });
+        return h("label", { class: "choice" }, input, h("span", {}, parts[name][0]));
+    }
+
+    const kind = () => tabs.querySelector(":checked").value;
+
+    const offerIn = (element, all) => all.find(({ name }) => name === element.querySelector(".preset :checked")?.value) ?? all[0];
+
+    function open(name) {
+        for (const other of names) parts[other][1].hidden = other !== name;
+        parts[name][2]();
+    }
+
+    function choose(other) {
+        offer = other;
+        isDrawn = false;
+        chosen(offer);
+    }
+
+    function takePicture(picture) {
+        ofOwn.hidden = picture !== own;
+        choose(picture === own ? of(OWN) : picture);
+        if (picture !== own || zone.file()) return;
+        const { width, ...small } = targetOf(of("heart-steady").config.task),
+            cells = new Uint8Array(SIDE ** 2);
+        cellsOf({ ...small, width }).forEach((cell, i) => (cells[(Math.floor(i / width) + 1) * SIDE + (i % width) + 1] = cell && 1));
+        pad.use(cells, SIDE, SIDE, true);
+        drawn();
+    }
+
+    const isOwn = () => kind() === "picture" && !ofOwn.hidden;
+
+    function drawn() {
+        isDrawn = true;
+        changed();
+    }
+
+    // A photograph has more pixels than a grid has cells: it is scaled down, by a size that can be changed.
+    async function fitted(file) {
+        if (file) {
+            const { width, height } = await createImageBitmap(file).catch(() => ({ width: 0, height: 0 }));
+            if (Math.max(width, height) > LARGEST) write("size", `${USUAL}x${USUAL}`);
+            isDrawn = false;
+        } else if (isOwn()) return takePicture(own);
+        changed();
+    }
+
+    return {
+        element,
+        begin: begin.element,
+        open: () => open(kind()),
+        // The offer, where the preset is another one than the cards show.
+        choose(name) {
+            const found = of(name);
+            const card = found && element.querySelector(`.preset [value="${name}"]`);
+            if (!card) return found && choose(found);
+            card.checked = true;
+            const there = isPolicy(found.config) ? "task" : "picture";
+            tabs.querySelector(`[value=${there}]`).checked = true;
+            open(there);
+        },
+        isOwn,
+        // What the server made of a picture, to be drawn on.
+        sees({ rgb, width, height }) {
+            if (isDrawn) return;
+            pad.use(Uint8Array.from(rgb.flat(), ([red, green, blue]) => Number(red > 127) + 2 * Number(green > 127) + 4 * Number(blue > 127)), height, width, true);
+        },
+        leave: () => pad.use(new Uint8Array(), 1, 1, false),
+        wishes() {
+            const wishes = offer === copy ? { config: offer.config } : { preset: offer.name };
+            if (kind() !== "rule") wishes.rule = undefined;
+            if (begin.file()) wishes.start = undefined; // the file says it
+            // A job about one's own picture is called like its file.
+            if (isOwn()) wishes.name = (!isDrawn && zone.file()?.name.replace(/\.[^.]*$/, "").slice(0, 100)) || "my picture";
+            return wishes;
+        },
+        async files() {
+            const picture = isOwn() && (isDrawn ? new File([await pad.png()], "drawing.png", { type: "image/png" }) : zone.file());
+            const files = { target: picture, start_picture: begin.file(), rule_table: kind() === "rule" && table.file() };
+            return isPolicy(offer.config) ? [] : Object.entries(files).filter(([, file]) => file);
+        },
+        // A picture from elsewhere, as the target.
+        take(file) {
+            tabs.querySelector("[value=picture]").checked = true;
+            pictures.querySelector("[value=own]").checked = true;
+            zone.take(file);
+            open("picture");
+        },
+    };
+}
