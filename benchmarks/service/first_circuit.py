@@ -1,0 +1,107 @@
+"""What it takes from an empty server to a proved circuit of one's own picture: what is clicked, waited for and read.
+
+    python -m benchmarks.service.first_circuit [FOLDER]
+
+A visitor who knows the way, in Chromium: real clicks, a real file, a real worker. With FOLDER there are pictures too.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from PIL import Image, ImageDraw
+
+from difflogic.serve.api.auth import COOKIE
+from difflogic.serve.worker.supervisor import Supervisor
+from tests.serve.chromium import Page, chromium
+from tests.serve.live import ANN, serving
+
+PAINT = "Math.round(performance.getEntriesByName('first-contentful-paint')[0].startTime)"
+CONTROLS = """[...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")]
+    .filter((each) => each.checkVisibility() && !each.closest("#top")).length"""
+
+
+class Visit:
+    """A way through the page, counted."""
+
+    def __init__(self, page: Page, folder: Path | None) -> None:
+        self._page, self._folder = page, folder
+        self._read: set[str] = set()
+        self._begun = time.monotonic()
+        self.acts = self.words = 0
+        self.views: dict[str, list[int]] = {}
+
+    def look(self, name: str) -> None:
+        """Read what was not there before; note how many controls a view has, and how high it is."""
+        lines = {line.strip() for line in self._page.text("main").splitlines()} - self._read
+        self._read |= lines
+        self.words += sum(len(line.split()) for line in lines)
+        height = self._page.js("document.documentElement.scrollHeight")
+        self.views[name] = [self._page.js(CONTROLS), height]
+        if self._folder is not None:
+            self._page.screenshot(self._folder / f"{name}.png", whole=True)
+
+    def click(self, selector: str) -> None:
+        self.acts += 1
+        self._page.click(selector)
+
+    def drop(self, file: Path, selector: str) -> None:
+        self.acts += 1
+        self._page.drop(file, selector)
+
+    def told(self) -> dict[str, object]:
+        seconds = round(time.monotonic() - self._begun, 1)
+        return {"clicks": self.acts, "seconds": seconds, "words": self.words, "views": self.views}
+
+
+def walk(page: Page, visit: Visit, picture: Path) -> None:
+    """The way."""
+    visit.look("empty")
+    visit.click(".empty .button")
+    page.see("MB", ".preview")
+    visit.look("new")
+    visit.click("[value=own]")
+    visit.drop(picture, ".own .drop")
+    page.see("12 cells wide", ".preview")
+    visit.look("new-filled")
+    visit.click(".preview .primary")
+    page.wait("document.querySelector('.job-head .pill')?.innerText === 'Running'")
+    page.see("At epoch", ".automaton")
+    visit.look("running")
+    page.wait("document.querySelector('.job-head .pill').innerText === 'Solved'")
+    page.wait("document.querySelector('.living')?.checkVisibility()")
+    visit.look("solved")
+    visit.click("[data-action=simplify]")
+    page.wait("document.querySelector('.follow-ups a[href$=\"circuit.json\"]')?.checkVisibility()")
+    visit.look("proved")
+    visit.click(".follow-ups a[href$='circuit.json']")
+
+
+def main(folder: Path | None) -> None:
+    with tempfile.TemporaryDirectory() as work, chromium() as browser:
+        picture = Path(work) / "smile.png"
+        drawn = Image.new("RGB", (12, 12))
+        pencil = ImageDraw.Draw(drawn)
+        pencil.ellipse((1, 1, 10, 10), fill="yellow")
+        pencil.point([(4, 4), (7, 4), (4, 7), (5, 8), (6, 8), (7, 7)], fill="blue")
+        drawn.save(picture)
+        with serving(Path(work) / "store") as live, Supervisor(live.store.folder, ["cpu"]):
+            with live.client(token=None) as client:
+                client.post("/session", json={"token": ANN})
+                cookie = str(client.cookies[COOKIE])
+            page = browser.page()
+            page.call("Network.setCookie", name=COOKIE, value=cookie, url=live.address)
+            page.goto(live.address)
+            page.see("No jobs yet")
+            paint = page.js(PAINT)
+            visit = Visit(page, folder)
+            walk(page, visit, picture)
+            print(json.dumps(visit.told() | {"first_paint_ms": paint}))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else None)
