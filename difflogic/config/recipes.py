@@ -68,7 +68,7 @@ class Recipe:
         if self.grids and not few and not config.growth.until and self._fits(config):
             sides, steps = ([grid[index] for grid in self.grids] for index in (1, 2))
             sections["growth"] = {"until": until, "sides": sides, "steps": steps}
-        if _is_other_rule(config.task):
+        if is_other_rule(config.task):
             sections["train"] = {"batch": max(1, CELLS // (config.task.height * config.task.width))}
         if (enough := _steps_of_picture(config)) > config.task.steps:
             sections["task"] = {"steps": enough}
@@ -100,7 +100,8 @@ def _has_room_all_round(model: ModelConfig) -> bool:
     return enough and schemes[0] == "first_kernel" and len(schemes) > 1
 
 
-def _is_other_rule(task: TaskConfig) -> bool:
+def is_other_rule(task: TaskConfig) -> bool:
+    """Return whether a rule is learned that is not the paper's, Life."""
     return task.target == "rule" and task.rule != presets.game_of_life().task.rule
 
 

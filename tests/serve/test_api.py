@@ -41,7 +41,7 @@ def submit(client: httpx.Client, **request: object) -> dict:
 
 
 def test_a_submission_is_what_was_asked(client):
-    job = submit(client, name="mine", set={"optimizer.lr": 0.5, "seed": 7}, engine="cpu", population=3,
+    job = submit(client, name="mine", recipe="paper", set={"optimizer.lr": 0.5, "seed": 7}, engine="cpu", population=3,
                  stop_when_solved=2, priority=-3)  # fmt: skip
     assert job["config"] == presets.checkerboard().with_(optimizer={"lr": 0.5}, seed=7).to_dict()
     fields = ("name", "status", "engine", "priority", "goal", "kind", "owner")
@@ -92,7 +92,10 @@ def test_restarts_end_with_the_first_solved(client):
     assert (job["request"], job["attempt"]) == ({"restarts": 3, "stop_when_solved": 1}, 0)
     assert client.post(f"/jobs/{job['id']}/clone").json()["request"] == job["request"]
     assert submit(client, restarts=1, population=2, stop_when_solved=2)["request"]["stop_when_solved"] == 2
-    for wrong, words in (({"restarts": 9}, "give at most 4"), ({"restarts": 1, "init_from": job["id"]}, "Drop one")):
+    for wrong, words in (
+        ({"restarts": 9, "recipe": "paper"}, "give at most 4"),
+        ({"restarts": 1, "init_from": job["id"]}, "Drop one"),
+    ):
         answer = client.post("/jobs/preview", json={"preset": "checkerboard", **wrong})
         assert answer.status_code == 422
         assert words in answer.json()["error"]["message"]
@@ -189,7 +192,7 @@ def test_a_preview_keeps_nothing(client):
     assert seen["config"]["task"]["rule"] == "B36/S23"
     assert seen["changed"]["task.steps"] == 1
     assert seen["changed"]["model.periodic"] is True
-    seen = client.post("/jobs/preview", json={"preset": "colored-g"}).json()
+    seen = client.post("/jobs/preview", json={"preset": "colored-g", "recipe": "paper"}).json()
     assert (seen["gates"], seen["goal"], seen["changed"]) == (presets.colored_g().model.gates, 3000, {})
     target = seen["target"]
     assert (target["width"], target["height"], len(target["rgb"]), len(target["rgb"][0])) == (16, 16, 16, 16)

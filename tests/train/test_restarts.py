@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from difflogic.config import presets
+from difflogic.config.customise import configure
 from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
 from difflogic.devices.open import Placement, open_engine
@@ -290,3 +291,11 @@ def test_what_another_could_not_catch_up_with_is_not_given_up() -> None:
 def test_what_has_learned_has_as_long_again(epochs: int, left: int, given_up: bool) -> None:
     """It made progress until epoch 400: another could get as far until 1600, and not after that."""
     assert is_stalled(rows(*falling(400, 0.98), *[0.1] * (epochs - 400)), left, 2000, PLAIN) == given_up
+
+
+def test_every_second_attempt_at_a_rule_searches() -> None:
+    parity = configure(TrainRequest("game-of-life", rule="B1357/S1357")).config
+    begins = [restarts.attempt_of(parity, number, parity.train.epochs).search.begin for number in range(4)]
+    assert begins == [0, 1, 0, 1]
+    conway = configure(TrainRequest("game-of-life")).config
+    assert restarts.attempt_of(conway, 1, conway.train.epochs).search.begin == 0
