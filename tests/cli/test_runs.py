@@ -183,5 +183,5 @@ def test_how_to_go_on(runs: Path, said: Said) -> None:
 
 def test_show_wants_a_folder(runs: Path, said: Said) -> None:
     assert (
-        "all/one/summary.txt is not a folder: expected a run folder" in said("show", "all/one/summary.txt", code=2).err
+        "all/one/summary.txt is not a folder: expected that of a run" in said("show", "all/one/summary.txt", code=2).err
     )

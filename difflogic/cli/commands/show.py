@@ -35,10 +35,13 @@ def command(run: Path, as_json: bool) -> int:
     from difflogic.runs.journal import read_rows
     from difflogic.runs.run_list import Broken, read
 
-    if run.is_file():
+    if run.is_file() and run.suffix in (".json", ".npz"):
         return _show_file(run, as_json)
     if not run.is_dir():
-        raise NotFoundError(f"{run} is not a folder: expected a run folder, as `difflogic runs` lists them.")
+        raise NotFoundError(
+            f"{run} is not a folder: expected that of a run, as `difflogic runs` lists them, or the "
+            "JSON or npz file of a circuit."
+        )
     entry = read(run)
     if isinstance(entry, Broken):
         raise RunFolderError(f"{run} is not a run folder that can be shown: {entry.why}.")
