@@ -47,7 +47,14 @@ def said(capsys: pytest.CaptureFixture[str]) -> Said:
 
 
 @pytest.fixture
-def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Call:
+def plainly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever stands in for a preset is trained as it stands: the recipe that presets have has tests of its own."""
+    usual = recipes.usual
+    monkeypatch.setattr(recipes, "usual", lambda config: "paper" if config.name == "tiny" else usual(config))
+
+
+@pytest.fixture
+def call(plainly: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Call:
     """`call("--epochs", 3)` runs `difflogic train-checkerboard --engine reference --epochs 3` in tmp_path."""
     config = tiny_config()
     monkeypatch.setitem(presets.PRESETS, "checkerboard", presets.Preset(lambda: config, "a stand-in"))
@@ -69,11 +76,11 @@ def run(call: Call) -> Path:
 
 
 @pytest.fixture
-def difflogic(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Call:
+def difflogic(
+    plainly: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Call:
     """`difflogic("train", "tiny")` in tmp_path; `tiny` is a preset like any other, but is trained as it stands."""
-    usual = recipes.usual
     monkeypatch.setitem(presets.PRESETS, "tiny", presets.Preset(tiny_config, "a stand-in"))
-    monkeypatch.setattr(recipes, "usual", lambda config: "paper" if config.name == "tiny" else usual(config))
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: object) -> Result:

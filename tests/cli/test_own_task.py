@@ -37,7 +37,7 @@ def other(site: Path, before: str, after: str) -> None:
 @pytest.fixture
 def train(difflogic: Call) -> Call:
     def run(*arguments: object) -> object:
-        return difflogic("train", *arguments, "--engine", "reference", "--out", "run")
+        return difflogic("train", *arguments, "--recipe", "paper", "--engine", "reference", "--out", "run")
 
     return run
 

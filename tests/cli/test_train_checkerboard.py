@@ -212,8 +212,8 @@ def test_bad_input(arguments: list[str], code: int, text: str, call: Call, tmp_p
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_signals(number: signal.Signals, code: int, call: Call, tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    arguments = ["train-checkerboard", "--small", "--engine", "cpu", "--epochs", 99999, "--log-interval", 1]
-    arguments += ["--out", folder]
+    arguments = ["train-checkerboard", "--small", "--restarts", 0, "--engine", "cpu", "--epochs", 99999]
+    arguments += ["--log-interval", 1, "--out", folder]
     with processes.start(MAIN, *arguments) as process:
         while not process.stdout.readline().startswith("Epoch    2"):
             pass

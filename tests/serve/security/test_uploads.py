@@ -168,7 +168,7 @@ def test_the_queue_of_an_owner_is_bounded(tmp_path: Path) -> None:
         error(client.post(f"/jobs/{first}/clone"), 409, "queue_full")
         key = {"Idempotency-Key": "before-it-was-full"}
         small.store.submit("ann", drawn("checkerboard"), key["Idempotency-Key"])
-        again = client.post("/jobs", json={"preset": "checkerboard"}, headers=key)
+        again = client.post("/jobs", json={"preset": "checkerboard", "recipe": "paper"}, headers=key)
         assert again.status_code == 200
         client.post(f"/jobs/{again.json()['id']}/cancel")
         client.post(f"/jobs/{first}/cancel")
