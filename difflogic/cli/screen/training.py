@@ -155,7 +155,8 @@ class TrainingReporter(Observer):
         elif last.interrupted is not None and trained.path is not None:
             text.append(interruption(last, trained.path))
         elif run.solved and isinstance(run, Run):
-            text[1:1] = ["Next:", *(f"  {line}" for line in NEXT.format(quoted(run.path or Path("RUN"))).split("\n"))]
+            lines = NEXT.format(quoted(trained.path or Path("RUN"))).split("\n")
+            text[1:1] = ["Next:", *(f"  {line}" for line in lines)]
         fields = {
             "path": str(run.path),
             "epoch": run.epoch,
