@@ -94,8 +94,8 @@ GPU = [
     "train heart-steady --epochs 3 --eval-interval 2 --out resumed",
     "train --resume resumed --epochs 5",
     "harden resumed --search --epochs 3 --eval-interval 2 --out mended",
-    "plan lizard --json",
-    "plan checkerboard --population 4 --precision f16-storage --json",
+    "doctor lizard --json",
+    "doctor checkerboard --population 4 --set train.precision=f16-storage --json",
 ]
 REFERENCE = [
     f"train heart-steady --epochs 6 --eval-interval 2 --set train.probes=4 {HARDENED} --out searched",
