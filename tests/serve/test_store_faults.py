@@ -82,6 +82,20 @@ def test_the_slower_of_two_changes_does_not_leave_its_record(store, spec, monkey
     assert store.job(job.id).name == job_file.read(store.job_folder(job.id).path).job["name"] == "second"
 
 
+def test_two_that_write_the_record_of_one_version_do_not_meet(store, spec, caplog):
+    """Before, they wrote to one name: the quicker renamed it, and the slower said that it could not be written."""
+    job = submit(store, spec)
+    folder = store.job_folder(job.id).path
+    with store.database.reading() as connection:
+        row = connection.execute("SELECT * FROM jobs").fetchone()
+        first, second = (job_file.prepare(folder, connection, row) for _ in range(2))
+    store._publish(first)
+    assert job_file.read(folder).job["id"] == job.id
+    store._publish(second)
+    assert not caplog.records
+    assert [each.name for each in folder.iterdir()] == [job_file.NAME]
+
+
 def test_a_record_that_cannot_be_written_refuses_the_change(store, spec, monkeypatch):
     job = submit(store, spec)
 

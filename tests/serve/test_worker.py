@@ -272,13 +272,14 @@ def test_without_any_checkpoint_it_begins_again(store, undisturbed, damage):
     assert ("kept in unusable-1" in place.log.read_text()) == (damage == "both")
 
 
-def test_no_job_is_taken_while_the_disk_is_full(store, monkeypatch, capsys):
+def test_no_job_is_taken_while_the_disk_is_full(store, monkeypatch, caplog):
     free = [records.MIN_FREE_BYTES - 1]
     monkeypatch.setattr(records.shutil, "disk_usage", lambda folder: SimpleNamespace(free=free[0]))
     hand = worker.WorkerProcess(store, "w", "cpu", ["cpu"], WorkerLimits(), None)
     assert not hand._has_disk_space()
     assert not hand._has_disk_space()
-    assert capsys.readouterr().err.count("less than 16 MiB are free, so no job is started") == 1
+    (line,) = caplog.records
+    assert line.fields["why"] == records.FULL
     free[0] = records.MIN_FREE_BYTES
     assert hand._has_disk_space()
 

@@ -5,7 +5,7 @@
 `job` has the columns of the row, but those of a lease, which nobody holds any more when the file is needed; `key` is
 the idempotency key under which it came. A change is written in three steps, the second of which decides:
 
-    job.json.57.tmp is written -> the database commits version 57 -> job.json.57.tmp, flushed, becomes job.json
+    job.json.57-9f04c1d2.tmp is written -> the database commits version 57 -> that file, flushed, becomes job.json
 
 So a full disk refuses the change as a whole, and the file is never newer than the database, unless that is an old copy.
 A process that ends before the third step leaves a file that is older: the next one that opens the store writes it.
@@ -17,6 +17,7 @@ import errno
 import json
 import math
 import os
+import secrets
 import sqlite3
 import stat
 from dataclasses import dataclass, fields
@@ -224,8 +225,9 @@ class Prepared:
 def prepare(folder: Path, connection: sqlite3.Connection, row: sqlite3.Row) -> Prepared:
     """Write the record of a row beside its place in the job's folder, not yet flushed. Raises OSError."""
     folder.mkdir(mode=0o700, exist_ok=True)
-    # The version is a part of the name: two processes may be at the same job.
-    path = folder / f"{NAME}.{row['recorded']}{files.TEMPORARY}"
+    # A name that nobody else has: two processes may be at the same job, and even at the same version of it, where one
+    # finds that another's newer record is not in its place yet.
+    path = folder / f"{NAME}.{row['recorded']}-{secrets.token_hex(4)}{files.TEMPORARY}"
     prepared = Prepared(row["id"], row["recorded"], path)
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

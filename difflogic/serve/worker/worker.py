@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import logging
 import os
 import signal
 import sys
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from difflogic.config.document import is_policy
 from difflogic.errors import DeviceError, DifflogicError, LimitError, RunFolderError
+from difflogic.serve import log
 from difflogic.serve.store.claims import SWEEPS
 from difflogic.serve.store.jobs import JobRecord, LeaseLostError
 from difflogic.serve.store.presence import Presence
@@ -100,7 +102,7 @@ class WorkerProcess:
         """False while the disk is full: every job that is taken then would fail, one after another."""
         had, self._had_space = self._had_space, not self.store.is_full()
         if had and not self._had_space:
-            say(f"worker {self.name}: {FULL}")
+            log.log_event("a worker waits", logging.ERROR, worker=self.name, why=FULL)
         return self._had_space
 
     def stop(self, number: int, frame: FrameType | None) -> None:
@@ -262,6 +264,7 @@ def main() -> None:
     parser.add_argument("--limits", type=WorkerLimits.from_json, default=WorkerLimits())
     parser.add_argument("--max-memory", type=int)
     options = parser.parse_args()
+    log.set_up()  # between jobs its lines are among the server's; within one they are in the log of the job
     threading.Thread(target=_end_with_parent, args=(options.limits,), daemon=True).start()
     engines = [each for each in options.engines.split(",") if each]
     if options.device == FOLLOW_UPS:
@@ -272,7 +275,7 @@ def main() -> None:
         signal.signal(signal.SIGTERM, worker.stop)
         worker.run()
     except DifflogicError as error:
-        say(str(error))
+        log.log_event("a worker ended", logging.ERROR, worker=options.name, why=str(error))
         sys.exit(error.exit_code)
 
 
