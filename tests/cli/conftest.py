@@ -10,7 +10,7 @@ import pytest
 
 from difflogic.cli.main import main
 from difflogic.config import presets, recipes
-from tests.train.tiny import tiny_config
+from tests.train.tiny import quick_config, tiny_config
 
 
 class Result(NamedTuple):
@@ -66,6 +66,12 @@ def call(plainly: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
         return Result(code, *capsys.readouterr())
 
     return run
+
+
+@pytest.fixture
+def quick_kernels(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`call` trains a circuit whose kernels a GPU compiles sooner."""
+    monkeypatch.setitem(presets.PRESETS, "checkerboard", presets.Preset(quick_config, "a stand-in"))
 
 
 @pytest.fixture

@@ -8,19 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from difflogic.config import presets
-from difflogic.config.model import ModelConfig, NetworkConfig
 from tests.cli.conftest import Call
-from tests.train.tiny import tiny_config
 
-
-@pytest.fixture(autouse=True)
-def quick_kernels(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`call` trains a circuit whose perception is no tree: its kernels compile sooner, for each plan anew."""
-    perceive = NetworkConfig((9, 8, 4, 3), ("first_kernel", "unique", "unique"))
-    update = NetworkConfig((14, 12, 8, 4, 2), ("unique",) * 4)
-    config = tiny_config().with_(model=ModelConfig(2, 2, perceive, update))
-    monkeypatch.setitem(presets.PRESETS, "checkerboard", presets.Preset(lambda: config, "a stand-in"))
+pytestmark = pytest.mark.usefixtures("quick_kernels")
 
 
 def test_it_decides_the_plan(call: Call) -> None:

@@ -6,11 +6,14 @@ import json
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Call, Said
 
 HALF = ("--precision", "f16-storage")
 
 
+@pytest.mark.usefixtures("quick_kernels")
 def test_a_resumed_run_goes_on_with_it(call: Call) -> None:
     assert call("--epochs", 1, *HALF, "--out", "run", engine="gpu").code == 0
     again = call("--epochs", 2, "--resume", "run", engine="gpu")

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from difflogic.cli.main import main
-from difflogic.config.model import ModelConfig, NetworkConfig
 from difflogic.config.schema import Config
 from difflogic.devices import selftest, tune
 from difflogic.devices.selftest import example
@@ -30,7 +29,7 @@ from difflogic.gpu.submit import Dispatch
 from difflogic.gpu.workspace import Workspace
 from difflogic.model.circuit import Circuit
 from tests.random_circuits import random_circuit
-from tests.train.tiny import tiny_config
+from tests.train.tiny import quick_config
 
 Speed = Callable[[LaunchConfig, str], float]
 
@@ -56,10 +55,7 @@ def without_trees() -> Circuit:
 
 @pytest.fixture
 def config() -> Config:
-    """Likewise without trees."""
-    perceive = NetworkConfig((9, 8, 4, 3), ("first_kernel", "unique", "unique"))
-    update = NetworkConfig((14, 12, 8, 4, 2), ("unique",) * 4)
-    return tiny_config().with_(model=ModelConfig(2, 2, perceive, update))
+    return quick_config()
 
 
 Make = Callable[..., Tuner]
