@@ -203,58 +203,47 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """A verdict says how an adapter's self-test ended; `failures` are `name: detail` of checks that training needs."""
-
-    adapter: str
-    failures: tuple[str, ...] = ()
-
-    @property
-    def passed(self) -> bool:
-        return not self.failures
-
-
 def require(adapter: Adapter) -> None:
     """Return where the adapter passed the self-test, which is run where it was not yet.
 
     Raises DeviceError where it failed, now or when it was last tested.
     """
     # Keyed by driver and shaders: after an update of either the adapter is asked again.
-    verdict = kept(adapter) or _test(adapter)
-    if not verdict.passed:
+    known = kept(adapter)
+    failures = _test(adapter) if known is None else known
+    if failures:
         raise DeviceError(
-            f"{adapter.name} failed the self-test and is not trained on, {verdict.failures[0]}: use another engine, "
+            f"{adapter.name} failed the self-test and is not trained on, {failures[0]}: use another engine, "
             "or test it again with difflogic doctor after a driver update."
         )
 
 
-def kept(adapter: Adapter) -> Verdict | None:
-    """The verdict of an earlier test with this driver and these shaders."""
+def kept(adapter: Adapter) -> list[str] | None:
+    """What failed in an earlier test with this driver and these shaders, as `name: detail`; None without a test."""
     entry = VERDICTS.read().get(_key(adapter))
     # An entry that was edited, or is of another version, is no verdict: the adapter is tested again.
     failures = None if entry is None else entry.get("failures")
     if not isinstance(failures, list) or not all(isinstance(each, str) for each in failures):
         return None
-    return Verdict(adapter.name, tuple(failures))
+    return failures
 
 
-def keep(adapter: Adapter, checks: Sequence[Check]) -> Verdict:
-    """Keep what a self-test found; returns the verdict."""
+def keep(adapter: Adapter, checks: Sequence[Check]) -> list[str]:
+    """Keep what a self-test found; returns what failed."""
     failures = [f"{check.name}: {check.detail}" for check in checks if not check.passed]
     if not checks:
         failures = ["self-test: no check was made"]
     VERDICTS.write(_key(adapter), {"adapter": adapter.name, "driver": adapter.driver, "failures": failures})
-    return Verdict(adapter.name, tuple(failures))
+    return failures
 
 
-def _test(adapter: Adapter) -> Verdict:
+def _test(adapter: Adapter) -> list[str]:
     warn(f"checking {adapter.name} against the reference, once per driver ...")
     start = time.monotonic()
-    verdict = keep(adapter, self_test(str(adapter.index)))
+    failures = keep(adapter, self_test(str(adapter.index)))
     seconds = time.monotonic() - start
-    warn(f"checked {adapter.name}: {'it can be trusted' if verdict.passed else 'it FAILED'} ({seconds:.0f} s).")
-    return verdict
+    warn(f"checked {adapter.name}: {'it FAILED' if failures else 'it can be trusted'} ({seconds:.0f} s).")
+    return failures
 
 
 def _key(adapter: Adapter) -> str:

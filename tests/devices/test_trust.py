@@ -139,6 +139,4 @@ def test_commands_refuse(
 
 def test_the_real_thing(adapter: Adapter) -> None:
     selftest.require(adapter)
-    verdict = selftest.kept(adapter)
-    assert verdict is not None
-    assert verdict.passed
+    assert selftest.kept(adapter) == []
