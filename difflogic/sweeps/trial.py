@@ -19,7 +19,7 @@ from difflogic.sweeps.spec import Spec
 from difflogic.train.observer import Observer
 from difflogic.train.run import AgentRun, Run, load_any
 from difflogic.train.run_request import is_in, run_request
-from difflogic.train.signals import OVER, Stop
+from difflogic.train.signals import OVER
 
 Status = Literal["complete", "paused", "interrupted", "failed"]
 PAUSED: Status = "paused"
@@ -79,13 +79,8 @@ class Outcome:
         return self.score if metric == "return" else self.wrong
 
 
-def status(is_complete: bool, look: Stop) -> Status:
-    """The status of a training that `look` may have ended."""
-    return "complete" if is_complete else PAUSED if look.reason == PAUSED else "interrupted"
-
-
-def train(request: TrainRequest, folder: Path, placement: Placement, observer: Observer, look: Stop) -> Outcome:
-    """Begin in the folder, or go on there, until the end or until `look`, the observer's stop, says so.
+def train(request: TrainRequest, folder: Path, placement: Placement, observer: Observer) -> Outcome:
+    """Begin in the folder, or go on there, until the end or until the observer's stop says so.
 
     `request` has its configuration. Raises what `run_request` raises.
     """
@@ -97,7 +92,9 @@ def train(request: TrainRequest, folder: Path, placement: Placement, observer: O
     trained = run_request(request, placement, out, resume, observer)
     last, made = trained.last, trained.attempts
     is_over = last.interrupted is None or last.complete or str(last.interrupted).startswith(OVER)
-    return _measured(status(is_over, look), trained.run, None if made is None else made.record)
+    paused = observer.stop is not None and observer.stop.reason == PAUSED
+    status: Status = "complete" if is_over else PAUSED if paused else "interrupted"
+    return _measured(status, trained.run, None if made is None else made.record)
 
 
 def _measured(status: Status, run: Run | AgentRun, record: Record | None) -> Outcome:

@@ -23,12 +23,12 @@ class _Until(Observer):
     """Ends a trial where it is to be looked at."""
 
     def __init__(self, until: int | None) -> None:
-        self.stop = self.look = Stop()
+        self.stop = Stop()
         self._until = until
 
     def saved(self, epoch: int) -> None:
         if self._until is not None and epoch >= self._until:
-            self.look.ask(PAUSED)
+            self.stop.ask(PAUSED)
 
     def wants_pictures(self) -> bool:
         return False
@@ -63,7 +63,7 @@ class Here:
         observer, folder = _Until(rung.until), self.folder / folder_of(rung.trial)
         try:
             request = replace(rung.spec.asked, preset=None, config=rung.spec.configured(rung.values))
-            return trial.train(request, folder, place("reference"), observer, observer.look)
+            return trial.train(request, folder, place("reference"), observer)
         except DifflogicError as error:
             return Outcome("failed", error=str(error))
 

@@ -22,39 +22,27 @@ from difflogic.sweeps import trial
 from difflogic.sweeps.trial import PAUSED, Outcome
 from difflogic.train.replica import Replica
 from difflogic.train.run_request import is_in
-from difflogic.train.signals import Ending, Stop
+from difflogic.train.signals import Ending
 
 if TYPE_CHECKING:  # half of what it loads is for agents alone
     from difflogic.policies.member import Member
 
 
-class TrialStop(Ending):
-    """Ends a trial at the first evaluation after which it is to be looked at, or with its observer's stop."""
-
-    def __init__(self, stop: Stop, job: JobRecord) -> None:
-        super().__init__(stop)
-        self._until = job.options["until"]
-
-    def evaluated(self, done: int) -> None:
-        """It was evaluated, and saved, after so many epochs, of agents steps."""
-        if self._until is not None and done >= self._until:
-            self.ask(PAUSED)
-
-
 class TrialObserver(ServiceObserver):
-    """The observer of a trial, of automata or of agents."""
+    """The observer of a trial, of automata or of agents, which it ends when the trial is to be looked at."""
 
     def __init__(self, lease: Lease, engine: Engine, stopping: Callable[[], bool]) -> None:
         super().__init__(lease, engine, stopping)
-        self.stop_here = TrialStop(self._end, lease.job)
-        self.stop = self.stop_here
+        self.stop = self._look = Ending(self._end)
+        self._until = lease.job.options["until"]
 
     def judged(self, members: Sequence[Replica] | Sequence[Member]) -> None:
         """A trial keeps no history of its gates: there are many of them, and most are looked at as a row."""
 
     def saved(self, epoch: int) -> None:
         super().saved(epoch)
-        self.stop_here.evaluated(epoch)
+        if self._until is not None and epoch >= self._until:
+            self._look.ask(PAUSED)
 
     def wants_pictures(self) -> bool:
         return False
@@ -71,7 +59,7 @@ def train(store: Store, job: JobRecord, placement: Placement, observer: TrialObs
         if not is_in(path):
             clear_unsaved(path)
         began = time.monotonic()
-        made: Outcome = trial.train(request, path, placement, observer, observer.stop_here)
+        made: Outcome = trial.train(request, path, placement, observer)
         made = replace(made, seconds=round(time.monotonic() - began, 3))
         progress: dict[str, Any] = {"progress": made.done, "saved_progress": made.done}
         if made.status == "interrupted":
