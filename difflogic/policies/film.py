@@ -81,12 +81,12 @@ def grids(actor: AutomatonActor, observations: npt.NDArray[Any], width: int) -> 
     return canvas
 
 
-def of_agent(member: Member, steps: int, controller: Controller | None) -> Pixels:
-    """An episode of its own seed, with the grids of an automaton, or the lamps of a controller, below it."""
+def of_agent(member: Member, steps: int, controller: Controller | None, seed: int | None = None) -> Pixels:
+    """An episode, of its own seed or another, with an automaton's grids, or a controller's lamps, below it."""
     agent, below = member.agent, None if controller is None else partial(lamps, controller)
     if isinstance(agent.actor, AutomatonActor):
         below = partial(grids, agent.actor)
-    return episode(agent.decide, member.config.environment.id, member.seed, steps, below)
+    return episode(agent.decide, member.config.environment.id, member.seed if seed is None else seed, steps, below)
 
 
 def lamps(controller: Controller, observations: npt.NDArray[Any], width: int) -> Pixels:

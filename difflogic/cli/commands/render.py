@@ -203,7 +203,6 @@ def _render_episode(path: Path, out: Output, what: str, member: int | None, opti
     from difflogic.circuits.readers import source
     from difflogic.model import function_json
     from difflogic.policies import controllers, film
-    from difflogic.policies.automaton import AutomatonActor
     from difflogic.policies.member import restored
     from difflogic.policies.results import CELL, curves
 
@@ -222,10 +221,7 @@ def _render_episode(path: Path, out: Output, what: str, member: int | None, opti
         lamps = partial(film.lamps, controller)
         frames = film.episode(controllers.decider(controller), controller.environment, seed, steps, lamps)
     else:
-        agent = restored(path, member)
-        actor = agent.agent.actor
-        below = partial(film.grids, actor) if isinstance(actor, AutomatonActor) else None
-        frames = film.episode(agent.agent.decide, agent.config.environment.id, seed, steps, below)
+        frames = film.of_agent(restored(path, member), steps, None, seed)
     out.write(film.encoded(frames, out.path.suffix, options["frame_ms"] or FRAME_MS))
     click.echo(f"Written: {out}, {len(frames)} frames")
     return 0
