@@ -114,6 +114,7 @@ class Actor(Protocol):
 
     def followers(self) -> list[Tensor]:
         """Return what is kept beside the parameters."""
+        return []
 
 
 def group_size(config: PolicyConfig, spaces: Spaces) -> int:
@@ -229,7 +230,7 @@ class LogicActor:
         return [self._mean.logits, self._updates]
 
 
-class DenseActor:
+class DenseActor(Actor):
     """Dense layers with tanh between them, on scaled observations."""
 
     def __init__(self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device) -> None:
@@ -247,20 +248,8 @@ class DenseActor:
 
     decided = __call__
 
-    def began(self, progress: float) -> None:
-        pass
-
-    def updated(self) -> None:
-        pass
-
-    def adopted(self) -> None:
-        pass
-
     def parameters(self) -> list[Tensor]:
         return self._network.parameters()
-
-    def followers(self) -> list[Tensor]:
-        return []
 
 
 class Categorical:
