@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -298,6 +300,18 @@ def begun(config: Config, samples: Dataset, key: prng.Key) -> npt.NDArray[np.uin
     grids = events.draw_starts("random", key, shape, _hidden(config))
     grids[..., : samples.x.shape[-1]] = samples.x
     return grids
+
+
+def in_parts(samples: Dataset, most: int) -> Iterator[Dataset]:
+    """The samples in their order, at most so many at a time."""
+    for first in range(0, len(samples), most):
+        yield samples.only(np.arange(first, min(first + most, len(samples))))
+
+
+def differing(samples: Dataset, states: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """`[J, B, H, W, ...]`: what is wrong in states `[J, B, H, W, C]` after the compared steps, of values that count."""
+    wanted = samples.targets  # one for all compared steps, or one for each
+    return np.asarray((states[..., : wanted.shape[-1]] != wanted) & (wanted != IGNORED))
 
 
 def _hidden(config: Config) -> npt.NDArray[np.uint8] | None:

@@ -6,6 +6,7 @@ import numpy as np
 
 from difflogic.config import registered
 from difflogic.config.own_task import FRESH, OwnTask
+from difflogic.engine import job
 from difflogic.errors import ConfigError, UsageError
 from difflogic.evaluation.measure import Measure
 from difflogic.evaluation.rehearsal import EvaluationContext
@@ -30,13 +31,10 @@ def own_numbers(context: EvaluationContext) -> Measure | None:
     if isinstance(own, str):
         return Measure("own-task", f"what {context.config.plugin.name} says", f"left out: {own}", {})
     samples = own.drawn(context.starts, FRESH, context.config.seed)
-    parts = [
-        samples.only(np.arange(len(samples))[first : first + AT_ONCE]) for first in range(0, len(samples), AT_ONCE)
-    ]
-    states = np.concatenate([np.stack(compared_states(context, part, number), 1) for number, part in enumerate(parts)])
-    wrong = (states[..., : samples.y.shape[-1]] != samples.y) & (samples.y >= 0)
-    count = int(np.count_nonzero(wrong.any(axis=(1, 2, 3, 4))))
-    numbers = own.judged(states, samples)
+    parts = enumerate(job.in_parts(samples, AT_ONCE))
+    states = np.concatenate([compared_states(context, part, number) for number, part in parts], axis=1)
+    count = int(np.count_nonzero(job.differing(samples, states).any(axis=(0, 2, 3, 4))))
+    numbers = own.judged(states.swapaxes(0, 1), samples)
     told = [
         f"{count} samples are wrong" if count else "exact",
         *(f"{name} {value:.4g}" for name, value in numbers.items()),

@@ -35,15 +35,11 @@ def sample_accuracy(context: EvaluationContext) -> Measure | None:
     samples = context.samples
     if samples is None:
         return None
-    wrong = np.zeros((len(samples.steps), len(samples)), dtype=np.int64)
-    targets = samples.targets
-    for first in range(0, len(samples), AT_ONCE):
-        part = slice(first, first + AT_ONCE)
-        for place, state in enumerate(compared_states(context, samples.only(np.arange(len(samples))[part]), first)):
-            # One target for all compared steps, so that the place is always 0, or one for each.
-            wanted = targets[place % len(targets), part]
-            differs = (state[..., : wanted.shape[-1]] != wanted) & (wanted != IGNORED)
-            wrong[place, part] = np.count_nonzero(differs, axis=(1, 2, 3))
+    counts = [
+        np.count_nonzero(job.differing(part, compared_states(context, part, number * AT_ONCE)), axis=(2, 3, 4))
+        for number, part in enumerate(job.in_parts(samples, AT_ONCE))
+    ]
+    wrong, targets = np.concatenate(counts, axis=1), samples.targets
     # Values that a mask leaves out are in no sum. With one target for three compared steps each value counts three
     # times; with a target for each it is there three times already.
     values = int(np.count_nonzero(targets != IGNORED)) * len(samples.steps) // len(targets)
@@ -67,14 +63,14 @@ def sample_accuracy(context: EvaluationContext) -> Measure | None:
     )
 
 
-def compared_states(context: EvaluationContext, samples: Dataset, number: int) -> list[Bits]:
-    """The states `[B, H, W, C]` after the compared steps; `number` tells the random numbers of batches apart."""
+def compared_states(context: EvaluationContext, samples: Dataset, number: int) -> Bits:
+    """The states `[J, B, H, W, C]` after the compared steps; `number` tells the random numbers of batches apart."""
     # Channels that the samples leave free, and the cells that fire, are drawn anew for each batch: with one key for all
     # of them, sample 64 would begin as sample 0 did.
     start_key, play_key = (prng.fold_in(key, number) for key in context.keys(TEST))
     grids = job.begun(rehearsal.resized(context.config, *samples.x.shape[1:3]), samples, start_key)
     states = play(context.engine, context.trained.circuit, grids, samples.steps[-1], play_key, context.fire_rate)
-    return [state for step, state in enumerate(states) if step in samples.steps]
+    return np.stack([state for step, state in enumerate(states) if step in samples.steps])
 
 
 def seen_neighbourhoods(context: EvaluationContext) -> Measure | None:

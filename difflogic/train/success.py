@@ -22,7 +22,7 @@ from difflogic.circuits.synthesis.convert import lean
 from difflogic.circuits.synthesis.every_start import find_wrong_start, prove_every_start
 from difflogic.config.schema import Config
 from difflogic.core import prng
-from difflogic.core.bits import IGNORED, Bits
+from difflogic.core.bits import Bits
 from difflogic.engine import job
 from difflogic.engine.api import Engine, Evaluation
 from difflogic.engine.shape import Shape
@@ -112,12 +112,10 @@ class SuccessTest:
             return False
         key = prng.fold_in(prng.key_from_seed(self._config.seed), FRESH_STREAM)
         count = max(1, CELLS_AT_ONCE // math.prod(samples.x.shape[1:3]))
-        for first in range(0, len(samples), count):
-            some = samples.only(np.arange(first, min(first + count, len(samples))))
+        for some in job.in_parts(samples, count):
             starts = job.begun(self._config, some, key).astype(np.float32)
             states = self._engine.rollout(circuit, starts, self._config.task.steps, "hard", task.probe_masks)
-            found = states[list(self._config.task.judged_steps)][..., : some.y.shape[-1]]
-            if ((found != some.targets) & (some.targets != IGNORED)).any():
+            if job.differing(some, states[list(self._config.task.judged_steps)]).any():
                 return True
         return False
 
