@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,7 +14,7 @@ from difflogic.circuits.synthesis import function as functions
 from difflogic.circuits.synthesis import pipeline
 from difflogic.circuits.synthesis.convert import gate_count, gates_once
 from difflogic.circuits.synthesis.simplify import OnPass, PassReport, silent
-from difflogic.errors import CircuitError, UsageError
+from difflogic.errors import UsageError
 from difflogic.model import function_json, netlist_json
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.controller import Controller
@@ -189,8 +188,5 @@ def _made(
 
 def drawings(netlist: CellNetlist | FunctionNetlist, name: str) -> Files:
     """What there is to see of a circuit, without what is too large to be drawn."""
-    files: Files = {}
-    for form, file in formats.SHOWN.items():
-        with suppress(CircuitError):
-            [files[file]] = formats.export(netlist, name, form).values()
-    return files
+    made, _ = formats.exports(netlist, name, formats.SHOWN)
+    return {formats.SHOWN[form]: content for form, files in made.items() for content in files.values()}

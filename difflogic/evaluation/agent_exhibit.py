@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from difflogic.circuits.export import formats
 from difflogic.circuits.export.text import Files
 from difflogic.circuits.synthesis import function as synthesis
 from difflogic.circuits.synthesis.convert import gate_count
 from difflogic.circuits.synthesis.function import SmallerFunction
 from difflogic.circuits.synthesis.simplify import OnPass, silent
 from difflogic.errors import MissingPackagesError, RunFolderError, UsageError
-from difflogic.evaluation.gallery import Exhibit, listed
+from difflogic.evaluation.gallery import Exhibit, add_exports, listed
 from difflogic.evaluation.report import page
 from difflogic.model import function_json
 from difflogic.model.controller import Controller
@@ -48,7 +47,12 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
         if not member.environments.spaces.continuous:
             given = controllers.of_actor(actor, config.environment.id, member.environments.spaces)
             found = synthesis.simplified(given, on_pass)
-    downloads, left_out = _downloads(run, name, found, files)
+    files |= {f"files/{each}": (run / each).read_bytes() for each in ("config.toml", CSV)}
+    if found is None:
+        left_out = ["a controller: only gates that choose between discrete actions end as one."]
+    else:
+        files[f"files/{function_json.NAME}"] = (run / function_json.NAME).read_bytes()
+        left_out = add_exports(files, found.function, name)
     cover = CARD
     try:
         files["film.gif"] = film.encoded(film.of_agent(member, STEPS, given), ".gif", FRAME_MS)
@@ -68,33 +72,14 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
         if found is None
         else f"{'Proved equal' if found.verdict.equal else 'NOT proved equal'}: {found.verdict.how}.",
         files=set(files),
-        downloads=listed(downloads),
+        downloads=listed(files),
         left_out=left_out,
         config=config.to_toml(),
     )
     member.environments.close()
     counts = "no controller" if found is None else f"{gate_count(found.function)} gates, {config.environment.id}"
     told = f"The agent of seed {scored['best']}, the best of {len(scored['members'])}."
-    return Exhibit(name, config.name, headline, counts, told, files | downloads, cover)
-
-
-def _downloads(
-    run: Path, name: str, found: SmallerFunction[Controller] | None, files: Files
-) -> tuple[Files, list[str]]:
-    """The run's own files and every export; those that the page itself shows go to `files`."""
-    downloads: Files = {f"files/{each}": (run / each).read_bytes() for each in ("config.toml", CSV)}
-    if found is None:
-        return downloads, ["a controller: only gates that choose between discrete actions end as one."]
-    downloads[f"files/{function_json.NAME}"] = (run / function_json.NAME).read_bytes()
-    exports, left_out = formats.exports(found.function, name)
-    for form, made in exports.items():
-        shown = formats.SHOWN.get(form)
-        for file, content in made.items():
-            if shown is None:
-                downloads[f"files/{file}"] = content
-            else:
-                files[shown] = content
-    return downloads, [f"{form}: {why}" for form, why in left_out.items()]
+    return Exhibit(name, config.name, headline, counts, told, files, cover)
 
 
 def _facts(member: Member) -> str:

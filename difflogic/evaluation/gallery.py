@@ -21,6 +21,7 @@ from difflogic.evaluation.report import page
 from difflogic.evaluation.trained_circuit import TrainedCircuit
 from difflogic.model import netlist_json
 from difflogic.model.cell_netlist import CellNetlist
+from difflogic.model.function_netlist import FunctionNetlist
 from difflogic.model.statistics import active_gates, census
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.runs import plots, run_list
@@ -67,14 +68,8 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
     files["gates.png"] = plots.gates_png(census(trained.circuit), "gates by layer")
     if trained.rows:
         files["loss.png"] = plots.loss_png(trained.rows, trained.config, trained.title)
-    # A circuit may be too large for a drawing, or have too many channels for Golly. What does not fit is named.
-    exports, left_out = formats.exports(found.netlist, name)
-    for form, file in formats.SHOWN.items():
-        for content in exports.pop(form, {}).values():
-            files[file] = content
-    downloads = _downloads(trained, netlist, name) | {
-        f"files/{file}": content for each in exports.values() for file, content in each.items()
-    }
+    files |= _downloads(trained, netlist, name)
+    left_out = add_exports(files, found.netlist, name)
     counts = _counts(trained, netlist, found)
     heading = headline(trained.config, trained.rows, trained.best) if trained.rows else ""
     files["index.html"] = page(
@@ -88,12 +83,22 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
         steps=found.steps,
         files=set(files),
         measures=_measures(trained),
-        downloads=listed(downloads),
-        left_out=[f"{form}: {why}" for form, why in left_out.items()],
+        downloads=listed(files),
+        left_out=left_out,
         config=trained.config.to_toml(),
     )
     brief = f"{gate_count(found.netlist)} gates, {found.netlist.channels} of {netlist.channels} channels"
-    return Exhibit(name, trained.title, heading, brief, trained.told, files | downloads)
+    return Exhibit(name, trained.title, heading, brief, trained.told, files)
+
+
+def add_exports(files: Files, netlist: CellNetlist | FunctionNetlist, name: str) -> list[str]:
+    """Add every export that fits, what the page itself shows by its names for them; return what does not, and why."""
+    # A circuit may be too large for a drawing, or have too many channels for Golly.
+    exports, left_out = formats.exports(netlist, name)
+    for form, made in exports.items():
+        for file, content in made.items():
+            files[formats.SHOWN.get(form, f"files/{file}")] = content
+    return [f"{form}: {why}" for form, why in left_out.items()]
 
 
 def _downloads(trained: TrainedCircuit, netlist: CellNetlist, name: str) -> Files:
@@ -144,9 +149,10 @@ def _measures(trained: TrainedCircuit) -> list[dict[str, str]]:
         raise RunFolderError(f"{path} is not an evaluation: remove it, or ask `difflogic evaluate` again.") from error
 
 
-def listed(downloads: Files) -> list[tuple[str, str, str]]:
-    """Each file's name, its path, and its size in words."""
-    return [(path.partition("/")[2], path, _size(content)) for path, content in sorted(downloads.items())]
+def listed(files: Files) -> list[tuple[str, str, str]]:
+    """The name of each file to take home, its path, and its size in words."""
+    taken = sorted(each for each in files.items() if each[0].startswith("files/"))
+    return [(path.partition("/")[2], path, _size(content)) for path, content in taken]
 
 
 def _size(content: str | bytes) -> str:

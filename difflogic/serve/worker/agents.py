@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 
-from difflogic.circuits.export import formats
-from difflogic.errors import CircuitError, MissingPackagesError, UsageError
+from difflogic.actions.simplify import drawings
+from difflogic.errors import MissingPackagesError, UsageError
 from difflogic.policies import controllers, film
 from difflogic.policies.actors import LogicActor
 from difflogic.serve.worker.log import say
@@ -20,10 +19,7 @@ def pictures(run: AgentRun, name: str) -> Iterator[tuple[str, str | bytes]]:
     actor, spaces, controller = run.best.agent.actor, run.best.environments.spaces, None
     if isinstance(actor, LogicActor) and not spaces.continuous:
         controller = controllers.of_actor(actor, run.config.environment.id, spaces)
-        for form, file in formats.SHOWN.items():
-            with suppress(CircuitError):  # too large to be drawn
-                [content] = formats.export(controller, name, form).values()
-                yield file, content
+        yield from drawings(controller, name).items()
     try:
         frames = film.of_agent(run.best, FILM_STEPS, controller)
     # An agent is no worse for an environment that draws nothing, or one whose painter is not installed.
