@@ -120,10 +120,13 @@ class Workspace:
 
     @cached_property
     def forward(self) -> list[Dispatch]:
-        """T CA steps of the soft circuit, from the first state, with earlier losses and damage on the way."""
+        """T CA steps of the soft circuit, from the first state, with all losses but the last and damage on the way."""
+        judged = self.plan.shape.judged_steps[:-1] if self.plan.training and not self.plan.given else ()
         made = self._damage(0)
         for step in range(self.plan.shape.steps):
-            made += [*self.forward_step(step), *self._judge(step + 1), *self._damage(step + 1)]
+            made += self.forward_step(step)
+            made += self._event("step_loss", step + 1, judged, {"state": self.state(step + 1)})
+            made += self._damage(step + 1)
         return made
 
     @cached_property
@@ -142,16 +145,11 @@ class Workspace:
         bound = {"state": self.state(step), "next_state": self.state(step + 1), "values": values, "kept": kept}
         return self._tiled("gate_forward", step, bound | (other or {}))
 
-    def _judge(self, step: int) -> list[Dispatch]:
-        """The loss of a state, where one is taken there that is not the last."""
-        judged = self.plan.shape.judged_steps[:-1] if self.plan.training and not self.plan.given else ()
-        return self._event("step_loss", step, judged, {"state": self.state(step)})
-
-    def _damage(self, step: int) -> list[Dispatch]:
+    def _damage(self, step: int, hard: bool = False) -> list[Dispatch]:
         """The damage and the faults of a state, where there are any."""
-        bound = {"state": self.state(step)}
-        damage = self._event("damage", step, self.plan.shape.damage_steps, bound)
-        return [*damage, *self._event("faults", step, self._faulty, bound)]
+        kind, bound = ("hard_", self._hard_state(step)) if hard else ("", {"state": self.state(step)})
+        damage = self._event(f"{kind}damage", step, self.plan.shape.damage_steps, bound)
+        return [*damage, *self._event(f"{kind}faults", step, self._faulty, bound)]
 
     @property
     def _faulty(self) -> Sequence[int]:
@@ -279,35 +277,23 @@ class Workspace:
         return [pack, *self._hard_rollout(self.plan.shape.judged_steps)]
 
     def _hard_rollout(self, judged: Sequence[int]) -> list[Dispatch]:
-        made = self._hard_damage(0)
+        made = self._damage(0, hard=True)
+        always = {"masks": self.buffers["hard_masks"], "hard_nodes": self.buffers["scratch"]}
         for step in range(self.plan.shape.steps):
-            made += self._hard_step(step)
+            bound = always | self._hard_state(step) | {"next_words": self.words(step + 1)}
+            made += self._tiled("hard_forward", step, bound)
             made += self._event("hard_loss", step + 1, judged, self._hard_state(step + 1))
-            made += self._hard_damage(step + 1)
+            made += self._damage(step + 1, hard=True)
         return made
-
-    def _hard_damage(self, step: int) -> list[Dispatch]:
-        damage = self._event("hard_damage", step, self.plan.shape.damage_steps, self._hard_state(step))
-        return [*damage, *self._event("hard_faults", step, self._faulty, self._hard_state(step))]
-
-    def _hard_step(self, step: int) -> list[Dispatch]:
-        bound = {
-            "masks": self.buffers["hard_masks"],
-            "next_words": self.words(step + 1),
-            "hard_nodes": self.buffers["scratch"],
-        }
-        return self._tiled("hard_forward", step, self._hard_state(step) | bound)
 
     def _hard_state(self, step: int) -> dict[str, Any]:
         """A hard state, and the uniform that describes it."""
         return {"shape": self.buffers["hard_shape"], "words": self.words(step)}
 
     def state(self, step: int) -> Any:
-        """The buffer of a step's soft state."""
         return self.several["states"][self.plan.state_slot(step)]
 
     def words(self, step: int) -> Any:
-        """The buffer of a step's hard state."""
         return self.several["words"][self.plan.word_slot(step)]
 
     def d_rows(self, step: int) -> Any:

@@ -162,7 +162,7 @@ def test_hard_damage(device: GpuDevice, shape: Shape, probes: int) -> None:
         corners = corners_of(shape, 32 * r.plan.groups)
         r.put("corners", corners.astype(np.uint32))
         r.put_cells(r.work.words(2), words)
-        r.run(*r.work._hard_damage(2))
+        r.run(*r.work._damage(2, hard=True))
         got = r.get_cells(r.work.words(2), *words.shape[1:], dtype=np.uint32)
         assert_twins(got, lambda m, words: hard_damage(r.hard_shape, 1, corners[m], words), words)
 
@@ -182,7 +182,7 @@ def test_earlier_losses(device: GpuDevice, shape: Shape) -> None:
         for step, state in zip((1, 3), states, strict=True):
             r.put_cells(r.work.state(step), state)
             r.put_d_rows(step, windows)
-            r.run(*r.work._judge(step))
+            r.run(*r.work._event("step_loss", step, (1, 3), {"state": r.work.state(step)}))
         partials = r.get("loss_partials", 3, r.plan.chunks)
         r.run(*r.work._d_events(3))
         got = r.get_d_rows(3)
@@ -329,7 +329,7 @@ def test_hard_faults(device: GpuDevice, shape: Shape, probes: int) -> None:
         listed = put_faults(r, shape)
         for step in (0, 1):
             r.put_cells(r.work.words(step), words)
-            r.run(*r.work._hard_damage(step))
+            r.run(*r.work._damage(step, hard=True))
             got = r.get_cells(r.work.words(step), *words.shape[1:], dtype=np.uint32)
 
             def twin(m: int, words: np.ndarray, step: int = step) -> None:
