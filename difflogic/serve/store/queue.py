@@ -35,12 +35,8 @@ class Turn:
     it."""
 
 
-@dataclass(frozen=True)
-class _Lane:
-    """A worker, by what it takes."""
-
-    device: str
-    engines: tuple[str, ...]
+Lane = tuple[str, tuple[str, ...]]
+"""A worker, by what it takes: its device and its engines."""
 
 
 @dataclass
@@ -61,23 +57,23 @@ def turns_of(store: Records) -> dict[str, Turn]:
             return {}
         workers = connection.execute("SELECT * FROM workers WHERE seen > ?", (store.clock() - ALIVE_S,)).fetchall()
         served = {(row["owner"], row["trains"]): row["turn"] for row in connection.execute("SELECT * FROM turns")}
-    lanes = [_Lane(row["device"], engines_of(row)) for row in workers]
-    if all(each.engines for each in lanes):  # one is started where a follow-up waits
-        lanes.append(_Lane("", ()))
+    lanes = [(row["device"], engines_of(row)) for row in workers]
+    if all(engines for _, engines in lanes):  # one is started where a follow-up waits
+        lanes.append(("", ()))
     return _played(_queues(waiting, lanes), served)
 
 
-def _queues(waiting: Collection[sqlite3.Row], lanes: list[_Lane]) -> list[_Queue]:
+def _queues(waiting: Collection[sqlite3.Row], lanes: list[Lane]) -> list[_Queue]:
     """The jobs in queues of which only the first one can be next."""
-    there = {each.device for each in lanes}
+    there = {device for device, _ in lanes}
 
     def takers(trains: int, engine: str, device: str | None) -> frozenset[int]:
         # As `NextJob` has it: a training goes on where it was, as long as that is there.
         stays = trains and device is not None and device in there
         return frozenset(
             number
-            for number, lane in enumerate(lanes)
-            if (engine in lane.engines and (not stays or lane.device == device) if trains else not lane.engines)
+            for number, (here, engines) in enumerate(lanes)
+            if (engine in engines and (not stays or here == device) if trains else not engines)
         )
 
     known: dict[tuple[int, str, str | None], frozenset[int]] = {}
