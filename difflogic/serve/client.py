@@ -159,11 +159,7 @@ class Client:
 
     def archive(self, job: str, file: BinaryIO) -> None:
         """Write a job's files, as a zip, to `file`."""
-        self.save(f"/jobs/{_id(job)}/archive", file)
-
-    def save(self, path: str, file: BinaryIO, **params: Any) -> None:
-        """Write the answer of an address to `file`."""
-        with self._connection_errors(), self._http.stream("GET", path, params=params) as answer:
+        with self._connection_errors(), self._http.stream("GET", f"/jobs/{_id(job)}/archive") as answer:
             _check(answer)
             for block in answer.iter_bytes():
                 file.write(block)
