@@ -93,7 +93,6 @@ def _open(case: Case | ArrayCase, benches: Sequence[Bench], skipped: list[dict[s
 
 
 def _open_on(case: Case | ArrayCase, bench: Bench) -> AnyContender | None:
-    """The case on an engine, or None where that is not asked."""
     kind, engine = bench.engine.info.engine, bench.engine
     if isinstance(case, ArrayCase):
         # The reference would be NumPy once more.

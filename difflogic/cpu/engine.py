@@ -142,7 +142,6 @@ class CpuEngine:
         return memory.rollout_bytes(grid, steps)
 
     def _training(self, circuit: Circuit, batch: Batch, hyper: Hyper) -> SoftWorkspace:
-        """A workspace with circuit, start and target."""
         checked = batch.checked(circuit)
         work = self._workspace(circuit, checked.shape, checked.x, checked.masks, checked.damage, hyper)
         work.set_targets(checked.targets)

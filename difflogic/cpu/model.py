@@ -129,7 +129,6 @@ class CpuModel:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all arrays."""
         held = (
             self.work.buffers,
             self.work.program,

@@ -31,7 +31,6 @@ class Cost:
         return -(-self.evaluations // EVALUATIONS_PER_S)
 
     def to_dict(self) -> dict[str, int]:
-        """Return the prediction as JSON holds it."""
         return {"evaluations": self.evaluations, "memory": self.memory, "seconds": self.seconds}
 
 

@@ -61,7 +61,6 @@ class TimedEpochs:
         return statistics.median(timed) if timed else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the decision for the manifest."""
         last = self.first_epoch + len(self.seconds) - 1
         pace = None if self.pace is None else round(1e3 * self.pace, 3)
         return {"epochs": [self.first_epoch, last], "ms_per_epoch": pace, "engine": asdict(self.engine)}

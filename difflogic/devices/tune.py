@@ -270,7 +270,6 @@ class Tuner:
 
 
 def _fused(work: Workspace) -> dict[str, list[Dispatch]]:
-    """The dispatches of each fused step."""
     lists = zip(FUSED, (work.forward, work.backward, work.hard_forward), strict=True)
     return {name: [dispatch for dispatch in dispatches if dispatch.kernel == name] for name, dispatches in lists}
 

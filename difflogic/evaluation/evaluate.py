@@ -70,11 +70,9 @@ class RunEvaluation:
 
     @property
     def paper_active(self) -> int | None:
-        """The paper's number of active gates."""
         return published(self.trained.config).active_gates
 
     def to_dict(self) -> dict[str, Any]:
-        """The evaluation as evaluation.json holds it."""
         return {
             "format": FORMAT,
             "version": VERSION,

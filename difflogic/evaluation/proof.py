@@ -105,7 +105,6 @@ class Proof:
         return self.from_step is not None and self.from_step > self.claim.scenario.steps
 
     def to_dict(self) -> dict[str, Any]:
-        """The proof as proof.json holds it."""
         claim = self.claim
         return {
             "format": FORMAT,

@@ -84,7 +84,6 @@ class GpuArrays:
     # To the device and back
 
     def put(self, values: Host, purpose: str = "arrays") -> GpuArray:
-        """The values on the device."""
         x = GpuArray(values.shape, self._pool.take(4 * values.size))
         self._upload(x, values, purpose)
         return x
@@ -107,7 +106,6 @@ class GpuArrays:
         return _kept(self._constants, value, lambda: self.put(np.asarray(value, dtype), "constants"))
 
     def assign(self, x: GpuArray, values: GpuArray | Host) -> None:
-        """Overwrite an array by one of its shape."""
         if isinstance(values, np.ndarray):
             self._upload(x, values, "arrays")
         elif values.lease is not x.lease:

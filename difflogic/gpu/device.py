@@ -146,7 +146,6 @@ class GpuDevice:
         return self._layouts[kernel]
 
     def bind(self, kernel: str, bindings: Sequence[Binding], buffers: dict[str, Any]) -> Any:
-        """A bind group of a kernel, each binding from the buffer (or `(buffer, offset, size)`) of its name."""
         entries = []
         for number, binding in enumerate(bindings):
             given = buffers[binding.name]
@@ -163,7 +162,6 @@ class GpuDevice:
         return self._create(name, size, usage)
 
     def staging(self, name: str, size: int) -> Any:
-        """A buffer that the host can map to read."""
         import wgpu
 
         return self._create(name, size, wgpu.BufferUsage.COPY_DST | wgpu.BufferUsage.MAP_READ)

@@ -118,7 +118,6 @@ class KernelSpec:
         return sum(binding.access != "uniform" for binding in self.bindings)
 
     def workgroup_size(self, launch: LaunchConfig) -> int:
-        """Invocations per workgroup."""
         return launch.workgroup_size_of(self.name) if isinstance(self.grid, Tiled) else LINEAR_WG
 
     def constants(self, launch: LaunchConfig, half: bool, trees: bool, perceives: bool) -> dict[str, int]:

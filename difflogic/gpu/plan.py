@@ -380,7 +380,6 @@ class Plan:
         return lanes * max(users)
 
     def of_first(self, count: int) -> Plan:
-        """Return the plan of only the first models."""
         return replace(self, wirings=self.wirings[:count])
 
     def total_bytes(self) -> int:

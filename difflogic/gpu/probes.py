@@ -54,7 +54,6 @@ class AnyShader:
         return Dispatch("", self._pipeline, group, *workgroups)
 
     def run(self, order: Sequence[int], workgroups: tuple[int, int]) -> None:
-        """Submit one dispatch."""
         self._device.queue.submit([encode(self._device, [self.dispatch(order, workgroups)]).finish()])
 
     def read(self, index: int) -> npt.NDArray[np.uint32]:

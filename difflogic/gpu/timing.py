@@ -131,11 +131,9 @@ class Timer:
         encoder.resolve_query_set(self._queries, 0, query, self._ticks, 0)
 
     def _alone(self, group: Sequence[Dispatch]) -> float:
-        """Seconds of a group submitted alone."""
         return sum(self._submit(lambda encoder: encode_pass(encoder, group))[:3])
 
     def close(self) -> None:
-        """Free the buffers."""
         for each in (self._ticks, self._staging, *([self._queries] if self._queries else [])):
             each.destroy()
 

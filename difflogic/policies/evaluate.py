@@ -46,7 +46,6 @@ class Score:
         return sum(each >= threshold for each in self.returns)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the scores as JSON holds them."""
         return {"mean": self.mean, "spread": self.spread, "mean_length": self.mean_length, **asdict(self)}
 
 

@@ -118,7 +118,6 @@ class Record:
         return ended == "solved" or (ended == "complete" if self.restarts is not None else self.left < 1)
 
     def with_attempt(self, attempt: Attempt) -> Record:
-        """A record with this attempt in its place."""
         return replace(self, attempts=(*self.attempts[: attempt.number - 1], attempt))
 
     def write(self, folder: Path) -> None:

@@ -47,7 +47,6 @@ class Chosen:
 
     @property
     def circuit(self) -> Circuit:
-        """The circuit with the trained logits."""
         return self.model.circuit
 
     @property

@@ -138,7 +138,6 @@ class Journal:
             write_all(descriptor, text.encode())
 
     def _texts(self, rows: Sequence[Sequence[MetricsLine]]) -> tuple[str, str]:
-        """JSON lines and CSV lines."""
         labelled = [line for epoch in zip(*rows, strict=True) for line in zip(_labels(self._seeds), epoch, strict=True)]
         jsonl = "".join([row.json_line(seed) for seed, row in labelled])
         return jsonl, "".join([row.csv_line(seed) for seed, row in labelled])
@@ -182,7 +181,6 @@ def _labels(seeds: Sequence[int]) -> Sequence[int | None]:
 
 
 def _row(values: Mapping[str, Any]) -> Row | None:
-    """The row that an object is; None where it is none."""
     try:
         return Row.from_dict(values)
     except (TypeError, KeyError):

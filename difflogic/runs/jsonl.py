@@ -247,7 +247,6 @@ def _is_judged(line: bytes) -> bool:
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
-    """The lines that are ended."""
     rest = b""
     while block := file.read(SAMPLE_BLOCK):
         *lines, rest = (rest + block).splitlines(keepends=True)

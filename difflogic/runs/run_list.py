@@ -54,7 +54,6 @@ class Entry:
     """Of a run of agents, whose epochs are environment steps: the best one's mean return when it was last evaluated."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The entry as JSON holds it."""
         return asdict(self) | {"path": str(self.path)}
 
 

@@ -15,7 +15,6 @@ class ApiError(Exception):
 
     @property
     def body(self) -> dict[str, Any]:
-        """The error as a JSON body."""
         return {"error": {"code": self.code, "message": self.message}}
 
 

@@ -35,7 +35,6 @@ class Replica:
 
     @property
     def circuit(self) -> Circuit:
-        """The circuit with the trained logits."""
         return self.job.circuit.with_logits(self.state.logits)
 
     @property

@@ -66,7 +66,6 @@ class Forest:
         return self._known[key]
 
     def _gate(self, gate: int, a: int, b: int) -> int:
-        """The function of a gate on two functions."""
         if a <= _TRUE and b <= _TRUE:
             return gate >> (3 - (2 * a + b)) & 1
         key = (gate, a, b)

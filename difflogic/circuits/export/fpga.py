@@ -87,7 +87,6 @@ class Report:
 
     @property
     def cells(self) -> int:
-        """Cells of the grid."""
         return self.grid.height * self.grid.width
 
     @cached_property

@@ -155,7 +155,6 @@ class _Run:
         self._expected = after_firing(netlist, self._start, self._fires)
 
     def data(self) -> dict[str, Any]:
-        """Return the data for the page."""
         height, width, _ = self._start.shape
         fires: list[int] = np.concatenate([words_of(fire[..., None]) for fire in self._fires]).tolist()
         return {

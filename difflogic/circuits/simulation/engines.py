@@ -127,7 +127,6 @@ def _fastest(spec: SimulationSpec, start: Planes, steps: int) -> Opened:
 
 
 def _hardware() -> bool:
-    """Return whether there is a hardware GPU."""
     try:
         from difflogic.gpu.adapter import list_adapters
 

@@ -179,7 +179,6 @@ def _show_files(run: Path) -> None:
 
 
 def _show_agents(entry: Entry, as_json: bool) -> int:
-    """A run of agents in full."""
     from difflogic.model import function_json
     from difflogic.runs import checkpoint, chosen, manifest
     from difflogic.system.files import quoted

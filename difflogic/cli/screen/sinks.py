@@ -59,7 +59,6 @@ class Lines:
                 self.write(each)
 
     def write(self, text: object) -> None:
-        """Put text on the screen."""
         click.echo(str(text))
 
     def advance(self, done: int, total: int | None = None, speed: str | None = None) -> None:

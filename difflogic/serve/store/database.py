@@ -56,12 +56,10 @@ class Database:
             yield self._connection()
 
     def rows(self, query: str, *values: Any) -> list[sqlite3.Row]:
-        """The rows that a query finds."""
         with self.reading() as connection:
             return connection.execute(query, values).fetchall()
 
     def row(self, query: str, *values: Any) -> sqlite3.Row | None:
-        """The first row that a query finds."""
         return next(iter(self.rows(query, *values)), None)
 
     def write(self, statement: str, *values: Any) -> int:

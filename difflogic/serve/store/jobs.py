@@ -207,7 +207,6 @@ class JobRecord(JobSpec):
         return self.status in ENDED
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON holds it."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
     def spec(self) -> JobSpec:

@@ -155,7 +155,6 @@ class Store(Leases):
         return 0.0 if oldest is None else max(0.0, self.clock() - datetime.fromisoformat(oldest).timestamp())
 
     def version(self) -> int:
-        """The version of the newest change."""
         return int(self.database.rows("SELECT version FROM clock")[0][0])
 
     def changes(self, since: int, owner: str | None = None, limit: int = 1000) -> list[JobRecord]:

@@ -83,7 +83,6 @@ class FollowUpProcess:
 
     @property
     def seconds(self) -> float:
-        """Seconds since it began."""
         return time.monotonic() - self._begun
 
     @property

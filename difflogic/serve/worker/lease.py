@@ -65,7 +65,6 @@ class WorkerLimits:
 
     @classmethod
     def from_json(cls, text: str) -> WorkerLimits:
-        """The inverse of `to_json`."""
         return cls(**json.loads(text))
 
 
