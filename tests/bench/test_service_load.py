@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.service import load
 
-SECONDS, CLIENTS, SETTLE_S = (10, 100, 3.0) if os.environ.get("DIFFLOGIC_CHECK_ALL") else (3, 40, 0.5)
+SECONDS, CLIENTS, SETTLE_S = (10, 100, 3.0) if os.environ.get("DIFFLOGIC_CHECK_ALL") else (2, 20, 0.5)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the benchmark reads /proc")

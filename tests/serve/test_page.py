@@ -109,7 +109,7 @@ def choose_action(page: Page, name: str) -> None:
 
 def submitted(live: Live, **fields: object) -> str:
     """A job of ann's, given to the store at once."""
-    job, _ = live.store.submit("ann", spec_of(short_config(), **fields))  # type: ignore[arg-type]
+    job, _ = live.store.submit("ann", spec_of(short_config(1500), **fields))  # type: ignore[arg-type]
     return job.id
 
 

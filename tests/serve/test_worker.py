@@ -27,7 +27,7 @@ from difflogic.serve.worker.lease import WorkerLimits
 from difflogic.serve.worker.observer import ServiceObserver
 from difflogic.train.trainer import Trainer
 from tests.serve.acting import acting
-from tests.serve.service import by_hand, ended, held, reached, short_config, spec_of, wait
+from tests.serve.service import EPOCHS, by_hand, ended, held, reached, short_config, spec_of, wait
 from tests.train.tiny import assert_same_run, columns_of, tiny_config
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -60,8 +60,8 @@ def test_a_job_is_trained_as_by_hand(store, trained, undisturbed):
     rows = [json.loads(line) for line in (undisturbed / "metrics.jsonl").read_text().splitlines()]
     fewest = min(row["hard_loss"] for row in rows if row["hard_loss"] is not None)
     assert (job.progress, job.saved_progress, job.soft_loss, job.hard_loss) == (
-        1500,
-        1500,
+        EPOCHS,
+        EPOCHS,
         rows[-1]["soft_loss"],
         fewest,
     )
@@ -72,12 +72,12 @@ def test_a_job_is_trained_as_by_hand(store, trained, undisturbed):
     assert hand.memory is None or hand.memory > 30_000_000, "an engine is loaded in it"
     log = store.job_folder(trained).log.read_text()
     assert "from epoch 0" in log
-    assert "epoch 1500: soft loss" in log
+    assert f"epoch {EPOCHS}: soft loss" in log
 
 
 def test_the_gates_of_every_evaluation_are_kept(store, trained):
     lines = [json.loads(line) for line in store.job_folder(trained).gates.read_text().splitlines()]
-    assert [line["epoch"] for line in lines] == [1, *range(50, 1501, 50)]
+    assert [line["epoch"] for line in lines] == [1, *range(50, EPOCHS + 1, 50)]
     assert lines[0]["layers"][0]["name"] == "perceive 0"
     counted = np.array([layer["counts"] for layer in lines[-1]["layers"]])
     logits = checkpoint.load(store.job_folder(trained).run).state.logits
@@ -92,7 +92,7 @@ def test_a_stopped_job_goes_on_as_if_it_had_not_been(store, undisturbed, ask, st
     store.ask(job, ask)
     wait(lambda: store.job(job).status == status, f"the job to be {status}")
     stopped = store.job(job)
-    assert 60 <= stopped.progress < 1500
+    assert 60 <= stopped.progress < EPOCHS
     assert stopped.saved_progress == stopped.progress == checkpoint.load(store.job_folder(job).run).state.epoch
     assert (stopped.ended is None) == (status == "paused")
     getattr(store, again)(job)
@@ -127,7 +127,7 @@ def test_a_training_that_begins_with_the_circuit_of_another(store, trained, undi
 
 
 def test_frames_are_made_for_those_who_watch(store, trained):
-    assert json.loads(store.job_folder(trained).frame.read_text())["epoch"] == 1500, (
+    assert json.loads(store.job_folder(trained).frame.read_text())["epoch"] == EPOCHS, (
         "what became of it is drawn unasked"
     )
     config = short_config(1_000_000)
