@@ -29,13 +29,12 @@ from typing import Any
 import numpy as np
 
 import difflogic
+from difflogic.circuits.readers.rule import rule_netlist
 from difflogic.circuits.synthesis import every_start, model_check, tools
 from difflogic.circuits.synthesis import prove as equality
-from difflogic.circuits.synthesis.convert import to_netlist
 from difflogic.circuits.synthesis.every_start import EveryStart
-from difflogic.circuits.synthesis.xag import FALSE, TRUE, Builder
 from difflogic.config.schema import Config
-from difflogic.core import rules, text_picture, wiring
+from difflogic.core import rules, text_picture
 from difflogic.core.bits import Bits
 from difflogic.engine import job
 from difflogic.errors import CircuitError, UsageError
@@ -327,22 +326,6 @@ def _rule(claim: Claim, seconds: float | None) -> Proof:
         return Proof(claim, False, method, f"Wrong for {claim.rule}: it differs where these inputs are 1: {ones}.")
     text = f"From every start, on every grid, each step is one generation of {claim.rule}."
     return Proof(claim, True, method, text, from_step=1)
-
-
-def rule_netlist(rule: str, periodic: bool) -> CellNetlist:
-    """The rule as a circuit of one channel: its table of 512 entries, halved by one input after the other."""
-    builder = Builder(wiring.PATCH)
-    # The entry's number has the patch's first cell as its highest bit: halves of the table differ in that cell, so the
-    # lowest bit is decided first.
-    level = [TRUE if entry else FALSE for entry in rules.table(rule).tolist()]
-    for patch in reversed(range(wiring.PATCH)):
-        cell = 2 * (1 + patch)
-        level = [
-            builder.or_(builder.and_(cell, one), builder.and_(cell ^ 1, zero))
-            for zero, one in zip(level[::2], level[1::2], strict=True)
-        ]
-    like = CellNetlist.build(1, periodic, [], [], [wiring.CENTRE])
-    return to_netlist(builder.finish(level), like)
 
 
 def lies(proof: Proof, again: Proof) -> list[str]:

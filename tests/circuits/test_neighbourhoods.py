@@ -11,12 +11,12 @@ import pytest
 from difflogic.circuits import rle
 from difflogic.circuits.export import golly
 from difflogic.circuits.export.text import text_of
+from difflogic.circuits.readers.rule import rule_netlist
 from difflogic.circuits.synthesis.pipeline import simplify
 from difflogic.config.model import ModelConfig, NetworkConfig
 from difflogic.config.schema import Config
 from difflogic.core.wiring import NEIGHBOURHOODS
 from difflogic.errors import CircuitError
-from difflogic.evaluation import proof
 from difflogic.model import netlist_json
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
@@ -145,6 +145,6 @@ def test_golly_knows_the_neighbourhood(neighbourhood: str, channels: int) -> Non
 
 def test_golly_has_its_own_name_for_a_rule_on_hexagons() -> None:
     """Which an RLE names; of a line it is all 512 answers, for Golly's own W110 draws time downwards."""
-    netlist = proof.rule_netlist("B2/S34H", periodic=True)
+    netlist = rule_netlist("B2/S34H", periodic=True)
     assert rle.rule_of(replace(netlist, neighbourhood="hex"), 8, 9) == ("B2/S34H:T9,8", "")
-    assert rle.rule_of(proof.rule_netlist("W110", True), 1, 9)[0].startswith("MAP")
+    assert rle.rule_of(rule_netlist("W110", True), 1, 9)[0].startswith("MAP")

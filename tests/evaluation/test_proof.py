@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 import difflogic
+from difflogic.circuits.readers.rule import rule_netlist
 from difflogic.config import presets
 from difflogic.config.schema import Config
 from difflogic.core import rules
@@ -167,7 +168,7 @@ def test_a_rule_on_all_neighbourhoods(tmp_path: Path) -> None:
 @pytest.mark.parametrize("rule", ["B3/S23", "B/S", "B012345678/S012345678", "B2/S", "01" * 64])
 def test_a_rule_as_a_circuit(rule: str) -> None:
     boards = rules.patches().reshape(-1, 3, 3, 1)
-    [after] = proof.rule_netlist(rule, periodic=False).steps(boards, 1)
+    [after] = rule_netlist(rule, periodic=False).steps(boards, 1)
     np.testing.assert_array_equal(after[:, 1, 1, 0], rules.table(rule))
 
 
