@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import success
+from difflogic.circuits.readers.rule import rule_netlist
 from difflogic.errors import UsageError
 
 
@@ -67,3 +68,9 @@ def test_time_to_a_solution() -> None:
     assert success.tts99(half, "seconds") == pytest.approx(66.4, abs=0.05)
     assert success.tts99([{"solved": True, "seconds": second} for second in (1, 5, 3)], "seconds") == 5
     assert success.tts99([{"solved": False, "seconds": 1}], "seconds") == float("inf")
+
+
+def test_gates_are_looked_up_to_judge_a_rule() -> None:
+    rule = "B2/S34H"
+    assert success.follows(rule_netlist(rule, periodic=True), rule)
+    assert not success.follows(rule_netlist("B2/S35H", periodic=True), rule)
