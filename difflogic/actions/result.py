@@ -19,7 +19,7 @@ from difflogic.system import files
 from difflogic.system.brief import brief
 
 Given = Path | str | CellNetlist | FunctionNetlist | Circuit
-"""A run folder or a file, or what it holds."""
+"""A run folder or a file, or what it holds; or a rule, as `B36/S23`."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -103,8 +103,10 @@ def opened(given: Given, periodic: bool | None = None, visible: int | None = Non
 
 
 def name_of(given: Given) -> str:
-    """A run is called by its folder, a file by its name without the ending, `circuit.json` by its folder too."""
+    """A run and `circuit.json` are called by the folder, a file by its name without the ending, a rule B36S23."""
     if not isinstance(given, Path | str):
         return "circuit"
     whole = Path(given).resolve()
+    if not whole.exists():
+        return str(given).replace("/", "")  # a rule
     return whole.parent.name if whole.name == "circuit.json" else whole.stem if whole.is_file() else whole.name

@@ -54,4 +54,6 @@ def _again(run: Run, restarted: bool) -> list[str]:
         steps.append(f"the same with --restarts {restarts}: other wiring where training stalls, in the same epochs")
     if alone and config.task.target == "rule":
         steps.append("the same with --population 8: the next seeds too, some wirings learn a rule that others do not")
+    if config.task.target == "rule":
+        steps.append(f"difflogic simplify {config.task.rule} -o circuit.json: builds its circuit without training")
     return steps

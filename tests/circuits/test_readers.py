@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from difflogic.circuits.readers import digitaljs, notebook, source
+from difflogic.core import rules
 from difflogic.errors import CircuitError, DifflogicError, NotFoundError
 from difflogic.model import netlist_json
 from difflogic.model.cell_netlist import CellNetlist
@@ -267,3 +268,32 @@ def test_what_is_no_circuit(tmp_path: Path) -> None:
     shutil.copy(parity.DATA / "wires_seed23.npz", tmp_path / "w.npz")
     with pytest.raises(CircuitError, match="Expected arrays logits/perceive/0"):
         source.load(tmp_path / "w.npz")
+
+
+DIGITS = {"": "012345678", "V": "01234", "H": "0123456"}
+LIFE_LIKE = st.sampled_from(sorted(DIGITS)).flatmap(
+    lambda suffix: st.tuples(*[st.sets(st.sampled_from(DIGITS[suffix]))] * 2).map(
+        lambda parts: f"B{''.join(sorted(parts[0]))}/S{''.join(sorted(parts[1]))}{suffix}"
+    )
+)
+TABLE = st.binary(min_size=64, max_size=64).map(bytes.hex)
+
+
+@settings(max_examples=60, deadline=None)
+@given(LIFE_LIKE | TABLE | st.integers(0, 255).map(str))
+def test_a_rule_is_built_without_training(rule: str) -> None:
+    found = source.load(rule)
+    [after] = found.netlist.steps(rules.patches().reshape(-1, 3, 3, 1), 1)
+    np.testing.assert_array_equal(after[:, 1, 1, 0], rules.table(rule))
+    assert (found.kind, found.name, found.netlist.periodic) == ("a rule", rules.canonical(rule), True)
+    assert found.netlist.neighbourhood == (rules.neighbourhood(rule) or "moore")
+
+
+def test_a_rule_in_a_file_and_a_file_called_as_a_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("life.txt").write_text("".join(map(str, rules.table("B3/S23"))))
+    assert len(source.load("life.txt").netlist.gates) == len(source.load("B3/S23").netlist.gates)
+    shutil.copy(parity.DATA / "small_periodic_three_channels.npz", "110")
+    assert source.load("110").kind == "the authors' parameters"
+    with pytest.raises(CircuitError, match="Cannot read the circuit B9/S23: No such file"):
+        source.load("B9/S23")

@@ -136,3 +136,16 @@ def test_from_its_start(difflogic: Call) -> None:
         2,
         "Error: --from-start is for circuits whose start is always the same, but this one starts at random.",
     )
+
+
+def test_a_rule_in_place_of_a_circuit(said: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its circuit is built, made small and proved, and is one like any other."""
+    monkeypatch.chdir(tmp_path)
+    done = said("simplify", "b63/s23", "-o", "highlife.json")
+    assert "The rule B36/S23: built from its table, without training." in done.err
+    assert done.out.startswith("B36/S23: 33 two-input gates per cell")
+    assert "Proved equal in its visible channels: outputs: 1 by exhaustion" in done.out
+    assert said("prove", "highlife.json", "B36/S23", "--judge", "difflogic").out.endswith("from every neighbourhood.\n")
+    assert "DIFFERENT" in said("prove", "highlife.json", "B3/S23", "--judge", "difflogic", code=1).out
+    assert said("show", "W110").out.startswith("W110: cell.")
+    assert "made/B36S23.v" in said("export", "B36/S23", "--format", "verilog", "--out", "made").out

@@ -1,4 +1,4 @@
-"""A circuit from anything that holds one: a run, or a file in one of four formats."""
+"""A circuit from anything that holds one: a run, or a file in one of four formats; or of a rule, without training."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from difflogic.circuits.readers import digitaljs, layers, notebook
+from difflogic.circuits.readers import rule as rules
 from difflogic.config.schema import Config
 from difflogic.errors import CircuitError, UsageError
 from difflogic.model import function_json, netlist_json
@@ -27,15 +28,15 @@ class LoadedCircuit:
 
     netlist: CellNetlist
     kind: str
-    """What it was read from: a run, circuit.json, or another format."""
+    """What it was read from: a run, circuit.json, another format, or a rule."""
     circuit: Circuit | None = None
     """The network that the netlist was taken from, where there is one."""
     config: Config | None = None
     """Of a run."""
     told: str = ""
-    """Which circuit of a run it is, in one sentence."""
+    """Which circuit of a run it is, or of which rule, in one sentence."""
     name: str = ""
-    """That of the folder or file."""
+    """That of the folder or file, or the rule."""
 
     __repr__ = brief
 
@@ -56,13 +57,16 @@ class LoadedCircuit:
 
 
 def load(path: Path | str, periodic: bool | None = None, visible: int | None = None) -> LoadedCircuit:
-    """Read the circuit of a run, its best one, or of a file of any format that is read.
+    """Read the circuit of a run, its best one, or of a file of any format that is read, or build that of a rule.
 
         >>> difflogic.load(folder).netlist.channels
         2
+        >>> len(difflogic.load("B36/S23").netlist.gates)
+        33
 
     Args:
-        path: A run folder, `circuit.json`, or a file of another format.
+        path: A run folder, `circuit.json`, or a file of another format; or, where there is no such file, a rule as
+            `B36/S23`, `W110` or 128 hexadecimal digits. A rule lives on a torus.
         periodic: Whether the grid is a torus, in place of what the file says.
         visible: The first so many channels are the picture, in place of what the file says.
 
@@ -79,7 +83,7 @@ def load(path: Path | str, periodic: bool | None = None, visible: int | None = N
         raise CircuitError(f"visible must be 1 to {netlist.channels}, the circuit's channels, got {visible}.")
     wrapped = netlist.periodic if periodic is None else periodic
     netlist = replace(netlist, visible=visible or netlist.visible, periodic=wrapped)
-    return replace(source, netlist=netlist, name=Path(path).resolve().name)
+    return replace(source, netlist=netlist, name=source.name or Path(path).resolve().name)
 
 
 def load_function(path: Path | str) -> FunctionNetlist:
@@ -153,6 +157,9 @@ def _load(path: Path) -> LoadedCircuit:
     if path.is_file() and zipfile.is_zipfile(path):
         circuit = notebook.load(path)
         return LoadedCircuit(CellNetlist.from_circuit(circuit), "the authors' parameters", circuit)
+    if (rule := rules.named(path)) is not None:
+        told = f"The rule {rule}: built from its table, without training."
+        return LoadedCircuit(rules.rule_netlist(rule, periodic=True), "a rule", told=told, name=rule)
     text = netlist_json.read_text(path)
     try:
         return _from_text(text)

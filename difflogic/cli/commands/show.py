@@ -27,15 +27,16 @@ if TYPE_CHECKING:
 def command(run: Path, as_json: bool) -> int:
     """Print the run in the folder RUN: what it is, what ran it, how it went, its models, its files, how to go on.
 
-    RUN may also be the file of a circuit, a controller or a function.
+    RUN may also be the file of a circuit, a controller or a function, or a rule such as B36/S23.
 
     Example: difflogic show runs/NAME
     """
+    from difflogic.circuits.readers.rule import named
     from difflogic.runs import checkpoint, chosen, manifest
     from difflogic.runs.journal import read_rows
     from difflogic.runs.run_list import Broken, read
 
-    if run.is_file() and run.suffix in (".json", ".npz"):
+    if named(run) is not None or (run.is_file() and run.suffix in (".json", ".npz")):
         return _show_file(run, as_json)
     if not run.is_dir():
         raise NotFoundError(

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 @force_option
 @json_option
 def command(circuit: Path, out: Output | None, as_json: bool, **asked: Any) -> int:
-    """Make CIRCUIT smaller: a run, or a file that holds a circuit.
+    """Make CIRCUIT smaller: a run, a file that holds a circuit, or a rule such as B36/S23.
 
     The command counts gates that read two inputs. Constants, pass-throughs and NOT are free. The result computes
     the same visible channels in every step from every start. This is proved at the end; the exit code is 1 if the
@@ -64,7 +64,12 @@ def command(circuit: Path, out: Output | None, as_json: bool, **asked: Any) -> i
     For agents or a controller.json the result gives the same action for every observation, which is proved. With
     --task it gives the same actions in 100 episodes, and is tested in 100 others.
 
+    A rule's circuit is built from its table, without training. Every form that `train --rule` takes may stand for
+    CIRCUIT, here as in simulate, prove, export, report and show; or a file .txt or .npy with the table.
+
     Example: difflogic simplify runs/NAME -o small.json
+
+    Example: difflogic simplify B36/S23 -o highlife.json
     """
     from difflogic.actions.simplify import simplify
 

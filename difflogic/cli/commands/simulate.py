@@ -84,8 +84,9 @@ def command(
 ) -> int:
     """Run a hard circuit on a large grid, 64 cells per word on the CPU, 32 on a GPU.
 
-    CIRCUIT is a run folder, a circuit.json, or any other file that `difflogic simplify` reads. All engines give the
-    same bits as the trained circuit. Ctrl-C stops the simulation, and its last state is still written.
+    CIRCUIT is a run folder, a circuit.json, a rule such as B36/S23, or any other file that `difflogic simplify`
+    reads. All engines give the same bits as the trained circuit. Ctrl-C stops the simulation, and its last state is
+    still written.
 
     Example: difflogic simulate runs/NAME --size 4096x4096 --steps 1000 -o last.png
     """
