@@ -33,12 +33,12 @@ from difflogic.circuits.readers.rule import rule_netlist
 from difflogic.circuits.synthesis import every_start, model_check, tools
 from difflogic.circuits.synthesis import prove as equality
 from difflogic.circuits.synthesis.every_start import EveryStart
+from difflogic.config.resized import knows_larger_grids, resized
 from difflogic.config.schema import Config
 from difflogic.core import rules, text_picture
 from difflogic.core.bits import Bits
 from difflogic.engine import job
 from difflogic.errors import CircuitError, UsageError
-from difflogic.evaluation import rehearsal
 from difflogic.evaluation.trained_circuit import TrainedCircuit
 from difflogic.model import netlist_json
 from difflogic.model.cell_netlist import CellNetlist
@@ -156,7 +156,7 @@ def of_run(trained: TrainedCircuit, every: bool = False, size: tuple[int, int] |
             "no target. Leave `every_start` out, and the rollout from that start is proved."
         )
     # On another grid a claim needs a target, and only some tasks say what it is there.
-    if size is not None and not rehearsal.knows_larger_grids(config.task):
+    if size is not None and not knows_larger_grids(config.task):
         raise UsageError(f"The picture of {run} takes its place from the border of its grid: leave `size` out.")
     scenario, target = _on_grid(config, *(size or (config.task.height, config.task.width)))
     return Claim("one-start" if has_one else "every-start", netlist, scenario, target)
@@ -164,7 +164,7 @@ def of_run(trained: TrainedCircuit, every: bool = False, size: tuple[int, int] |
 
 def _on_grid(config: Config, height: int, width: int) -> tuple[Scenario, Bits]:
     """The scenario of a task on another grid, and its target there."""
-    here = rehearsal.resized(config, height, width)
+    here = resized(config, height, width)
     # As evaluations do: a board on a grid twice as high or wide has twice the time, a picture grows in its own.
     has_one = job.start(config) is not None
     times = 1 if has_one else max(math.ceil(height / config.task.height), math.ceil(width / config.task.width))
@@ -182,7 +182,7 @@ def claimed_grid(netlist: CellNetlist, config: Config | None, height: int, width
         return grid
     # Export is for any circuit on any grid: where nothing can be claimed, the grid goes without a claim, and no error.
     own = (height, width) == (config.task.height, config.task.width)
-    if min(height, width) < SMALLEST or not (own or rehearsal.knows_larger_grids(config.task)):
+    if min(height, width) < SMALLEST or not (own or knows_larger_grids(config.task)):
         return grid
     scenario, target = _on_grid(config, height, width)
     return replace(grid, target=target, steps=scenario.steps)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import repeat
 from typing import Any
@@ -11,15 +11,13 @@ from typing import Any
 import numpy as np
 
 from difflogic.config.dataset import Dataset
+from difflogic.config.resized import resized
 from difflogic.config.schema import Config
-from difflogic.config.task import TaskConfig
-from difflogic.config.train import GrowthConfig
-from difflogic.core import prng, text_picture
+from difflogic.core import prng
 from difflogic.core.bits import Bits
 from difflogic.engine import events, job
 from difflogic.engine.api import Engine
 from difflogic.engine.job import Floats
-from difflogic.errors import ConfigError
 from difflogic.evaluation.measure import RolloutRecord, watch
 from difflogic.evaluation.paper import Published, published
 from difflogic.evaluation.rollout import DamagePlan, play
@@ -35,47 +33,6 @@ START_STREAM = 0x6576616C
 """`fold_in` data of the starts of an evaluation ("eval"): neither training nor its probes draw from it."""
 
 
-def resized(config: Config, height: int, width: int) -> Config:
-    """Return the same experiment on another grid, without damage and growth.
-
-    A picture lies in the middle, with 0 around it. Where the start is one of all boards, it becomes any board. Raises
-    ConfigError for a grid below 3x3, or smaller than a picture.
-    """
-    task, same = config.task, (height, width) == (config.task.height, config.task.width)
-    wide = replace(
-        task,
-        height=height,
-        width=width,
-        start="random" if task.start == "boards" and not same else task.start,
-        picture=_padded("target", task.picture, height, width),
-        start_picture=_padded("start", task.start_picture, height, width),
-        damage_side=0,
-        damage_steps=(),
-        flip=0.0,
-        stuck_cells=0.0,
-        stuck_gates=0.0,
-        stuck_list=(),
-    )
-    # Smaller grids to begin with belong to the training: the sides of a board of 16 do not fit one of 3.
-    return replace(config, task=wide, growth=GrowthConfig())
-
-
-def _padded(name: str, rows: tuple[str, ...], height: int, width: int) -> tuple[str, ...]:
-    """Pad a picture so that its cell (h//2, w//2) is the grid's (H//2, W//2), where a seed lies."""
-    if not rows:
-        return rows
-    if len(rows) > height or len(rows[0]) > width:
-        raise ConfigError(
-            f"The run's {name} picture has {len(rows[0])}x{len(rows)} cells: the grid must be at least as large, "
-            f"got {width}x{height}."
-        )
-    # A picture of 4 rows on a grid of 9: its row 2 must become row 4, so two rows of blanks come before it, three
-    # after.
-    blank, above, left = text_picture.ALPHABET[0], height // 2 - len(rows) // 2, width // 2 - len(rows[0]) // 2
-    inside = [blank * left + row + blank * (width - left - len(row)) for row in rows]
-    return (*[blank * width] * above, *inside, *[blank * width] * (height - above - len(rows)))
-
-
 def evaluation_key(config: Config) -> prng.Key:
     """The key of the random numbers of a run's evaluation."""
     return prng.fold_in(prng.key_from_seed(config.seed), START_STREAM)
@@ -86,14 +43,6 @@ def fresh_starts(config: Config, count: int, key: prng.Key) -> Bits:
     task = config.task
     shape = (count, task.height, task.width, config.model.channels)
     return events.draw_starts(task.start, key, shape, job.start(config))
-
-
-def knows_larger_grids(task: TaskConfig) -> bool:
-    """True where the task says what should be on a larger grid: a board, or a picture that grows from its middle.
-
-    What grows from zeros takes its place from the border, and what grows from noise has none.
-    """
-    return task.target == "checkerboard" or (task.target == "picture" and task.start in ("seed", "picture"))
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from difflogic.config import picture_file
 from difflogic.config.choices import DRAWINGS, STARTS
 from difflogic.config.dataset import Dataset, why_unreadable
+from difflogic.config.resized import resized
 from difflogic.config.schema import Config
 from difflogic.core import prng
 from difflogic.core.bits import Bits
@@ -58,7 +59,7 @@ def states(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, draw: int 
     Raises UsageErrors.
     """
     task = trained.config.task
-    config = rehearsal.resized(trained.config, *(spec.size or (task.height, task.width)))
+    config = resized(trained.config, *(spec.size or (task.height, task.width)))
     steps = task.steps if spec.steps is None else spec.steps
     seed = config.seed if spec.seed is None else spec.seed
     # The start and what happens to it have a key each: other steps, sizes or draws of masks keep the start that it is.

@@ -6,12 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.config.dataset import Dataset, neighbourhoods
+from difflogic.config.resized import resized
 from difflogic.core import prng, rules
 from difflogic.core.bits import IGNORED, Bits
 from difflogic.core.wiring import NEIGHBOURHOODS
 from difflogic.engine import job
 from difflogic.errors import DataError
-from difflogic.evaluation import rehearsal
 from difflogic.evaluation.measure import Measure, in_words
 from difflogic.evaluation.rehearsal import EvaluationContext
 from difflogic.evaluation.rollout import play
@@ -68,7 +68,7 @@ def compared_states(context: EvaluationContext, samples: Dataset, number: int) -
     # Channels that the samples leave free, and the cells that fire, are drawn anew for each batch: with one key for all
     # of them, sample 64 would begin as sample 0 did.
     start_key, play_key = (prng.fold_in(key, number) for key in context.keys(TEST))
-    grids = job.begun(rehearsal.resized(context.config, *samples.x.shape[1:3]), samples, start_key)
+    grids = job.begun(resized(context.config, *samples.x.shape[1:3]), samples, start_key)
     states = play(context.engine, context.trained.circuit, grids, samples.steps[-1], play_key, context.fire_rate)
     return np.stack([state for step, state in enumerate(states) if step in samples.steps])
 

@@ -13,6 +13,7 @@ from functools import partial
 
 import numpy as np
 
+from difflogic.config.resized import knows_larger_grids, resized
 from difflogic.config.task import TaskConfig
 from difflogic.core import rules, wiring
 from difflogic.core.bits import Bits
@@ -102,7 +103,7 @@ def neighbourhoods(context: EvaluationContext) -> Measure | None:
     # Of boards that differ only where perception reads nothing, one is enough: there the others are 0.
     unread = np.delete(rules.patches(), wiring.NEIGHBOURHOODS[context.config.model.neighbourhood], axis=1)
     entries = np.flatnonzero(~unread.any(axis=1))
-    boards = rehearsal.fresh_starts(rehearsal.resized(context.config, 3, 3), len(entries), context.keys(300)[0])
+    boards = rehearsal.fresh_starts(resized(context.config, 3, 3), len(entries), context.keys(300)[0])
     # Channel 0 is the board; other channels, if there are any, begin as they do in training.
     boards[..., 0] = rules.patches()[entries].reshape(-1, 3, 3)
     after = context.engine.rollout(context.trained.circuit, boards, 1, "hard")[-1, :, 1, 1, 0]
@@ -119,7 +120,7 @@ def generations(context: EvaluationContext) -> Measure | None:
     if task.target != "rule" or context.config.model.channels > 1 or context.config.train.asynchronous:
         return None
     height, width = task.on_side(RULE_SIDE)
-    config = rehearsal.resized(context.config, height, width)
+    config = resized(context.config, height, width)
     count = RULE_GENERATIONS // QUICKER if context.quick else RULE_GENERATIONS
     start = rehearsal.fresh_starts(config, 1, context.keys(301)[0])
     history = _generations(rules.table(task.rule), start[0], context.config.model.periodic, task.steps)
@@ -148,7 +149,7 @@ def persistence(factor: int, context: EvaluationContext) -> Measure | None:
 def larger_grid(factor: int, context: EvaluationContext) -> Measure | None:
     """A board on a larger grid for as many times as many steps; a picture grows in the middle of it, in T."""
     task = context.config.task
-    if not rehearsal.knows_larger_grids(task):
+    if not knows_larger_grids(task):
         return None
     # Order spreads from cell to cell, so that a board needs time for its width. A picture has the size that it had.
     board, config = task.target == "checkerboard", context.larger(factor)
@@ -223,7 +224,7 @@ def robustness(context: EvaluationContext) -> Measure | None:
     """
     if context.config.task.target != "checkerboard":
         return None
-    config = rehearsal.resized(context.config, ROBUST_SIDE, ROBUST_SIDE)
+    config = resized(context.config, ROBUST_SIDE, ROBUST_SIDE)
     steps = ROBUST_STEPS // QUICKER if context.quick else ROBUST_STEPS
     damage = DamagePlan(ROBUST_DAMAGE, range(1, steps + 1), "random")
     record = context.watch(

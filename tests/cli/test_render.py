@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from difflogic.cli.main import main
+from difflogic.config.resized import resized
 from difflogic.core import prng
 from difflogic.evaluation import rehearsal
 from difflogic.reference.engine import ReferenceEngine
@@ -54,7 +55,7 @@ def test_a_film_is_the_rollout(run: Path, capsys: pytest.CaptureFixture[str]) ->
     assert render(run, "-o", "film.gif", "--size", "7x9", "--steps", 5, "--seed", 3, "--scale", 2) == 0
     assert capsys.readouterr().out == f"Written: film.gif, {Path('film.gif').stat().st_size / 1000:.1f} kB\n"
     found = checkpoint.load(run)
-    config = rehearsal.resized(found.config.with_(seed=3), 9, 7)
+    config = resized(found.config.with_(seed=3), 9, 7)
     start = rehearsal.fresh_starts(config, 1, prng.split(rehearsal.evaluation_key(config))[0])
     states = ReferenceEngine().rollout(found.circuit, start, 5, "hard")[:, 0].astype(np.uint8)
     for step in (0, 1, 2):

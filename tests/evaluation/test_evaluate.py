@@ -14,6 +14,7 @@ import difflogic
 from difflogic.actions.evaluate import RunResults, evaluate
 from difflogic.config import presets
 from difflogic.config.presets import LETTER_G
+from difflogic.config.resized import resized
 from difflogic.core import gates, prng, rules
 from difflogic.engine import job
 from difflogic.engine.api import Engine
@@ -100,7 +101,7 @@ def test_a_rule_by_its_table(tmp_path):
 
 def test_a_rule_from_generation_to_generation(tmp_path):
     start_key, _ = _context(tmp_path, LIFE, 1).keys(301)
-    config = rehearsal.resized(keeper_config(1, LIFE), 12, 12)
+    config = resized(keeper_config(1, LIFE), 12, 12)
     board = rehearsal.fresh_starts(config, 1, start_key)[0, ..., 0]
     after, curve = board, []
     for _ in range(suite.RULE_GENERATIONS + 1):
@@ -159,7 +160,7 @@ def test_robustness_is_the_mean_after_the_damage(tmp_path):
     context = _context(tmp_path, BOARD)
     found = evaluate(context.trained.path, ReferenceEngine())["robustness"]
     start_key, play_key = context.keys(700)
-    config, damage = rehearsal.resized(context.config, 12, 12), DamagePlan(3, range(1, 31), "random")
+    config, damage = resized(context.config, 12, 12), DamagePlan(3, range(1, 31), "random")
     state = rehearsal.fresh_starts(config, suite.ROBUST_TRIALS, start_key)
     errors = []
     for step in range(1, 31):

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from difflogic.config.resized import resized
 from difflogic.core import prng
 from difflogic.engine import job
 from difflogic.engine.api import Engine
@@ -134,7 +135,7 @@ GROWN = {"target": "picture", "picture": PICTURE, "height": 4, "width": 3, "step
 
 
 def test_a_picture_lies_in_the_middle_where_its_seed_is():
-    config = rehearsal.resized(keeper_config(2, GROWN | {"start": "seed"}), 9, 8)
+    config = resized(keeper_config(2, GROWN | {"start": "seed"}), 9, 8)
     target, seed = job.fixed_target(config.task), rehearsal.fresh_starts(config, 1, KEY)[0]
     assert target.shape == (9, 8, 1)
     small = job.target(keeper_config(2, GROWN | {"start": "seed"}).task)
@@ -146,7 +147,7 @@ def test_a_picture_lies_in_the_middle_where_its_seed_is():
 
 
 def test_other_tasks_on_other_grids():
-    board = rehearsal.resized(keeper_config(2, {"target": "checkerboard", "height": 4, "width": 4, "steps": 3}), 6, 7)
+    board = resized(keeper_config(2, {"target": "checkerboard", "height": 4, "width": 4, "steps": 3}), 6, 7)
     assert np.array_equal(
         job.fixed_target(board.task)[..., 0], [[(x // 2 + y // 2) % 2 for x in range(7)] for y in range(6)]
     )
@@ -156,13 +157,13 @@ def test_other_tasks_on_other_grids():
     )
     life = {"target": "rule", "rule": "B3/S23", "start": "boards", "height": 3, "width": 3, "steps": 1}
     config = keeper_config(1, life)
-    assert rehearsal.resized(config, 3, 3).task.start == "boards"
-    assert rehearsal.resized(config, 20, 20).task.start == "random"
+    assert resized(config, 3, 3).task.start == "boards"
+    assert resized(config, 20, 20).task.start == "random"
 
 
 def test_damage_is_left_behind():
     task = {"target": "checkerboard", "height": 4, "width": 4, "steps": 3, "damage_side": 2, "damage_steps": (1,)}
-    assert rehearsal.resized(keeper_config(2, task), 4, 4).task.damage_steps == ()
+    assert resized(keeper_config(2, task), 4, 4).task.damage_steps == ()
 
 
 @pytest.mark.parametrize(
@@ -174,13 +175,13 @@ def test_damage_is_left_behind():
 )
 def test_grids_too_small_for_a_picture(height, width, text):
     with pytest.raises(ConfigError, match=text):
-        rehearsal.resized(keeper_config(2, GROWN | {"start": "seed"}), height, width)
+        resized(keeper_config(2, GROWN | {"start": "seed"}), height, width)
 
 
 def test_grids_below_three():
     config = keeper_config(2, {"target": "checkerboard", "height": 4, "width": 4, "steps": 3})
     with pytest.raises(ConfigError, match="2"):
-        rehearsal.resized(config, 2, 9)
+        resized(config, 2, 9)
 
 
 def test_evaluation_draws_what_training_does_not():

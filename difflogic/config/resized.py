@@ -1,0 +1,60 @@
+"""An experiment on another grid than its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from difflogic.config.schema import Config
+from difflogic.config.task import TaskConfig
+from difflogic.config.train import GrowthConfig
+from difflogic.core import text_picture
+from difflogic.errors import ConfigError
+
+
+def resized(config: Config, height: int, width: int) -> Config:
+    """Return the same experiment on another grid, without damage and growth.
+
+    A picture lies in the middle, with 0 around it. Where the start is one of all boards, it becomes any board. Raises
+    ConfigError for a grid below 3x3, or smaller than a picture.
+    """
+    task, same = config.task, (height, width) == (config.task.height, config.task.width)
+    wide = replace(
+        task,
+        height=height,
+        width=width,
+        start="random" if task.start == "boards" and not same else task.start,
+        picture=_padded("target", task.picture, height, width),
+        start_picture=_padded("start", task.start_picture, height, width),
+        damage_side=0,
+        damage_steps=(),
+        flip=0.0,
+        stuck_cells=0.0,
+        stuck_gates=0.0,
+        stuck_list=(),
+    )
+    # Smaller grids to begin with belong to the training: the sides of a board of 16 do not fit one of 3.
+    return replace(config, task=wide, growth=GrowthConfig())
+
+
+def _padded(name: str, rows: tuple[str, ...], height: int, width: int) -> tuple[str, ...]:
+    """Pad a picture so that its cell (h//2, w//2) is the grid's (H//2, W//2), where a seed lies."""
+    if not rows:
+        return rows
+    if len(rows) > height or len(rows[0]) > width:
+        raise ConfigError(
+            f"The run's {name} picture has {len(rows[0])}x{len(rows)} cells: the grid must be at least as large, "
+            f"got {width}x{height}."
+        )
+    # A picture of 4 rows on a grid of 9: its row 2 must become row 4, so two rows of blanks come before it, three
+    # after.
+    blank, above, left = text_picture.ALPHABET[0], height // 2 - len(rows) // 2, width // 2 - len(rows[0]) // 2
+    inside = [blank * left + row + blank * (width - left - len(row)) for row in rows]
+    return (*[blank * width] * above, *inside, *[blank * width] * (height - above - len(rows)))
+
+
+def knows_larger_grids(task: TaskConfig) -> bool:
+    """True where the task says what should be on a larger grid: a board, or a picture that grows from its middle.
+
+    What grows from zeros takes its place from the border, and what grows from noise has none.
+    """
+    return task.target == "checkerboard" or (task.target == "picture" and task.start in ("seed", "picture"))
