@@ -202,7 +202,7 @@ class Automata(Session[Replica, Run]):
             summary = summarise(self.config, self.members[0].state, self.members[0].metrics, *effort, best)
         else:
             summary = summarise_population(self.config, self.members, *effort, best)
-        summary += "" if best is None else certainty(best.config, best.circuit)
+        summary += "" if best is None else certainty(best.config, best.circuit, best.best)
         shown = best or self.members[best_of(self.members)].checkpoint(self.seconds)
         if self.folder is not None:
             pictures = self.observer.wants_pictures()

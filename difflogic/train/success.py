@@ -20,7 +20,9 @@ import numpy.typing as npt
 
 from difflogic.circuits.synthesis.convert import lean
 from difflogic.circuits.synthesis.every_start import find_wrong_start, prove_every_start
+from difflogic.config.resized import knows_larger_grids, resized
 from difflogic.config.schema import Config
+from difflogic.config.task import TaskConfig
 from difflogic.core import prng
 from difflogic.core.bits import Bits
 from difflogic.engine import job
@@ -50,6 +52,7 @@ PROMISING = 0.9
 """An asynchronous board is looked at further from this accuracy on."""
 SEARCH_SECONDS = 2.0
 """So long a start is searched for that is wrong: a circuit that none is found of is then tested by rollouts."""
+RIGHT = {True: "right", False: "wrong", None: "not decided"}
 CELLS_AT_ONCE = 1 << 15
 """In one rollout: its states are all kept."""
 
@@ -89,7 +92,7 @@ class SuccessTest:
         if not self._is_board:
             return False
         config = self._config
-        netlist, steps = CellNetlist.of_run(circuit, config), config.task.steps
+        netlist, steps = lean(CellNetlist.of_run(circuit, config)), config.task.steps
         large = replace(config.task, height=LARGE, width=LARGE)
         for task, time in ((config.task, steps), (large, TIMES * steps)):
             found = prove_every_start(netlist, job.fixed_target(task), time, seconds=None)
@@ -214,17 +217,66 @@ class SuccessTest:
         return prng.randint_power_of_two(key, (count, height, width, self._config.model.channels), 2).astype(np.uint8)
 
 
-def certainty(config: Config, circuit: Circuit) -> str:
-    """A line of the summary: what three-valued simulation proves of all starts of a board; empty where nothing."""
+def certainty(config: Config, circuit: Circuit, wrong: int) -> str:
+    """Lines of the summary: what is proved of all starts of a board, and of a right circuit what it is right on."""
+    netlist = lean(CellNetlist.of_run(circuit, config))
+    return _every_start(config, netlist) + ("" if wrong else _grids(config, netlist))
+
+
+def _every_start(config: Config, netlist: CellNetlist) -> str:
+    """What three-valued simulation proves of all starts of a board; empty where nothing."""
     task = config.task
     # Knowledge spreads by a cell a step, so that a large grid would hold up the end of its training for minutes.
     if not job.is_of_every_start(config) or config.train.asynchronous or task.height * task.width > LARGE**2:
         return ""
-    found = prove_every_start(CellNetlist.of_run(circuit, config), job.fixed_target(task), task.steps, seconds=None)
+    found = prove_every_start(netlist, job.fixed_target(task), task.steps, seconds=None)
     if not found.proved or found.from_step is None:
         return ""
     late = f", later than step {task.steps}" if found.from_step > task.steps else ""
     return f"Every start:     shows the target from step {found.from_step} on{late}, which is proved\n"
+
+
+def _grids(config: Config, netlist: CellNetlist) -> str:
+    """On which other grids the circuit does what its task is there; empty where a task says nothing of others."""
+    task, asynchronous = config.task, config.train.asynchronous
+    if task.target == "rule" and task.start == "boards" and task.steps == 1 and not asynchronous:
+        # A cell reads no more than its neighbourhood, and a 3x3 board is one: those of all boards are all there are.
+        return "Other grids:     every one, as all 512 neighbourhoods are right\n"
+    if task.target == "picture" and task.start == "zeros":
+        return "Other grids:     none: the picture takes its place from the border of this one\n"
+    every = job.is_of_every_start(config)
+    if not knows_larger_grids(task) or (asynchronous and not every):
+        return ""
+    found = [
+        f"{width}x{height} {RIGHT[_is_right_on(config, netlist, height, width)]}"
+        for height, width in other_grids(task)
+        if height * width <= LARGE**2
+    ]
+    how = "proved for every start" if every else "by a rollout on each"
+    return f"Other grids:     {', '.join(found)}; {how}\n" if found else ""
+
+
+def other_grids(task: TaskConfig) -> list[tuple[int, int]]:
+    """Rows and columns of grids of twice and four times the sides; of a board one with odd rows and a cell more, too.
+
+    A board is a pattern of four cells from the top left. What grows it from another corner is right where the sides are
+    multiples of four alone.
+    """
+    is_line = task.height == 1
+    sizes = [(1 if is_line else times * task.height, times * task.width) for times in SCALES[1:]]
+    odd = [(task.height + (not is_line), task.width + 2)] if task.target == "checkerboard" else []
+    return sizes + odd
+
+
+def _is_right_on(config: Config, netlist: CellNetlist, height: int, width: int) -> bool | None:
+    """Return whether it shows what the task says of such a grid; None where neither is proved."""
+    here = resized(config, height, width)
+    target = job.fixed_target(here.task)
+    start = job.start(here)
+    if start is None:
+        return prove_every_start(netlist, target, 0, None, synchronous=False).proved
+    *_, [last] = netlist.steps(start[None], here.task.steps)
+    return np.array_equal(last[..., : target.shape[-1]], target)
 
 
 def turned(probes: Bits) -> Bits:
