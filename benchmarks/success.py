@@ -38,7 +38,7 @@ from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
 from difflogic.model.statistics import active_gates
 from difflogic.train import restarts
-from difflogic.train.success import SuccessTest
+from difflogic.train.success import SuccessTest, on_other_grids
 
 PROTOCOL = 2
 """Counted up whenever a result would mean something else."""
@@ -164,6 +164,7 @@ def run(case: Case, engine: Engine) -> dict[str, Any]:
         "active_gates": active_gates(circuit.flat_logits()),
         "gates": gate_count(simplified(netlist).netlist),
         "from_step": from_step(case.config, netlist),
+        "grids": on_other_grids(case.config, netlist),
         "engine": engine.info.engine,
         "load": round(os.getloadavg()[0], 2),
     }

@@ -22,7 +22,6 @@ from difflogic.circuits.synthesis.convert import lean
 from difflogic.circuits.synthesis.every_start import find_wrong_start, prove_every_start
 from difflogic.config.resized import knows_larger_grids, resized
 from difflogic.config.schema import Config
-from difflogic.config.task import TaskConfig
 from difflogic.core import prng
 from difflogic.core.bits import Bits
 from difflogic.engine import job
@@ -217,10 +216,10 @@ class SuccessTest:
         return prng.randint_power_of_two(key, (count, height, width, self._config.model.channels), 2).astype(np.uint8)
 
 
-def certainty(config: Config, circuit: Circuit, wrong: int) -> str:
-    """Lines of the summary: what is proved of all starts of a board, and of a right circuit what it is right on."""
+def certainty(config: Config, circuit: Circuit, wrong: int | None) -> str:
+    """Lines of the summary: what is proved of all starts of a board, and where without wrong values of other grids."""
     netlist = lean(CellNetlist.of_run(circuit, config))
-    return _every_start(config, netlist) + ("" if wrong else _grids(config, netlist))
+    return _every_start(config, netlist) + (_grids(config, netlist) if wrong == 0 else "")
 
 
 def _every_start(config: Config, netlist: CellNetlist) -> str:
@@ -238,34 +237,32 @@ def _every_start(config: Config, netlist: CellNetlist) -> str:
 
 def _grids(config: Config, netlist: CellNetlist) -> str:
     """On which other grids the circuit does what its task is there; empty where a task says nothing of others."""
-    task, asynchronous = config.task, config.train.asynchronous
-    if task.target == "rule" and task.start == "boards" and task.steps == 1 and not asynchronous:
+    task = config.task
+    if task.target == "rule" and task.start == "boards" and task.steps == 1 and not config.train.asynchronous:
         # A cell reads no more than its neighbourhood, and a 3x3 board is one: those of all boards are all there are.
         return "Other grids:     every one, as all 512 neighbourhoods are right\n"
     if task.target == "picture" and task.start == "zeros":
         return "Other grids:     none: the picture takes its place from the border of this one\n"
-    every = job.is_of_every_start(config)
-    if not knows_larger_grids(task) or (asynchronous and not every):
-        return ""
-    found = [
-        f"{width}x{height} {RIGHT[_is_right_on(config, netlist, height, width)]}"
-        for height, width in other_grids(task)
-        if height * width <= LARGE**2
-    ]
-    how = "proved for every start" if every else "by a rollout on each"
-    return f"Other grids:     {', '.join(found)}; {how}\n" if found else ""
+    found = ", ".join(f"{size} {RIGHT[right]}" for size, right in on_other_grids(config, netlist).items())
+    how = "proved for every start" if job.is_of_every_start(config) else "by a rollout on each"
+    return f"Other grids:     {found}; {how}\n" if found else ""
 
 
-def other_grids(task: TaskConfig) -> list[tuple[int, int]]:
-    """Rows and columns of grids of twice and four times the sides; of a board one with odd rows and a cell more, too.
+def on_other_grids(config: Config, netlist: CellNetlist) -> dict[str, bool | None]:
+    """Whether it is right on grids of twice and four times the sides, and of a board on an odd one; None: not proved.
 
-    A board is a pattern of four cells from the top left. What grows it from another corner is right where the sides are
-    multiples of four alone.
+    Empty where the task says nothing of others, or has one start and cells that fire at random.
     """
-    is_line = task.height == 1
-    sizes = [(1 if is_line else times * task.height, times * task.width) for times in SCALES[1:]]
-    odd = [(task.height + (not is_line), task.width + 2)] if task.target == "checkerboard" else []
-    return sizes + odd
+    task = config.task
+    if not knows_larger_grids(task) or (config.train.asynchronous and not job.is_of_every_start(config)):
+        return {}
+    # A board is a pattern of four cells from the top left: what grows it from another corner is right where the sides
+    # are multiples of four alone. A line has one row on every grid.
+    sizes = [(times * task.height if task.height > 1 else 1, times * task.width) for times in SCALES[1:]]
+    if task.target == "checkerboard":
+        sizes.append((task.height + (task.height > 1), task.width + 2))
+    fitting = [(height, width) for height, width in sizes if height * width <= LARGE**2]
+    return {f"{width}x{height}": _is_right_on(config, netlist, height, width) for height, width in fitting}
 
 
 def _is_right_on(config: Config, netlist: CellNetlist, height: int, width: int) -> bool | None:
