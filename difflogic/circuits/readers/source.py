@@ -160,6 +160,8 @@ def _load(path: Path) -> LoadedCircuit:
     if (rule := rules.named(path)) is not None:
         told = f"The rule {rule}: built from its table, without training."
         return LoadedCircuit(rules.rule_netlist(rule, periodic=True), "a rule", told=told, name=rule)
+    if not path.exists():
+        raise CircuitError(f"There is no {path}: expected {FORMATS}, or a rule such as B3/S23 or W110.")
     text = netlist_json.read_text(path)
     try:
         return _from_text(text)
