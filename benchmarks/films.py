@@ -1,0 +1,237 @@
+"""Rules of several states, learned from films of them: each by the command as a user gives it, then judged here.
+
+python -m benchmarks.films 53001                  # the fourteen rules of a generator seed; --save keeps the rows
+python -m benchmarks.films 53001 --rules 0,3      # some of them
+
+Each rule is trained by `difflogic train --data FILM --until-solved --within 120s`. The circuit that the command leaves
+is read from circuit.json and run by NumPy, on a film from other soups, beside the rule itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.store import Line, append
+
+States = npt.NDArray[np.uint8]
+Numbers = npt.NDArray[np.int64]
+Generator = np.random.Generator
+MOORE = tuple((dy, dx) for dy in (-1, 0, 1) for dx in (-1, 0, 1) if (dy, dx) != (0, 0))
+SIDES = ((-1, 0), (0, -1), (0, 1), (1, 0))
+CLIPS, PAIRS, SIDE = 16, 4, 32
+"""A film is so many clips of so many pairs of frames each, of SIDExSIDE cells on a torus, all from other soups."""
+DRAWN = 10
+SECONDS = 120
+FRESH = 1
+"""Folded into the seed of a film that nothing was learned from."""
+
+
+def _around(states: States, cells: Sequence[tuple[int, int]] = MOORE) -> Numbers:
+    """`[len(cells), ...]`: each neighbour's state, on a torus."""
+    return np.stack([np.roll(states, (-dy, -dx), (-2, -1)) for dy, dx in cells]).astype(np.int64)
+
+
+class Rule:
+    """A rule of several states: its name, how many states, and one step of `[..., H, W]`."""
+
+    def __init__(self, name: str, states: int, step: Callable[[States], Any]) -> None:
+        self.name, self.states, self.step = name, states, step
+        self.channels = (states - 1).bit_length()
+
+    def film(self, rng: Generator) -> tuple[States, States]:
+        """Pairs `x, y [CLIPS*PAIRS, SIDE, SIDE, channels]` of successive frames."""
+        shares = rng.dirichlet(np.ones(self.states), CLIPS)
+        soup = [rng.choice(self.states, (SIDE, SIDE), p=0.5 * each + 0.5 / self.states) for each in shares]
+        frames = [np.array(soup, dtype=np.uint8)]
+        for _ in range(PAIRS):
+            frames.append(self.step(frames[-1]).astype(np.uint8))
+        return self.bits(np.concatenate(frames[:-1])), self.bits(np.concatenate(frames[1:]))
+
+    def bits(self, states: States) -> States:
+        return np.stack([states >> bit & 1 for bit in range(self.channels)], axis=-1)
+
+
+def cyclic(states: int, threshold: int, moore: bool) -> Rule:
+    def step(now: States) -> Any:
+        following = (now + 1) % states
+        count = (_around(now, MOORE if moore else SIDES) == following).sum(axis=0)
+        return np.where(count >= threshold, following, now)
+
+    return Rule(f"cyclic {states}/{threshold}/{'moore' if moore else 'sides'}", states, step)
+
+
+def generations(states: int, born: set[int], stays: set[int]) -> Rule:
+    def step(now: States) -> Any:
+        count = (_around(now) == 1).sum(axis=0)
+        ages = np.where(now == 0, 0, (now + 1) % states)
+        alive = np.where(np.isin(count, list(stays)), 1, 2 % states)
+        return np.where(now == 0, np.isin(count, list(born)), np.where(now == 1, alive, ages))
+
+    told = f"B{''.join(map(str, sorted(born)))}/S{''.join(map(str, sorted(stays)))}/{states}"
+    return Rule(f"generations {told}", states, step)
+
+
+def wireworld() -> Rule:
+    def step(now: States) -> Any:
+        heads = (_around(now) == 1).sum(axis=0)
+        return np.choose(now, [0 * now, 0 * now + 2, 0 * now + 3, np.where((heads == 1) | (heads == 2), 1, 3)])
+
+    return Rule("wireworld", 4, step)
+
+
+def lattice_gas() -> Rule:
+    """HPP: a bit for each direction; two that meet head on leave at right angles, then all move on."""
+
+    def step(now: States) -> Any:
+        east, north, west, south = (now >> bit & 1 for bit in range(4))
+        upright, level = (east & west & ~north & ~south) & 1, (north & south & ~east & ~west) & 1
+        turned = [each ^ upright ^ level for each in (east, north, west, south)]
+        moves = ((0, 1), (-1, 0), (0, -1), (1, 0))
+        return sum(np.roll(turned[bit], move, (-2, -1)) << bit for bit, move in enumerate(moves))
+
+    return Rule("lattice gas", 16, step)
+
+
+def counted(states: int, table: Numbers) -> Rule:
+    """The next state by the cell's own, and how many neighbours are in state 1, up to the table's last column."""
+
+    def step(now: States) -> Any:
+        count = (_around(now) == 1).sum(axis=0)
+        return table[now, np.minimum(count, table.shape[1] - 1)]
+
+    return Rule(f"counted {'/'.join(''.join(map(str, row)) for row in table.tolist())}", states, step)
+
+
+def counted_twice(states: int, table: Numbers) -> Rule:
+    """The same by two numbers: of neighbours in state 1, and of those in state 2."""
+
+    def step(now: States) -> Any:
+        ones, twos = ((_around(now) == state).sum(axis=0) for state in (1, 2))
+        return table[now, np.minimum(ones, table.shape[1] - 1), np.minimum(twos, table.shape[2] - 1)]
+
+    return Rule(f"counted twice {table.tolist()}".replace(", ", ""), states, step)
+
+
+def gates(channels: int, rng: Generator) -> Rule:
+    """Each bit is a tree of drawn two-input gates, on bits that are drawn from the nine cells."""
+    trees = []
+    for _ in range(channels):
+        leaves = [(int(rng.integers(9)), int(rng.integers(channels))) for _ in range(int(rng.integers(2, 7)))]
+        trees.append((leaves, rng.choice([1, 2, 4, 6, 7, 8, 9, 11, 13, 14], len(leaves) - 1).tolist()))
+
+    def step(now: States) -> Any:
+        nine = _around(now, [(dy, dx) for dy in (-1, 0, 1) for dx in (-1, 0, 1)])
+        found = np.zeros_like(now)
+        for bit, (leaves, kinds) in enumerate(trees):
+            values = [nine[cell] >> channel & 1 for cell, channel in leaves]
+            for kind in kinds:
+                a, b, *values[:] = values
+                values.append(kind >> (3 - 2 * a - b) & 1)
+            found |= (values[0] << bit).astype(np.uint8)
+        return found
+
+    return Rule(f"gates {trees}".replace(" ", ""), 1 << channels, step)
+
+
+def drawn(rng: Generator) -> Rule:
+    """A rule of one of five families, drawn at random."""
+    kind, states = int(rng.integers(5)), int(rng.integers(3, 9))
+    if kind == 0:
+        return cyclic(states, int(rng.integers(1, 4)), bool(rng.integers(2)))
+    if kind == 1:
+        born, stays = ({count for count in range(9) if rng.random() < 0.3} for _ in range(2))
+        return generations(states, born | {int(rng.integers(1, 5))}, stays)
+    if kind == 2:
+        return gates(int(rng.integers(2, 4)), rng)
+    states = int(rng.integers(3, 5))
+    if kind == 3:
+        return counted(states, rng.integers(0, states, (states, int(rng.integers(3, 6)))))
+    return counted_twice(states, rng.integers(0, states, (states, *rng.integers(2, 5, 2).tolist())))
+
+
+def rules(seed: int) -> list[Rule]:
+    """Four with a name, and ten drawn."""
+    rng = np.random.default_rng(seed)
+    first = cyclic(int(rng.integers(3, 9)), 1, True)
+    named = [first, generations(3, {2}, set()), wireworld(), lattice_gas()]
+    return [*named, *(drawn(rng) for _ in range(DRAWN))]
+
+
+def stepped(circuit: dict[str, Any], x: States) -> States:
+    """One step of circuit.json from `x [N, H, W, C]`, by nothing of difflogic."""
+    edges: Any = "wrap" if circuit["periodic"] else "constant"
+    wide = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)), mode=edges)
+    height, width = x.shape[1:3]
+    known = {
+        f"in[{channel}][{patch}]": wide[:, patch // 3 : patch // 3 + height, patch % 3 : patch % 3 + width, channel]
+        for channel in range(x.shape[-1])
+        for patch in range(9)
+    }
+    for gate in circuit["gates"]:
+        known[gate["id"]] = gate["gate"] >> (3 - 2 * known[gate["a"]] - known[gate["b"]]) & 1
+    return np.stack([known[output] for output in circuit["outputs"]], axis=-1)
+
+
+def run(rule: Rule, seed: int, number: int, seconds: int = SECONDS) -> Line:
+    """Train on a film of the rule, and judge the circuit on another."""
+    with tempfile.TemporaryDirectory() as folder:
+        film, out = Path(folder, "film.npz"), Path(folder, "run")
+        x, y = rule.film(np.random.default_rng([seed, number]))
+        np.savez_compressed(film, x=x, y=y)
+        command = [sys.executable, "-m", "difflogic", "train", "--data", str(film), "--out", str(out)]
+        command += ["--until-solved", "--within", f"{seconds}s", "--seed", str(number), "--engine", "cpu"]
+        began = time.monotonic()
+        ended = subprocess.run(command, capture_output=True, text=True)
+        took = time.monotonic() - began
+        if not (out / "circuit.json").exists():
+            raise SystemExit(ended.stderr)
+        circuit = json.loads((out / "circuit.json").read_text(encoding="utf-8"))
+        attempts = json.loads((out / "restarts.json").read_text(encoding="utf-8"))["attempts"]
+    fresh_x, fresh_y = rule.film(np.random.default_rng([seed, number, FRESH]))
+    wrong = int(np.count_nonzero(stepped(circuit, fresh_x) != fresh_y))
+    said = re.search(r"^(A solution|NOT solved)", ended.stdout, re.MULTILINE)
+    return {
+        "seed": seed,
+        "number": number,
+        "rule": rule.name,
+        "channels": rule.channels,
+        "said_solved": said is not None and said[0] == "A solution",
+        "fresh_wrong": wrong,
+        "fresh_values": fresh_y.size,
+        "seconds": round(took, 1),
+        "within": seconds,
+        "attempts": len(attempts),
+        "gates": len(circuit["gates"]),
+        "load": round(os.getloadavg()[0], 2),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("seed", type=int, help="what the rules and films are drawn from")
+    parser.add_argument("--rules", help="only these, counted from 0, with commas")
+    parser.add_argument("--save", action="store_true", help="keep the rows in benchmarks/results/films.jsonl")
+    options = parser.parse_args()
+    block = rules(options.seed)
+    for number in map(int, options.rules.split(",")) if options.rules else range(len(block)):
+        line = run(block[number], options.seed, number)
+        print(json.dumps(line), flush=True)
+        if options.save:
+            append("films", [line])
+
+
+if __name__ == "__main__":
+    main()
