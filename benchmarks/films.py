@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import subprocess
 import sys
@@ -25,6 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.store import Line, append
+from difflogic.bench.machine import stamp
+from difflogic.model.straight_line import READS
 
 States = npt.NDArray[np.uint8]
 Numbers = npt.NDArray[np.int64]
@@ -214,8 +215,9 @@ def run(rule: Rule, seed: int, number: int, seconds: int = SECONDS) -> Line:
         "seconds": round(took, 1),
         "within": seconds,
         "attempts": len(attempts),
-        "gates": len(circuit["gates"]),
-        "load": round(os.getloadavg()[0], 2),
+        "gates": sum(READS[gate["gate"]] == 2 for gate in circuit["gates"]),
+        "engine": "cpu",
+        **stamp(),
     }
 
 

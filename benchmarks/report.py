@@ -241,6 +241,7 @@ MEASURED = {
     "presets": "the paper's experiments, trained, tested and made small",
     "success": "how often training succeeds",
     "success_single": "the same, without attempts",
+    "films": "rules of several states, learned from films",
     "policies": "agents",
     "sweeps": "sweeps, and a population on two devices",
     "circuits": "`simplify` beside other programs",

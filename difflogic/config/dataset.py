@@ -176,6 +176,17 @@ class Dataset:
         """`[J, N, H, W, C_out]`: `y` as engines compare it, IGNORED where a value does not count."""
         return np.where(self.y < 0, np.float32(IGNORED), self.y).swapaxes(0, 1)
 
+    def single_steps(self) -> tuple[Bits, Codes] | None:
+        """All states and what they become in one step, `[M, H, W, C]` each; None where the samples do not show it."""
+        if self.x.shape[-1] != self.y.shape[-1] or self.steps[0] != 1:
+            return None
+        frames = self.y.shape[1]
+        if frames < self.steps[-1] or (self.y < 0).any():  # not every step, or states of which a part is not known
+            return self.x, self.y[:, 0]
+        begun = np.concatenate([self.x[:, None], self.y[:, :-1].astype(np.uint8)], axis=1)
+        shape = (len(self) * frames, *self.x.shape[1:])
+        return begun.reshape(shape), self.y.reshape(shape)
+
     def contradiction(self, periodic: bool, neighbourhood: str = "moore") -> str:
         """Return where what cells see does not decide what they become in one step, in words; empty where it does.
 
@@ -297,16 +308,21 @@ def contradiction(x: Bits, y: npt.NDArray[Any], periodic: bool, neighbourhood: s
 
 def neighbourhoods(x: Bits, periodic: bool, neighbourhood: str) -> npt.NDArray[np.int64]:
     """`[N*H*W]`: what each cell of `x [N, H, W, C]` sees, by `NEIGHBOURHOODS`, the different ones numbered from 0."""
+    packed = np.packbits(patches(x, periodic, neighbourhood), axis=1)
+    # A row of bytes for each cell is seen as one item: `unique` numbers items.
+    rows = np.ascontiguousarray(packed).view(f"V{packed.shape[1]}").reshape(-1)
+    kinds: npt.NDArray[np.int64] = np.unique(rows, return_inverse=True)[1]
+    return kinds
+
+
+def patches(x: Bits, periodic: bool, neighbourhood: str) -> Bits:
+    """`[N*H*W, cells*C]`: the bits that each cell of `x [N, H, W, C]` sees, cell by cell of the neighbourhood."""
     around: dict[str, Any] = {"mode": "wrap"} if periodic else {}
     wide = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)), **around)
     height, width = x.shape[1:3]
     read = NEIGHBOURHOODS[neighbourhood]
     cells = [wide[:, f // 3 : f // 3 + height, f % 3 : f % 3 + width] for f in read]
-    packed = np.packbits(np.concatenate(cells, axis=-1).reshape(-1, len(read) * x.shape[-1]), axis=1)
-    # A row of bytes for each cell is seen as one item: `unique` numbers items.
-    rows = np.ascontiguousarray(packed).view(f"V{packed.shape[1]}").reshape(-1)
-    kinds: npt.NDArray[np.int64] = np.unique(rows, return_inverse=True)[1]
-    return kinds
+    return np.concatenate(cells, axis=-1).reshape(-1, len(read) * x.shape[-1])
 
 
 def load(path: Path) -> Dataset:

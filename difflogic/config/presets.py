@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from difflogic.config import agent_presets, registered
@@ -233,33 +233,38 @@ SAMPLED_CELLS = 4096
 """Of a train step on samples, at most, unless one sample has more."""
 
 
-def of_samples(samples: Dataset) -> Config:
-    """A circuit for samples where nobody names one. The grid is a torus, unless the samples say otherwise.
+def model_of_samples(samples: Dataset) -> ModelConfig:
+    """The shape of the circuit for samples where nobody names one.
 
     Samples of one bit have that of the game of life. A state of several bits must be put together before neighbours
     are counted, and perception reads each channel apart: so there it only hands on every cell of the patch, twice, and
     the update network is twice as wide.
     """
-    fields = samples.fields()
     channels = max(samples.x.shape[-1], samples.y.shape[-1])
     kernels, perceive, wide, deep = (
         (16, _perceive(9, 8, 4, 2, 1), 128, 17) if channels == 1 else (2, _perceive(9, 8), 256, 8)
     )
     inputs = channels * (1 + kernels * perceive.widths[-1])
-    neighbourhood = "line" if samples.x.shape[1] == 1 else "moore"
     width = max(wide, 1 << ((inputs + 1) // 2 - 1).bit_length())
     narrow = [1 << bits for bits in reversed(range(width.bit_length() - 1)) if 1 << bits > channels]
+    return ModelConfig(
+        channels=channels,
+        kernels=kernels,
+        perceive=perceive,
+        update=_update(inputs, *(width,) * deep, *narrow, channels),
+        neighbourhood="line" if samples.x.shape[1] == 1 else "moore",
+    )
+
+
+def of_samples(samples: Dataset) -> Config:
+    """The configuration for samples where nobody names one. The grid is a torus, unless the samples say otherwise."""
+    fields, model = samples.fields(), model_of_samples(samples)
+    periodic = not samples.contradiction(True, model.neighbourhood) or bool(
+        samples.contradiction(False, model.neighbourhood)
+    )
     return Config(
         name="data",
-        model=ModelConfig(
-            channels=channels,
-            kernels=kernels,
-            perceive=perceive,
-            update=_update(inputs, *(width,) * deep, *narrow, channels),
-            periodic=not samples.contradiction(True, neighbourhood)
-            or bool(samples.contradiction(False, neighbourhood)),
-            neighbourhood=neighbourhood,
-        ),
+        model=replace(model, periodic=periodic),
         task=TaskConfig(**fields["task"] | {"start": "zeros", "loss_steps": tuple(fields["task"]["loss_steps"])}),
         data=DataConfig(**fields["data"]),
         train=TrainConfig(epochs=3000, batch=min(16, max(1, SAMPLED_CELLS // math.prod(samples.x.shape[1:3])))),

@@ -19,7 +19,7 @@ import signal
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +34,12 @@ from difflogic.core import prng
 from difflogic.devices.open import Placement, place
 from difflogic.engine.api import Engine
 from difflogic.errors import UsageError
+from difflogic.model.circuit import Circuit
 from difflogic.runs import attempts, checkpoint
 from difflogic.runs import folder as folders
 from difflogic.runs.attempts import Attempt, Record, Status
 from difflogic.system import files
-from difflogic.train import budget, live, results, stalled
+from difflogic.train import budget, built, live, results, stalled
 from difflogic.train.observer import Observer
 from difflogic.train.replica import Replica
 from difflogic.train.run import AgentRun, Run, load_any
@@ -319,21 +320,30 @@ class _Series:
 
     def _run(self, attempt: Attempt, folder: Path | None) -> Run | AgentRun:
         record = self.record
-        config = attempt_of(record.config, attempt.number - 1, attempt.epochs)
+        config, begin = attempt_of(record.config, attempt.number - 1, attempt.epochs), None
+        if attempt.number == 1 and self._built is not None and isinstance(config, Config):
+            config, begin = built.fitted(config, self._built), self._built
+            self.observer.noticed("The samples show the rule of their cells: this attempt is built from it.")
         fields: dict[str, Any] = {"stop_when_solved": record.stop_when_solved}
         if folder is not None and _can_go_on(folder):
             fields["resume"] = folder
         else:
             fields |= {"out": folder, "population": record.population, "data": self.request.data}
         trainer: Trainer[Any] = Trainer(TrainRequest(config=config), self.placement)
-        ended: Run | AgentRun = trainer.run(observer=self.observer, rules=self._rules(attempt, config), **fields)
+        ended: Run | AgentRun = trainer.run(observer=self.observer, rules=self._rules(attempt, config, begin), **fields)
         return ended
 
-    def _rules(self, attempt: Attempt, config: AnyConfig) -> Rules | None:
-        """What ends an attempt of automata; agents are solved by what the session itself tests."""
+    @cached_property
+    def _built(self) -> Circuit | None:
+        """What the first attempt begins with."""
+        config, data = self.record.config, self.request.data
+        return None if data is None or isinstance(config, PolicyConfig) else built.of_samples(config, data)
+
+    def _rules(self, attempt: Attempt, config: AnyConfig, begin: Circuit | None) -> Rules | None:
+        """What begins and ends an attempt of automata; agents are solved by what the session itself tests."""
         if isinstance(config, PolicyConfig):
             return None
-        rules = Rules(finish=partial(pruned, visible=config.task.loss_channels))
+        rules = Rules(begin, finish=partial(pruned, visible=config.task.loss_channels))
         if attempt.number != attempt.of:  # the last attempt is not given up: nobody comes after it
             rules = replace(rules, give_up=_hopeless(self.record, config))
         if self.record.restarts is None:

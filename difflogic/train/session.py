@@ -37,7 +37,10 @@ class BrokenOffError(Exception):
 
 @dataclass(frozen=True)
 class Rules:
-    """What ends a run of automata before its last epoch, and how. Each is asked at every evaluation."""
+    """What begins a run of automata, and what ends it before its last epoch: the latter is asked at each evaluation."""
+
+    begin: Circuit | None = None
+    """The circuit that all models begin with, of the configuration's shape; None: it is drawn, or another run's."""
 
     accept: Callable[[Replica, Evaluation], bool] = lambda member, evaluation: evaluation.hard_loss == 0
     """Is a model a solution? Otherwise one is that has no wrong value on its probes."""

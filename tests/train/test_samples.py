@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from difflogic.actions.evaluate import evaluate
 from difflogic.config.customise import configure
 from difflogic.config.dataset import Dataset
-from difflogic.config.request import TrainRequest
+from difflogic.config.request import TrainRequest, Within
 from difflogic.config.schema import Config
 from difflogic.core import rules
 from difflogic.core.prng import key_from_seed
@@ -22,7 +24,10 @@ from difflogic.evaluation.render import render
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.runs import chosen
 from difflogic.train import restarts
+from difflogic.train.built import of_samples
+from difflogic.train.observer import Observer
 from difflogic.train.run import load_run
+from difflogic.train.signals import Stop
 from difflogic.train.start import fresh
 from difflogic.train.success import SuccessTest
 from difflogic.train.trainer import Trainer
@@ -108,3 +113,50 @@ def test_samples_that_are_missing_or_at_odds_are_told() -> None:
     (notice,) = fresh(TrainRequest(config=config_of(torn), data=torn)).notices
     assert notice.startswith("The samples cannot all be right: ")
     assert not fresh(TrainRequest(config=CONFIG, data=SHIFTED)).notices
+
+
+def wireworld(states: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    moves = [(dy, dx) for dy in (-1, 0, 1) for dx in (-1, 0, 1) if (dy, dx) != (0, 0)]
+    heads = sum((np.roll(states, move, (-2, -1)) == 1).astype(np.int64) for move in moves)
+    return np.choose(states, [0, 2, 3, np.where((heads == 1) | (heads == 2), 1, 3)]).astype(np.uint8)
+
+
+def of_states(x: npt.NDArray[np.uint8], y: npt.NDArray[np.uint8]) -> Dataset:
+    return Dataset.of(np.stack([x & 1, x >> 1], axis=-1), np.stack([y & 1, y >> 1], axis=-1))
+
+
+WIRES = RNG.integers(0, 4, (24, 12, 12), dtype=np.uint8)
+SAMPLES = of_states(WIRES, wireworld(WIRES))
+
+
+def test_the_first_attempt_is_built_from_what_samples_show(tmp_path: Path) -> None:
+    request = TrainRequest(data=SAMPLES, until_solved=True, within=Within.parse("3000 epochs"))
+    made = restarts.train(configure(request).request, Placement(ReferenceEngine()), tmp_path / "run")
+    [attempt] = made.record.attempts
+    assert (attempt.status, attempt.epoch, made.best.epoch) == ("solved", 1, 1)
+    fresh_x = RNG.integers(0, 4, (8, 12, 12), dtype=np.uint8)
+    other = of_states(fresh_x, wireworld(fresh_x))
+    assert evaluate(tmp_path / "run", ReferenceEngine(), data=other)["samples"].values["wrong"] == 0
+    with pytest.raises(DifflogicError, match="has ended"):
+        restarts.resume(tmp_path / "run", Placement(ReferenceEngine()))
+
+
+def test_an_attempt_that_is_built_goes_on_where_it_was_cut_short(tmp_path: Path) -> None:
+    request = configure(TrainRequest(data=SAMPLES, until_solved=True)).request
+    placement = Placement(ReferenceEngine())
+    observer = Observer()
+    observer.stop = Stop()
+    observer.stop.ask("enough")
+    made = restarts.train(request, placement, tmp_path / "run", observer)
+    assert [each.status for each in made.record.attempts] == ["interrupted"]
+    assert restarts.resume(tmp_path / "run", placement).solved
+
+
+@pytest.mark.parametrize(
+    "fields", [{"recipe": "paper"}, {"preset": "colored-g"}, {"set": {"train": {"fire_rate": 0.5}}}]
+)
+def test_nothing_is_built_where_something_else_is_asked_for(fields: dict[str, Any]) -> None:
+    request = configure(TrainRequest(data=SAMPLES, until_solved=True, **fields)).request
+    config = request.whole
+    assert isinstance(config, Config)
+    assert of_samples(config, SAMPLES) is None

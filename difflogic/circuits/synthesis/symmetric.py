@@ -51,7 +51,7 @@ def _output(builder: Builder, table: int, inputs: int) -> int:
             shift += len(group.bits)
             sample |= part
         entries[index] = table >> sample & 1
-    return _decided(builder, tuple(entries), bits, {})
+    return decided(builder, tuple(entries), bits, {})
 
 
 def _exchangeable(table: int, inputs: int) -> list[list[int]]:
@@ -74,11 +74,11 @@ def _exchangeable(table: int, inputs: int) -> list[list[int]]:
 def _groups(builder: Builder, members: list[int]) -> list[_Group]:
     literals, ones = [input_literal(member) for member in members], [1 << member for member in members]
     if len(members) >= LEAST:
-        return [_Group(_counted(builder, literals), list(enumerate(accumulate(ones, initial=0))))]
+        return [_Group(counted(builder, literals), list(enumerate(accumulate(ones, initial=0))))]
     return [_Group([literal], [(0, 0), (1, one)]) for literal, one in zip(literals, ones, strict=True)]
 
 
-def _counted(builder: Builder, column: list[int]) -> list[int]:
+def counted(builder: Builder, column: list[int]) -> list[int]:
     """The sum of the literals in binary, lowest bit first."""
     # As addition by hand, a column of equal weight after the other. Two bits x and y of a column are a pair, x and
     # x XOR y, which a full adder of a third bit z wants: sum = x XOR y XOR z, carry = (x XOR y OR x XOR z) XOR sum.
@@ -112,7 +112,7 @@ def _pair(builder: Builder, column: list[int]) -> tuple[int, int]:
     return x, builder.xor(x, y)
 
 
-def _decided(
+def decided(
     builder: Builder, entries: tuple[Entry, ...], bits: Sequence[int], known: dict[tuple[Entry, ...], int]
 ) -> int:
     """A literal that is `entries[s]` where bit `i` is bit `i` of `s`; the highest bit decides first."""
@@ -136,10 +136,10 @@ def _by_bit(
     # two halves agree, or are opposite, in all entries that matter: none, or one XOR.
     bit = bits[len(low).bit_length() - 1]
     if (both := _joined(low, high)) is not None:
-        return _decided(builder, both, bits, known)
+        return decided(builder, both, bits, known)
     if (both := _joined(low, tuple(None if entry is None else 1 - entry for entry in high))) is not None:
-        return builder.xor(bit, _decided(builder, both, bits, known))
-    zero, one = _decided(builder, low, bits, known), _decided(builder, high, bits, known)
+        return builder.xor(bit, decided(builder, both, bits, known))
+    zero, one = decided(builder, low, bits, known), decided(builder, high, bits, known)
     return builder.xor(zero, builder.and_(bit, builder.xor(zero, one)))
 
 

@@ -1,0 +1,63 @@
+"""A graph as a circuit that can be trained: layers of gates, each of which reads the layer before it."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.circuits.synthesis.xag import XAG
+from difflogic.core import wiring
+from difflogic.core.gates import GATE_COUNT, PASS_THROUGH
+from difflogic.model.circuit import Circuit
+from difflogic.model.straight_line import NOT_A
+
+LOGIT = 10.0
+"""Of each gate's function, beside fifteen zeros: one that training would have to unlearn."""
+
+
+def layered(graph: XAG, periodic: bool, neighbourhood: str) -> Circuit:
+    """Return the automaton of a graph from the 9*C bits of a patch to C outputs. It reads the neighbourhood alone.
+
+    One perception kernel hands on each neighbour. A gate lies in the first layer in which all it reads is there, and
+    what later layers read is passed on. The outputs are a layer of their own.
+    """
+    channels = len(graph.outputs)
+    cells = wiring.NEIGHBOURHOODS[neighbourhood]
+    handed_on = np.resize([cell for cell in cells if cell != wiring.CENTRE], wiring.PATCH - 1)
+    # The update network reads the cell's own bits, then those of perception, by channel.
+    places = {1 + wiring.PATCH * channel + wiring.CENTRE: channel for channel in range(channels)}
+    for place, cell in reversed(list(enumerate(handed_on.tolist()))):
+        places |= {1 + wiring.PATCH * channel + cell: channels + 8 * channel + place for channel in range(channels)}
+    levels = [0] * graph.size
+    for node, gate in enumerate(graph.gates, graph.first):
+        levels[node] = 1 + max(levels[gate.a >> 1], levels[gate.b >> 1])
+    last = dict.fromkeys((output >> 1 for output in graph.outputs), depth := max(levels))
+    for node in reversed(graph.nodes):
+        gate = graph.gates[node - graph.first]
+        for read in (gate.a >> 1, gate.b >> 1):
+            last[read] = max(last.get(read, 0), levels[node] - 1)
+    wires, logits = [], []
+    for level in range(1, depth + 1):
+        nodes = [node for node in sorted(last) if levels[node] <= level <= last[node] and node]
+        made = [graph.gates[node - graph.first] if levels[node] == level else None for node in nodes]
+        pairs = [(n, n) if gate is None else (gate.a >> 1, gate.b >> 1) for n, gate in zip(nodes, made, strict=True)]
+        wires.append(np.array([[places[node] for node in pair] for pair in pairs]).T)
+        logits.append(_logits([PASS_THROUGH if gate is None else gate.gate for gate in made]))
+        places = {node: place for place, node in enumerate(nodes)}
+    ends = [places.get(output >> 1, 0) for output in graph.outputs]
+    wires.append(np.array([ends, ends]))
+    kinds = [15 * output if output < 2 else NOT_A if output & 1 else PASS_THROUGH for output in graph.outputs]
+    logits.append(_logits(kinds))
+    perceive = _logits([PASS_THROUGH] * len(handed_on))[None]
+    return Circuit.from_arrays(
+        {"perceive": [perceive], "update": logits},
+        {"perceive": [np.stack([handed_on, handed_on])], "update": wires},
+        channels,
+        periodic,
+        neighbourhood,
+    )
+
+
+def _logits(kinds: list[int]) -> npt.NDArray[np.float32]:
+    """`[gates, 16]`."""
+    return np.float32(LOGIT) * np.eye(GATE_COUNT, dtype=np.float32)[kinds]
