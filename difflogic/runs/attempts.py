@@ -51,6 +51,8 @@ class Attempt:
     """Why it was of no promise, in words that continue a sentence."""
     score: float | None = None
     """Mean return of its best agent on fresh episodes, else of its last evaluation; of automata None."""
+    is_built: bool = False
+    """Whether its circuit was built from what the samples show, and is only tested."""
 
     @property
     def folder(self) -> str:
@@ -73,7 +75,8 @@ class Attempt:
         if self.score is not None:
             return f"attempt {self.number}: {self.status} at step {self.epoch} with a mean return of {self.score:.1f}"
         wrong = "" if self.wrong is None else f" with {self.wrong} wrong values"
-        return f"attempt {self.number}: {self.status} at epoch {self.epoch}{wrong if self.status != 'solved' else ''}"
+        built = ", built from the samples" if self.is_built else ""
+        return f"attempt {self.number}: {self.status} at epoch {self.epoch}{wrong * (self.status != 'solved')}{built}"
 
 
 @dataclass(frozen=True)

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from difflogic.circuits.synthesis.layered import layered
 from difflogic.circuits.synthesis.observed import observed
 from difflogic.config import presets
 from difflogic.config.dataset import Dataset
+from difflogic.config.policy import PolicyConfig
 from difflogic.config.schema import Config
 from difflogic.core import wiring
 from difflogic.model.circuit import Circuit
+from difflogic.train.replica import Replica
 
 
-def of_samples(config: Config, samples: Dataset) -> Circuit | None:
+def of_samples(config: Config | PolicyConfig, samples: Dataset | None) -> Circuit | None:
     """Return a circuit that does what the samples show, of those that are not held out.
 
     None where none is found, where the recipe decides no gates, or where the configuration names a circuit to train.
     """
+    if samples is None or isinstance(config, PolicyConfig):
+        return None
     model, usual = config.model, presets.model_of_samples(samples)
     named = (model.channels, model.perceive, model.update) != (usual.channels, usual.perceive, usual.update)
     if named or not config.hardening.share or config.train.asynchronous or config.task.disturbed:
@@ -26,7 +32,7 @@ def of_samples(config: Config, samples: Dataset) -> Circuit | None:
 
 
 def fitted(config: Config, circuit: Circuit) -> Config:
-    """The configuration of an attempt that begins with the circuit, and only has to test it."""
+    """The configuration of an attempt that begins with the circuit."""
     perceive, update = ([layer.shape[-2] for layer in layers] for layers in circuit.logits.values())
     inputs = circuit.channels * (1 + circuit.kernels * perceive[-1])
     model = {
@@ -36,4 +42,9 @@ def fitted(config: Config, circuit: Circuit) -> Config:
         "wiring_per_kernel": False,
         "all_round": False,
     }
-    return config.with_(model=model, hardening={"share": 0.0}).with_epochs(1)
+    return config.with_(model=model, hardening={"share": 0.0})
+
+
+def refuted(members: Sequence[Replica]) -> str:
+    """Return why such an attempt is given up that its first evaluation does not accept."""
+    return "other samples are not as those that it was built from"

@@ -309,7 +309,9 @@ class _Series:
             reason = f"attempt {len(earlier)} {how} at {_unit(record.config)} {earlier[-1].epoch}, as {why}"
         seed = seed_of(record.config.seed, len(earlier))
         of = None if record.restarts is None else record.restarts + 1
-        return Attempt(len(earlier) + 1, of, seed, record.left, reason)
+        return Attempt(
+            len(earlier) + 1, of, seed, record.left, reason, is_built=not earlier and self._built is not None
+        )
 
     def _note(self, attempt: Attempt, out: Path | None) -> None:
         """Keep and tell how an attempt stands."""
@@ -321,9 +323,8 @@ class _Series:
     def _run(self, attempt: Attempt, folder: Path | None) -> Run | AgentRun:
         record = self.record
         config, begin = attempt_of(record.config, attempt.number - 1, attempt.epochs), None
-        if attempt.number == 1 and self._built is not None and isinstance(config, Config):
+        if attempt.is_built and self._built is not None and isinstance(config, Config):
             config, begin = built.fitted(config, self._built), self._built
-            self.observer.noticed("The samples show the rule of their cells: this attempt is built from it.")
         fields: dict[str, Any] = {"stop_when_solved": record.stop_when_solved}
         if folder is not None and _can_go_on(folder):
             fields["resume"] = folder
@@ -335,9 +336,8 @@ class _Series:
 
     @cached_property
     def _built(self) -> Circuit | None:
-        """What the first attempt begins with."""
-        config, data = self.record.config, self.request.data
-        return None if data is None or isinstance(config, PolicyConfig) else built.of_samples(config, data)
+        """What the first attempt begins with, unless it is the only one."""
+        return None if self.record.restarts == 0 else built.of_samples(self.record.config, self.request.data)
 
     def _rules(self, attempt: Attempt, config: AnyConfig, begin: Circuit | None) -> Rules | None:
         """What begins and ends an attempt of automata; agents are solved by what the session itself tests."""
@@ -345,7 +345,7 @@ class _Series:
             return None
         rules = Rules(begin, finish=partial(pruned, visible=config.task.loss_channels))
         if attempt.number != attempt.of:  # the last attempt is not given up: nobody comes after it
-            rules = replace(rules, give_up=_hopeless(self.record, config))
+            rules = replace(rules, give_up=built.refuted if attempt.is_built else _hopeless(self.record, config))
         if self.record.restarts is None:
             rules = replace(rules, accept=SuccessTest(self.placement.engine, config).passed)
         return rules

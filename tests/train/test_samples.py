@@ -133,7 +133,8 @@ def test_the_first_attempt_is_built_from_what_samples_show(tmp_path: Path) -> No
     request = TrainRequest(data=SAMPLES, until_solved=True, within=Within.parse("3000 epochs"))
     made = restarts.train(configure(request).request, Placement(ReferenceEngine()), tmp_path / "run")
     [attempt] = made.record.attempts
-    assert (attempt.status, attempt.epoch, made.best.epoch) == ("solved", 1, 1)
+    assert (attempt.status, attempt.epoch, attempt.is_built) == ("solved", 1, True)
+    assert "attempt 1: solved at epoch 1, built from the samples" in made.summary
     fresh_x = RNG.integers(0, 4, (8, 12, 12), dtype=np.uint8)
     other = of_states(fresh_x, wireworld(fresh_x))
     assert evaluate(tmp_path / "run", ReferenceEngine(), data=other)["samples"].values["wrong"] == 0
@@ -157,6 +158,20 @@ def test_an_attempt_that_is_built_goes_on_where_it_was_cut_short(tmp_path: Path)
 )
 def test_nothing_is_built_where_something_else_is_asked_for(fields: dict[str, Any]) -> None:
     request = configure(TrainRequest(data=SAMPLES, until_solved=True, **fields)).request
-    config = request.whole
-    assert isinstance(config, Config)
-    assert of_samples(config, SAMPLES) is None
+    assert of_samples(request.whole, SAMPLES) is None
+
+
+def test_what_is_built_is_given_up_where_held_out_samples_refute_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    torn = np.where(np.arange(len(WIRES))[:, None, None] % 2, WIRES, wireworld(WIRES)).astype(np.uint8)
+    samples = of_states(WIRES, torn)
+    request = configure(TrainRequest(data=samples, restarts=1, set={"train": {"epochs": 20}})).request
+    assert of_samples(request.whole, samples) is None  # equal cells become different ones: nothing is built
+    circuit = of_samples(request.whole, SAMPLES)
+    monkeypatch.setattr(restarts.built, "of_samples", lambda config, data: circuit)
+    first, second = restarts.train(request, Placement(ReferenceEngine())).record.attempts
+    assert (first.status, first.epoch, first.given_up) == (
+        "given up",
+        1,
+        "other samples are not as those that it was built from",
+    )
+    assert (second.epochs, second.is_built) == (19, False)

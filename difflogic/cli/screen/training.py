@@ -88,7 +88,8 @@ class TrainingReporter(Observer):
     def attempted(self, attempt: Attempt) -> None:
         if attempt.status == "running":
             of = "" if attempt.of is None else f" of at most {attempt.of}"
-            text = f"Attempt {attempt.number}{of}, seed {attempt.seed}."
+            how = "built from what the samples show" if attempt.is_built else f"seed {attempt.seed}"
+            text = f"Attempt {attempt.number}{of}, {how}."
         else:
             text = f"{str(attempt).capitalize()}{'' if attempt.given_up is None else f': {attempt.given_up}'}"
         self._sink.show(Event("attempt", {**asdict(attempt), "folder": attempt.folder}, [text]))
