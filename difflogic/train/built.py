@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from difflogic.circuits.synthesis.layered import layered
 from difflogic.circuits.synthesis.observed import observed
 from difflogic.config import presets
@@ -12,7 +10,6 @@ from difflogic.config.policy import PolicyConfig
 from difflogic.config.schema import Config
 from difflogic.core import wiring
 from difflogic.model.circuit import Circuit
-from difflogic.train.replica import Replica
 
 
 def of_samples(config: Config | PolicyConfig, samples: Dataset | None) -> Circuit | None:
@@ -45,6 +42,6 @@ def fitted(config: Config, circuit: Circuit) -> Config:
     return config.with_(model=model, hardening={"share": 0.0})
 
 
-def refuted(members: Sequence[Replica]) -> str:
-    """Return why such an attempt is given up that its first evaluation does not accept."""
+def refuted(*_: object) -> str:
+    """Return why it is given up at its first evaluation, in words that continue a sentence."""
     return "other samples are not as those that it was built from"

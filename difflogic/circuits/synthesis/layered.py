@@ -49,13 +49,8 @@ def layered(graph: XAG, periodic: bool, neighbourhood: str) -> Circuit:
     kinds = [15 * output if output < 2 else NOT_A if output & 1 else PASS_THROUGH for output in graph.outputs]
     logits.append(_logits(kinds))
     perceive = _logits([PASS_THROUGH] * len(handed_on))[None]
-    return Circuit.from_arrays(
-        {"perceive": [perceive], "update": logits},
-        {"perceive": [np.stack([handed_on, handed_on])], "update": wires},
-        channels,
-        periodic,
-        neighbourhood,
-    )
+    reads = {"perceive": [np.stack([handed_on, handed_on])], "update": wires}
+    return Circuit.from_arrays({"perceive": [perceive], "update": logits}, reads, channels, periodic, neighbourhood)
 
 
 def _logits(kinds: list[int]) -> npt.NDArray[np.float32]:

@@ -87,7 +87,10 @@ def observed(samples: Dataset, periodic: bool, neighbourhood: str) -> XAG | None
                 return None
             by_state[state] = _built(builder, features, view.table(features), inputs)
             saved += view.cost((), 1.0) - view.cost(features, 1.0)
-        outputs.append(_chosen(builder, by_state, inputs[len(cells) // 2]))
+        for mine in inputs[len(cells) // 2]:
+            pairs_of = zip(by_state[::2], by_state[1::2], strict=True)
+            by_state = [_either(builder, mine, zero, one) for zero, one in pairs_of]
+        outputs.append(by_state[0] or 0)
     # What is not shorter than the samples themselves was learned by heart: that does where they show nearly all.
     return builder.finish(outputs) if saved >= 0 or shown >= NEARLY_ALL else None
 
@@ -199,15 +202,8 @@ def _built(builder: Builder, features: Features, table: npt.NDArray[np.int8], in
     return decided(builder, tuple(entries), bits, {})
 
 
-def _chosen(builder: Builder, by_state: Sequence[int | None], own: Sequence[int]) -> int:
-    """The literal of the cell's own state, whose bits are `own`; what was never seen may be anything."""
-    if len(by_state) == 1:
-        return by_state[0] or 0
-    half = len(by_state) // 2
-    low, high = by_state[:half], by_state[half:]
-    if all(each is None for each in high):
-        return _chosen(builder, low, own[:-1])
-    if all(each is None for each in low):
-        return _chosen(builder, high, own[:-1])
-    zero, one = _chosen(builder, low, own[:-1]), _chosen(builder, high, own[:-1])
-    return builder.xor(zero, builder.and_(own[-1], builder.xor(zero, one)))
+def _either(builder: Builder, bit: int, zero: int | None, one: int | None) -> int | None:
+    """The literal of what is chosen by a bit; what was never seen, None, may be anything."""
+    if zero is None or one is None:
+        return one if zero is None else zero
+    return builder.xor(zero, builder.and_(bit, builder.xor(zero, one)))
