@@ -176,16 +176,16 @@ class Dataset:
         """`[J, N, H, W, C_out]`: `y` as engines compare it, IGNORED where a value does not count."""
         return np.where(self.y < 0, np.float32(IGNORED), self.y).swapaxes(0, 1)
 
-    def single_steps(self) -> tuple[Bits, Codes] | None:
-        """All states and what they become in one step, `[M, H, W, C]` each; None where the samples do not show it."""
+    def single_steps(self) -> Dataset | None:
+        """Return all steps as samples of one step each; None where the first is not shown, or not all of a state."""
         if self.x.shape[-1] != self.y.shape[-1] or self.steps[0] != 1:
             return None
         frames = self.y.shape[1]
         if frames < self.steps[-1] or (self.y < 0).any():  # not every step, or states of which a part is not known
-            return self.x, self.y[:, 0]
+            return Dataset(self.x, self.y[:, :1])
         begun = np.concatenate([self.x[:, None], self.y[:, :-1].astype(np.uint8)], axis=1)
-        shape = (len(self) * frames, *self.x.shape[1:])
-        return begun.reshape(shape), self.y.reshape(shape)
+        shape = (len(self) * frames, 1, *self.x.shape[1:])
+        return Dataset(begun.reshape(shape)[:, 0], self.y.reshape(shape))
 
     def contradiction(self, periodic: bool, neighbourhood: str = "moore") -> str:
         """Return where what cells see does not decide what they become in one step, in words; empty where it does.

@@ -258,13 +258,11 @@ def model_of_samples(samples: Dataset) -> ModelConfig:
 
 def of_samples(samples: Dataset) -> Config:
     """The configuration for samples where nobody names one. The grid is a torus, unless the samples say otherwise."""
-    fields, model = samples.fields(), model_of_samples(samples)
-    periodic = not samples.contradiction(True, model.neighbourhood) or bool(
-        samples.contradiction(False, model.neighbourhood)
-    )
+    fields, model, steps = samples.fields(), model_of_samples(samples), samples.single_steps() or samples
+    at_odds = [steps.contradiction(periodic, model.neighbourhood) for periodic in (True, False)]
     return Config(
         name="data",
-        model=replace(model, periodic=periodic),
+        model=replace(model, periodic=not at_odds[0] or bool(at_odds[1])),
         task=TaskConfig(**fields["task"] | {"start": "zeros", "loss_steps": tuple(fields["task"]["loss_steps"])}),
         data=DataConfig(**fields["data"]),
         train=TrainConfig(epochs=3000, batch=min(16, max(1, SAMPLED_CELLS // math.prod(samples.x.shape[1:3])))),

@@ -76,11 +76,11 @@ def test_every_step_of_a_film_is_learned_from_unless_a_part_is_masked() -> None:
     frames = bits_of(np.stack(films, axis=1), 2)
     pairs = Dataset.of_frames(frames).single_steps()
     assert pairs is not None
-    assert (pairs[0].shape, pairs[1].shape) == ((16, 12, 12, 2),) * 2
-    assert np.array_equal(pairs[0][1:8], pairs[1][:7])
+    assert (pairs.x.shape, pairs.y.shape) == ((16, 12, 12, 2), (16, 1, 12, 12, 2))
+    assert np.array_equal(pairs.x[1:8], pairs.y[:7, 0])
     masked = Dataset.of_frames(frames, np.arange(12) < np.full((12, 1), 5)).single_steps()
     assert masked is not None
-    assert len(masked[0]) == 2
+    assert len(masked) == 2
 
 
 def test_what_is_no_simple_rule_of_single_steps_is_left() -> None:

@@ -64,9 +64,9 @@ def observed(samples: Dataset, periodic: bool, neighbourhood: str) -> XAG | None
     channels = samples.x.shape[-1]
     if pairs is None or channels > MOST_CHANNELS:
         return None
-    powers, counts = 1 << np.arange(channels), (pairs[1] >= 0).all(axis=-1).reshape(-1)
-    seen = patches(pairs[0], periodic, neighbourhood).reshape(-1, len(cells), channels)[counts] @ powers
-    after = pairs[1].reshape(-1, channels)[counts] @ powers
+    powers, counts = 1 << np.arange(channels), (pairs.y >= 0).all(axis=-1).reshape(-1)
+    seen = patches(pairs.x, periodic, neighbourhood).reshape(-1, len(cells), channels)[counts] @ powers
+    after = pairs.y.reshape(-1, channels)[counts] @ powers
     # A patch is a number: equal ones, of which the first says what they become.
     numbers = seen @ (1 << channels * np.arange(len(cells)))
     first, kinds = np.unique(numbers, return_index=True, return_inverse=True)[1:]
@@ -88,8 +88,8 @@ def observed(samples: Dataset, periodic: bool, neighbourhood: str) -> XAG | None
             by_state[state] = _built(builder, features, view.table(features), inputs)
             saved += view.cost((), 1.0) - view.cost(features, 1.0)
         for mine in inputs[len(cells) // 2]:
-            pairs_of = zip(by_state[::2], by_state[1::2], strict=True)
-            by_state = [_either(builder, mine, zero, one) for zero, one in pairs_of]
+            halves = zip(by_state[::2], by_state[1::2], strict=True)
+            by_state = [_either(builder, mine, zero, one) for zero, one in halves]
         outputs.append(by_state[0] or 0)
     # What is not shorter than the samples themselves was learned by heart: that does where they show nearly all.
     return builder.finish(outputs) if saved >= 0 or shown >= NEARLY_ALL else None
