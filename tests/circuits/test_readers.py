@@ -258,7 +258,7 @@ def test_what_is_no_circuit(tmp_path: Path) -> None:
     path.write_text('{"a": 1}')
     with pytest.raises(CircuitError, match=r"is not a circuit: expected a run folder, .* DigitalJS JSON"):
         source.load(path)
-    with pytest.raises(CircuitError, match="There is no .*absent.json: expected a run folder"):
+    with pytest.raises(CircuitError, match=r"There is no .*absent.json: expected a run folder"):
         source.load(tmp_path / "absent.json")
     with pytest.raises(NotFoundError, match="holds no"):
         source.load(tmp_path)
@@ -295,5 +295,5 @@ def test_a_rule_in_a_file_and_a_file_called_as_a_rule(tmp_path: Path, monkeypatc
     assert len(source.load("life.txt").netlist.gates) == len(source.load("B3/S23").netlist.gates)
     shutil.copy(parity.DATA / "small_periodic_three_channels.npz", "110")
     assert source.load("110").kind == "the authors' parameters"
-    with pytest.raises(CircuitError, match="There is no B9/S23: expected a run folder, .* or a rule such as B3/S23"):
+    with pytest.raises(CircuitError, match=r"There is no B9/S23: expected a run folder, .* or a rule such as B3/S23"):
         source.load("B9/S23")
