@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -20,8 +21,6 @@ Index = npt.NDArray[np.int32]
 _ANF = np.array([[1, 0, 0, 0], [1, 0, 1, 0], [1, 1, 0, 0], [1, 1, 1, 1]]) @ gates.TRUTH.T % 2
 MASKS = np.where(_ANF == 1, np.uint64(2**64 - 1), np.uint64(0))
 """uint64 `[4, 16]`: a gate is `c ^ (ca & a) ^ (cb & b) ^ (cab & a & b)` with masks of all ones or none."""
-_TRUE = np.where(gates.TRUTH.T == 1, np.uint64(2**64 - 1), np.uint64(0))
-"""uint64 `[4, 16]`: all ones where a gate's output is 1 for the inputs 00, 01, 10, 11."""
 
 
 def evaluated(masks: Words, a: Words, b: Words) -> Words:
@@ -38,7 +37,6 @@ class _Level(NamedTuple):
     a: Index
     b: Index
     masks: Words
-    true: Words
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +64,7 @@ class BitProgram:
         for members in np.split(order, starts[1:]) if len(order) else []:
             a, b = self.wires[members].T
             bits, types = (self.inputs + members).astype(np.int32), self.gates[members]
-            levels.append(_Level(bits, a, b, MASKS[:, types, None], _TRUE[:, types, None]))
+            levels.append(_Level(bits, a, b, MASKS[:, types, None]))
         return levels
 
     def all_bits(self, words: Words) -> Words:
@@ -78,18 +76,19 @@ class BitProgram:
             values[level.bits] = evaluated(level.masks, a, b)
         return values
 
-    def possible_bits(self, zero: Words, one: Words) -> tuple[Words, Words]:
-        """Return which values every bit may take: can it be 0, can it be 1; uint64 `[inputs + n, N]` each.
+    def possible_bits(self, zero: Sequence[int], one: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Return which values every bit may take: can it be 0, can it be 1; `inputs + n` whole numbers each.
 
-        `zero` and `one`, uint64 `[inputs, N]`, say so of the inputs; an input of which both are true is unknown. This
-        is Kleene's three-valued logic, gate by gate. A bit that cannot be 1 is 0 for all values of the unknown
-        inputs. The reverse does not hold: `x XOR x` of an unknown x counts as unknown.
+        `zero` and `one` say so of the inputs, a sample in each bit of a number; an input of which both are true is
+        unknown. This is Kleene's three-valued logic, gate by gate. A bit that cannot be 1 is 0 for all values of the
+        unknown inputs. The reverse does not hold: `x XOR x` of an unknown x counts as unknown.
         """
-        can = np.empty((2, self.inputs + len(self.gates), one.shape[1]), dtype=np.uint64)
-        can[0, : self.inputs], can[1, : self.inputs] = zero, one
-        for level in self._levels:
-            # One row of the truth table at a time: a row counts where both of its inputs are possible.
-            rows = [can[i, level.a] & can[j, level.b] for i in (0, 1) for j in (0, 1)]
-            can[0, level.bits] = np.bitwise_or.reduce([row & ~true for row, true in zip(rows, level.true, strict=True)])
-            can[1, level.bits] = np.bitwise_or.reduce([row & true for row, true in zip(rows, level.true, strict=True)])
+        # Python's numbers have as many bits as there are samples: a grid is one, and an AND of two grids one call.
+        can = [list(zero), list(one)]
+        for gate, (a, b) in zip(self.gates.tolist(), self.wires.tolist(), strict=True):
+            found = [0, 0]
+            for row in range(4):  # of the truth table: it counts where both of its inputs are possible
+                found[gate >> (3 - row) & 1] |= can[row >> 1][a] & can[row & 1][b]
+            for values, value in zip(can, found, strict=True):
+                values.append(value)
         return can[0], can[1]

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -37,9 +37,9 @@ from difflogic.circuits.synthesis import convert
 from difflogic.circuits.synthesis.sat import Solver
 from difflogic.circuits.synthesis.xag import FALSE, TRUE, XAG, Builder, mapped, rebuilt
 from difflogic.core import wiring
-from difflogic.core.bits import Bits, Words, pack_bits, unpack_bits
+from difflogic.core.bits import Bits
 from difflogic.errors import LimitError
-from difflogic.model.cell_netlist import CellNetlist, patches
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.system.brief import brief
 
 THREE_VALUED, SAT, RANDOM = "three-valued simulation", "SAT", "random starts"
@@ -87,10 +87,11 @@ def prove_every_start(
     many `seconds`; None leaves it out.
     """
     lean = convert.lean(netlist)
-    step, wrong, unknown = 0, 0, 0
-    for one, open_ in _known(lean, *target.shape[:2]):
-        shown, asked = one[..., : target.shape[-1]], open_[..., : target.shape[-1]]
-        unknown, wrong = int(asked.sum()), int(((shown != target) & (asked == 0)).sum())
+    step, wrong, unknown, wanted = 0, 0, 0, _numbers(target)
+    for values in _known(lean, *target.shape[:2]):
+        shown = list(zip(*values, wanted, strict=False))  # the visible channels come first
+        unknown = sum((can ^ must).bit_count() for can, must, _ in shown)
+        wrong = sum((must & ~want | want & ~can).bit_count() for can, must, want in shown)
         if wrong or not unknown:
             break
         step += 1
@@ -136,29 +137,57 @@ def asynchronous_steps(rounds: int, cells: int, fire_rate: float) -> int:
     return rounds * math.ceil(math.log(UNLIKELY / (rounds * cells)) / math.log(1 - fire_rate))
 
 
-def _known(netlist: CellNetlist, height: int, width: int) -> Iterator[tuple[Bits, Bits]]:
-    """Yield which values can be 1 and which are unknown, each `[H, W, C]`, for each step from the start on.
+def _known(netlist: CellNetlist, height: int, width: int) -> Iterator[tuple[list[int], list[int]]]:
+    """Yield which values can be 1, and which are 1, for each step from the start on: a number per channel.
 
-    It ends where a step adds no knowledge, for then none does.
+    Its bits are the cells, row by row from the lowest on. It ends where a step adds no knowledge, for then none does.
     """
-    # A value is two bits, whether it can be 1 and whether it is unknown: 0 is (0, 0), 1 is (1, 0), unknown is (1, 1).
-    one = np.ones((1, height, width, netlist.channels), dtype=np.uint8)
-    unknown = one
+    cells = (1 << height * width) - 1
+    used = {*netlist.wires.ravel().tolist(), *netlist.outputs.tolist()}
+    can, must = [cells] * netlist.channels, [0] * netlist.channels
     while True:
-        yield one[0], unknown[0]
-        # Outside the grid `patches` puts 0 for both: a value that cannot be 1 and is not unknown, so a known 0.
-        can_be_one, is_unknown = (pack_bits(patches(each, netlist.periodic)) for each in (one, unknown))
-        possible = netlist.program.possible_bits(~can_be_one | is_unknown, can_be_one)
-        zero, one_after = (_grid(words[netlist.outputs], one.shape) for words in possible)
-        before, one, unknown = unknown, one_after, zero & one_after
-        if np.array_equal(before, unknown):
+        yield can, must
+        zero, one = [0] * netlist.inputs, [0] * netlist.inputs
+        for bit in used & set(range(netlist.inputs)):
+            channel, patch = divmod(bit, wiring.PATCH)
+            # Outside the grid is a known 0: a value that cannot be 1, and is not.
+            one[bit], is_one = (_seen(each[channel], patch, height, width, netlist.periodic) for each in (can, must))
+            zero[bit] = cells ^ is_one
+        can_be_zero, can_be_one = netlist.program.possible_bits(zero, one)
+        before = can, must
+        can, must = [can_be_one[bit] for bit in netlist.outputs], [cells ^ can_be_zero[bit] for bit in netlist.outputs]
+        if before == (can, must):
             return
 
 
-def _grid(words: Words, shape: tuple[int, ...]) -> Bits:
-    """Rows of words, a row per channel, as a grid `[1, H, W, C]`."""
-    bits = unpack_bits(words, math.prod(shape[:3])).reshape(-1, *shape[:3])
-    return bits.transpose(1, 2, 3, 0)
+def _seen(grid: int, patch: int, height: int, width: int, periodic: bool) -> int:
+    """What each cell sees at a place of its patch: the grid, moved by up to a cell down or across."""
+    first, row, rows = ((1 << height * width) - 1) // ((1 << width) - 1), (1 << width) - 1, (height - 1) * width
+    last, across = first << (width - 1), width - 1
+    if patch // 3 == 0:
+        grid = (grid & ((1 << rows) - 1)) << width | (grid >> rows if periodic else 0)
+    elif patch // 3 == 2:
+        grid = grid >> width | ((grid & row) << rows if periodic else 0)
+    if patch % 3 == 0:
+        return (grid & ~last) << 1 | ((grid & last) >> across if periodic else 0)
+    if patch % 3 == 2:
+        return (grid & ~first) >> 1 | ((grid & first) << across if periodic else 0)
+    return grid
+
+
+def _numbers(grid: Bits) -> list[int]:
+    """A grid `[H, W, C]` as a number per channel."""
+    return [
+        int.from_bytes(np.packbits(plane, bitorder="little").tobytes(), "little") for plane in np.moveaxis(grid, 2, 0)
+    ]
+
+
+def _grid(numbers: Sequence[int], height: int, width: int) -> Bits:
+    """The reverse of `_numbers`, uint8 `[H, W, C]`."""
+    size = -(-height * width // 8)
+    planes = [np.frombuffer(number.to_bytes(size, "little"), dtype=np.uint8) for number in numbers]
+    bits = np.unpackbits(np.stack(planes), axis=1, count=height * width, bitorder="little")
+    return np.moveaxis(bits.reshape(-1, height, width), 0, 2)
 
 
 def find_wrong_start(
@@ -198,11 +227,12 @@ def unroll(netlist: CellNetlist, target: Bits, steps: int, end: float) -> XAG | 
     builder = Builder(height * width * netlist.channels)
     first = 2 * np.arange(1, builder.inputs + 1).reshape(height, width, netlist.channels)
     state = first.tolist()
-    for (one, unknown), _ in zip(_known_steps(netlist, height, width), range(steps), strict=False):
+    for known, _ in zip(_known_steps(netlist, height, width), range(steps), strict=False):
+        can, must = (_grid(numbers, height, width) for numbers in known)
         # What is known of the step folds away the gates behind it: much of the grid, near a zero boundary.
         values = [[_next(builder, cell, state, y, x, netlist.periodic) for x in range(width)] for y in range(height)]
-        for y, x, channel in np.argwhere(unknown == 0).tolist():
-            values[y][x][channel] = TRUE if one[y, x, channel] else FALSE
+        for y, x, channel in np.argwhere(can == must).tolist():
+            values[y][x][channel] = TRUE if must[y, x, channel] else FALSE
         state = values
         if len(builder.gates) > MOST_NODES or time.monotonic() > end:
             return None
@@ -215,7 +245,7 @@ def unroll(netlist: CellNetlist, target: Bits, steps: int, end: float) -> XAG | 
     return rebuilt(builder.finish(outputs))
 
 
-def _known_steps(netlist: CellNetlist, height: int, width: int) -> Iterator[tuple[Bits, Bits]]:
+def _known_steps(netlist: CellNetlist, height: int, width: int) -> Iterator[tuple[list[int], list[int]]]:
     """Return what is known after 1, 2, ... steps, for ever."""
     known = _known(netlist, height, width)
     last = next(known)
