@@ -188,7 +188,7 @@ def test_what_makes_no_sense_of_agents_is_refused(live: Live, client: httpx.Clie
 
 def test_until_one_is_solved(live: Live, client: httpx.Client, tmp_path: Path) -> None:
     """Seeds after each other, also where the worker of the second is killed: as on the command line."""
-    config = small(threshold=9.6)
+    config = small(threshold=9.6).with_(steps=1024)
     hand = restarts.train(
         TrainRequest(config=config, until_solved=True), Placement(open_engine("cpu")), tmp_path / "hand"
     )
