@@ -47,7 +47,9 @@ class CpuEngine:
     def __init__(self, threads: int | None = None) -> None:
         """Compiles what is not in the cache folder yet, and says so: 15 to 30 seconds."""
         self.threads = threads or default_threads()
-        self.info = processor_info(self.threads)
+        compiled_by = f"Numba {numba.__version__}, {vector_unit()}"
+        variant = {"threads": self.threads}
+        self.info = EngineInfo("cpu", processor_name(), driver=compiled_by, software=True, variant=variant)
         self._kept: deque[tuple[Circuit, HardWorkspace]] = deque(maxlen=1)
         compile_all()
 
@@ -182,17 +184,6 @@ def warm_up() -> None:
     shape = Shape(1, 3, 3, 1, steps=1)
     SoftWorkspace(circuit, shape, threads=1).run(phases.rollout(shape))
     HardWorkspace(circuit, shape, 1, 2, threads=1, asynchronous=False).run(circuit.flat_logits().reshape(-1))
-
-
-def processor_info(threads: int) -> EngineInfo:
-    """The engine's description: the processor, and how its code was compiled."""
-    return EngineInfo(
-        engine="cpu",
-        adapter=processor_name(),
-        driver=f"Numba {numba.__version__}, {vector_unit()}",
-        software=True,
-        variant={"threads": threads},
-    )
 
 
 def vector_unit() -> str:

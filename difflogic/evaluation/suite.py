@@ -55,18 +55,14 @@ def accuracy(context: EvaluationContext) -> Measure | None:
     if not context.config.task.is_fixed:
         return None
     steps = context.own.task.steps
-    title = f"{_starts(context)}, after T = {steps} steps"
-    found = Measure.of("accuracy", title, context.draws(steps, test=100))
+    starts = f"{context.starts} fresh starts" if context.draws_starts else "its one start"
+    found = Measure.of("accuracy", f"{starts}, after T = {steps} steps", context.draws(steps, test=100))
     # Of a decided circuit the two are the same; a gap means that some gates are still between two functions.
     hard, soft = found.values["wrong"] / found.values["samples"], context.soft_loss(test=100)
     values = {"hard_loss_per_sample": hard, "soft_loss_per_sample": soft, "gap_per_sample": hard - soft}
     return replace(
         found, values=found.values | values, text=f"{found.text}; soft loss {soft:.3g}, hard {hard:.3g} each"
     )
-
-
-def _starts(context: EvaluationContext) -> str:
-    return f"{context.starts} fresh starts" if context.draws_starts else "its one start"
 
 
 def every_start(context: EvaluationContext) -> Measure | None:

@@ -67,11 +67,9 @@ def make_plan(
     """
     # How much work a dispatch may have and how much memory the nodes may take is the adapter's business: one that is
     # software is slow, and its memory is that of the whole machine.
-    work = replace(
-        work,
-        most_work=SOFTWARE_WORK if adapter.software else HARDWARE_WORK,
-        keep_bytes=_keepable(adapter) // budget.groups,
-    )
+    keepable = max(KEEP_BYTES, (physical_memory() or 0) // KEEP_SHARE) if adapter.software else KEEP_BYTES
+    most_work = SOFTWARE_WORK if adapter.software else HARDWARE_WORK
+    work = replace(work, most_work=most_work, keep_bytes=keepable // budget.groups)
     runnable: list[Plan] = []
     failure = LimitError("There is no schedule to try.")
     for candidate in _candidates(adapter, launch, work):
@@ -172,11 +170,6 @@ def _check_kernels(launch: LaunchConfig, limits: Mapping[str, int]) -> None:
                 f"The kernel {spec.name} needs {memory} bytes of workgroup memory, but this device has "
                 f"{limits['max-compute-workgroup-storage-size']}."
             )
-
-
-def _keepable(adapter: Adapter) -> int:
-    """Bytes that a plan that keeps nodes may need, where the user does not say."""
-    return max(KEEP_BYTES, (physical_memory() or 0) // KEEP_SHARE) if adapter.software else KEEP_BYTES
 
 
 def _candidates(adapter: Adapter, launch: LaunchConfig | None, work: Plan) -> list[LaunchConfig]:

@@ -57,11 +57,6 @@ gate_vectors = _Vector("GateVector", _FLOAT, GATE_COUNT)
 """Sixteen floats, one per id of a gate."""
 
 
-def _kind(array: Any) -> Any:
-    """The vector type of an array's elements."""
-    return floats if array.dtype == types.float32 else words
-
-
 def pointer_to(context: Any, builder: Any, signature: Any, arguments: Any, vector: Any) -> Any:
     """Return where `array[index]` lies, `array` and `index` being the first two arguments."""
     # Straight from the array's memory: Numba's own indexing would test the index, and wrap a negative one, at each
@@ -85,7 +80,7 @@ def splatted(builder: Any, value: Any, vector: Any) -> Any:
 @intrinsic
 def load(_: Any, array: Any, index: Any) -> Any:
     """`array[index : index + n]`, a row's beginning; `array` is one-dimensional."""
-    kind = _kind(array)
+    kind = floats if array.dtype == types.float32 else words
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         # The promise of an aligned row lets the compiler use instructions that fault where it is broken; `aligned` of

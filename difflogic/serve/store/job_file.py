@@ -86,8 +86,8 @@ def read(folder: Path) -> JobFile | None:
             raise RecordError(f"it is of form {data['form']!r} and schema {data['schema']!r}")
         version, columns, key = data["version"], data["job"], data["key"]
         _check(version, columns, key)
-        stored = {name: _stored(name, value) for name, value in columns.items()}
-        return JobFile(version, data["schema"], stored, key)
+        held = {name: stored(name, value) for name, value in columns.items()}
+        return JobFile(version, data["schema"], held, key)
     except KeyError as error:
         raise RecordError(f"it lacks {error}") from error
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
@@ -189,8 +189,8 @@ def _readable(name: str, value: Any) -> Any:
         return value
 
 
-def _stored(name: str, value: Any) -> Any:
-    """The inverse of `_readable`."""
+def stored(name: str, value: Any) -> Any:
+    """A column as the database holds it, JSON as text: the inverse of `_readable`."""
     return json.dumps(value) if name in JSON_COLUMNS and value is not None else value
 
 

@@ -189,10 +189,7 @@ def as_stored(values: Mapping[str, Any]) -> dict[str, Any]:
     columns = {name: value for name, value in values.items() if name not in ASKED}
     if asked := {name: values[name] for name in ASKED if name in values}:
         columns["asked"] = asked
-    return {
-        name: json.dumps(value) if name in JSON_COLUMNS and value is not None else value
-        for name, value in columns.items()
-    }
+    return {name: job_file.stored(name, value) for name, value in columns.items()}
 
 
 def job_of(row: sqlite3.Row) -> JobRecord:

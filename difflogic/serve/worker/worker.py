@@ -77,7 +77,7 @@ class WorkerProcess:
             self.store.register_worker(self.name, self.device, about, os.getpid(), self.engines)
             seen = self._worked = time.monotonic()
             # The loop sleeps between looks, but never between two jobs: the next one is taken at once.
-            while not self.stopping and not self._has_idled_out():
+            while not (self.stopping or (self.device in ABOUT and time.monotonic() - self._worked > self.limits.idle)):
                 if self._has_disk_space() and (claimed := self._claim()) is not None:
                     self._run_job(*claimed)
                     self._worked = time.monotonic()
@@ -91,9 +91,6 @@ class WorkerProcess:
             self.store.unregister_worker(self.name)
         finally:
             presence.close()
-
-    def _has_idled_out(self) -> bool:
-        return self.device in ABOUT and time.monotonic() - self._worked > self.limits.idle
 
     def _claim(self) -> tuple[JobRecord, int] | None:
         return self.store.claim(self.name, self.device, self.engines, self.limits.stopped)
