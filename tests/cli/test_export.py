@@ -120,7 +120,7 @@ def test_usage(circuit: Path, arguments: list[str], sentence: str, capsys: pytes
 
 def test_a_missing_circuit_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", str(tmp_path / "none.json"), "--format", "c"]) == 2
-    assert capsys.readouterr().err.startswith("Error: Cannot read the circuit")
+    assert capsys.readouterr().err.startswith("Error: There is no ")
 
 
 def test_a_missing_program_is_not_passed_over(

@@ -131,7 +131,8 @@ def test_the_summary_of_a_population(config: Config, one: Engine) -> None:
     assert "Epochs to solve: median 10, from 10 to 10 (first evaluation without a wrong value)" in lines
     assert "Lost again:      1 (solved at an earlier evaluation): seed 23" in lines
     assert "Hard loss:       0 at best, 4 in the median, on the probes" in lines
-    assert lines[-2:] == ["Solved models:", "  seed 24: first at epoch 10, 0 active gates, 54 undecided"]
+    assert lines[-3:-1] == ["Solved models:", "  seed 24: first at epoch 10, 0 active gates, 54 undecided"]
+    assert lines[-1].startswith("Other grids: ")
     assert (run.member.seed, run.solved) == (24, True)
     assert [member.first_solved for member in run.members] == [5, 10, None]
 
