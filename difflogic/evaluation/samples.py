@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.config.dataset import Dataset, neighbourhoods
+from difflogic.config.dataset import Dataset
 from difflogic.config.resized import resized
 from difflogic.core import prng, rules
 from difflogic.core.bits import IGNORED, Bits
+from difflogic.core.neighbourhoods import neighbourhoods
 from difflogic.core.wiring import NEIGHBOURHOODS
 from difflogic.engine import job
 from difflogic.errors import DataError

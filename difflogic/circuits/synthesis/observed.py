@@ -23,8 +23,9 @@ import numpy.typing as npt
 
 from difflogic.circuits.synthesis.symmetric import Entry, counted, decided
 from difflogic.circuits.synthesis.xag import XAG, Builder, input_literal
-from difflogic.config.dataset import Dataset, patches
+from difflogic.config.dataset import Dataset
 from difflogic.core import wiring
+from difflogic.core.neighbourhoods import patches
 
 MOST_CHANNELS = 6
 """What nine cells of so many bits see is a number of 54."""

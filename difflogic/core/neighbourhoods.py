@@ -1,0 +1,56 @@
+"""What the cells of grids see, and whether it decides what they become."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.core.bits import Bits
+from difflogic.core.wiring import NEIGHBOURHOODS
+
+
+def contradiction(x: Bits, y: npt.NDArray[Any], periodic: bool, neighbourhood: str) -> str:
+    """Return where equal neighbourhoods in `x [N, H, W, C]` have other successors in `y`, in words, or nothing.
+
+    Cells of which a value in `y` is below 0 do not count.
+    """
+    # `kinds` is the neighbourhood of each cell, at first of all cells, then of those that count. By `counted` these are
+    # found again in the grids.
+    cells, kinds = y.reshape(-1, y.shape[-1]), neighbourhoods(x, periodic, neighbourhood)
+    counted = np.flatnonzero((cells >= 0).all(axis=1))
+    _, first, kinds = np.unique(kinds[counted], return_index=True, return_inverse=True)
+    cells = cells[counted]
+    # Each cell beside the first one of its neighbourhood: there is a contradiction where they go different ways.
+    others = np.flatnonzero((cells != cells[first[kinds]]).any(axis=1))
+    if not len(others):
+        return ""
+    several = np.unique(kinds[others])
+    pair = np.unravel_index(counted[[first[kinds[others[0]]], others[0]]], x.shape[:3])
+    places = " and ".join(
+        f"row {row}, column {column} of frame {frame + 1}" for frame, row, column in np.transpose(pair)
+    )
+    return (
+        f"{len(several)} neighbourhood{'s have' if len(several) > 1 else ' has'} two successors, in "
+        f"{np.isin(kinds, several).sum()} places in all, such as {places}"
+    )
+
+
+def neighbourhoods(x: Bits, periodic: bool, neighbourhood: str) -> npt.NDArray[np.int64]:
+    """`[N*H*W]`: what each cell of `x [N, H, W, C]` sees, by `NEIGHBOURHOODS`, the different ones numbered from 0."""
+    packed = np.packbits(patches(x, periodic, neighbourhood), axis=1)
+    # A row of bytes for each cell is seen as one item: `unique` numbers items.
+    rows = np.ascontiguousarray(packed).view(f"V{packed.shape[1]}").reshape(-1)
+    kinds: npt.NDArray[np.int64] = np.unique(rows, return_inverse=True)[1]
+    return kinds
+
+
+def patches(x: Bits, periodic: bool, neighbourhood: str) -> Bits:
+    """`[N*H*W, cells*C]`: the bits that each cell of `x [N, H, W, C]` sees, cell by cell of the neighbourhood."""
+    around: dict[str, Any] = {"mode": "wrap"} if periodic else {}
+    wide = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)), **around)
+    height, width = x.shape[1:3]
+    read = NEIGHBOURHOODS[neighbourhood]
+    cells = [wide[:, f // 3 : f // 3 + height, f % 3 : f % 3 + width] for f in read]
+    return np.concatenate(cells, axis=-1).reshape(-1, len(read) * x.shape[-1])
