@@ -42,18 +42,14 @@ def test_a_run_in_lines(call: Call, tmp_path: Path) -> None:
     assert (tmp_path / "here" / "summary.txt").read_text().rstrip() in out
 
 
-def test_the_log_line_to_the_letter(call: Call) -> None:
-    out = call("--epochs", 1, "--out", "here").out
-    row = json.loads(Path("here/metrics.jsonl").read_text())
-    expected = "Epoch {:4}: soft_loss={:.4f}, hard_acc={:.2f}%".format(1, row["soft_loss"], 100 * row["accuracy"])
-    assert expected in out.splitlines()
-
-
-def test_the_default_folder(call: Call, tmp_path: Path) -> None:
+def test_the_default_folder_and_the_log_line_to_the_letter(call: Call, tmp_path: Path) -> None:
     out = call("--epochs", 1).out
     (folder,) = (tmp_path / "runs").iterdir()
     assert re.fullmatch(r"tiny-\d{8}-\d{6}", folder.name)
     assert f"Run folder:      runs/{folder.name}" in out
+    row = json.loads((folder / "metrics.jsonl").read_text())
+    expected = "Epoch {:4}: soft_loss={:.4f}, hard_acc={:.2f}%".format(1, row["soft_loss"], 100 * row["accuracy"])
+    assert expected in out.splitlines()
 
 
 def test_json_lines(call: Call) -> None:
@@ -79,13 +75,15 @@ def test_options_reach_the_configuration(call: Call) -> None:
     assert config == tiny_config(epochs=3, batch=7, eval_interval=2).with_(seed=5)
 
 
-def test_resume(call: Call) -> None:
-    call("--out", "whole")
-    call("--epochs", 5, "--out", "halves")
+@pytest.mark.parametrize(("models", "seeds"), [((), ""), (("--population", 2, "--seed", 30), "seeds 30 to 31")])
+def test_resume(call: Call, models: tuple[object, ...], seeds: str) -> None:
+    call(*models, "--out", "whole")
+    call(*models, "--epochs", 5, "--out", "halves")
     code, out, errors = call("--resume", "halves", "--epochs", 12, engine=None)
     assert (code, errors) == (0, "")
     assert "Engine reference: NumPy" in out
     assert "; the run was on it before" in out
+    assert seeds in out
     assert "Going on after epoch 5 of 12" in out
     assert_same_run(Path("whole"), Path("halves"))
 
@@ -137,19 +135,6 @@ def test_a_population_in_json(call: Call) -> None:
         assert event["solved"] == sum(member["hard_loss"] == 0 for member in members)
     assert [member["seed"] for member in events[-1]["members"]] == [23, 24, 25]
     assert events[-1]["best_seed"] in (23, 24, 25)
-
-
-def test_a_population_resumes(call: Call) -> None:
-    call("--population", 2, "--seed", 30, "--out", "whole")
-    call("--population", 2, "--seed", 30, "--epochs", 5, "--out", "halves")
-    code, out, errors = call("--resume", "halves", "--epochs", 12, engine=None)
-    assert (code, errors) == (0, "")
-    assert "seeds 30 to 31" in out
-    assert "Going on after epoch 5 of 12" in out
-    whole, halves = (checkpoint.read(Path(name)) for name in ("whole", "halves"))
-    assert halves.seeds == [30, 31]
-    for one, two in zip(whole.members, halves.members, strict=True):
-        assert one.state.logits.tobytes() == two.state.logits.tobytes()
 
 
 @pytest.mark.parametrize(
