@@ -244,7 +244,7 @@ def _grids(config: Config, netlist: CellNetlist) -> str:
     if task.target == "picture" and task.start == "zeros":
         return "Other grids:     none: the picture takes its place from the border of this one\n"
     found = ", ".join(f"{size} {RIGHT[right]}" for size, right in on_other_grids(config, netlist).items())
-    how = "proved for every start" if job.is_of_every_start(config) else "by a rollout on each"
+    how = "in the end, proved for every start" if job.is_of_every_start(config) else "by a rollout on each"
     return f"Other grids:     {found}; {how}\n" if found else ""
 
 

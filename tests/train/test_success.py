@@ -89,7 +89,7 @@ def test_the_lines_of_the_summary() -> None:
     [line, others] = success.certainty(BOARD, circuit, 0).splitlines()
     assert line.startswith("Every start:     shows the target from step ")
     assert line.endswith(" on, which is proved")
-    grids = r"Other grids:     32x32 right, 64x64 right, 18x17 (right|wrong); proved for every start"
+    grids = r"Other grids:     32x32 right, 64x64 right, 18x17 (right|wrong); in the end, proved for every start"
     assert re.fullmatch(grids, others)
     hasty = BOARD.with_(task={"steps": 2})
     assert success.certainty(hasty, circuit, 1).endswith(" on, later than step 2, which is proved\n")
@@ -112,13 +112,13 @@ def test_a_board_that_is_right_on_every_grid_and_one_that_is_not() -> None:
     """The three gates grow the board from the lower left; upside down, and beside an inverter, from the upper left."""
     gates, wires = [8, 4, 7, 12], [(9, 17), (24, 27), (15, 28), (29, 29)]
     lower = CellNetlist.build(3, False, gates[:3], wires[:3], [29, 6, 0], visible=1)
-    assert "64x64 right, 18x17 wrong; proved" in success._grids(BOARD, lower)
+    assert "64x64 right, 18x17 wrong; in the end" in success._grids(BOARD, lower)
     # The channel that is shown becomes the last one, and its opposite is shown in its place.
     upside_down = [6, 7, 8, 3, 4, 5, 0, 1, 2]
     turned = [9 * (channel or 3) + f for channel in range(3) for f in upside_down] + [36, 37, 38]
     moved = [(turned[a], turned[b]) for a, b in wires]
     upper = CellNetlist.build(4, False, gates, moved, [39, turned[6], turned[0], 38], visible=1)
-    assert "64x64 right, 18x17 right; proved" in success._grids(BOARD, upper)
+    assert "64x64 right, 18x17 right; in the end" in success._grids(BOARD, upper)
 
 
 def test_what_is_not_proved_is_rolled_out(monkeypatch: pytest.MonkeyPatch) -> None:
