@@ -1,11 +1,11 @@
 """A circuit counts as a success if it is right beyond the probes that it was chosen by.
 
-A board must be right after T steps and after 4T, and on a grid of 64x64 after 4T; asynchronous, nearly all of it on its
-own grid and on grids of twice and four times the side, whichever cells fire, and no cell may stay wrong; a rule on all
-its boards, samples on all that are held out and all that were learned from, a picture in every pixel. It is chosen by
-the task's probes alone (`chosen`), as they are, turned, mirrored and side by side, and tested on fresh starts that
-nothing was chosen by (`measure`). Where three-valued simulation proves a board for every start, both are known without
-a single rollout.
+A board must be right after T steps and after 4T, and after 4T on grids of twice its sides and of 64x64; asynchronous,
+nearly all of it on its own grid and on grids of twice and four times the side, whichever cells fire, and no cell may
+stay wrong; a rule on all its boards, samples on all that are held out and all that were learned from, a picture in
+every pixel. It is chosen by the task's probes alone (`chosen`), as they are, turned, mirrored and side by side, and
+tested on fresh starts that nothing was chosen by (`measure`). Where three-valued simulation proves a board for every
+start, both are known without a single rollout.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FRESH_STREAM, MASK_STREAM = 0x66726573, 0x66726D73
 TIMES = 4
 """A board must still be right after so many times the CA steps of training..."""
 LARGE = 64
-"""...and on a grid of so many cells a side..."""
+"""...and on grids of twice its sides and of so many cells a side..."""
 SCALES = (1, 2, 4)
 """...or asynchronous on its own grid and on those of so many times its sides."""
 MASK_SEEDS = 3
@@ -86,14 +86,19 @@ class SuccessTest:
         task = self._config.task
         return task.target == "checkerboard" and task.start == "random" and not self._config.train.asynchronous
 
+    @property
+    def _larger(self) -> tuple[tuple[int, int], ...]:
+        """Rows and columns of the larger grids that a board must be right on."""
+        return (2 * self._config.task.height, 2 * self._config.task.width), (LARGE, LARGE)
+
     def is_proved(self, circuit: Circuit) -> bool:
-        """Return whether every start of a board is proved to be right in time, on its own grid and on the large one."""
+        """Return whether every start of a board is proved to be right in time, on its own grid and on larger ones."""
         if not self._is_board:
             return False
         config = self._config
         netlist, steps = lean(CellNetlist.of_run(circuit, config)), config.task.steps
-        large = replace(config.task, height=LARGE, width=LARGE)
-        for task, time in ((config.task, steps), (large, TIMES * steps)):
+        larger = [(replace(config.task, height=height, width=width), TIMES * steps) for height, width in self._larger]
+        for task, time in ((config.task, steps), *larger):
             found = prove_every_start(netlist, job.fixed_target(task), time, seconds=None)
             if not found.proved or found.from_step is None or found.from_step > time:
                 return False
@@ -138,7 +143,7 @@ class SuccessTest:
         if config.task.start != "random":
             return True
         views = turned(probes)
-        return self.is_right(self._board(circuit, views, tiled(views, LARGE, LARGE)))
+        return self.is_right(self._board(circuit, views, [tiled(views, *size) for size in self._larger]))
 
     def measure(self, circuit: Circuit, evaluation: Evaluation) -> dict[str, Any]:
         """Wrong values on fresh starts; of a rule or of samples, or where no start is drawn, those on the probes."""
@@ -150,7 +155,7 @@ class SuccessTest:
             # As many cells of each size: a large grid has room for many starts side by side.
             fresh = [self._draw(times * height, times * width, STARTS // times**2) for times in SCALES]
             return self._asynchronous(circuit, fresh, prng.fold_in(prng.key_from_seed(config.seed), MASK_STREAM))
-        return self._board(circuit, self._draw(height, width), self._draw(LARGE, LARGE))
+        return self._board(circuit, self._draw(height, width), [self._draw(*size) for size in self._larger])
 
     def is_right(self, measured: dict[str, Any]) -> bool:
         """Return what success means, on fresh starts or on the probes."""
@@ -179,13 +184,13 @@ class SuccessTest:
             total, stay = total + int(different[-1].sum()), stay + int(different.all(axis=0).sum())
         return total, stay
 
-    def _board(self, circuit: Circuit, starts: Bits, large: Bits) -> dict[str, int]:
+    def _board(self, circuit: Circuit, starts: Bits, large: Sequence[Bits]) -> dict[str, int]:
         """Test a board at T and 4T steps, and on large grids at 4T."""
         steps = self._config.task.steps
         return {
             "wrong": self.wrong(circuit, starts, steps)[0],
             "wrong_later": self.wrong(circuit, starts, TIMES * steps)[0],
-            "wrong_large": self.wrong(circuit, large, TIMES * steps)[0],
+            "wrong_large": sum(self.wrong(circuit, each, TIMES * steps)[0] for each in large),
         }
 
     def _asynchronous(self, circuit: Circuit, starts: Sequence[Bits], key: prng.Key) -> dict[str, Any]:
