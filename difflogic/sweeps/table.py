@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from difflogic.config.fields import plain
+from difflogic.core.interval import wilson_interval
 from difflogic.sweeps import page
 from difflogic.sweeps.axes import SEED
 from difflogic.sweeps.course import Sweep, Trial
 from difflogic.sweeps.trial import Outcome
 from difflogic.system import files
-from difflogic.train.summary import wilson_interval
 
 Row = dict[str, Any]
 BEST = "best"

@@ -13,12 +13,12 @@ from unittest.mock import Mock
 import pytest
 
 from difflogic.cli import main as cli
+from difflogic.core.interval import wilson_interval
 from difflogic.devices.open import open_engine
 from difflogic.errors import RunFolderError, UsageError
 from difflogic.serve import sweep as of_sweeps
 from difflogic.sweeps import course
 from difflogic.sweeps.spec import Spec
-from difflogic.train.summary import wilson_interval
 from difflogic.train.trainer import Trainer
 from tests.own_tasks import PLAIN, install
 from tests.policies import agents

@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 from difflogic.config.schema import Config
+from difflogic.core.interval import wilson_interval
 from difflogic.engine.api import Engine
 from difflogic.engine.job import Job, TrainState
 from difflogic.engine.population import SequentialModels
@@ -21,7 +22,6 @@ from difflogic.runs import checkpoint
 from difflogic.runs.journal import Row, read_rows
 from difflogic.train.observer import Standing
 from difflogic.train.run import Run
-from difflogic.train.summary import wilson_interval
 from difflogic.train.trainer import Trainer
 from tests.train.diary import Diary
 from tests.train.scripted import Scripted
