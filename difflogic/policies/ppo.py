@@ -6,17 +6,15 @@ Source: Schulman et al., *Proximal policy optimization algorithms* (2017); names
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from difflogic.config.policy import PolicyConfig
 from difflogic.devices.device import Device
-from difflogic.policies.actors import LogicActor, Sightings, distribution
+from difflogic.policies.actors import LogicActor, Sightings
 from difflogic.policies.buffers import RolloutBuffer, Samples, minibatches
-from difflogic.policies.environments import Arrays, Environments, Flags, Floats, Spaces
-from difflogic.policies.kinds import make_actor
+from difflogic.policies.environments import Environments, Flags, Floats, Spaces
+from difflogic.policies.learner import Chooser
 from difflogic.tensor import Tensor, gathered, nn, optim
 
 EPSILON = 1e-8
@@ -26,16 +24,14 @@ ON_DEVICE = ("features", "scaled", "log_probs", "values", "returns")
 Stepped = Callable[[Environments, Flags], None]
 
 
-class PPO:
+class PPO(Chooser):
     """An actor and a critic, and how they learn."""
 
     def __init__(
         self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
     ) -> None:
         """Raises ConfigError where the actor's layers do not fit the actions, DeviceError."""
-        self.config, self.seen, self.device = config, seen, device
-        self.actor = make_actor(config, spaces, seen, device, wiring)
-        self.distribution = distribution(spaces, device)
+        super().__init__(config, spaces, seen, device, wiring)
         self.critic = nn.MLP(seen.mean.size, [*config.critic.widths, 1], seed=config.seed + 1, device=device)
         ppo = config.ppo
         dense = [*self.critic.parameters(), *self.distribution.parameters()]
@@ -55,13 +51,7 @@ class PPO:
 
     @property
     def iteration_steps(self) -> int:
-        """Environment steps of an iteration, over all copies."""
         return self.config.ppo.n_steps * self.config.environment.n_envs
-
-    def decide(self, observations: Floats) -> npt.NDArray[Any]:
-        """The action that the environment takes, where nothing is drawn at random."""
-        judged = self.actor.decided(self._tensor(self.actor.features(observations))).numpy()
-        return self.distribution.given(self.distribution.best(judged))
 
     def iterate(
         self, environments: Environments, iteration: int, progress: float, stepped: Stepped
@@ -180,29 +170,9 @@ class PPO:
     def _values(self, scaled: Floats) -> Floats:
         return self.critic(self._tensor(scaled)).numpy().reshape(-1)
 
-    def _tensor(self, values: npt.ArrayLike) -> Tensor:
-        return Tensor(values, self.device)
-
     def _tensors(self) -> dict[str, Tensor]:
-        """Everything that learning changes, by name."""
         parts = {"actor": self.actor.parameters(), "follower": self.actor.followers(),
                  "critic": self.critic.parameters(), "distribution": self.distribution.parameters(),
                  "largest": [self._largest_spread]}  # fmt: skip
         parts |= {f"optimizer.{index}": each.state for index, (each, _) in enumerate(self._optimizers)}
         return {f"{part}.{index}": each for part, tensors in parts.items() for index, each in enumerate(tensors)}
-
-    def state(self) -> Arrays:
-        """Return what `restore` takes, float32."""
-        return {name: each.numpy() for name, each in self._tensors().items()}
-
-    def adopt(self, state: Arrays) -> None:
-        """Begin with the networks of an agent of this shape; what learning remembers of its past is left behind."""
-        for name, each in self._tensors().items():
-            if not name.startswith(("optimizer.", "largest.")):
-                each.assign(state[name])
-        self.actor.adopted()
-
-    def restore(self, state: Arrays) -> None:
-        """Go on where `state` was taken. Raises KeyError, and ShapeError where it is of another agent."""
-        for name, each in self._tensors().items():
-            each.assign(state[name])

@@ -16,7 +16,8 @@ from difflogic.devices.device import Device
 from difflogic.policies.actors import Sightings, from_unit
 from difflogic.policies.buffers import ReplayBuffer
 from difflogic.policies.environments import Arrays, Environments, Floats, Spaces
-from difflogic.policies.kinds import make_actor, require_continuous
+from difflogic.policies.kinds import require_continuous
+from difflogic.policies.learner import Learner
 from difflogic.policies.ppo import Stepped
 from difflogic.runs.checksummed import part_of
 from difflogic.tensor import Tensor, nn, optim
@@ -49,7 +50,7 @@ class QNetwork:
         return [*self._seen.parameters(), *self._done.parameters(), *self._rest.parameters()]
 
 
-class SAC:
+class SAC(Learner):
     """An actor, two critics with targets, a temperature and a replay buffer, and how they learn."""
 
     def __init__(
@@ -57,9 +58,8 @@ class SAC:
     ) -> None:
         """Raises ConfigError where actions are discrete, LimitError for a buffer that does not fit, DeviceError."""
         require_continuous(config, spaces)
-        self.config, self.seen, self.device, self.spaces = config, seen, device, spaces
+        super().__init__(config, spaces, seen, device, wiring)
         sac, seed, widths = config.sac, config.seed, config.critic.widths
-        self.actor = make_actor(config, spaces, seen, device, wiring)
         # How far actions scatter matters only while learning: a dense network says it for an actor of gates too.
         self._spread = nn.MLP(spaces.observations, [*widths, spaces.actions], "relu", seed=seed + 10, device=device)
         # Two critics of the seeds +20 and +30, then two targets of the same seeds: each target begins equal to its
@@ -86,7 +86,6 @@ class SAC:
 
     @property
     def iteration_steps(self) -> int:
-        """Environment steps of an iteration, over all copies."""
         count = self.config.environment.n_envs
         return -(-ITERATION // count) * count
 
@@ -204,11 +203,7 @@ class SAC:
         normal = -0.5 * noise**2.0 - log_spread - 0.5 * math.log(2 * math.pi)
         return actions, (normal - (1.0 + 1e-6 - actions**2.0).log()).sum(1)
 
-    def _tensor(self, values: npt.ArrayLike) -> Tensor:
-        return Tensor(values, self.device)
-
     def _tensors(self) -> dict[str, Tensor]:
-        """Everything that learning changes, by name."""
         optimizers = {"actor": self._actor_optimizer, "spread": self._spread_optimizer,
                       "critics": self._critic_optimizer}  # fmt: skip
         if self._temperature_optimizer is not None:
@@ -220,22 +215,11 @@ class SAC:
         return {f"{part}.{index}": each for part, tensors in parts.items() for index, each in enumerate(tensors)}
 
     def state(self) -> Arrays:
-        """Return what `restore` takes: networks, moments, and the transitions of the replay buffer."""
-        tensors = {name: each.numpy() for name, each in self._tensors().items()}
         buffer = {f"buffer.{name}": array for name, array in self._buffer.state(SAVED).items()}
-        return tensors | buffer | {"counters": np.array([self._steps, self._updates], dtype=np.int64)}
-
-    def adopt(self, state: Arrays) -> None:
-        """Begin with the networks of an agent of this shape; what learning remembers of its past is left behind."""
-        for name, each in self._tensors().items():
-            if not name.startswith("optimizer."):
-                each.assign(state[name])
-        self.actor.adopted()
+        return super().state() | buffer | {"counters": np.array([self._steps, self._updates], dtype=np.int64)}
 
     def restore(self, state: Arrays) -> None:
-        """Go on where `state` was taken. Raises KeyError, and ShapeError where it is of another agent."""
-        for name, each in self._tensors().items():
-            each.assign(state[name])
+        super().restore(state)
         saved = part_of(state, "buffer.")
         place = int(saved.pop("next"))
         self._buffer.restore(place, self._columns(**saved))

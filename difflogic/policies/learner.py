@@ -1,0 +1,73 @@
+"""What all algorithms have in common: an actor that decides, and tensors that are kept."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.config.policy import PolicyConfig
+from difflogic.devices.device import Device
+from difflogic.policies.actors import Sightings, distribution
+from difflogic.policies.environments import Arrays, Spaces
+from difflogic.policies.kinds import make_actor
+from difflogic.tensor import Tensor
+
+
+class Learner(ABC):
+    """An actor, and what learns."""
+
+    def __init__(
+        self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
+    ) -> None:
+        """`wiring`: the seed of its wires, where that is another's.
+
+        Raises ConfigError where the actor's layers do not fit the actions, DeviceError.
+        """
+        self.config, self.seen, self.device, self.spaces = config, seen, device, spaces
+        self.actor = make_actor(config, spaces, seen, device, wiring)
+
+    @property
+    @abstractmethod
+    def iteration_steps(self) -> int:
+        """Environment steps of an iteration, over all copies; of a classifier rows."""
+
+    @abstractmethod
+    def _tensors(self) -> dict[str, Tensor]:
+        """Everything that learning changes, by name."""
+
+    def _tensor(self, values: npt.ArrayLike) -> Tensor:
+        return Tensor(values, self.device)
+
+    def state(self) -> Arrays:
+        """Return what `restore` takes."""
+        return {name: each.numpy() for name, each in self._tensors().items()}
+
+    def adopt(self, state: Arrays) -> None:
+        """Begin with the networks of an agent of this shape; what learning remembers of its past is left behind."""
+        for name, each in self._tensors().items():
+            if not name.startswith(("optimizer.", "largest.")):
+                each.assign(state[name])
+        self.actor.adopted()
+
+    def restore(self, state: Arrays) -> None:
+        """Go on where `state` was taken. Raises KeyError, and ShapeError where it is of another agent."""
+        for name, each in self._tensors().items():
+            each.assign(state[name])
+
+
+class Chooser(Learner):
+    """A learner whose actor's preferences say how probable each action is."""
+
+    def __init__(
+        self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
+    ) -> None:
+        super().__init__(config, spaces, seen, device, wiring)
+        self.distribution = distribution(spaces, device)
+
+    def decide(self, observations: npt.NDArray[np.floating[Any]]) -> npt.NDArray[Any]:
+        """The action that the environment takes, where nothing is drawn at random."""
+        judged = self.actor.decided(self._tensor(self.actor.features(observations))).numpy()
+        return self.distribution.given(self.distribution.best(judged))
