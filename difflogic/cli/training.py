@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from difflogic.config.choices import Placing
     from difflogic.config.policy import PolicyConfig
     from difflogic.config.schema import Config
+    from difflogic.config.table import LabelledTable
     from difflogic.devices.open import Placement
 
 FAILED = 1
@@ -76,7 +77,10 @@ def run(options: Mapping[str, Any], takes_environments: bool = False) -> int:
     # how it is trained may change.
     launch, resume = Launch.of(options), options["resume"]
     if resume is None:
-        return start(_request(options, _agents(options, takes_environments), selector), launch)
+        if (table := _table(options)) is not None:
+            options = {**options, "data": None, "label": None}
+        request = _request(options, _agents(options, takes_environments, table), selector)
+        return start(replace(request, table=table), launch)
     _check_resumed(resume, options)
     request = TrainRequest(
         config=_resumed_config(resume, options.get("epochs"), options.get("steps")),
@@ -141,11 +145,19 @@ def _request(options: Mapping[str, Any], config: Config | PolicyConfig | None, s
     return TrainRequest(**asked)
 
 
-def _agents(options: Mapping[str, Any], takes_environments: bool) -> PolicyConfig | None:
-    """The configuration of agents that options ask for, by a preset, a file or an environment; None for automata."""
-    from difflogic.config.agent_presets import PRESETS
+def _agents(options: Mapping[str, Any], takes_environments: bool, table: LabelledTable | None) -> PolicyConfig | None:
+    """The configuration of agents that options ask for, by a preset, a file, an environment or a table.
+
+    None where they ask for automata.
+    """
+    from difflogic.config.agent_presets import PRESETS, fitted, of_table
 
     name, base = options.get("preset"), None
+    if table is not None:
+        from difflogic.config.policy import PolicyConfig
+
+        file = options["config_file"]
+        base = of_table(table, None if file is None else PolicyConfig.load(file))
     if name is not None and name not in PRESETS and (takes_environments or ENVIRONMENT.search(name)):
         from difflogic.policies.environments import of_name
 
@@ -153,7 +165,19 @@ def _agents(options: Mapping[str, Any], takes_environments: bool) -> PolicyConfi
     found = agents(options, name, base)
     if found is None:
         return None
-    return found.with_(**{name: options[name] for name in OF_AGENTS if options.get(name) is not None})
+    return fitted(found.with_(**{name: options[name] for name in OF_AGENTS if options.get(name) is not None}), table)
+
+
+def _table(options: Mapping[str, Any]) -> LabelledTable | None:
+    """The table whose `--label` is learned; None where there is none. Raises DataError, UsageError."""
+    label = options.get("label")
+    if label is None:
+        return None
+    if options["data"] is None or options["preset"] is not None:
+        raise UsageError("--label is a column of a table: give --data FILE with it, and no PRESET.")
+    from difflogic.config import table
+
+    return table.load(options["data"], label)
 
 
 def _check_within(resume: Path) -> None:

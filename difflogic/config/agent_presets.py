@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from difflogic.config.choices import SUPERVISED
 from difflogic.config.document import POLICY
 from difflogic.config.fields import merged
 from difflogic.config.policy import FORMAT, AutomatonConfig, LogicConfig, PolicyConfig
 from difflogic.config.request import TrainRequest
+
+if TYPE_CHECKING:  # NumPy is not imported for the names of presets
+    from difflogic.config.table import LabelledTable
 
 
 def configure(request: TrainRequest) -> PolicyConfig | None:
@@ -17,10 +21,12 @@ def configure(request: TrainRequest) -> PolicyConfig | None:
     Raises ConfigError, and UsageError for what means nothing to agents.
     """
     base = request.config or PRESETS.get(request.preset or "")
+    if request.table is not None:
+        base = of_table(request.table, base if isinstance(base, PolicyConfig) else None)
     if not isinstance(base, PolicyConfig):
         return None
     request.check_kind(of_agents=True)
-    return base.with_(**request.set)
+    return fitted(base.with_(**request.set), request.table)
 
 
 def of_environment(identifier: str, threshold: float, n_envs: int = 8, **fields: Any) -> PolicyConfig:
@@ -55,6 +61,34 @@ def of_spaces(identifier: str, threshold: float, actions: int, continuous: bool)
         ppo=ppo,
         **kind,
     )
+
+
+PASSES, EVALUATIONS, GATES = 200, 20, 2000
+"""Of a classifier: passes over the rows that are learned, evaluations, and about so many gates in each layer."""
+
+
+def of_table(table: LabelledTable, base: PolicyConfig | None = None) -> PolicyConfig:
+    """A classifier of the rows of a table: the defaults, or a configuration's."""
+    own: dict[str, Any] = {"table": table.fields(), "algorithm": SUPERVISED, "environment": {"id": table.label}}
+    if base is not None:
+        return base.with_(**own)
+    width = -(-GATES // len(table.classes)) * len(table.classes)
+    own |= {"name": _name(table), "steps": 1, "logic": {"widths": [GATES, width]}}
+    config = PolicyConfig.from_dict({"kind": POLICY, "format": FORMAT, **own})
+    steps = PASSES * config.table.pass_rows
+    return config.with_(steps=steps, evaluation={"interval": max(1, steps // EVALUATIONS)})
+
+
+def fitted(config: PolicyConfig, table: LabelledTable | None) -> PolicyConfig:
+    """A configuration with thresholds: quantiles of the rows that are learned, unless they are given."""
+    if table is None or config.policy == "mlp" or config.gates.thresholds:
+        return config
+    thresholds = table.thresholds(table.parts(config.table).learned, config.gates.bits)
+    return config.with_(**{config.policy: {"thresholds": thresholds}})
+
+
+def _name(table: LabelledTable) -> str:
+    return re.sub(r"[^A-Za-z0-9_]+", "-", table.label).strip("-")[:100] or "classifier"
 
 
 # Where a pole that is balanced moves. A random policy tells little of it: its pole falls at once, fast and far from

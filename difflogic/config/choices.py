@@ -13,6 +13,8 @@ PRECISIONS = ("float32", "f16-storage")
 """How the GPU keeps gate values for the backward pass."""
 ALGORITHMS = ("ppo", "sac")
 """How agents learn."""
+SUPERVISED = "supervised"
+"""How classifiers learn, which have a table in place of an environment."""
 ACTORS = ("logic", "automaton", "mlp")
 """What agents are made of: layers of gates, an automaton of gates, or dense layers."""
 METHODS = ("grid", "random", "optuna", "halving")

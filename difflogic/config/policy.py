@@ -4,6 +4,7 @@
     [logic]        an actor of logic gates                [sac]         soft actor-critic
     [automaton]    an automaton of gates                  [evaluation]  when and how the actor is tested
     [mlp]          a dense actor, the baseline            [critic]      the dense network that values states
+    [table]        rows with labels, in place of an environment
 
 The parameters of the algorithms have the names and meanings of Stable-Baselines3.
 """
@@ -15,7 +16,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from difflogic.config.choices import ACTORS, ALGORITHMS
+from difflogic.config.choices import ACTORS, ALGORITHMS, SUPERVISED
 from difflogic.config.document import POLICY, Document, is_policy
 from difflogic.config.fields import Section, Table, build, field, plain, require, section, shown
 from difflogic.config.limits import (
@@ -23,6 +24,7 @@ from difflogic.config.limits import (
     COUNT,
     FILE_NAME,
     NOT_NEGATIVE,
+    SEED,
     SHARE,
     UP_TO_ONE,
     WHOLE,
@@ -129,10 +131,10 @@ class LogicConfig(Section):
         _require_widths(f"{self.path}widths", self.widths)
         for row in self.thresholds:
             require(
-                len(row) == self.bits and all(map(math.isfinite, row)) and list(row) == sorted(set(row)),
-                f"{self.path}thresholds must be rows of {self.path}bits = {self.bits} finite numbers, each above the "
-                f"one before, got the row {shown(list(row))}: change both, or let {self.path}thresholds=[] have them "
-                "found by random actions.",
+                len(row) <= self.bits and all(map(math.isfinite, row)) and list(row) == sorted(set(row)),
+                f"{self.path}thresholds must be rows of at most {self.path}bits = {self.bits} finite numbers, each "
+                f"above the one before, got the row {shown(list(row))}: change both, or let {self.path}thresholds=[] "
+                "have them found.",
             )
 
 
@@ -169,6 +171,33 @@ class AutomatonConfig(LogicConfig):
         one_of(FORWARDS),
         default="soft",
     )
+
+
+@section
+class TableConfig(Section):
+    """`[table]`: the rows that a classifier learns, which the run keeps in `data.npz`."""
+
+    path = "table."
+
+    sha256: str = field("The hash of its rows; empty: there is an environment instead", default="")
+    rows: int = field("Its rows", WHOLE, default=0)
+    label: str = field("The column that is learned", default="")
+    features: tuple[str, ...] = field("The names of the columns that are read", default=())
+    classes: tuple[str, ...] = field("The values of the label, in the order of their numbers", default=())
+    held_out: float = field("Share of each class's rows that are not looked at before the end", BELOW_ONE, default=0.2)
+    validation: float = field(
+        "Share of the other rows that choose the best of a population; 0: those that are learned do",
+        BELOW_ONE,
+        default=0.1,
+    )
+    split: int = field("The seed of which rows these are, for all seeds of training", SEED, default=0)
+    batch_size: int = field("Rows in each gradient step", COUNT, default=128)
+    learning_rate: float = field("Learning rate of a dense network; gates have their own", POSITIVE, default=1e-3)
+
+    @property
+    def pass_rows(self) -> int:
+        """Rows of an iteration: as many as are learned, but for rounding."""
+        return max(1, round(self.rows * (1 - self.held_out) * (1 - self.validation)))
 
 
 @section
@@ -249,7 +278,7 @@ class PolicyConfig(Document):
 
     name: str = field("What the run is called; its folder is runs/NAME-DATE-TIME", FILE_NAME)
     environment: EnvironmentConfig = field("What the agent acts in")
-    algorithm: str = field("How it learns", one_of(ALGORITHMS), default="ppo")
+    algorithm: str = field("How it learns", one_of((*ALGORITHMS, SUPERVISED)), default="ppo")
     policy: str = field("What it is made of", one_of(ACTORS), default="logic")
     steps: int = field("Environment steps in all, over all copies", COUNT, default=100_000)
     logic: LogicConfig = field("An actor of logic gates", default=LogicConfig())
@@ -259,7 +288,16 @@ class PolicyConfig(Document):
     ppo: PPOConfig = field("Proximal policy optimisation", default=PPOConfig())
     sac: SACConfig = field("Soft actor-critic", default=SACConfig())
     evaluation: EvaluationConfig = field("When and how it is evaluated", default=EvaluationConfig())
+    table: TableConfig = field("The rows that a classifier learns", default=TableConfig())
     seed: int = field("The seed of wiring, weights, episodes and actions", between(0, 2**32 - 1), default=23)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(
+            (self.algorithm == SUPERVISED) == bool(self.table.sha256),
+            f'algorithm must be "{SUPERVISED}" where the rows of a table are learned, and only there, got '
+            f"{self.algorithm!r}: leave it out.",
+        )
 
     @property
     def epochs(self) -> int:

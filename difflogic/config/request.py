@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from difflogic.config.document import Document
     from difflogic.config.policy import PolicyConfig
     from difflogic.config.schema import Config
+    from difflogic.config.table import LabelledTable
 else:  # what their annotations name: NumPy is not imported for the help of a command
-    Dataset = Document = object
+    Dataset = Document = LabelledTable = object
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
@@ -313,6 +314,8 @@ class TrainRequest(Request):
         "Also train on the starts in this .npy file, in half of all samples. `prove` writes such counterexamples",
         group="run", metavar="FILE", here=True, of_agents=False,
     )  # fmt: skip
+    table: LabelledTable | None = None
+    """What a classifier learns: `label` of a command."""
     decide: bool = False
     """Whether undecided gates of a model that is solved become what they most probably are: what `harden` asks for."""
 

@@ -33,8 +33,8 @@ from difflogic.model.netlist import gate_arrays
 from difflogic.model.netlist_json import check_format, load_as, parse, read_gates, shown, typed, with_gates
 from difflogic.model.thermometer import Thermometer
 
-NAME = "controller.json"
-"""Of the file in a run folder."""
+NAME, FUNCTION = "controller.json", "function.json"
+"""Of the file in a run folder: that of an agent, and that of a classifier."""
 FORMAT, FUNCTION_FORMAT = FORMATS = "difflogic-controller", "difflogic-function"
 VERSION = 1
 

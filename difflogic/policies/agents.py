@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from difflogic.config.choices import SUPERVISED
 from difflogic.config.policy import PolicyConfig
 from difflogic.devices.device import Device
 from difflogic.policies.actors import Sightings
+from difflogic.policies.classifier import Classifier
 from difflogic.policies.environments import Spaces
 from difflogic.policies.ppo import PPO
 from difflogic.policies.sac import SAC
 
-Agent = PPO | SAC
+Agent = PPO | SAC | Classifier
+_BY_ALGORITHM: dict[str, type[Agent]] = {"ppo": PPO, "sac": SAC, SUPERVISED: Classifier}
 
 
 def make_agent(
@@ -19,4 +22,4 @@ def make_agent(
 
     Raises ConfigError where it does not fit the spaces, LimitError, DeviceError.
     """
-    return (SAC if config.algorithm == "sac" else PPO)(config, spaces, seen, device, wiring)
+    return _BY_ALGORITHM[config.algorithm](config, spaces, seen, device, wiring)

@@ -6,15 +6,19 @@ import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
+from difflogic.config import table as tables
 from difflogic.config.policy import PolicyConfig
+from difflogic.config.table import LabelledTable
 from difflogic.devices.device import Device
 from difflogic.errors import CheckpointError, UsageError
 from difflogic.model.circuit import Circuit
 from difflogic.policies.actors import LogicActor, Sightings
 from difflogic.policies.agents import make_agent
+from difflogic.policies.classifier import Classifier, Rows
 from difflogic.policies.environments import Arrays, Environments
 from difflogic.policies.evaluate import Score, Watch, evaluate_policy
 from difflogic.policies.rows import PolicyRow
@@ -30,12 +34,20 @@ class Member:
 
     def __init__(
         self, config: PolicyConfig, device: Device, seen: Sightings | None = None, wiring: int | None = None,
-        played: Callable[[], None] = lambda: None,
+        played: Callable[[], None] = lambda: None, table: LabelledTable | None = None,
     ) -> None:  # fmt: skip
-        """`wiring`: the seed of its wires, where it has those of another agent. `played`: hears of random steps."""
+        """`wiring`: the seed of its wires, where it has those of another agent. `played`: hears of random steps.
+
+        `table`: what a classifier learns.
+        """
         self.config = config
         area = config.environment
-        self.environments = Environments(area.id, area.n_envs, config.seed, reset=area.reset)
+        self.environments: Environments | Rows
+        if config.table.sha256:
+            self.environments = Rows(config, table)
+            seen = seen or self.environments.seen()
+        else:
+            self.environments = Environments(area.id, area.n_envs, config.seed, reset=area.reset)
         shown = self.environments.spaces.observations
         if seen is not None and seen.mean.size != shown:
             raise CheckpointError(
@@ -76,7 +88,11 @@ class Member:
                 self._recent.append((float(environments.returns[copy]), int(environments.lengths[copy])))
             working()
 
-        measured = self.agent.iterate(self.environments, iteration, iteration / self.iterations, stepped)
+        agent, world, progress = self.agent, self.environments, iteration / self.iterations
+        if isinstance(agent, Classifier):
+            measured = agent.iterate(cast("Rows", world), iteration, progress, working)
+        else:
+            measured = agent.iterate(cast("Environments", world), iteration, progress, stepped)
         seconds = time.monotonic() - begin
         means = np.mean(self._recent, axis=0).tolist() if self._recent else (None, None)
         return PolicyRow(
@@ -96,7 +112,9 @@ class Member:
         return -(-self.config.steps // self.agent.iteration_steps)
 
     def evaluate(self, episodes: int, offset: int = 0, watch: Watch | None = None) -> Score:
-        """The agent's best actions on episodes of its own seed."""
+        """The agent's best actions on episodes of its own seed; of a classifier rows not learned."""
+        if isinstance(self.environments, Rows):
+            return self.environments.score(self.agent.decide, held_out=offset > 0)
         return evaluate_policy(self.agent.decide, self.config.environment.id, episodes, self.seed + offset, watch)
 
     def state(self) -> Arrays:
@@ -113,10 +131,12 @@ class Member:
         }
 
     @classmethod
-    def restored(cls, config: PolicyConfig, device: Device, state: Arrays) -> Member:
+    def restored(
+        cls, config: PolicyConfig, device: Device, state: Arrays, table: LabelledTable | None = None
+    ) -> Member:
         """The member whose state this is. Raises CheckpointError."""
         try:
-            member = cls(config, device, _sightings(state), _wiring(state))
+            member = cls(config, device, _sightings(state), _wiring(state), table=table)
             member.agent.restore(part_of(state, "agent."))
             member.environments.restore(part_of(state, "environments."))
             member.episodes = int(state["episodes"])
@@ -126,13 +146,13 @@ class Member:
         return member
 
     @classmethod
-    def begun(cls, config: PolicyConfig, device: Device, lender: Arrays) -> Member:
+    def begun(cls, config: PolicyConfig, device: Device, lender: Arrays, table: LabelledTable | None = None) -> Member:
         """One that has not learned yet, but begins with what another one of its shape has learned, by its state.
 
         What the lender saw before its own training decides on thresholds and scales: they go with its parameters.
         """
         wiring = _wiring(lender)
-        member = cls(config, device, _sightings(lender), wiring)
+        member = cls(config, device, _sightings(lender), wiring, table=table)
         member.agent.adopt(part_of(lender, "agent."))
         return member
 
@@ -147,7 +167,9 @@ def _wiring(state: Arrays) -> int:
 
 def restored(path: Path, number: int | None = None) -> Member:
     """One agent of a run, on the processor: the first unless one is counted. Raises UsageError, CheckpointError."""
-    saved, index = checkpoint.read_agents(chosen.run_folder(path)), (number or 1) - 1
+    folder = chosen.run_folder(path)
+    saved, index = checkpoint.read_agents(folder), (number or 1) - 1
     if not 0 <= index < len(saved.members):
         raise UsageError(f"There is no member {number} in {path}: it has 1 to {len(saved.members)}.")
-    return Member.restored(saved.members[index].config, Device("cpu"), saved.members[index].arrays)
+    one = saved.members[index]
+    return Member.restored(one.config, Device("cpu"), one.arrays, tables.of_run(one.config, folder))

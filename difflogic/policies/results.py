@@ -12,7 +12,7 @@ import numpy as np
 
 from difflogic.config.policy import PolicyConfig
 from difflogic.model import function_json, netlist_json
-from difflogic.policies import actor_file, controllers
+from difflogic.policies import actor_file, classifier, controllers
 from difflogic.policies.actors import LogicActor
 from difflogic.policies.automaton import AutomatonActor
 from difflogic.policies.evaluate import Score, Watch
@@ -47,12 +47,14 @@ def files(
     """The files of the results by name; `beside`: mean returns of agents without a mind, None where it goes on."""
     if beside is None:
         return {}
-    actor, spaces = best.agent.actor, best.environments.spaces
+    actor, spaces, table = best.agent.actor, best.environments.spaces, config.table
     found: dict[str, str | bytes] = {
         EVALUATION: json.dumps(_evaluation(config, members, best, beside), indent=2) + "\n",
         actor_file.NAME: actor_file.encode(best.agent),
     }
-    if isinstance(actor, LogicActor) and not spaces.continuous:
+    if isinstance(actor, LogicActor) and table.sha256:
+        found[function_json.FUNCTION] = function_json.to_json(classifier.function_of(actor, table))
+    elif isinstance(actor, LogicActor) and not spaces.continuous:
         made = controllers.of_actor(actor, config.environment.id, spaces)
         found[function_json.NAME] = function_json.to_json(made)
     if isinstance(actor, AutomatonActor):
@@ -76,21 +78,26 @@ def curves(run: Path, card: bool = False) -> bytes:
 
 
 def summary(
-    config: PolicyConfig, members: Sequence[Member], steps: int, elapsed_s: float, beside: dict[str, float] | None
-) -> str:
+    config: PolicyConfig, members: Sequence[Member], best: Member, steps: int, elapsed_s: float,
+    beside: dict[str, float] | None,
+) -> str:  # fmt: skip
     """The result in words."""
     scores = [each.score.mean for each in members if each.score is not None]
-    best = next((each for each in members if each.score is not None and each.score.mean == max(scores)), members[0])
-    lines = [f"{config.name}: {_result(config, best, len(members))}"]
-    lines.append(f"Trained:         {steps} steps in {elapsed_s:.1f} s, {steps / max(elapsed_s, 1e-9):.0f} a second")
-    if beside is not None:
+    lines = [f"{config.name}: {_result(config, best, len(members), beside is not None)}"]
+    unit = "rows" if config.table.sha256 else "steps"
+    lines.append(f"Trained:         {steps} {unit} in {elapsed_s:.1f} s, {steps / max(elapsed_s, 1e-9):.0f} a second")
+    if beside is not None and config.table.sha256:
+        lines.append(f"Beside it:       {', '.join(f'{name} {100 * value:.1f} %' for name, value in beside.items())}")
+        if len(members) > 1:
+            lines.append(f"All {len(members)}:           {_percents(scores)}; the best by the rows that choose")
+    elif beside is not None:
         lines.append(f"Beside it:       {', '.join(f'{name} {value:.1f}' for name, value in beside.items())}")
         if is_no_better(best.score, beside["random"]):
             lines.append(
                 "No better than random actions: it has learned nothing yet. Give it more --steps, or try --policy mlp; "
                 "where rewards are rare, PPO and SAC seldom find any."
             )
-    if len(members) > 1 and scores:
+    if len(members) > 1 and scores and not config.table.sha256:
         lines.append(
             f"All {len(members)}:           {sum(each.solved for each in members)} solved; mean returns from "
             f"{min(scores):.1f} to {max(scores):.1f}, median {np.median(scores):.1f}"
@@ -106,12 +113,19 @@ def is_no_better(score: Score | None, random: float) -> bool:
     return score is not None and score.mean - 2 * score.spread / math.sqrt(len(score.returns)) <= random
 
 
-def _result(config: PolicyConfig, best: Member, count: int) -> str:
+def _percents(scores: Sequence[float]) -> str:
+    return f"{100 * min(scores):.1f} to {100 * max(scores):.1f} %, median {100 * float(np.median(scores)):.1f}"
+
+
+def _result(config: PolicyConfig, best: Member, count: int, has_ended: bool) -> str:
     least = config.evaluation.threshold
     whose = f" (seed {best.seed})" if count > 1 else ""
     if best.score is None:
         return f"not evaluated yet{whose}"
     score = best.score
+    if config.table.sha256:
+        which = "held out" if has_ended else "not learned"
+        return f"{classifier.accuracy(int(sum(score.returns)), len(score.returns), which)}{whose}"
     text = f"mean return {score.mean:.1f} +- {score.spread:.1f} over {len(score.returns)} episodes{whose}"
     if least == -np.inf:
         return text

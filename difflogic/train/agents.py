@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
+from difflogic.config import dataset
+from difflogic.config import table as tables
 from difflogic.config.policy import PolicyConfig, unlike
 from difflogic.config.request import TrainRequest
 from difflogic.devices import shared
@@ -17,6 +19,7 @@ from difflogic.devices.open import Placement
 from difflogic.engine.api import EngineInfo
 from difflogic.errors import CheckpointError, ConfigError, UsageError
 from difflogic.policies import results
+from difflogic.policies.classifier import Rows
 from difflogic.policies.environments import Arrays
 from difflogic.policies.evaluate import baselines
 from difflogic.policies.kinds import check_stop
@@ -50,6 +53,7 @@ class Agents(Session[Member, AgentRun]):
         self.epochs = members[0].iterations * self._size
         self.baselines: dict[str, float] | None = None
         self._saved_best: int | None = None
+        self._chosen: int | None = None
         check_stop(config, self.stop_when_solved, len(members))
 
     @classmethod
@@ -64,7 +68,9 @@ class Agents(Session[Member, AgentRun]):
         check_stop(config, request.solved_models, population)
         lender = None if request.init_from is None else lent(Path(request.init_from), config)
         members = [
-            Member(each, device, played=observer.working) if lender is None else Member.begun(each, device, lender)
+            Member(each, device, played=observer.working, table=request.table)
+            if lender is None
+            else Member.begun(each, device, lender, request.table)
             for each in (config.with_(seed=config.seed + k) for k in range(population))
         ]
         made = cls(request, placement, config, members, observer)
@@ -80,10 +86,12 @@ class Agents(Session[Member, AgentRun]):
 
         Raises CheckpointError, ConfigError.
         """
-        saved, device = checkpoint.read_agents(file), _device(placement)
+        saved, device, table = checkpoint.read_agents(file), _device(placement), tables.of_run(config, folder.path)
         if saved.config.with_epochs(config.epochs) != config:
             raise ConfigError(f"The run in {folder.path} has another configuration: only steps may change on resume.")
-        members = [Member.restored(config.with_(seed=each.config.seed), device, each.arrays) for each in saved.members]
+        members = [
+            Member.restored(config.with_(seed=each.config.seed), device, each.arrays, table) for each in saved.members
+        ]
         done = saved.epoch // members[0].agent.iteration_steps
         for member, rows in zip(members, _rows(folder.path, len(members), done), strict=True):
             member.metrics = rows
@@ -96,6 +104,10 @@ class Agents(Session[Member, AgentRun]):
     def close(self) -> None:
         for each in self.members:
             each.environments.close()
+
+    def contents(self) -> Mapping[str, bytes]:
+        rows = self.members[0].environments
+        return {dataset.NAME: rows.table.encode()} if isinstance(rows, Rows) else {}
 
     def journal(self) -> Sequence[Sequence[PolicyRow]]:
         # The row of an evaluation that was broken off is written when it has been played.
@@ -163,9 +175,14 @@ class Agents(Session[Member, AgentRun]):
         return self.epoch > 0 and is_due and self.members[0].metrics[-1].score is None
 
     def finish(self) -> None:
+        # Of classifiers the rows that choose say which is best: those that are held out choose nothing.
+        self._chosen = self._best if self.config.table.sha256 else None
         for member in self.members:
             member.score = results.final_score(member, self._watch)
         best, identifier = self.members[self._best], self.config.environment.id
+        if isinstance(best.environments, Rows):
+            self.baselines = best.environments.most_frequent()
+            return
         episodes, spaces = min(self.config.evaluation.final_episodes, 100), best.environments.spaces
         self.baselines = baselines(identifier, spaces, episodes, best.seed + results.FINAL, self._watch)
         # The last evaluation has saved this epoch. Fresh episodes may find another agent to be the best, though.
@@ -175,6 +192,8 @@ class Agents(Session[Member, AgentRun]):
     @property
     def _best(self) -> int:
         """Return the index of the agent of the highest last score, of equals the first."""
+        if self._chosen is not None:
+            return self._chosen
         return int(np.argmax([-np.inf if each.score is None else each.score.mean for each in self.members]))
 
     def state(self) -> Checkpoint[AgentState]:
@@ -192,7 +211,10 @@ class Agents(Session[Member, AgentRun]):
             members=self.members,
             epoch=self.epoch,
             interrupted=None if self.complete else self.stop.reason,
-            summary=results.summary(self.config, self.members, self.epoch, self.elapsed_s, self.baselines),
+            leader=self._best,
+            summary=results.summary(
+                self.config, self.members, self.members[self._best], self.epoch, self.elapsed_s, self.baselines
+            ),
             complete=self.complete,
             lender=self.lender,
             accepted=self.complete and any(each.solved for each in self.members),

@@ -45,6 +45,10 @@ class Beginning:
         """Return what is trained, in a few words."""
         config = self.config
         if isinstance(config, PolicyConfig):
+            if config.table.sha256:
+                table = config.table
+                what = f"{table.rows} rows of {len(table.features)} numbers, {len(table.classes)} classes"
+                return f"{what}, {config.made_of}; {config.steps} rows seen"
             return f"{config.environment.id}, {config.made_of}; {config.algorithm} for {config.steps} steps"
         task, model = config.task, config.model
         return (

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-import numpy as np
-
 from difflogic.config import dataset
+from difflogic.config import table as tables
 from difflogic.config.policy import PolicyConfig
 from difflogic.config.schema import Config
 from difflogic.devices.device import Device
@@ -122,14 +121,16 @@ class AgentRun(EndedRun["Member"]):
     """A run of agents that ended, or was interrupted."""
 
     config: PolicyConfig
+    leader: int
+    """The place of the best among the members."""
     elapsed_s: float
     baselines: dict[str, float] | None = None
     """Mean returns of agents without a mind, once it has ended."""
 
     @property
     def best(self) -> Member:
-        """The member of the highest last score, of equals the first."""
-        return max(self.members, key=lambda each: -np.inf if each.score is None else each.score.mean)
+        """The member of the highest last score, of equals the first; of classifiers by the rows that choose."""
+        return self.members[self.leader]
 
     @property
     def score(self) -> float | None:
@@ -199,7 +200,8 @@ def load_agents(folder: Path) -> AgentRun:
     engine = manifest.last_engine(record)
     if engine is None:
         raise RunFolderError(f"The {manifest.NAME} of the run folder {folder} does not say what ran it.")
-    members = [Member.restored(each.config, Device("cpu"), each.arrays) for each in found.members]
+    table = tables.of_run(found.members[0].config, folder)
+    members = [Member.restored(each.config, Device("cpu"), each.arrays, table) for each in found.members]
     judged = outcomes.read(folder)
     for member, each in zip(members, judged.get("members", ()), strict=False):
         member.score = Score(tuple(each["returns"]), tuple(each["lengths"]))
@@ -208,6 +210,7 @@ def load_agents(folder: Path) -> AgentRun:
     return AgentRun(
         path=folder,
         config=found.members[0].config,
+        leader=found.best,
         engine=engine,
         members=members,
         epoch=found.epoch,

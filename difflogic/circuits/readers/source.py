@@ -87,7 +87,7 @@ def load(path: Path | str, periodic: bool | None = None, visible: int | None = N
 
 
 def load_function(path: Path | str) -> FunctionNetlist:
-    """Read a function: function.json, a controller, or layers of gates that another program trained.
+    """Read a function: function.json, a controller, a run of either, or layers that another program trained.
 
         >>> net = difflogic.FunctionNetlist.from_circuit(difflogic.Circuit.feed_forward([4, 4, 2], seed=0))
         >>> _ = (folder / "net.json").write_text(str(difflogic.export(net, ["json"], name="net").files["net.json"]))
@@ -95,7 +95,7 @@ def load_function(path: Path | str) -> FunctionNetlist:
         4
 
     Args:
-        path: A file, or the folder of a run of agents. `difflogic.circuits.readers.layers` says which npz is read.
+        path: A file, or the folder of a run of agents or of a classifier. `difflogic.circuits.readers.layers` says which npz is read.
 
     Returns:
         The function; a `Controller` of what is one.
@@ -124,7 +124,9 @@ def function(path: Path) -> FunctionNetlist | None:
         path = chosen.run_folder(path)
         if not manifest.is_policy(manifest.read(path)):
             return None
-        path /= function_json.NAME
+        folder, path = path, path / function_json.NAME
+        if (folder / function_json.FUNCTION).is_file():
+            path = folder / function_json.FUNCTION
         if not path.is_file():
             raise UsageError(
                 f"There is no {path}: training writes it at its end, and only for agents of gates that choose between "

@@ -1,0 +1,300 @@
+"""Rows of numbers, each with a label: what a classifier learns. A run keeps them in `data.npz`."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import hashlib
+import io
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.config.dataset import NAME, UNREADABLE, why_unreadable
+from difflogic.config.fields import hint
+from difflogic.config.policy import PolicyConfig, TableConfig
+from difflogic.errors import DataError
+from difflogic.system.brief import brief
+
+LEAST_ROWS = 3
+"""Of a class: one to learn from, one that chooses, and one that is held out."""
+MOST_FEATURES, MOST_CLASSES = 4096, 256
+Numbers = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+class Parts(NamedTuple):
+    """The numbers of the rows of each part, ascending."""
+
+    learned: Integers
+    validation: Integers
+    held_out: Integers
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledTable:
+    """Rows of numbers, and the class of each. `of` makes one of arrays, and `load` of a file.
+
+    >>> table = LabelledTable.of(np.arange(8.0).reshape(8, 1), ["low"] * 4 + ["high"] * 4)
+    >>> table.classes
+    ('high', 'low')
+    """
+
+    x: Numbers
+    """`[N, D]`, finite."""
+    y: Integers
+    """`[N]`, places in `classes`."""
+    features: tuple[str, ...]
+    classes: tuple[str, ...]
+    label: str
+
+    __repr__ = brief
+
+    @classmethod
+    def of(
+        cls, x: npt.ArrayLike, labels: npt.ArrayLike, features: Sequence[str] | None = None, label: str = "label"
+    ) -> LabelledTable:
+        """A table of numbers `[N, D]` and labels `[N]`. Raises DataError."""
+        numbers, names = np.asarray(x), np.asarray(labels)
+        if numbers.ndim != 2 or not numbers.size or numbers.dtype.kind not in "biuf":
+            raise DataError(f"Features are numbers [N, D], got {numbers.dtype} of shape {list(numbers.shape)}.")
+        numbers = numbers.astype(np.float64)
+        if numbers.shape[1] > MOST_FEATURES:
+            raise DataError(f"A table has {MOST_FEATURES} features at most, got {numbers.shape[1]}: leave some out.")
+        if names.shape != (len(numbers),):
+            raise DataError(f"{len(numbers)} rows need as many labels, got the shape {list(names.shape)}.")
+        if (numbers == numbers[0]).all():
+            raise DataError("No feature differs between the rows: there is nothing to tell classes by.")
+        columns = features or [f"x{d}" for d in range(numbers.shape[1])]
+        if not np.isfinite(numbers).all():
+            row, column = np.argwhere(~np.isfinite(numbers))[0]
+            raise DataError(
+                f"Row {row + 1} has no number in the column {columns[column]}: fill it in, or leave the row out."
+            )
+        texts = [_text(name) for name in names.tolist()]
+        classes = sorted(set(texts), key=lambda text: (*_as_number(text), text))
+        places = {text: place for place, text in enumerate(classes)}
+        _check_classes(Counter(texts), label)
+        return cls(
+            numbers, np.array([places[text] for text in texts]), _words(columns, "x"), _words(classes, "class"), label
+        )
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    @cached_property
+    def sha256(self) -> str:
+        """The hash of the rows, labels and names. It does not depend on the file."""
+        told = hashlib.sha256(repr((self.x.shape, self.features, self.classes, self.label)).encode())
+        told.update(self.x.astype("<f8").tobytes() + self.y.astype("<i8").tobytes())
+        return told.hexdigest()
+
+    def fields(self) -> dict[str, Any]:
+        """Return what a configuration says of it in its section `table`."""
+        return {"sha256": self.sha256, "rows": len(self), "label": self.label, "features": list(self.features),
+                "classes": list(self.classes)}  # fmt: skip
+
+    def parts(self, shares: TableConfig) -> Parts:
+        """Which rows are learned, which choose among seeds, and which are held out: the same share of each class."""
+        random = np.random.Generator(np.random.Philox(np.random.SeedSequence([shares.split])))
+        found: tuple[list[Integers], ...] = ([], [], [])
+        for place in range(len(self.classes)):
+            rows = random.permutation(np.flatnonzero(self.y == place))
+            held = max(1, round(shares.held_out * len(rows))) if shares.held_out else 0
+            chosen = max(1, round(shares.validation * (len(rows) - held))) if shares.validation else 0
+            for part, some in zip(found, np.split(rows, [len(rows) - held - chosen, len(rows) - held]), strict=True):
+                part.append(some)
+        return Parts(*(np.sort(np.concatenate(part)) for part in found))
+
+    def thresholds(self, rows: Integers, bits: int) -> list[list[float]]:
+        """At most `bits` thresholds for each feature, between values of these rows and at their quantiles."""
+        return [_thresholds(column, bits) for column in self.x[rows].T]
+
+    def as_known(self, features: Sequence[str], classes: Sequence[str]) -> tuple[Numbers, Integers]:
+        """The features in this order, and the labels' places among `classes`; -1 for one that is not among them.
+
+        Raises DataError where a feature is missing.
+        """
+        if missing := [name for name in features if name not in self.features]:
+            raise DataError(
+                f"The table has no column {missing[0]}, which is read{hint(missing[0], self.features)}: expected "
+                f"{', '.join(features[:8])}{' ...' if len(features) > 8 else ''}."
+            )
+        places = np.array([classes.index(name) if name in classes else -1 for name in self.classes])
+        return self.x[:, [self.features.index(name) for name in features]], places[self.y]
+
+    def encode(self) -> bytes:
+        """A file that `of_run` reads."""
+        made = io.BytesIO()
+        texts = {"features": self.features, "classes": self.classes, "label": self.label}
+        np.savez_compressed(made, x=self.x, y=self.y, **{name: np.array(text) for name, text in texts.items()})
+        return made.getvalue()
+
+
+def of_run(config: PolicyConfig, folder: Path) -> LabelledTable | None:
+    """The table of the run in a folder; None where agents learn in an environment. Raises DataError."""
+    if not config.table.sha256:
+        return None
+    arrays = _arrays(folder / NAME)
+    try:
+        features, classes = (tuple(arrays[name].tolist()) for name in ("features", "classes"))
+        found = LabelledTable(arrays["x"], arrays["y"], features, classes, str(arrays["label"]))
+    except KeyError as error:
+        raise DataError(f"{folder / NAME} has no {error}, and is no table of a run.") from error
+    if found.sha256 != config.table.sha256:
+        raise DataError(f"The rows in {folder / NAME} are not those of the run: their SHA-256 is not table.sha256.")
+    return found
+
+
+def load(path: Path | str, label: str) -> LabelledTable:
+    """The table in a .csv file with a row of names, or in an .npz of labels and one array of features `[N, D]`.
+
+    Args:
+        path: The file. Columns are separated by commas, semicolons or tabs.
+        label: The column, or the array, of the labels.
+
+    Returns:
+        The table.
+
+    Raises:
+        DataError: The file cannot be read, a value is missing or no number, or there are no two classes to tell apart.
+    """
+    path = Path(path)
+    try:
+        return _of_npz(path, label) if path.suffix == ".npz" else _of_csv(path, label)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
+
+
+def label_of(path: Path, features: Sequence[str]) -> str:
+    """The only column of a file that is none of these features. Raises DataError where there are more, or none."""
+    names = [*_arrays(path)] if path.suffix == ".npz" else _rows(path)[0]
+    others = [name for name, word in zip(names, _words(names, "x"), strict=True) if word not in features]
+    if len(others) != 1:
+        raise DataError(f"{path}: which column holds the labels? Give --label with one of {', '.join(names[:20])}.")
+    return others[0]
+
+
+def _of_npz(path: Path, label: str) -> LabelledTable:
+    arrays = _arrays(path)
+    if label not in arrays:
+        raise DataError(f"there is no array {label!r}{hint(label, arrays)}: it has {', '.join(arrays)}.")
+    features = [name for name in arrays if name != label]
+    if len(features) != 1:
+        raise DataError(f"expected one array of features beside {label}, got {len(features)}.")
+    return LabelledTable.of(arrays[features[0]], arrays[label], label=label)
+
+
+def _of_csv(path: Path, label: str) -> LabelledTable:
+    names, *rows = _rows(path)
+    if label not in names:
+        raise DataError(f"there is no column {label!r}{hint(label, names)}: its first row names {', '.join(names)}.")
+    if not rows:
+        raise DataError("there is no row below the names of the columns.")
+    place = names.index(label)
+    columns, numbers = [name for name in names if name != label], []
+    for line, row in enumerate(rows, 2):
+        if len(row) != len(names):
+            raise DataError(f"row {line} has {len(row)} values, but there are {len(names)} columns.")
+        if empty := [name for name, text in zip(names, row, strict=True) if text.lower() in _NOTHING]:
+            raise DataError(
+                f"row {line} has no value in the column {empty[0]}: fill it in, or leave the row or the column out."
+            )
+        numbers.append([_number(text, name, line) for name, text in zip(names, row, strict=True) if name != label])
+    return LabelledTable.of(np.array(numbers), [row[place] for row in rows], columns, label)
+
+
+_NOTHING = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
+"""How tables say that a value is missing."""
+
+
+def _rows(path: Path) -> list[list[str]]:
+    """The texts of a .csv, the names of the columns first. Raises DataError."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise DataError(f"Cannot read the table: {error.strerror or error}.") from error
+    except UnicodeDecodeError as error:
+        raise DataError("It is not text in UTF-8: expected a .csv, or an .npz.") from error
+    first = text.partition("\n")[0]
+    try:
+        read = csv.reader(io.StringIO(text), delimiter=max(",;\t", key=first.count), skipinitialspace=True)
+        rows = [[each.strip() for each in row] for row in read if row]
+    except csv.Error as error:
+        raise DataError(f"It is not a table: {error}.") from error
+    if not rows or len(rows[0]) < 2 or len(set(rows[0])) < len(rows[0]):
+        raise DataError("The first row must name two columns or more, each otherwise, separated by commas.")
+    return rows
+
+
+def _arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of an .npz by name. Raises DataError."""
+    try:
+        with contextlib.closing(np.load(path, allow_pickle=False)) as held:
+            return dict(held)
+    except (*UNREADABLE, AttributeError, TypeError) as error:
+        raise DataError(f"Cannot read the table {path}: {why_unreadable(error)}.") from error
+
+
+def _number(text: str, column: str, line: int) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise DataError(
+            f"row {line} has {text[:40]!r} in the column {column}, and features are numbers: give a column of 0 and 1 "
+            "for each text that it may hold, or leave it out."
+        ) from None
+
+
+def _check_classes(counts: Counter[str], label: str) -> None:
+    """Raises DataError where there is nothing to tell apart, or a class has too few rows to be learned and tested."""
+    total, (rarest, fewest) = sum(counts.values()), counts.most_common()[-1]
+    if len(counts) == 1:
+        raise DataError(
+            f"the label {label} is {rarest[:40]!r} in all {total} rows: a classifier tells two apart, or more."
+        )
+    if len(counts) > MOST_CLASSES or fewest < LEAST_ROWS:
+        raise DataError(
+            f"the label {label} has {len(counts)} values, of which {rarest[:40]!r} is in {fewest} rows: expected at "
+            f"most {MOST_CLASSES} classes, each in at least {LEAST_ROWS} rows. A quantity is no class: divide it into "
+            "ranges first."
+        )
+
+
+def _thresholds(column: Numbers, bits: int) -> list[float]:
+    values = np.unique(column)
+    between = values[:-1] / 2 + values[1:] / 2
+    if len(between) > bits:
+        # The threshold after which so many of the rows lie: of values that occur often, several quantiles are one.
+        wanted = np.quantile(column, np.arange(1, bits + 1) / (bits + 1))
+        between = between[np.unique(np.minimum(np.searchsorted(between, wanted), len(between) - 1))]
+    return np.unique(between).tolist()
+
+
+def _text(label: Any) -> str:
+    """A label as text: 1.0 is 1, as a program may write either."""
+    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
+
+
+def _as_number(text: str) -> tuple[bool, float]:
+    """Sorts numbers by size, before texts."""
+    try:
+        return False, float(text)
+    except ValueError:
+        return True, 0.0
+
+
+def _words(names: Sequence[str], stem: str) -> tuple[str, ...]:
+    """Names that programs in other languages may use: `petal length (cm)` is petal_length_cm, and 3 is class_3."""
+    words = [re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_") for name in names]
+    words = [word if word[:1].isalpha() else f"{stem}_{word}" for word in words]
+    if len(set(words)) == len(words) and all(len(word) <= 40 for word in words):
+        return tuple(words)
+    return tuple(f"{stem}{place}" for place in range(len(names)))

@@ -1,0 +1,142 @@
+"""A classifier: the actor of an agent that learns what the rows of a table are called, and not by rewards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.config.policy import PolicyConfig, TableConfig
+from difflogic.config.table import LabelledTable
+from difflogic.core.interval import wilson_interval
+from difflogic.devices.device import Device
+from difflogic.errors import UsageError
+from difflogic.model.function_netlist import FunctionNetlist
+from difflogic.model.netlist import gate_arrays
+from difflogic.policies.actors import LogicActor, Sightings
+from difflogic.policies.buffers import minibatches
+from difflogic.policies.environments import Arrays, Spaces
+from difflogic.policies.evaluate import Decide, Score
+from difflogic.policies.learner import Chooser
+from difflogic.tensor import Tensor, optim
+
+AT_ONCE = 4096
+"""Rows that are decided together."""
+
+
+def spaces(table: TableConfig) -> Spaces:
+    """What a classifier of this table reads and chooses from."""
+    return Spaces(len(table.features), len(table.classes))
+
+
+class Rows:
+    """A table in place of an environment: its rows are learned, choose the best of a population, or are held out."""
+
+    def __init__(self, config: PolicyConfig, table: LabelledTable | None) -> None:
+        """Raises UsageError where the configuration is of rows that are not given, or of others."""
+        if table is None or table.sha256 != config.table.sha256:
+            raise UsageError(
+                f"The configuration {config.name} is of rows with the label {config.table.label}, which are needed "
+                f"{'too' if table is None else 'and not others'}: give `data` and `label`."
+            )
+        self.table, self.spaces = table, spaces(config.table)
+        self.parts = table.parts(config.table)
+
+    def seen(self) -> Sightings:
+        """Mean and spread of the columns in the rows that are learned."""
+        learned = self.table.x[self.parts.learned]
+        spread = learned.std(axis=0)
+        return Sightings(learned.mean(axis=0).astype(np.float32), np.where(spread > 0, spread, 1).astype(np.float32))
+
+    def score(self, decide: Decide, held_out: bool) -> Score:
+        """A 1 for each row that is named rightly, of those held out or of those that choose; else a 0."""
+        parts = self.parts
+        rows = parts.held_out if held_out else parts.validation
+        rows = rows if len(rows) else parts.learned
+        named = [decide(self.table.x[rows[k : k + AT_ONCE]]) for k in range(0, len(rows), AT_ONCE)]
+        right = np.concatenate(named) == self.table.y[rows]
+        return Score(tuple(right.astype(float).tolist()), (1,) * len(rows))
+
+    def most_frequent(self) -> dict[str, float]:
+        """The accuracy of always giving the class that is the most frequent among the rows that are learned."""
+        place = int(np.bincount(self.table.y[self.parts.learned]).argmax())
+        return {f"always {self.table.classes[place]}": self.score(lambda x: np.full(len(x), place), True).mean}
+
+    def state(self) -> Arrays:
+        """Return nothing: which rows are learned and in which order follows from seeds."""
+        return {}
+
+    def restore(self, state: Arrays) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+class Classifier(Chooser):
+    """An actor whose preferences learn by the cross-entropy of their softmax."""
+
+    def __init__(
+        self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
+    ) -> None:
+        super().__init__(config, spaces, seen, device, wiring)
+        rate = config.table.learning_rate if config.policy == "mlp" else config.gates.learning_rate
+        self._optimizer = optim.Adam(self.actor.parameters(), rate)
+
+    @property
+    def iteration_steps(self) -> int:
+        return self.config.table.pass_rows
+
+    def iterate(self, rows: Rows, iteration: int, progress: float, stepped: Callable[[], None]) -> dict[str, float]:
+        """One pass over the rows that are learned; `stepped` hears of each gradient step."""
+        # A generator for each iteration, from its number: a resumed run draws the same.
+        generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([self.config.seed, 3, iteration])))
+        self.actor.began(progress)
+        learned = rows.parts.learned
+        features = self.actor.features(rows.table.x[learned])
+        labels = self.distribution.coded(rows.table.y[learned])
+        losses = []
+        for places in minibatches(len(learned), self.config.table.batch_size, generator):
+            preferences = self.actor(self._tensor(features[places]))
+            loss = -self.distribution.log_probs(preferences, self._tensor(labels[places])).mean()
+            loss.backward()
+            self._optimizer.step()
+            self.actor.updated()
+            losses.append(loss.item())
+            stepped()
+        return {"policy_loss": float(np.mean(losses)), "updates": len(losses)}
+
+    def _tensors(self) -> dict[str, Tensor]:
+        parts = {
+            "actor": self.actor.parameters(),
+            "follower": self.actor.followers(),
+            "optimizer": self._optimizer.state,
+        }
+        return {f"{part}.{index}": each for part, tensors in parts.items() for index, each in enumerate(tensors)}
+
+
+def function_of(actor: LogicActor, table: TableConfig) -> FunctionNetlist:
+    """The gates of a classifier, from the columns of its table to the number of a class. Raises CircuitError."""
+    return FunctionNetlist(
+        thermometer=actor.thermometer,
+        observations=table.features,
+        choices=table.classes,
+        **gate_arrays(*actor.decision()),
+    ).validated()
+
+
+def accuracy(right: int, rows: int, which: str) -> str:
+    """An accuracy with its interval, in words; `which` rows they are."""
+    low, high = wilson_interval(right, rows)
+    return (
+        f"accuracy {100 * right / rows:.1f} %, {right} of {rows} rows {which}; 95 % interval {100 * low:.1f} to "
+        f"{100 * high:.1f} %"
+    )
+
+
+def confusion(found: npt.NDArray[Any], labels: npt.NDArray[Any], classes: int) -> list[list[int]]:
+    """How many rows of each class (a list each) are given each class."""
+    pairs = np.bincount(labels * classes + found, minlength=classes * classes)
+    return pairs.reshape(classes, classes).tolist()
