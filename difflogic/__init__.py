@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from difflogic.config.own_task import circuit as circuit
     from difflogic.config.own_task import setting as setting
     from difflogic.config.schema import Config as Config
+    from difflogic.config.table import LabelledTable as LabelledTable
+    from difflogic.config.table import load_table as load_table
     from difflogic.devices.device import Device as Device
     from difflogic.devices.open import open_engine as open_engine
     from difflogic.engine.batch import Batch as Batch
@@ -56,6 +58,7 @@ _EXPORTS = {
     "Dataset": "difflogic.config.dataset",
     "Device": "difflogic.devices.device",
     "FunctionNetlist": "difflogic.model.function_netlist",
+    "LabelledTable": "difflogic.config.table",
     "Observer": "difflogic.train.observer",
     "OptimizerState": "difflogic.engine.job",
     "Task": "difflogic.config.own_task",
@@ -69,6 +72,7 @@ _EXPORTS = {
     "load": "difflogic.circuits.readers.source",
     "load_function": "difflogic.circuits.readers.source",
     "load_run": "difflogic.train.run",
+    "load_table": "difflogic.config.table",
     "open_engine": "difflogic.devices.open",
     "presets": "difflogic.config.presets",
     "prove": "difflogic.actions.prove",

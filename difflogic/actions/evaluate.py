@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import difflogic
+from difflogic.actions import accuracy
 from difflogic.actions.result import ActionResult, ResultTable
 from difflogic.circuits.export.text import Files
 from difflogic.circuits.readers import source
+from difflogic.config.table import LabelledTable
 from difflogic.errors import UsageError
 from difflogic.evaluation import evaluate as automata
 from difflogic.evaluation.evaluate import FORMAT, NAME, VERSION, RunEvaluation
@@ -52,7 +54,7 @@ def evaluate(
     quick: bool = False,
     member: int | None = None,
     tell: Callable[[str], None] = lambda _: None,
-    data: Dataset | None = None,
+    data: Dataset | LabelledTable | None = None,
     settings: Mapping[str, Any] | None = None,
     faults: Iterable[Test] = (),
     damage: int | None = None,
@@ -66,13 +68,13 @@ def evaluate(
         1
 
     Args:
-        run: A run folder or a checkpoint file; or a controller's file.
+        run: A run folder or a checkpoint file; or the file of a controller, or of a function that names classes.
         engine: What computes; None: the run's GPU or the CPU engine.
         starts: Fresh starts, or episodes; None: 64 starts and 8 if `quick`, 100 episodes and 20.
         quick: Fewer starts, and a tenth of the long tests.
         member: Of a population the model counted from 1; None: the best one, of agents all.
         tell: Hears of each result.
-        data: Samples to test it on, in place of those that the run held out.
+        data: Samples to test it on, in place of those that the run held out; of a classifier rows.
         settings: Of a task in Python: what its fresh samples are drawn with, where that is not the run's.
         faults: Further tests, such as `difflogic.evaluation.faults.FaultTests`.
         damage: Of an automaton that acts: so many of its cells are zeroed while it decides, for further scores.
@@ -89,6 +91,10 @@ def evaluate(
     path = Path(run)
     if starts is not None and starts < 1:
         raise UsageError(f"An evaluation needs at least 1 start, got {starts}.")
+    if accuracy.is_classifier(path):
+        return _of_classifier(path, data, called)
+    if isinstance(data, LabelledTable):
+        raise UsageError(f"A table is for a classifier, which {path} does not hold: leave out --label.")
     if source.is_of_agents(path):
         others = {"--data": data, "--set": settings, "--html": html, "a test of faults": list(faults)}
         if given := [name for name, value in others.items() if value]:
@@ -154,18 +160,25 @@ def _of_agents(
     for name, mean in baselines(identifier, spaces(world, identifier), count, controllers.FRESH).items():
         measures.append(Measure(name.replace(" ", "-"), name, f"mean return {mean:.1f}", {"mean": mean}))
     world.close()
-    report = {
-        "format": FORMAT,
-        "version": VERSION,
-        "difflogic": difflogic.__version__,
-        "run": called or str(path),
-        "name": identifier,
-        "starts": count,
-        "quick": quick,
-        "measures": [measure.to_dict() for measure in measures],
-    }
-    table = ResultTable(("policy", "result"), [(each.title, each.text) for each in measures], prose=True)
     title = f"{identifier}, {count} episodes that were never played before"
+    about = {"run": called or str(path), "name": identifier, "starts": count, "quick": quick}
+    return _of_measures(title, "policy", measures, about)
+
+
+def _of_classifier(path: Path, data: Dataset | LabelledTable | None, called: str | None) -> RunResults:
+    if data is not None and not isinstance(data, LabelledTable):
+        raise UsageError(f"{path} classifies rows: give a table, difflogic.LabelledTable.")
+    measures = [*accuracy.measures(path, data)]
+    rows = int(measures[0].values["rows"])
+    about = {"run": called or str(path), "name": path.name, "starts": rows, "quick": False}
+    return _of_measures(f"{path.name}: {rows} rows", "class", measures, about)
+
+
+def _of_measures(title: str, what: str, measures: Sequence[Measure], about: Mapping[str, Any]) -> RunResults:
+    """Results that are a table of measures, each of a `what`."""
+    head = {"format": FORMAT, "version": VERSION, "difflogic": difflogic.__version__}
+    report = {**head, **about, "measures": [measure.to_dict() for measure in measures]}
+    table = ResultTable((what, "result"), [(each.title, each.text) for each in measures], prose=True)
     files: Files = {NAME: json.dumps(report, allow_nan=False) + "\n"}
     return RunResults(title, (), report, files, tuple(measures), table=table)
 

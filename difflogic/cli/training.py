@@ -117,7 +117,8 @@ def start(request: TrainRequest, launch: Launch, resume: Path | None = None) -> 
     # The engine is opened before the folder is made: a machine without a GPU leaves no empty run folder behind.
     placement = replace(_placement(request, launch, resume), max_memory=launch.max_memory)
     out = launch.out or (None if resume else default_path(request.whole.name))
-    with sinks.choose(launch.as_json, "step" if isinstance(request.whole, PolicyConfig) else "epoch") as sink:
+    whole = request.whole
+    with sinks.choose(launch.as_json, whole.unit if isinstance(whole, PolicyConfig) else "epoch") as sink:
         reporter = TrainingReporter(sink, launch.log_interval)
         with tracked(*launch.track, tell=reporter.noticed) as tracking:
             trained = run_request(request, placement, out, resume, Several([reporter, tracking]))
@@ -177,7 +178,7 @@ def _table(options: Mapping[str, Any]) -> LabelledTable | None:
         raise UsageError("--label is a column of a table: give --data FILE with it, and no PRESET.")
     from difflogic.config import table
 
-    return table.load(options["data"], label)
+    return table.load_table(options["data"], label)
 
 
 def _check_within(resume: Path) -> None:

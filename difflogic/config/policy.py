@@ -300,6 +300,15 @@ class PolicyConfig(Document):
         )
 
     @property
+    def unit(self) -> str:
+        """Return what its progress is counted in."""
+        return "row" if self.table.sha256 else "step"
+
+    def require_episodes(self) -> None:
+        """Raises ConfigError where nothing is played: a table is classified."""
+        require(not self.table.sha256, f"{self.name} is a classifier of rows, which has no episodes to be shown.")
+
+    @property
     def epochs(self) -> int:
         """Return how long a run is, which of agents is counted in environment steps."""
         return self.steps

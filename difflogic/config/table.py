@@ -40,7 +40,7 @@ class Parts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LabelledTable:
-    """Rows of numbers, and the class of each. `of` makes one of arrays, and `load` of a file.
+    """Rows of numbers, and the class of each. `of` makes one of arrays, and `load_table` of a file.
 
     >>> table = LabelledTable.of(np.arange(8.0).reshape(8, 1), ["low"] * 4 + ["high"] * 4)
     >>> table.classes
@@ -153,7 +153,7 @@ def of_run(config: PolicyConfig, folder: Path) -> LabelledTable | None:
     return found
 
 
-def load(path: Path | str, label: str) -> LabelledTable:
+def load_table(path: Path | str, label: str) -> LabelledTable:
     """The table in a .csv file with a row of names, or in an .npz of labels and one array of features `[N, D]`.
 
     Args:

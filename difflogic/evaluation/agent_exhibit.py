@@ -40,6 +40,7 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
     best = next(each for each in scored["members"] if each["seed"] == scored["best"])
     member = restored(run, scored["members"].index(best) + 1)
     config, actor = member.config, member.agent.actor
+    config.require_episodes()
     files: Files = {CURVE: curves(run)}
     given, found = None, None
     if isinstance(actor, LogicActor):

@@ -15,9 +15,10 @@ from pathlib import Path
 from difflogic.config.policy import PolicyConfig
 from difflogic.devices.device import Device
 from difflogic.errors import CheckpointError, ConfigError, UsageError
+from difflogic.policies import classifier
 from difflogic.policies.actors import Sightings
 from difflogic.policies.agents import Agent, make_agent
-from difflogic.policies.environments import make, spaces
+from difflogic.policies.environments import Spaces, make, spaces
 from difflogic.runs import checkpoint as files
 from difflogic.runs import checksummed
 from difflogic.runs.checksummed import part_of
@@ -50,8 +51,7 @@ def load(path: Path, device: Device) -> Agent:
         # Transitions are for learning: without them any buffer is large enough.
         alone = config.with_(sac={"buffer_size": 1})
         seen = Sightings(**part_of(arrays, "seen."))
-        with closing(make(config.environment.id)) as world:
-            agent = make_agent(alone, spaces(world, config.environment.id), seen, device)
+        agent = make_agent(alone, _spaces(config), seen, device)
         agent.restore(agent.state() | {name: each for name, each in arrays.items() if name.startswith(ACTS)})
     except OSError as error:
         raise CheckpointError(f"Cannot read the actor {file}: {error.strerror}.") from error
@@ -60,3 +60,10 @@ def load(path: Path, device: Device) -> Agent:
     except (IndexError, KeyError, TypeError, ValueError, UsageError) as error:
         raise CheckpointError(f"The file {file} holds no actor that can be used: {error}") from error
     return agent
+
+
+def _spaces(config: PolicyConfig) -> Spaces:
+    if config.table.sha256:
+        return classifier.spaces(config.table)
+    with closing(make(config.environment.id)) as world:
+        return spaces(world, config.environment.id)

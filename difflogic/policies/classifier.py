@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from difflogic.config.policy import PolicyConfig, TableConfig
 from difflogic.config.table import LabelledTable
@@ -134,9 +132,3 @@ def accuracy(right: int, rows: int, which: str) -> str:
         f"accuracy {100 * right / rows:.1f} %, {right} of {rows} rows {which}; 95 % interval {100 * low:.1f} to "
         f"{100 * high:.1f} %"
     )
-
-
-def confusion(found: npt.NDArray[Any], labels: npt.NDArray[Any], classes: int) -> list[list[int]]:
-    """How many rows of each class (a list each) are given each class."""
-    pairs = np.bincount(labels * classes + found, minlength=classes * classes)
-    return pairs.reshape(classes, classes).tolist()

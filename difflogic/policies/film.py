@@ -82,7 +82,11 @@ def grids(actor: AutomatonActor, observations: npt.NDArray[Any], width: int) -> 
 
 
 def of_agent(member: Member, steps: int, controller: Controller | None, seed: int | None = None) -> Pixels:
-    """An episode, of its own seed or another, with an automaton's grids, or a controller's lamps, below it."""
+    """An episode, of its own seed or another, with an automaton's grids, or a controller's lamps, below it.
+
+    Raises ConfigError for a classifier.
+    """
+    member.config.require_episodes()
     agent, below = member.agent, None if controller is None else partial(lamps, controller)
     if isinstance(agent.actor, AutomatonActor):
         below = partial(grids, agent.actor)

@@ -73,7 +73,9 @@ def curves(run: Path, card: bool = False) -> bytes:
     for row in jsonl.objects(run / JSONL):
         rows.setdefault(row.get("seed", config.seed), []).append(row)
     title, size = f"{config.name}: {config.environment.id}, {config.policy}, {config.algorithm}", (8.0, 4.5)
-    look = ("", (4.5, 4.5)) if card else (title, size)
+    look: tuple[Any, ...] = ("", (4.5, 4.5)) if card else (title, size)
+    if config.table.sha256:
+        look = (*look, ("rows seen", "accuracy on rows that are not learned"))
     return plots.returns_png(rows, saved.seeds[saved.best], config.evaluation.threshold, *look)
 
 

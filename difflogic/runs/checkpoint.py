@@ -124,7 +124,7 @@ class Checkpoint(Generic[State]):
     @property
     def progress(self) -> str:
         """How far the run is, in words."""
-        return f"{'step' if isinstance(self.config, PolicyConfig) else 'epoch'} {self.epoch}"
+        return f"{self.config.unit if isinstance(self.config, PolicyConfig) else 'epoch'} {self.epoch}"
 
     @property
     def seeds(self) -> list[int]:

@@ -76,12 +76,13 @@ def returns_png(
     threshold: float,
     title: str,
     size: tuple[float, float] = (8, 4.5),
+    words: tuple[str, str] = ("environment steps", "mean return of an episode"),
 ) -> bytes:
     """Mean returns of agents, by their seeds, over environment steps; the best one's evaluations are points.
 
-    `size` is the width and height in inches.
+    `size` is the width and height in inches, `words` what the axes say.
     """
-    figure, axes = _diagram(*size, "environment steps", "mean return of an episode", title)
+    figure, axes = _diagram(*size, *words, title)
     for seed, each in rows.items():
         first = seed == best
         style: dict[str, Any] = {"color": "C0" if first else "0.75", "zorder": 3 if first else 1}

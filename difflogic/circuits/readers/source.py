@@ -95,7 +95,8 @@ def load_function(path: Path | str) -> FunctionNetlist:
         4
 
     Args:
-        path: A file, or the folder of a run of agents or of a classifier. `difflogic.circuits.readers.layers` says which npz is read.
+        path: A file, or the folder of a run of agents or of a classifier. `difflogic.circuits.readers.layers` says
+            which npz is read.
 
     Returns:
         The function; a `Controller` of what is one.
@@ -142,6 +143,14 @@ def function(path: Path) -> FunctionNetlist | None:
         return function_json.from_data(data) if data.get("format") in function_json.FORMATS else None
     except CircuitError as error:
         raise netlist_json.refusal(path, error) from error
+
+
+def classifier(path: Path) -> FunctionNetlist | None:
+    """The function that a file, or a run of a classifier, holds; None where it is a controller or something else."""
+    if path.is_dir() and not (chosen.run_folder(path) / function_json.FUNCTION).is_file():
+        return None
+    found = function(path)
+    return None if isinstance(found, Controller) else found
 
 
 def is_of_agents(path: Path) -> bool:

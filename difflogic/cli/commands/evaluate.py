@@ -22,6 +22,8 @@ from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
     from difflogic.actions.result import ActionResult
+    from difflogic.config.dataset import Dataset
+    from difflogic.config.table import LabelledTable
     from difflogic.system.files import Output
 
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 @click.argument("runs", type=PATH, nargs=-1, required=True, metavar="RUN...")
 @click.option("--starts", type=click.IntRange(min=1), help="Fresh starts that training never saw [64; quick 8].")
 @click.option("--data", type=PATH, help="Test on the samples in this file instead of those that the run held out.")
+@click.option("--label", metavar="COLUMN", help="For a classifier: the column of --data with the labels [the other].")
 @click.option(
     "--set",
     "assignments",
@@ -73,6 +76,7 @@ if TYPE_CHECKING:
 def command(
     runs: tuple[Path, ...],
     data: Path | None,
+    label: str | None,
     assignments: tuple[str, ...],
     html: Output | None,
     curves: Output | None,
@@ -93,6 +97,9 @@ def command(
     random and constant agents. With --damage it plays them again, and sets this many random cells of the automaton
     to zero for each decision: first before one of its steps, then before each of them.
 
+    For a classifier the command prints its accuracy on the rows that its run held out, or on those of a table --data,
+    in all and for each class. A file of a function that names classes needs --data.
+
     Of several RUNs the results are printed side by side, and kept in the folder of each.
 
     Example: difflogic evaluate runs/NAME --html report.html
@@ -100,7 +107,6 @@ def command(
     Example: difflogic evaluate runs/ONE runs/OTHER --curves robustness.png
     """
     from difflogic.actions.evaluate import REPORT, ROBUSTNESS, beside, evaluate
-    from difflogic.config import dataset
     from difflogic.evaluation.faults import FaultTests
 
     if len(runs) == 1 and curves is not None:
@@ -110,7 +116,7 @@ def command(
     asked: dict[str, Any] = {name: options[name] for name in ("starts", "quick", "member", "damage")} | {
         # A full evaluation takes minutes, in which it says what it does.
         "tell": (lambda _: None) if as_json else sinks.working,
-        "data": None if data is None else dataset.load(data),
+        "data": _data(runs[0], data, label),
         "settings": _settings(assignments),
         "faults": FaultTests(*(options[name] for name in ("flip", "stuck_cells", "stuck_gates"))),
         "html": html is not None,
@@ -125,6 +131,20 @@ def command(
         raise UsageError("--curves draws the test of robustness, which none of these runs has: leave it out.")
     keep = [path for each in found.values() for path in kept(each, "the results are")]
     return show(together, as_json, lambda: [*keep, *_written(together, curves, ROBUSTNESS)])
+
+
+def _data(run: Path, file: Path | None, label: str | None) -> Dataset | LabelledTable | None:
+    """What `--data` names: for a classifier a table, else samples. Raises DataError, LimitError, UsageError."""
+    from difflogic.actions import accuracy
+    from difflogic.config import dataset, table
+
+    if file is None:
+        if label is not None:
+            raise UsageError("--label is a column of a table: give --data FILE with it.")
+        return None
+    if label is None and not accuracy.is_classifier(run):
+        return dataset.load(file)
+    return table.load_table(file, label or accuracy.label_of(run, file))
 
 
 def _written(found: ActionResult, out: Output | None, name: str) -> list[Path]:

@@ -196,9 +196,11 @@ def _show_agents(entry: Entry, as_json: bool) -> int:
     )
     lines = [
         f"Run:         {path}, {entry.name}, {entry.status}",
-        f"Environment: {config.environment.id}, {config.environment.n_envs} copies",
+        f"Table:       {config.table.rows} rows, label {config.table.label}"
+        if config.table.sha256
+        else f"Environment: {config.environment.id}, {config.environment.n_envs} copies",
         f"Agent:       {config.policy}, {config.made_of}",
-        f"Training:    {config.algorithm}, step {entry.epoch} of {entry.epochs}, seed {seeds}",
+        f"Training:    {config.algorithm}, {config.unit} {entry.epoch} of {entry.epochs}, seed {seeds}",
         *_history(record, 13),
         *(f"             {each}, seed {each.seed}" for each in tries),
     ]

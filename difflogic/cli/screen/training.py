@@ -29,6 +29,9 @@ from difflogic.train.run_request import Trained
 if TYPE_CHECKING:
     from difflogic.policies.member import Member
 
+NEXT_OF_CLASSIFIER = """difflogic evaluate {0}                      the accuracy of each class
+difflogic simplify {0} -o small.json        fewer gates, proved equal
+difflogic export small.json --format c      a header for C"""
 NEXT = """difflogic simplify {0} -o small.json    fewer gates, proved equal
 difflogic prove {0}                     what is right for certain
 difflogic export {0} --format html      a page on which it lives"""
@@ -43,9 +46,11 @@ class TrainingReporter(Observer):
     def __init__(self, sink: Lines, log_interval: int = Observer.log_interval) -> None:
         self._sink, self.log_interval = sink, log_interval
         self._epochs = 0
+        self._is_of_rows = False
 
     def began(self, beginning: Beginning) -> None:
         config = beginning.config
+        self._is_of_rows = isinstance(config, PolicyConfig) and bool(config.table.sha256)
         fields: dict[str, Any] = {
             "path": str(beginning.path),
             "epoch": beginning.epoch,
@@ -132,6 +137,9 @@ class TrainingReporter(Observer):
         training = f", {statistics.median(returns):.1f} while training" if returns else ""
         many = f" at best, {statistics.median(scores):.1f} in the median" if len(rows) > 1 else ""
         text = f"Step {last.steps:7}: mean return {max(scores):.1f}{many}{training}, {last.steps_per_s:.0f} steps/s"
+        if self._is_of_rows:
+            many = f" at best, {100 * statistics.median(scores):.1f} in the median" if len(rows) > 1 else ""
+            text = f"Row {last.steps:8}: accuracy {100 * max(scores):.1f} %{many}, {last.steps_per_s:.0f} rows/s"
         self._sink.show(Event("evaluation", {"steps": last.steps, "scores": scores}, [text]))
 
     def placed(self, engine: EngineInfo, reason: str) -> None:
@@ -155,8 +163,8 @@ class TrainingReporter(Observer):
             text.append(f"Go on with: difflogic train --resume {quoted(trained.path)} --within LIMIT")
         elif last.interrupted is not None and trained.path is not None:
             text.append(interruption(last, trained.path))
-        elif run.solved and isinstance(run, Run):
-            lines = NEXT.format(quoted(trained.path or Path("RUN"))).split("\n")
+        elif next_lines := _next(run):
+            lines = next_lines.format(quoted(trained.path or Path("RUN"))).split("\n")
             text[1:1] = ["Next:", *(f"  {line}" for line in lines)]
         fields = {
             "path": str(run.path),
@@ -172,6 +180,13 @@ class TrainingReporter(Observer):
         # The bar goes first, so that the summary stands below the lines and not above a bar that has stopped.
         self._sink.finish()
         self._sink.show(Event("end", fields, text))
+
+
+def _next(run: Run | AgentRun) -> str:
+    """Commands that a result is ready for."""
+    if isinstance(run, Run):
+        return NEXT if run.solved else ""
+    return NEXT_OF_CLASSIFIER if run.config.table.sha256 and run.config.policy != "mlp" else ""
 
 
 def seeds(beginning: Beginning) -> str:
@@ -231,7 +246,7 @@ def _of_agents(run: AgentRun) -> dict[str, Any]:
 
 def _unit(config: Config | PolicyConfig) -> str:
     """Return what progress is counted in."""
-    return "step" if isinstance(config, PolicyConfig) else "epoch"
+    return config.unit if isinstance(config, PolicyConfig) else "epoch"
 
 
 def interrupter(run: Run | AgentRun) -> str:

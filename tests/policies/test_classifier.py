@@ -1,0 +1,212 @@
+"""A classifier: a table's label is learned in one command, judged on rows held out, and ends as gates."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import difflogic
+from difflogic.config.agent_presets import fitted, of_table
+from difflogic.config.policy import PolicyConfig
+from difflogic.config.table import LabelledTable, load_table
+from difflogic.errors import ConfigError, DataError, UsageError
+from difflogic.runs import checkpoint
+from tests.policies.test_commands import refusal, run
+
+SMALL = ("--set", "logic.widths=[120, 120]", "--set", "table.batch_size=32", "--steps", 8000)
+
+
+def rows(count: int = 240, seed: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    """Three numbers a row, and a class that two of them decide: one of them has to be above, or both below."""
+    x = np.random.default_rng(seed).normal(size=(count, 3)).round(3)
+    return x, np.where(x[:, 0] > 0.4, "high", np.where(x[:, 1] > 0, "middle", "low"))
+
+
+def csv_of(path: Path, x: np.ndarray, labels: np.ndarray, header: str = "width (cm),height,noise,kind") -> Path:
+    lines = [",".join([*map(str, row), label]) for row, label in zip(x.tolist(), labels, strict=True)]
+    path.write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory) -> Path:
+    return csv_of(tmp_path_factory.mktemp("table") / "kinds.csv", *rows())
+
+
+@pytest.fixture(scope="module")
+def trained(file) -> Path:
+    path = file.parent / "run"
+    told = run("train", "--data", file, "--label", "kind", "--population", 2, "--out", path, *SMALL)
+    assert "240 rows of 3 numbers, 3 classes" in told
+    assert f"difflogic simplify {path}" in told
+    return path
+
+
+def decided(path: Path, x: np.ndarray) -> np.ndarray:
+    """The class of each row by the text of function.json alone: thresholds, gates and bits, one after the other."""
+    data = json.loads(path.read_text())
+    values = {}
+    for place, entry in enumerate(data["inputs"]):
+        values |= {f"{entry['name']}>={t!r}": (x[:, place] >= t).astype(int) for t in entry["thresholds"]}
+    for gate in data["gates"]:
+        values[gate["id"]] = gate["gate"] >> (3 - (2 * values[gate["a"]] + values[gate["b"]])) & 1
+    numbers = sum(values[name] << bit for bit, name in enumerate(data["outputs"]))
+    return np.array(data["classes"])[numbers]
+
+
+def test_the_accuracy_on_held_out_rows_is_what_another_program_counts(file, trained):
+    table, config = load_table(file, "kind"), PolicyConfig.load(trained / "config.toml")
+    parts = table.parts(config.table)
+    x, labels = rows()
+    right = int((decided(trained / "function.json", x[parts.held_out]) == labels[parts.held_out]).sum())
+    assert (len(parts.held_out), len(parts.validation)) == (48, 19)
+    assert right >= 43
+    found = difflogic.evaluate(trained)
+    assert (found["accuracy"].values["right"], found["accuracy"].values["rows"]) == (right, 48)
+    assert f"{right} of 48 rows held out" in (trained / "summary.txt").read_text()
+
+
+def test_rows_are_shared_out_by_class_and_by_no_seed_of_training(file):
+    table = load_table(file, "kind")
+    config = of_table(table)
+    parts = table.parts(config.table)
+    assert sorted(np.concatenate(parts).tolist()) == list(range(240))
+    for rows_of_part, share in zip(parts, (0.72, 0.08, 0.2), strict=True):
+        assert np.bincount(table.y[rows_of_part]) == pytest.approx(share * np.bincount(table.y), abs=1)
+    again, other = (table.parts(config.with_(seed=9, table={"split": split}).table) for split in (0, 1))
+    assert np.array_equal(again.held_out, parts.held_out)
+    assert not np.array_equal(other.held_out, parts.held_out)
+
+
+def test_the_best_of_a_population_is_chosen_by_rows_that_are_not_held_out(trained):
+    scores = {}
+    for line in (trained / "metrics.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        if row["score"] is not None:
+            scores[row["seed"]] = row["score"]
+    assert json.loads((trained / "evaluation.json").read_text())["best"] == max(scores, key=lambda seed: scores[seed])
+
+
+def test_it_goes_on_bit_for_bit(file, trained, tmp_path):
+    short = tmp_path / "short"
+    # Half of the rows, and then the other half. The temperature follows the share of all, which is told beforehand.
+    run("train", "--data", file, "--label", "kind", "--population", 2, "--out", short, *SMALL[:-2], "--steps", 4152,
+        "--set", "logic.final_temperature=0.5", "--set", "logic.temperature=0.5")  # fmt: skip
+    whole = tmp_path / "whole"
+    run("train", "--data", file, "--label", "kind", "--population", 2, "--out", whole, *SMALL,
+        "--set", "logic.final_temperature=0.5", "--set", "logic.temperature=0.5")  # fmt: skip
+    run("train", "--resume", short, "--steps", 8000)
+    one, other = (checkpoint.read_agents(path) for path in (short, whole))
+    for first, second in zip(one.members, other.members, strict=True):
+        assert all(np.array_equal(array, second.arrays[name]) for name, array in first.arrays.items())
+    assert (short / "function.json").read_text() == (whole / "function.json").read_text()
+
+
+def test_its_gates_are_simplified_exported_and_evaluated(file, trained, tmp_path):
+    small = tmp_path / "small.json"
+    assert "Proved equal" in run("simplify", trained, "-o", small)
+    x, labels = rows()
+    assert np.array_equal(decided(small, x), decided(trained / "function.json", x))
+    run("export", small, "--format", "c", "--out", tmp_path)
+    found = json.loads(run("evaluate", small, "--data", file, "--json"))
+    right = int((decided(small, x) == labels).sum())
+    assert found["measures"][0]["values"]["right"] == right
+    assert [each["title"] for each in found["measures"]] == ["all", "high", "low", "middle"]
+
+
+def test_rows_with_other_columns_and_labels(file, trained, tmp_path, capsys):
+    function = trained / "function.json"
+    x, labels = rows(30, 6)
+    # Columns in another order, one more, and a label that it never saw: the rows with it are never right.
+    labels = np.where(np.arange(30) < 3, "unseen", labels)
+    other = csv_of(
+        tmp_path / "other.csv", np.c_[x[:, [2, 1, 0]], np.arange(30)], labels, "noise,height,width (cm),n,kind"
+    )
+    code, told = refusal(capsys, "evaluate", function, "--data", other)
+    assert (code, "which column holds the labels?" in told) == (2, True)
+    found = difflogic.evaluate(function, data=load_table(other, "kind"))
+    assert found["accuracy"].values["right"] == int((decided(function, x) == labels).sum())
+    assert found["accuracy-other labels"].values["right"] == 0
+    less = csv_of(tmp_path / "less.csv", x[:, :2], labels, "noise,height,kind")
+    with pytest.raises(DataError, match="no column width_cm, which is read"):
+        difflogic.evaluate(function, data=load_table(less, "kind"))
+    code, told = refusal(capsys, "evaluate", function)
+    assert (code, "has no rows of its own: give --data FILE" in told) == (2, True)
+
+
+REFUSED = {
+    "a,b\n1,x\n2,y\n": ("kind", "there is no column 'kind'"),
+    "a,kind\n": ("kind", "no row below the names"),
+    "a,kind\n1,x\n,y\n": ("kind", "row 3 has no value in the column a: fill it in"),
+    "a,kind\n1,x\nred,y\n": ("kind", "row 3 has 'red' in the column a, and features are numbers"),
+    "a,kind\n1,x\n2\n": ("kind", "row 3 has 1 values, but there are 2 columns"),
+    "a,kind\n1,x\n2,x\n3,x\n": ("kind", "the label kind is 'x' in all 3 rows"),
+    "a,kind\n1,x\n2,x\n3,y\n": ("kind", "the label kind has 2 values, of which 'y' is in 1 rows"),
+    "a,kind\n" + "1,x\n" * 3 + "1,y\n" * 3: ("kind", "No feature differs"),
+    "a,kind\n1,x\ninf,y\n" + "1,x\n2,y\n" * 3: ("kind", "Row 2 has no number in the column a"),
+    "a,a\n1,2\n": ("a", "must name two columns or more, each otherwise"),
+    "": ("kind", "must name two columns or more"),
+}
+
+
+@pytest.mark.parametrize(("text", "label", "sentence"), [(text, *told) for text, told in REFUSED.items()])
+def test_a_table_that_cannot_be_learned_is_refused_in_one_sentence(tmp_path, capsys, text, label, sentence):
+    file = tmp_path / "bad.csv"
+    file.write_text(text, encoding="utf-8")
+    code, told = refusal(capsys, "train", "--data", file, "--label", label, "--out", tmp_path / "run")
+    assert (code, sentence in told, told.count("\n")) == (2, True, 1), told
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_means_nothing_to_a_classifier_is_refused(file, tmp_path, capsys):
+    asked = ("train", "--data", file, "--label", "kind", "--out", tmp_path / "run")
+    for more, sentence in (
+        (("lizard",), "give --data FILE with it, and no PRESET"),
+        (("--until-solved",), "A classifier is trained for all its steps"),
+        (("--algorithm", "ppo"), 'algorithm must be "supervised"'),
+        (("--epochs", 3), "--epochs is for automata"),
+        (("--set", "logic.widths=[8, 8]"), "a multiple of 3"),
+    ):
+        code, told = refusal(capsys, *asked, *more)
+        assert (code, sentence in told) == (2, True), told
+    assert not (tmp_path / "run").exists()
+    code, told = refusal(capsys, "train", "--label", "kind", "lizard")
+    assert (code, "--label is a column of a table" in told) == (2, True)
+    with pytest.raises(UsageError, match="which are needed too"):
+        difflogic.fit(of_table(load_table(file, "kind")))
+
+
+def test_arrays_are_learned_from_python_and_from_npz(tmp_path):
+    x, labels = rows()
+    np.savez(tmp_path / "rows.npz", pixels=x, digit=np.where(labels == "high", 7, 3))
+    read = load_table(tmp_path / "rows.npz", "digit")
+    made = LabelledTable.of(x, np.where(labels == "high", 7.0, 3.0), label="digit")
+    assert (read.sha256, read.classes, read.features) == (made.sha256, ("class_3", "class_7"), ("x0", "x1", "x2"))
+    config = of_table(made).with_(steps=2000, logic={"widths": [32, 32]}, table={"batch_size": 32})
+    ended = difflogic.fit(fitted(config, made), table=made, engine="cpu")
+    assert ended.score > 0.8
+    assert ended.best.environments.table is made
+
+
+def test_dense_layers_and_the_rows_of_another_run(file, tmp_path):
+    path = tmp_path / "dense"
+    run("train", "--data", file, "--label", "kind", "--policy", "mlp", "--out", path, "--steps", 9000)
+    assert difflogic.evaluate(path)["accuracy"].values["accuracy"] > 0.7
+    assert not (path / "function.json").exists()
+    x, labels = rows(seed=8)
+    (path / "data.npz").write_bytes(LabelledTable.of(x, labels, ["a", "b", "c"], "kind").encode())
+    with pytest.raises(DataError, match="are not those of the run"):
+        difflogic.evaluate(path)
+    with pytest.raises(ConfigError, match="no episodes"):
+        PolicyConfig.load(path / "config.toml").require_episodes()
+
+
+def test_thresholds_are_between_values_and_at_quantiles():
+    x = np.r_[np.zeros(50), np.arange(50)][:, None]
+    table = LabelledTable.of(np.c_[x, np.ones(100)], ["a", "b"] * 50)
+    found = table.thresholds(np.arange(100), 3)
+    assert found == [[0.5, 24.5], []]
+    assert LabelledTable.of(np.c_[x % 2], ["a", "b"] * 50).thresholds(np.arange(100), 7) == [[0.5]]
