@@ -136,9 +136,10 @@ def _of_function(given: FunctionNetlist, task: bool, on_pass: OnPass) -> Simplif
         "how": verdict.how,
         "task_only": tested
         and {"episodes": EPISODES, "codes": tested.codes, "before": tested.before.mean, "after": tested.after.mean},
-        "note": "",
+        "note": smaller.note,
     }
-    words = [STOPPED if stopped else "", f"{WORDS[verdict.equal]}: {verdict.how}; {_size(smaller.function)}."]
+    proved = f"{WORDS[verdict.equal]}: {verdict.how}; {_size(smaller.function)}."
+    words = [smaller.note, STOPPED if stopped else "", proved]
     if tested is not None:
         words.append(f"Pruned to its task: {tested.words}")
     thresholds = "" if given.reads_bits else f", {given.inputs} thresholds became {made.inputs}"

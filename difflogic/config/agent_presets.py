@@ -63,8 +63,11 @@ def of_spaces(identifier: str, threshold: float, actions: int, continuous: bool)
     )
 
 
-PASSES, EVALUATIONS, GATES = 200, 20, 2000
+PASSES, EVALUATIONS, GATES = 100, 20, 4000
 """Of a classifier: passes over the rows that are learned, evaluations, and about so many gates in each layer."""
+
+
+_OF_TABLES = {"bits": 7, "temperature": 0.5, "final_temperature": 0.5}
 
 
 def of_table(table: LabelledTable, base: PolicyConfig | None = None) -> PolicyConfig:
@@ -73,7 +76,7 @@ def of_table(table: LabelledTable, base: PolicyConfig | None = None) -> PolicyCo
     if base is not None:
         return base.with_(**own)
     width = -(-GATES // len(table.classes)) * len(table.classes)
-    own |= {"name": _name(table), "steps": 1, "logic": {"widths": [GATES, width]}}
+    own |= {"name": _name(table), "steps": 1, "logic": {"widths": [GATES, width], **_OF_TABLES}}
     config = PolicyConfig.from_dict({"kind": POLICY, "format": FORMAT, **own})
     steps = PASSES * config.table.pass_rows
     return config.with_(steps=steps, evaluation={"interval": max(1, steps // EVALUATIONS)})

@@ -30,9 +30,8 @@ def require_fit(config: PolicyConfig, spaces: Spaces) -> None:
 
 def check_stop(config: PolicyConfig, stop_when_solved: int, population: int) -> None:
     """Raises UsageError where no run of so many agents could be solved so often."""
-    if stop_when_solved and config.table.sha256:
-        # Whatever would end it for its accuracy would choose by rows that are to be held out until the end.
-        raise UsageError("A classifier is trained for all its steps, and is never solved: leave out the stop rule.")
+    if stop_when_solved:
+        config.require_returns()
     if not 0 <= stop_when_solved <= population:
         raise UsageError(f"stop_when_solved counts solved agents: expected at most {population}, the population.")
     if stop_when_solved and config.evaluation.threshold == -math.inf:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -185,7 +187,7 @@ def test_arrays_are_learned_from_python_and_from_npz(tmp_path):
     read = load_table(tmp_path / "rows.npz", "digit")
     made = LabelledTable.of(x, np.where(labels == "high", 7.0, 3.0), label="digit")
     assert (read.sha256, read.classes, read.features) == (made.sha256, ("class_3", "class_7"), ("x0", "x1", "x2"))
-    config = of_table(made).with_(steps=2000, logic={"widths": [32, 32]}, table={"batch_size": 32})
+    config = of_table(made).with_(steps=9000, logic={"widths": [64, 64]}, table={"batch_size": 32})
     ended = difflogic.fit(fitted(config, made), table=made, engine="cpu")
     assert ended.score > 0.8
     assert ended.best.environments.table is made
@@ -210,3 +212,14 @@ def test_thresholds_are_between_values_and_at_quantiles():
     found = table.thresholds(np.arange(100), 3)
     assert found == [[0.5, 24.5], []]
     assert LabelledTable.of(np.c_[x % 2], ["a", "b"] * 50).thresholds(np.arange(100), 7) == [[0.5]]
+
+
+def test_the_commands_of_the_page_do_what_it_says(file, tmp_path, monkeypatch):
+    text = (Path(__file__).parents[2] / "docs/how-to/classify.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^    difflogic (.*)$", text, re.MULTILINE)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "species.csv").write_text(file.read_text().replace("kind", "species"))
+    told = [run(*shlex.split(line), *(SMALL if line.startswith("train") else ())) for line in lines]
+    assert [line.split()[0] for line in lines] == ["train", "evaluate", "simplify", "export", "evaluate"]
+    assert "accuracy" in told[1]
+    assert "small_classify" in (tmp_path / "small.h").read_text()

@@ -42,9 +42,12 @@ SAMPLES, SEED = 1 << 14, 9
 """Of so many codes that they cannot be listed."""
 EXHAUSTIVE = 1 << 24
 """Up to so many codes a proof tries them all: seconds."""
+RESYNTHESISED = 3000
+"""Up to so many gates replacements are proved one by one: of 10,000 that took two minutes, and found none."""
 _PART = 1 << 18
 """Codes that a proof evaluates at once."""
 _OR = 7
+RESYNTHESIS = "resynthesis on these codes"
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +57,8 @@ class SmallerFunction(Generic[F]):
     function: F
     steps: tuple[PassReport, ...]
     """Gates and thresholds before and after each pass."""
+    note: str
+    """What was left out, in a sentence; empty where nothing was."""
     verdict: Equivalence
     """It `proves` that both do the same at every sample; after pruning, that they do so at the codes met."""
 
@@ -80,7 +85,7 @@ def simplified(function: F, on_pass: OnPass = silent) -> SmallerFunction[F]:
         gates, thresholds = zip(size, size, strict=True)
         steps = (*steps, PassReport("proof", gates, thresholds, time.perf_counter() - start, stopped=True))
         on_pass(steps[-1])
-    return SmallerFunction(found, steps, verdict)
+    return SmallerFunction(found, steps, _note(steps), verdict)
 
 
 def pruned(function: F, codes: Bits, on_pass: OnPass = silent) -> SmallerFunction[F]:
@@ -99,7 +104,16 @@ def pruned(function: F, codes: Bits, on_pass: OnPass = silent) -> SmallerFunctio
     kept = [function.input_names.index(name) for name in found.input_names]
     equal = bool(np.array_equal(function.decide(met), found.decide(met[kept])))
     how = f"on the {met.shape[1]} codes met of {function.thermometer.codes}, by exhaustion"
-    return SmallerFunction(found, steps, Equivalence("difflogic", equal, how, proves=False))
+    return SmallerFunction(found, steps, "", Equivalence("difflogic", equal, how, proves=False))
+
+
+def _note(steps: Sequence[PassReport]) -> str:
+    if any(step.name == RESYNTHESIS or step.stopped for step in steps):
+        return ""
+    return (
+        f"Equal gates are shared and merged, which leaves {steps[-1].gates[1]}; a search for other gates ends at "
+        f"{RESYNTHESISED}."
+    )
 
 
 def _smaller(
@@ -109,6 +123,8 @@ def _smaller(
     graph, steps = to_xag(function), list[PassReport]()
     before = gate_count(function), function.inputs
     for name, change in _passes(codes, clauses).items():
+        if name == RESYNTHESIS and clauses is not None and len(graph.gates) > RESYNTHESISED:
+            continue
         start, stopped = time.perf_counter(), True
         try:
             graph, stopped = change(graph), False
@@ -140,7 +156,7 @@ def _passes(codes: Bits, clauses: Sequence[Clause] | None) -> dict[str, Callable
     return {
         "equal gates shared": rebuilt,
         "nodes that agree on these codes merged": merged,
-        "resynthesis on these codes": resynthesised,
+        RESYNTHESIS: resynthesised,
     }
 
 

@@ -1,0 +1,172 @@
+"""How right are classifiers of gates, beside a linear model and boosted trees? A line for each split of each table.
+
+python -m benchmarks.tables --save               # the splits of the proof, kept in results/tables.jsonl
+python -m benchmarks.tables wine --first 71001   # those that settings were chosen on
+python -m benchmarks.tables --report --write     # the table of docs/how-to/classify.md
+
+The tables are those that scikit-learn brings along. All three programs have the same held-out rows, which nobody looked
+at before the settings were chosen. The gates give up some of the other rows, by which the best wiring is chosen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import difflogic
+from benchmarks.store import CHECKOUT, append, inserted, load
+from difflogic.bench.machine import stamp
+from difflogic.circuits.synthesis.convert import gate_count
+from difflogic.config.agent_presets import of_table
+from difflogic.config.table import LabelledTable
+from difflogic.policies.classifier import function_of
+
+FILE, TABLES = "tables", ("digits", "breast_cancer", "wine")
+FIRST, SPLITS = 72_001, 8
+"""The splits of the proof. Settings were chosen on 71001 to 71008."""
+POPULATION = 4
+PAGE = CHECKOUT / "docs/how-to/classify.md"
+BEGIN = "<!-- generated: python -m benchmarks.tables --report --write -->"
+TIMER = """
+#include <stdio.h>
+#include <time.h>
+#include "net.h"
+int main(void) {
+    static uint64_t code[NET_THRESHOLDS], result[NET_RESULT_BITS], sum;
+    const int rounds = ROUNDS;
+    for (int i = 0; i < NET_THRESHOLDS; i++) code[i] = 0x9E3779B97F4A7C15u * (uint64_t)(i + 1);
+    const clock_t begin = clock();
+    for (int k = 0; k < rounds; k++) { code[k % NET_THRESHOLDS] ^= sum; net_gates(code, result); sum += result[0]; }
+    printf("%.4f %llu\\n", 1e9 * (double)(clock() - begin) / CLOCKS_PER_SEC / rounds / 64, (unsigned long long)sum);
+    return 0;
+}
+"""
+
+
+def table_of(name: str) -> LabelledTable:
+    """A table of scikit-learn."""
+    from sklearn import datasets
+
+    x, y = getattr(datasets, f"load_{name}")(return_X_y=True)
+    return LabelledTable.of(x, y, label=name)
+
+
+def in_c(function: difflogic.FunctionNetlist) -> dict[str, Any]:
+    """The bytes of the compiled gates, and nanoseconds of processor time for a row, 64 of them at a time."""
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        header = difflogic.export(function, ["c"], name="net").files["net.h"]
+        (folder / "net.h").write_text(str(header))
+        (folder / "time.c").write_text(TIMER)
+        (folder / "gates.c").write_text(
+            '#include "net.h"\nvoid run(const uint64_t *code, uint64_t *result) { net_gates(code, result); }\n'
+        )
+        flags = ["gcc", "-std=c99", "-O1", f"-DROUNDS={max(200, 20_000_000 // gate_count(function))}"]
+        subprocess.run([*flags, "-c", "gates.c"], cwd=folder, check=True)
+        subprocess.run([*flags, "time.c", "-o", "time"], cwd=folder, check=True)
+        # Text, as `size` calls it: instructions and constants, without what a linker would add.
+        text, took = (
+            subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
+            for command in (["/usr/bin/size", "gates.o"], ["./time"])
+        )
+    return {"c_bytes": int(text.splitlines()[1].split()[0]), "ns_a_row": float(took.split()[0])}
+
+
+def others(x: np.ndarray, y: np.ndarray, learned: np.ndarray, held_out: np.ndarray) -> dict[str, float]:
+    """The accuracy of a linear model on standardised numbers, and of boosted trees, as scikit-learn has them."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    models = {
+        "linear": make_pipeline(StandardScaler(), LogisticRegression(max_iter=5000)),
+        "boosting": HistGradientBoostingClassifier(random_state=0),
+    }
+    return {
+        name: float(model.fit(x[learned], y[learned]).score(x[held_out], y[held_out])) for name, model in models.items()
+    }
+
+
+def measured(name: str, split: int, population: int, fields: dict[str, Any]) -> dict[str, Any]:
+    table = table_of(name)
+    config = of_table(table).with_(table={"split": split}).with_(**fields)
+    parts = table.parts(config.table)
+    begin = time.perf_counter()
+    run = difflogic.fit(config, table=table, population=population, engine="cpu")
+    seconds = time.perf_counter() - begin
+    function = function_of(run.best.agent.actor, run.config.table)
+    x, y = table.x[parts.held_out], table.y[parts.held_out]
+    right = int((function(x) == y).sum())
+    assert right == sum(run.best.score.returns)
+    small = difflogic.simplify(function)
+    assert small.ok
+    return {
+        "table": name, "split": split, "population": population, "right": right, "rows": len(y),
+        "accuracy": right / len(y), "seeds": [each.score.mean for each in run.members], "seconds": round(seconds, 2),
+        **others(table.x, table.y, np.concatenate([parts.learned, parts.validation]), parts.held_out),
+        "gates": [gate_count(function), gate_count(small.netlist)], "thresholds": small.netlist.inputs,
+        **in_c(small.netlist), "fields": fields, **stamp(),
+    }  # fmt: skip
+
+
+def report() -> str:
+    """A table in Markdown: a row for each table, of the newest line of each split of the proof."""
+    heads = ["table", "rows held out", "gates", "linear model", "gradient boosting", "two-input gates", "bytes of C",
+             "ns a row"]  # fmt: skip
+    rows = [f"| {' | '.join(heads)} |", f"|---|{'---:|' * (len(heads) - 1)}"]
+    newest = {(line["table"], line["split"]): line for line in load(FILE) if line["split"] >= FIRST}
+    for name in TABLES:
+        lines = [line for (table, _), line in newest.items() if table == name]
+        if not lines:
+            continue
+        means = [
+            f"{100 * statistics.mean(line[key] for line in lines):.1f} %" for key in ("accuracy", "linear", "boosting")
+        ]
+        sizes = [
+            f"{statistics.median(line['gates'][1] for line in lines):,.0f}",
+            f"{statistics.median(line['c_bytes'] for line in lines):,.0f}",
+            f"{statistics.median(line['ns_a_row'] for line in lines):.0f}",
+        ]
+        cells = [name.replace("_", " "), f"{len(lines)} x {lines[0]['rows']}", *means, *sizes]
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tables", nargs="*", default=TABLES, help="of scikit-learn")
+    parser.add_argument("--first", type=int, default=FIRST)
+    parser.add_argument("--splits", type=int, default=SPLITS)
+    parser.add_argument("--population", type=int, default=POPULATION)
+    parser.add_argument("--set", action="append", default=[], help="SECTION.FIELD=VALUE")
+    parser.add_argument("--save", action="store_true", help="keep the lines")
+    parser.add_argument("--report", action="store_true", help="print the table")
+    parser.add_argument("--write", action="store_true", help="with --report: put it into the page")
+    asked = parser.parse_args()
+    if asked.report:
+        text = report()
+        if asked.write:
+            PAGE.write_text(inserted(PAGE.read_text(encoding="utf-8"), BEGIN, f"\n{text}"), encoding="utf-8")
+        print(text)
+        return
+    from difflogic.cli.request import parse
+
+    for name in asked.tables:
+        for split in range(asked.first, asked.first + asked.splits):
+            line = measured(name, split, asked.population, parse(asked.set))
+            if asked.save:
+                append(FILE, [line])
+            told = ("table", "split", "accuracy", "linear", "boosting", "gates", "c_bytes", "ns_a_row", "seconds")
+            print({key: line[key] for key in told}, flush=True)
+
+
+if __name__ == "__main__":
+    main()
