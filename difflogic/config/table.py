@@ -40,7 +40,9 @@ class Parts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LabelledTable:
-    """Rows of numbers, and the class of each. `of` makes one of arrays, and `load_table` of a file.
+    """Rows of numbers, and the class of each.
+
+    `of` makes one of arrays, and `load_table` of a file.
 
         >>> table = difflogic.LabelledTable.of(np.arange(8.0).reshape(8, 1), ["low"] * 4 + ["high"] * 4)
         >>> table.classes
@@ -156,9 +158,9 @@ def of_run(config: PolicyConfig, folder: Path) -> LabelledTable | None:
 def load_table(path: Path | str, label: str) -> LabelledTable:
     """The table in a .csv file with a row of names, or in an .npz of labels and one array of features `[N, D]`.
 
-        >>> _ = (folder / "sizes.csv").write_text("length,kind\\n1,a\\n2,b\\n1,a\\n2,b\\n1,a\\n2,b\\n")
-        >>> difflogic.load_table(folder / "sizes.csv", "kind").features
-        ('length',)
+        >>> np.savez(folder / "sizes.npz", lengths=[[1.0], [2.0]] * 3, kind=["a", "b"] * 3)
+        >>> difflogic.load_table(folder / "sizes.npz", "kind").classes
+        ('a', 'b')
 
     Args:
         path: The file. Columns are separated by commas, semicolons or tabs.
