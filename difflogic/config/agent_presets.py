@@ -71,7 +71,8 @@ _OF_TABLES = {"bits": 7, "temperature": 0.5, "final_temperature": 0.5}
 
 
 def of_table(table: LabelledTable, base: PolicyConfig | None = None) -> PolicyConfig:
-    """A classifier of the rows of a table: the defaults, or a configuration's."""
+    """A classifier of the rows of a table: the defaults, or a configuration's. Raises DataError."""
+    table.require_learnable()
     own: dict[str, Any] = {"table": table.fields(), "algorithm": SUPERVISED, "environment": {"id": table.label}}
     if base is not None:
         return base.with_(**own)

@@ -304,18 +304,10 @@ class PolicyConfig(Document):
         """Return what its progress is counted in."""
         return "row" if self.table.sha256 else "step"
 
-    def require_returns(self) -> None:
-        """Raises ConfigError where no return says that it is solved: a table is learned for all steps."""
-        # Whatever ended it for its accuracy would choose by rows that are held out until the end.
-        require(
-            not self.table.sha256,
-            "A classifier is trained for all its steps, and is never solved: leave out `until_solved` and "
-            "`stop_when_solved`.",
-        )
-
     def require_episodes(self) -> None:
-        """Raises ConfigError where nothing is played: a table is classified."""
-        require(not self.table.sha256, f"{self.name} is a classifier of rows, which has no episodes to be shown.")
+        """Raises ConfigError for a classifier."""
+        # Whatever ended it for its accuracy would choose by rows that are held out until the end.
+        require(not self.table.sha256, "A classifier has no episodes to be shown, and no return that solves it.")
 
     @property
     def epochs(self) -> int:

@@ -7,7 +7,6 @@ import csv
 import hashlib
 import io
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -72,8 +71,6 @@ class LabelledTable:
             raise DataError(f"A table has {MOST_FEATURES} features at most, got {numbers.shape[1]}: leave some out.")
         if names.shape != (len(numbers),):
             raise DataError(f"{len(numbers)} rows need as many labels, got the shape {list(names.shape)}.")
-        if (numbers == numbers[0]).all():
-            raise DataError("No feature differs between the rows: there is nothing to tell classes by.")
         columns = features or [f"x{d}" for d in range(numbers.shape[1])]
         if not np.isfinite(numbers).all():
             row, column = np.argwhere(~np.isfinite(numbers))[0]
@@ -83,7 +80,6 @@ class LabelledTable:
         texts = [_text(name) for name in names.tolist()]
         classes = sorted(set(texts), key=lambda text: (*_as_number(text), text))
         places = {text: place for place, text in enumerate(classes)}
-        _check_classes(Counter(texts), label)
         return cls(
             numbers, np.array([places[text] for text in texts]), _words(columns, "x"), _words(classes, "class"), label
         )
@@ -102,6 +98,23 @@ class LabelledTable:
         """Return what a configuration says of it in its section `table`."""
         return {"sha256": self.sha256, "rows": len(self), "label": self.label, "features": list(self.features),
                 "classes": list(self.classes)}  # fmt: skip
+
+    def require_learnable(self) -> None:
+        """Raises DataError where there is nothing to tell apart, or too little to learn and test a class."""
+        counts = np.bincount(self.y)
+        rarest = self.classes[int(counts.argmin())]
+        if len(counts) == 1:
+            raise DataError(
+                f"The label {self.label} is {rarest} in all {len(self)} rows: a classifier tells two apart, or more."
+            )
+        if len(counts) > MOST_CLASSES or counts.min() < LEAST_ROWS:
+            raise DataError(
+                f"The label {self.label} has {len(counts)} values, of which {rarest} is in {counts.min()} rows: "
+                f"expected at most {MOST_CLASSES} classes, each in at least {LEAST_ROWS} rows. A quantity is no class: "
+                "divide it into ranges first."
+            )
+        if (self.x == self.x[0]).all():
+            raise DataError("No feature differs between the rows: there is nothing to tell classes by.")
 
     def parts(self, shares: TableConfig) -> Parts:
         """Which rows are learned, which choose among seeds, and which are held out: the same share of each class."""
@@ -257,21 +270,6 @@ def _number(text: str, column: str, line: int) -> float:
             f"row {line} has {text[:40]!r} in the column {column}, and features are numbers: give a column of 0 and 1 "
             "for each text that it may hold, or leave it out."
         ) from None
-
-
-def _check_classes(counts: Counter[str], label: str) -> None:
-    """Raises DataError where there is nothing to tell apart, or a class has too few rows to be learned and tested."""
-    total, (rarest, fewest) = sum(counts.values()), counts.most_common()[-1]
-    if len(counts) == 1:
-        raise DataError(
-            f"the label {label} is {rarest[:40]!r} in all {total} rows: a classifier tells two apart, or more."
-        )
-    if len(counts) > MOST_CLASSES or fewest < LEAST_ROWS:
-        raise DataError(
-            f"the label {label} has {len(counts)} values, of which {rarest[:40]!r} is in {fewest} rows: expected at "
-            f"most {MOST_CLASSES} classes, each in at least {LEAST_ROWS} rows. A quantity is no class: divide it into "
-            "ranges first."
-        )
 
 
 def _thresholds(column: Numbers, bits: int) -> list[float]:

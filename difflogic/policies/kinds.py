@@ -31,7 +31,7 @@ def require_fit(config: PolicyConfig, spaces: Spaces) -> None:
 def check_stop(config: PolicyConfig, stop_when_solved: int, population: int) -> None:
     """Raises UsageError where no run of so many agents could be solved so often."""
     if stop_when_solved:
-        config.require_returns()
+        config.require_episodes()
     if not 0 <= stop_when_solved <= population:
         raise UsageError(f"stop_when_solved counts solved agents: expected at most {population}, the population.")
     if stop_when_solved and config.evaluation.threshold == -math.inf:

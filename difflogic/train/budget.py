@@ -17,7 +17,7 @@ def check(request: TrainRequest) -> None:
     """Raises UsageError where the budget is too small for so many attempts to be of use."""
     config, population, restarts = request.whole, request.population, request.restarts or 0
     if isinstance(config, PolicyConfig):
-        config.require_returns()
+        config.require_episodes()
         _check_agents(request)
         return
     if request.until_solved:

@@ -111,7 +111,7 @@ def test_rows_with_other_columns_and_labels(file, trained, tmp_path, capsys):
     function = trained / "function.json"
     x, labels = rows(30, 6)
     # Columns in another order, one more, and a label that it never saw: the rows with it are never right.
-    labels = np.where(np.arange(30) < 3, "unseen", labels)
+    labels = np.where(np.arange(30) < 1, "unseen", labels)
     other = csv_of(
         tmp_path / "other.csv", np.c_[x[:, [2, 1, 0]], np.arange(30)], labels, "noise,height,width (cm),n,kind"
     )
@@ -133,8 +133,8 @@ REFUSED = {
     "a,kind\n1,x\n,y\n": ("kind", "row 3 has no value in the column a: fill it in"),
     "a,kind\n1,x\nred,y\n": ("kind", "row 3 has 'red' in the column a, and features are numbers"),
     "a,kind\n1,x\n2\n": ("kind", "row 3 has 1 values, but there are 2 columns"),
-    "a,kind\n1,x\n2,x\n3,x\n": ("kind", "the label kind is 'x' in all 3 rows"),
-    "a,kind\n1,x\n2,x\n3,y\n": ("kind", "the label kind has 2 values, of which 'y' is in 1 rows"),
+    "a,kind\n1,x\n2,x\n3,x\n": ("kind", "The label kind is x in all 3 rows"),
+    "a,kind\n1,x\n2,x\n3,y\n": ("kind", "The label kind has 2 values, of which y is in 1 rows"),
     "a,kind\n" + "1,x\n" * 3 + "1,y\n" * 3: ("kind", "No feature differs"),
     "a,kind\n1,x\ninf,y\n" + "1,x\n2,y\n" * 3: ("kind", "Row 2 has no number in the column a"),
     "a,a\n1,2\n": ("a", "must name two columns or more, each otherwise"),
@@ -155,7 +155,7 @@ def test_what_means_nothing_to_a_classifier_is_refused(file, tmp_path, capsys):
     asked = ("train", "--data", file, "--label", "kind", "--out", tmp_path / "run")
     for more, sentence in (
         (("lizard",), "give --data FILE with it, and no PRESET"),
-        (("--until-solved",), "A classifier is trained for all its steps"),
+        (("--until-solved",), "A classifier has no episodes"),
         (("--algorithm", "ppo"), 'algorithm must be "supervised"'),
         (("--epochs", 3), "--epochs is for automata"),
         (("--set", "logic.widths=[8, 8]"), "a multiple of 3"),

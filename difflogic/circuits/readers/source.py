@@ -145,14 +145,6 @@ def function(path: Path) -> FunctionNetlist | None:
         raise netlist_json.refusal(path, error) from error
 
 
-def classifier(path: Path) -> FunctionNetlist | None:
-    """The function that a file, or a run of a classifier, holds; None where it is a controller or something else."""
-    if path.is_dir() and not (chosen.run_folder(path) / function_json.FUNCTION).is_file():
-        return None
-    found = function(path)
-    return None if isinstance(found, Controller) else found
-
-
 def is_of_agents(path: Path) -> bool:
     """Return whether a folder holds a run of agents, or a file a controller."""
     if path.is_dir():
