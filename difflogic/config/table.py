@@ -148,8 +148,8 @@ class LabelledTable:
     def encode(self) -> bytes:
         """A file that `of_run` reads."""
         made = io.BytesIO()
-        texts = {"features": self.features, "classes": self.classes, "label": self.label}
-        np.savez_compressed(made, x=self.x, y=self.y, **{name: np.array(text) for name, text in texts.items()})
+        arrays: dict[str, Any] = {"x": self.x, "y": self.y, "label": np.array(self.label)}
+        np.savez_compressed(made, features=np.array(self.features), classes=np.array(self.classes), **arrays)
         return made.getvalue()
 
 
@@ -279,7 +279,8 @@ def _thresholds(column: Numbers, bits: int) -> list[float]:
         # The threshold after which so many of the rows lie: of values that occur often, several quantiles are one.
         wanted = np.quantile(column, np.arange(1, bits + 1) / (bits + 1))
         between = between[np.unique(np.minimum(np.searchsorted(between, wanted), len(between) - 1))]
-    return np.unique(between).tolist()
+    found: list[float] = np.unique(between).tolist()
+    return found
 
 
 def _text(label: Any) -> str:

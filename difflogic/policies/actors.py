@@ -91,7 +91,7 @@ def from_unit(spaces: Spaces, actions: Floats) -> Floats:
 class Actor(Protocol):
     """A network from observations to one number per action: a preference, or of continuous ones a mean in [-1, 1]."""
 
-    def features(self, observations: Floats) -> Floats:
+    def features(self, observations: npt.NDArray[Any]) -> Floats:
         """Return what the network reads, float32 `[N, F]`, of observations `[N, D]`."""
 
     def __call__(self, features: Tensor) -> Tensor:
@@ -205,7 +205,7 @@ class LogicActor:
     def adopted(self) -> None:
         self._updates.assign(0 * self._updates.numpy())
 
-    def features(self, observations: Floats) -> Floats:
+    def features(self, observations: npt.NDArray[Any]) -> Floats:
         return self.thermometer.code(observations).T.astype(np.float32)
 
     def __call__(self, features: Tensor) -> Tensor:
@@ -240,7 +240,7 @@ class DenseActor(Actor):
         last = self._network.layers[-1].weights
         last.assign(0.01 * last.numpy())
 
-    def features(self, observations: Floats) -> Floats:
+    def features(self, observations: npt.NDArray[Any]) -> Floats:
         return self._seen.scaled(observations)
 
     def __call__(self, features: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ So no cell matters much: one that is damaged takes only its own votes, and what 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -98,7 +99,7 @@ class AutomatonActor(LogicActor):
         """The rule of a cell as it is evaluated; all its channels are shown."""
         return CellNetlist.from_circuit(self.circuit)
 
-    def features(self, observations: Floats) -> Floats:
+    def features(self, observations: npt.NDArray[Any]) -> Floats:
         return self.start(self.thermometer.code(observations)).astype(np.float32)
 
     def start(self, code: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:

@@ -16,7 +16,7 @@ from difflogic.policies.environments import EVALUATION, RANDOM, Environments, Fl
 
 Watch = Callable[[Floats, Step], None]
 """Sees the observations before each step of all copies, and what came of it."""
-Decide = Callable[[Floats], npt.NDArray[Any]]
+Decide = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
 """From observations `[N, D]` to what the environment takes, `[N]` or `[N, A]`."""
 COPIES = 50
 """So many episodes side by side at most."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from difflogic.config.policy import PolicyConfig
@@ -67,7 +66,7 @@ class Chooser(Learner):
         super().__init__(config, spaces, seen, device, wiring)
         self.distribution = distribution(spaces, device)
 
-    def decide(self, observations: npt.NDArray[np.floating[Any]]) -> npt.NDArray[Any]:
+    def decide(self, observations: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The action that the environment takes, where nothing is drawn at random."""
         judged = self.actor.decided(self._tensor(self.actor.features(observations))).numpy()
         return self.distribution.given(self.distribution.best(judged))
