@@ -21,13 +21,15 @@ import filelock
 import llvmlite
 import numba
 from llvmlite import binding
-from numba import extending, njit
+from numba import extending, njit, types
 from numba.core import config
 
 from difflogic.cpu.codegen.linked import LinkedCompiler
 from difflogic.system.cache import warn
 
-FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+"""No compiled function makes an array, so that nothing need count who holds one: there is less to compile."""
+_ENTRY_POINT = {"no_cfunc_wrapper": True, **FLAGS}
 
 PATIENCE = 300.0
 """Seconds for which a process waits for another that compiles the same."""
@@ -42,6 +44,9 @@ def inlined(function: Function) -> Function:
     # There is nothing that Python could call, so a call must not find what was compiled, nor have it compiled.
     compiled._insert = lambda *_: None
     compiled._compile_for_args = partial(_refuse, function.__name__)
+    # A constant is an argument like any other: for each value Numba would compile the function anew.
+    template = compiled.get_call_template
+    compiled.get_call_template = lambda args, kws: template(tuple(map(types.unliteral, args)), kws)
     return cast(Function, compiled)
 
 
@@ -58,12 +63,12 @@ def entry_point(function: Callable[..., Any]) -> Any:
     """A function that Python calls: compiled by its first call, or read from where an earlier process left it."""
     folder = cache_folder()
     if folder is None:
-        return njit(**FLAGS)(function)
+        return njit(**_ENTRY_POINT)(function)
     # Numba's own check is the modification time of one file. Here a change of any file of the engine changes the
     # folder's name, so that stale code is never found, however files were copied or checked out.
     before, config.CACHE_DIR = config.CACHE_DIR, str(folder)  # Numba takes the folder when it decorates
     try:
-        return njit(cache=True, **FLAGS)(function)
+        return njit(cache=True, **_ENTRY_POINT)(function)
     finally:
         config.CACHE_DIR = before
 

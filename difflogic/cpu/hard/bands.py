@@ -340,7 +340,8 @@ def _write_masks(sheet: Sheet, mode: int, y: int, rows: int, masks: Array, step:
     words = words_of(sheet)
     if mode == GIVEN:
         for row in range(rows):
-            fire[row * words : (row + 1) * words] = masks[y + row]
+            for word in range(words):
+                fire[row * words + word] = masks[y + row, word]
     else:
         key0, key1 = threefry2x32(sheet.key[0], sheet.key[1], np.uint32(0), np.uint32(step))
         _draw(sheet.fire_units, key0, key1, y * words, rows * words, fire)

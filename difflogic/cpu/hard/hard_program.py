@@ -8,7 +8,7 @@ of this is exact.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, SupportsIndex
 
 import numpy as np
 
@@ -92,7 +92,14 @@ def make_plan(program: Program) -> HardPlan:
 def hard_words(logits: Array, words: Array) -> None:
     """`words [G, 4]` of the argmax gates of `logits [16*G]`, the same in every sample."""
     for gate in range(len(words)):
-        words[gate] = -GATE_BITS[logits[gate * GATE_COUNT : (gate + 1) * GATE_COUNT].argmax()]
+        write_function(words[gate], logits[gate * GATE_COUNT : (gate + 1) * GATE_COUNT].argmax())
+
+
+@inlined
+def write_function(words: Array, function: SupportsIndex) -> None:
+    """`words [4]` of a gate that is the same in every sample."""
+    for index in range(4):
+        words[index] = -GATE_BITS[function, index]
 
 
 @inlined
@@ -197,7 +204,8 @@ def _order(program: Program, plan: HardPlan) -> None:
                     # Where the input plays no part, any row does.
                     source = _source(program, instance, side, plan.aliases)
                     plan.code[place, side] = rows[source] if source >= 0 else 0
-                plan.code[place, 2:] = plan.forms[instance]
+                for index in range(4):
+                    plan.code[place, 2 + index] = plan.forms[instance, index]
                 rows[node] = (patches + place) * WORDS
 
 

@@ -18,7 +18,7 @@ from difflogic.cpu.codegen.compiled import entry_point, inlined
 from difflogic.cpu.codegen.threads import default_threads, together
 from difflogic.cpu.codegen.vectors import TILE, WORDS
 from difflogic.cpu.hard.hard_forward import ONES, HardBuffers, hard_forward
-from difflogic.cpu.hard.hard_program import GATE_BITS, HardPlan, hard_program, make_plan, mark
+from difflogic.cpu.hard.hard_program import GATE_BITS, HardPlan, hard_program, make_plan, mark, write_function
 from difflogic.cpu.hard.hard_workspace import HardWorkspace
 from difflogic.cpu.program import RECORD, Program
 from difflogic.cpu.tables import aligned
@@ -190,7 +190,8 @@ def _begin(
             _put(buffers.gate_words[searched.changed[each]], searched.new[each], each)
     hard_program(program, buffers.gate_words, seen, steps, plan)
     for channel in range(len(searched.start)):
-        buffers.words[0, channel, : searched.start.shape[1]] = searched.start[channel]
+        for column in range(searched.start.shape[1]):
+            buffers.words[0, channel, column] = searched.start[channel, column]
 
 
 @inlined
@@ -201,7 +202,7 @@ def _take_best(
     changed, scores = searched.changed, searched.scores
     _score(buffers.judged, searched.targets, costs, scores)
     for each in range(1, LANES):
-        buffers.gate_words[changed[each]] = -GATE_BITS[gates[changed[each]]]
+        write_function(buffers.gate_words[changed[each]], gates[changed[each]])
     lane = 0 if scores[0] == 0 else _best(scores, word)
     if lane > 0:
         gates[changed[lane]] = searched.new[lane]
@@ -212,9 +213,9 @@ def _take_best(
 @inlined
 def _set(program: Program, gate: int, function: int, words: Array, present: HardPlan) -> None:
     """The gate has this function, in all lanes."""
-    words[gate] = -GATE_BITS[function]
+    write_function(words[gate], function)
     for instance in range(program.gate_starts[gate], program.gate_starts[gate + 1]):
-        present.forms[instance] = words[gate]
+        write_function(present.forms[instance], function)
 
 
 @inlined
@@ -280,10 +281,14 @@ def _score(judged: Array, targets: Array, costs: Array, scores: Array) -> None:
 def _best(scores: Array, word: int) -> int:
     """The best candidate, of several one by `word`; 0 where all are worse than the present circuit."""
     # Not worse is good enough: among circuits that are equally wrong the search drifts to where a further change helps.
-    best = scores[1:].min()
-    if best > scores[0]:
+    best, ties = scores[0], 0
+    for lane in range(1, LANES):
+        if scores[lane] < best:
+            best, ties = scores[lane], 0
+        ties += scores[lane] == best
+    if ties == 0:
         return 0
-    place = np.int64(word) % np.int64((scores[1:] == best).sum())
+    place = np.int64(word) % ties
     for lane in range(1, LANES):
         if scores[lane] == best:
             if place == 0:
