@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
+import sys
 from collections import deque
 from collections.abc import Sequence
 from functools import cache, partial
@@ -31,11 +33,18 @@ from difflogic.engine.population import open_in_turn
 from difflogic.engine.shape import Array, Hyper, Shape
 from difflogic.errors import UsageError
 from difflogic.model.circuit import ArraysByNetwork, Circuit
-from difflogic.system.processor import processor_name
+from difflogic.system.processor import cores, processor_name
 
 KEPT_BYTES = 1 << 26
 """A workspace of at most so many bytes of states waits for the next hard rollout of its circuit and shape."""
-_FEATURES = (("avx512f", "AVX-512"), ("avx2", "AVX2"), ("avx", "AVX"), ("sse2", "SSE2"), ("neon", "NEON"))
+_FEATURES = (
+    ("avx512f", "AVX-512"),
+    ("avx2", "AVX2"),
+    ("avx", "AVX"),
+    ("sse4.2", "SSE4.2"),
+    ("sse2", "SSE2"),
+    ("neon", "NEON"),
+)
 """LLVM's names, the widest first."""
 
 
@@ -175,15 +184,36 @@ def compile_all() -> None:
 
 
 def warm_up() -> None:
-    """Both entry points, on one gate and a grid of nine cells."""
+    """Both entry points, on two gates and a grid of nine cells."""
+    with _compiler_beside():
+        circuit, shape = _smallest()
+        SoftWorkspace(circuit, shape, threads=1).run(phases.rollout(shape))
+    _warm_up_hard()
+
+
+def _compiler_beside() -> contextlib.AbstractContextManager[object]:
+    """A process that compiles the entry point of hard rollouts meanwhile, where there is a processor for it.
+
+    Numba compiles in one thread alone. What the process keeps is read here, and what it cannot keep is compiled again.
+    """
+    if cores() == 1 or compiled.is_cached() or not (compiled.cache_folder() and sys.executable):
+        return contextlib.nullcontext()
+    nothing = subprocess.DEVNULL
+    return subprocess.Popen([sys.executable, "-m", __name__], stdin=nothing, stdout=nothing, stderr=nothing)
+
+
+def _warm_up_hard() -> None:
+    circuit, shape = _smallest()
+    HardWorkspace(circuit, shape, 1, 2, threads=1, asynchronous=False).run(circuit.flat_logits().reshape(-1))
+
+
+def _smallest() -> tuple[Circuit, Shape]:
     logits = np.zeros((1, 1, 16), dtype=np.float32)
     wires = np.zeros((2, 1), dtype=np.int64)
     circuit = Circuit.from_arrays(
         {"perceive": [logits], "update": [logits[0]]}, {"perceive": [wires], "update": [wires]}, channels=1
     )
-    shape = Shape(1, 3, 3, 1, steps=1)
-    SoftWorkspace(circuit, shape, threads=1).run(phases.rollout(shape))
-    HardWorkspace(circuit, shape, 1, 2, threads=1, asynchronous=False).run(circuit.flat_logits().reshape(-1))
+    return circuit, Shape(1, 3, 3, 1, steps=1)
 
 
 def vector_unit() -> str:
@@ -191,3 +221,7 @@ def vector_unit() -> str:
     enabled = set(compiled.target()[1].split(","))
     found = next((name for feature, name in _FEATURES if f"+{feature}" in enabled), "")
     return found or f"LLVM for {binding.get_process_triple().partition('-')[0]}"
+
+
+if __name__ == "__main__":
+    _warm_up_hard()
