@@ -13,9 +13,8 @@ from difflogic.cpu.codegen.vectors import TILE, halves, operation, pointer_to, s
 _WORD = ir.IntType(64)
 _HALVES = halves.vector
 
-ROWS = ir.FunctionType(ir.VoidType(), [_WORD.as_pointer()] * 3 + [_WORD] * 3)
-"""Compiled rows: the first row, the place of its next state, which cells fire, how many rows, words of a row, and
-words from one channel of a row to the next."""
+ROWS = ir.FunctionType(ir.VoidType(), [_WORD.as_pointer()] * 3 + [_WORD] * 2)
+"""Compiled rows: the first row, the place of its next state, which cells fire, how many rows, and words of a row."""
 
 
 @intrinsic
@@ -120,10 +119,8 @@ def _four_rounds(builder: Any, x0: Any, x1: Any, group: int) -> tuple[Any, Any]:
 
 
 @intrinsic
-def call_rows(
-    _: Any, address: Any, cells: Any, source: Any, target: Any, fire: Any, rows: Any, count: Any, stride: Any
-) -> Any:
-    """Call the compiled rows at `address`: places in `cells`, an array, how many rows, their words, and `stride`."""
+def call_rows(_: Any, address: Any, cells: Any, source: Any, target: Any, fire: Any, rows: Any, count: Any) -> Any:
+    """Call the compiled rows at `address`: places in `cells`, an array, how many rows, and their words."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         address, cells, source, target, fire, *numbers = arguments
@@ -137,4 +134,4 @@ def call_rows(
         return context.get_dummy_value()
 
     index = types.int64
-    return types.void(index, cells, index, index, fire, index, index, index), build
+    return types.void(index, cells, index, index, fire, index, index), build

@@ -18,14 +18,13 @@ from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.column_program import A_AND_NOT_B, AND, OR, XOR, ColumnProgram, Value, column_loop, column_program
 from difflogic.model.straight_line import lines
 
-LANES = 8
-"""Words of a vector: a register of AVX-512, two of AVX2, four of NEON."""
 MOST_GATES = 5_000
 """That an output depends on; beyond, the compiler takes seconds, and interpreting them is as good."""
 
 _WORD = ir.IntType(64)
-_VECTOR = ir.VectorType(_WORD, LANES)
-_ONE, _ZERO = (ir.Constant(_VECTOR, [value] * LANES) for value in (1, 0))
+_LANES = (("+avx512f", 8), ("+avx2", 4), ("+sse2", 2), ("", 4))
+"""Words of a vector by what the processor has: one register, or two of the 32 of NEON. With two of 16, half of the
+values would not stay in registers."""
 
 _GATES: dict[int, Callable[..., Any]] = {
     AND: lambda b, x, y: b.and_(x, y),
@@ -40,18 +39,17 @@ class RowCode:
 
     def __init__(self, netlist: CellNetlist) -> None:
         self._program = column_program(netlist)
-        self._engines: dict[bool, Any] = {}
+        self._engines: dict[tuple[int, bool], Any] = {}
 
-    def address(self, masked: bool) -> int:
+    def address(self, stride: int, masked: bool) -> int:
         """The function's address. The function is compiled at the first use."""
-        if masked not in self._engines:
-            self._engines[masked] = self._compiled(masked)
-        return int(self._engines[masked].get_function_address("rows"))
+        if (stride, masked) not in self._engines:
+            self._engines[stride, masked] = self._compiled(stride, masked)
+        return int(self._engines[stride, masked].get_function_address("rows"))
 
-    def _compiled(self, masked: bool) -> Any:
-        module = ir.Module(name="rows")
-        _Builder(ir.Function(module, ROWS, name="rows"), self._program, masked).build()
+    def _compiled(self, stride: int, masked: bool) -> Any:
         name, features = target()
+        module = row_module(self._program, features, stride, masked)
         machine = binding.Target.from_default_triple().create_target_machine(
             cpu=name, features=features, opt=2, codemodel="jitdefault", jit=True
         )
@@ -59,6 +57,14 @@ class RowCode:
         engine = binding.create_mcjit_compiler(binding.parse_assembly(str(module)), machine)
         engine.finalize_object()
         return engine
+
+
+def row_module(program: ColumnProgram, features: str, stride: int, masked: bool) -> ir.Module:
+    """The function `rows` for a processor with these features, as LLVM names them."""
+    module = ir.Module(name="rows")
+    lanes = next(count for feature, count in _LANES if feature in features)
+    _Builder(ir.Function(module, ROWS, name="rows"), program, lanes, stride, masked).build()
+    return module
 
 
 def compile_row(netlist: CellNetlist) -> RowCode | None:
@@ -79,26 +85,24 @@ def compile_row(netlist: CellNetlist) -> RowCode | None:
 class _Builder:
     """A loop over the columns of vectors, and in it one over the rows, from above."""
 
-    def __init__(self, function: Any, program: ColumnProgram, masked: bool) -> None:
+    def __init__(self, function: Any, program: ColumnProgram, lanes: int, stride: int, masked: bool) -> None:
         self._function, self._program, self._masked = function, program, masked
-        self._source, self._target, self._fire, self._rows, self._words, self._stride = function.args
-        channels = len(program.outputs)
+        self._source, self._target, self._fire, self._rows, self._words = function.args
+        self._lanes, self._vector = lanes, ir.VectorType(_WORD, lanes)
+        # Known numbers, which are parts of instructions: addresses of many channels would fill all registers.
+        self._stride, self._pitch = stride, stride * len(program.outputs)
         # A funnel shift takes 64 bits out of two words laid side by side: just what a neighbour across words is.
-        funnel = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
+        funnel = ir.FunctionType(self._vector, [self._vector] * 3)
         self._left, self._right = (
-            ir.Function(function.module, funnel, name=f"llvm.{name}.v{LANES}i64") for name in ("fshl", "fshr")
+            ir.Function(function.module, funnel, name=f"llvm.{name}.v{lanes}i64") for name in ("fshl", "fshr")
         )
         self._loop = column_loop(program)
-        self._channels = channels
 
     def build(self) -> None:
         before, column, row, below, after = map(
             self._function.append_basic_block, ("before", "column", "row", "below", "after")
         )
-        builder = ir.IRBuilder(before)
-        pitch = builder.mul(self._stride, ir.Constant(_WORD, self._channels))
-        self._pitch = pitch
-        builder.branch(column)
+        ir.IRBuilder(before).branch(column)
         builder = ir.IRBuilder(column)
         x = builder.phi(_WORD)
         x.add_incoming(ir.Constant(_WORD, 0), before)
@@ -111,11 +115,12 @@ class _Builder:
         builder = ir.IRBuilder(row)
         y = builder.phi(_WORD)
         here, there = builder.phi(source.type), builder.phi(source.type)
-        values: dict[Value, Any] = {each: builder.phi(_VECTOR) for each in carried}
+        values: dict[Value, Any] = {each: builder.phi(self._vector) for each in carried}
         fire = builder.gep(self._fire, [builder.add(builder.mul(y, self._words), x)])
         following = self._row(builder, here, there, fire, values)
         pairs = [(y, ir.Constant(_WORD, 0), builder.add(y, ir.Constant(_WORD, 1)))]
-        pairs += [(place, start, builder.gep(place, [pitch])) for place, start in ((here, source), (there, target))]
+        pitch = [ir.Constant(_WORD, self._pitch)]
+        pairs += [(place, start, builder.gep(place, pitch)) for place, start in ((here, source), (there, target))]
         pairs += [(values[each], starts[each], following[each]) for each in carried]
         for phi, start, next_one in pairs:
             phi.add_incoming(start, column)
@@ -124,7 +129,7 @@ class _Builder:
         builder = ir.IRBuilder(below)
         # The last vector may reach past the row's words: rows are as much longer, and the guard there is set
         # afterwards.
-        next_x = builder.add(x, ir.Constant(_WORD, LANES))
+        next_x = builder.add(x, ir.Constant(_WORD, self._lanes))
         x.add_incoming(next_x, below)
         builder.cbranch(builder.icmp_signed("<", next_x, self._words), column, after)
         ir.IRBuilder(after).ret_void()
@@ -135,7 +140,7 @@ class _Builder:
         for each in self._loop.row:
             values[each] = self._computed(builder, source, each, values)
         if self._masked:
-            fires = builder.load(builder.bitcast(fire, _VECTOR.as_pointer()), align=8)
+            fires = builder.load(builder.bitcast(fire, self._vector.as_pointer()), align=8)
         for channel, output in enumerate(self._program.outputs):
             value = values[output.node, output.delay]
             value = builder.not_(value) if output.inverted else value
@@ -154,15 +159,14 @@ class _Builder:
 
     def _input(self, builder: Any, source: Any, channel: int, dx: int, dy: int) -> Any:
         if channel < 0:
-            return _ZERO
+            return ir.Constant(self._vector, [0] * self._lanes)
         values = builder.load(self._pointer(builder, source, channel, dy, 0), align=8)
         if dx == 0:
             return values
         beside = builder.load(self._pointer(builder, source, channel, dy, dx), align=8)
         shift, pair = (self._left, [values, beside]) if dx < 0 else (self._right, [beside, values])
-        return builder.call(shift, [*pair, _ONE])
+        return builder.call(shift, [*pair, ir.Constant(self._vector, [1] * self._lanes)])
 
     def _pointer(self, builder: Any, base: Any, channel: int, dy: int, dx: int) -> Any:
-        offset = builder.add(builder.mul(self._stride, ir.Constant(_WORD, channel)), ir.Constant(_WORD, dx))
-        offset = builder.add(builder.mul(self._pitch, ir.Constant(_WORD, dy)), offset)
-        return builder.bitcast(builder.gep(base, [offset]), _VECTOR.as_pointer())
+        offset = dy * self._pitch + channel * self._stride + dx
+        return builder.bitcast(builder.gep(base, [ir.Constant(_WORD, offset)]), self._vector.as_pointer())

@@ -251,7 +251,7 @@ def _block(sheet: Sheet, thread: int, mode: int, work: Pass, masks: Array, t: in
         if mode:
             _write_masks(sheet, mode, work.first + y, rows, masks, work.step, fire)
         if sheet.row:
-            call_rows(sheet.row, cells, source, target, fire, rows, words, sheet.stride)
+            call_rows(sheet.row, cells, source, target, fire, rows, words)
         else:
             for row in range(rows):
                 _interpret_row(sheet, source + row * pitch, target + row * pitch, sheet.nodes[thread])

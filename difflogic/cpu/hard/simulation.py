@@ -42,8 +42,8 @@ PASSES = 4
 class CompiledRow(Protocol):
     """Machine code of one circuit's row, as long as the object lives; see `plane_vectors.ROW`."""
 
-    def address(self, masked: bool) -> int:
-        """The function's address; `masked`: of the function that keeps the cells that do not fire."""
+    def address(self, stride: int, masked: bool) -> int:
+        """The function's address, for channels `stride` words apart; `masked`: cells that do not fire are kept."""
 
 
 class CpuSimulation:
@@ -76,7 +76,9 @@ class CpuSimulation:
             mode = GIVEN
         given = np.zeros((1, 0, 0), dtype=np.uint64) if masks is None else np.ascontiguousarray(masks)
         self._counters[:] = 0
-        sheet = self._sheet._replace(row=self._row.address(mode != 0)) if self._row else self._sheet
+        sheet = self._sheet
+        if self._row:
+            sheet = sheet._replace(row=self._row.address(sheet.stride, mode != 0))
         arguments = (mode, self._parity, self.step, steps, given, self._counters)
         together(self.threads, lambda thread: simulate(sheet, thread, *arguments))
         # Every band has done as many passes as its counter says, and each handed its edges on in the other half.
