@@ -1,4 +1,4 @@
-"""The tables of docs/results/speed.md and devices.md, and the README's five numbers: none of them is written by hand.
+"""The tables of docs/results/speed.md and devices.md, and the README's numbers: none of them is written by hand.
 
 python -m benchmarks.report          # print them
 python -m benchmarks.report --write  # put them there
@@ -38,8 +38,17 @@ SECTIONS = (
 def newest(lines: list[Line], *keys: str) -> list[Line]:
     """The last line of each combination of keys, in the order of the first; a machine is the same under any load."""
     # A later line takes the place of an earlier one, and a dict keeps the order of the first.
-    latest = {tuple(machine(line) if key == "machine" else str(line[key]) for key in keys): line for line in lines}
+    latest = {tuple(_told(line, key) for key in keys): line for line in lines}
     return list(latest.values())
+
+
+def _told(line: Line, key: str) -> str:
+    return machine(line) if key == "machine" else vectors(line) if key == "vectors" else str(line[key])
+
+
+def vectors(line: Line) -> str:
+    """The instruction set; lines from before it was noted are of one machine, with AVX-512."""
+    return str(line.get("vectors", "AVX-512"))
 
 
 def engine(line: Line) -> str:
@@ -163,6 +172,9 @@ def _jobs() -> str:
     return table(["command", "engine", "machine", "time", "memory", "hard loss 0 first seen", "at the end"], rows)
 
 
+SETS = ("AVX-512", "AVX2", "SSE4.2", "SSE2", "NEON")
+SHOWN = SETS[:2]
+"""In the README: of the machine that was measured, and what most others have."""
 CONTENDERS = {
     "by hand": "Life by hand in C",
     "numba": "`--engine numba`",
@@ -179,7 +191,7 @@ CONTENDERS = {
 
 
 def _simulations() -> str:
-    lines = newest(load("simulate"), "contender", "device")
+    lines = newest(load("simulate"), "contender", "device", "vectors")
     rows = []
     for name, words in CONTENDERS.items():
         for line in (line for line in lines if line["contender"] == name):
@@ -187,9 +199,9 @@ def _simulations() -> str:
             gpu = name == "gpu"
             where = f"software: {line['device']}" if gpu and line["software"] else line["device"]
             cells = [f"{rates[0]:.1e}", "" if gpu else f"{rates[1]:.1e}", f"{line['ratio_to_hand']:.2f}"]
-            rows.append(
-                [words, where, f"{line['machine']['cores']} cores, load {line['machine']['load_1min']}", *cells]
-            )
+            here = f"{line['machine']['cores']} cores, load {line['machine']['load_1min']}"
+            built = not (gpu or name.endswith(("soup", "gun")))  # here, for this set
+            rows.append([words, f"{where}, {vectors(line)}" if built else where, here, *cells])
     headers = ["what", "on", "machine", "cell updates/s", "per second of a processor", "times as fast as by hand"]
     return table(headers, rows)
 
@@ -293,16 +305,17 @@ def ran() -> str:
 
 def _gates() -> str:
     """How many gates the newest measurement of the simulator had; no number where nothing was measured."""
-    return ", ".join(str(line["gates"]) for line in _simulator()) or "some"
+    return ", ".join(str(line["gates"]) for line in _simulator()[:1]) or "some"
 
 
 def _simulator() -> list[Line]:
-    """The newest measurement of the simulator on the processor, if there is one."""
-    return [line for line in newest(load("simulate"), "contender") if line["contender"] == "numba"]
+    """The newest measurement of the simulator on the processor by each instruction set, the widest vectors first."""
+    found = [line for line in newest(load("simulate"), "contender", "vectors") if line["contender"] == "numba"]
+    return sorted(found, key=lambda line: SETS.index(vectors(line)))
 
 
 def headline() -> str:
-    """Five numbers for the README, each the newest that was kept."""
+    """The numbers for the README, each the newest that was kept."""
     (job,) = [line for line in newest(load("checkerboard"), "engine") if line["engine"] == "cpu"]
     rivals = [line for line in newest(load("rivals"), "contender", "place") if line["place"] == "cpu"]
     ours = next(line for line in rivals if line["contender"] == "difflogic")
@@ -310,7 +323,7 @@ def headline() -> str:
     tried = [line for line in load("success") if line["recipe"] == "robust" and line["preset"] in PAPER]
     boards = [line["seconds"] for line in tried if line["preset"] == "checkerboard"]
     (life,) = [line for line in newest(load("presets"), "preset") if line["preset"] == "game-of-life"]
-    (simulated,) = _simulator()
+    simulated = [line for line in _simulator() if vectors(line) in SHOWN]
     rows = [
         ["Train the checkerboard for 500 epochs, with all files of the run", f"{job['command_s']:.0f} s"],
         [
@@ -326,12 +339,15 @@ def headline() -> str:
             "Gates of a learned Game of Life, before and after `simplify`, proved to be equal",
             f"{life['active_gates']}, {life['gates']['simplified']}",
         ],
-        [
-            f"Cells that `simulate` updates in a second with {simulated['gates']} such gates",
-            f"{simulated['updates_per_s']:.1e}, {simulated['ratio_to_hand']:.1f} times as fast as Life by hand in C",
-        ],
     ]
-    return f"On {machine(simulated)}, without a GPU:\n\n{table(['what', 'measured'], rows)}".rstrip()
+    rows += [
+        [
+            f"Cells that `simulate` updates in a second with {line['gates']} such gates, with {vectors(line)}",
+            f"{line['updates_per_s']:.1e}, {line['ratio_to_hand']:.1f} times as fast as Life by hand in C",
+        ]
+        for line in simulated
+    ]
+    return f"On {machine(job)}, without a GPU:\n\n{table(['what', 'measured'], rows)}".rstrip()
 
 
 def pages() -> dict[Path, str]:

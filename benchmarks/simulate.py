@@ -38,6 +38,7 @@ from difflogic.circuits.simulation.starts import planes_of
 from difflogic.core import bernoulli
 from difflogic.core.bits import Planes
 from difflogic.cpu.codegen.row_code import compile_row
+from difflogic.cpu.engine import vector_unit
 from difflogic.cpu.hard.simulation import CpuSimulation
 from difflogic.engine.simulation import Simulation, SimulationSpec
 from difflogic.gpu.adapter import list_adapters
@@ -72,7 +73,9 @@ class InC:
     def __init__(self, spec: SimulationSpec, source: Path, folder: Path) -> None:
         self.spec, self.step = spec, 0
         library = folder / f"{source.stem}.so"
-        flags = ["-O3", "-march=native", "-shared", "-fPIC", "-pthread"]
+        # For the processor that Numba was told to compile for: see `instruction_sets`.
+        march = os.environ.get("NUMBA_CPU_NAME", "native")
+        flags = ["-O3", f"-march={march}", "-shared", "-fPIC", "-pthread"]
         subprocess.run([*compiler(), *flags, "-o", library, source], check=True)
         self._life = ctypes.CDLL(str(library)).life
         self._states = np.zeros((2, spec.height, spec.words), dtype=np.uint64)
@@ -165,6 +168,7 @@ def measure(rounds: int, gpu: bool, golly: bool, lifelib: str | None) -> list[Li
                 seconds[name].append(wall)
                 processor[name].append(of_processor)
     here = {"case": f"life/{SIDE}", "gates": len(spec.netlist.gates), "compiler": _version(), **stamp()}
+    here["vectors"] = vector_unit()
     medians = {name: statistics.median(each) for name, each in seconds.items()}
     return [
         {
