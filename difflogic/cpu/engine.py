@@ -54,7 +54,7 @@ class CpuEngine:
     selector = "cpu"
 
     def __init__(self, threads: int | None = None) -> None:
-        """Compiles what is not in the cache folder yet, and says so: 15 to 30 seconds."""
+        """Compiles what is not in the cache folder yet, and says so: some 8 seconds on two cores."""
         self.threads = threads or default_threads()
         compiled_by = f"Numba {numba.__version__}, {vector_unit()}"
         variant = {"threads": self.threads}
@@ -180,7 +180,7 @@ class CpuEngine:
 @cache
 def compile_all() -> None:
     """Once per process, so that no epoch has to wait for the compiler."""
-    compiled.compile_now(runner.run, "the CPU engine", 25, warm_up)
+    compiled.compile_now(runner.run, "the CPU engine", 8, warm_up)
 
 
 def warm_up() -> None:

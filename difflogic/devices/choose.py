@@ -20,7 +20,7 @@ from difflogic.errors import DeviceError, UsageError
 from difflogic.system.cache import JsonCache, key_of
 from difflogic.system.processor import processor_name
 
-COMPILED_SECONDS, COMPILING_SECONDS = 1.0, 20.0
+COMPILED_SECONDS, COMPILING_SECONDS = 1.0, 8.0
 """About what opening the CPU engine takes: loading Numba, and its compiler on first use."""
 PLACES = JsonCache("placement")
 

@@ -116,7 +116,7 @@ def test_version(far_away):
 
 @pytest.mark.skipif(not os.environ.get("DIFFLOGIC_CHECK_ALL"), reason="compiles all anew: bin/check-all")
 def test_the_first_training_announces_the_compiler_and_later_ones_do_not_need_it(far_away, tmp_path):
-    announced = "difflogic: compiling the CPU engine for this processor, which takes some 25 seconds, once.\n"
+    announced = "difflogic: compiling the CPU engine for this processor, which takes some 8 seconds, once.\n"
     cache = tmp_path / "cache"
     for said in (announced, ""):
         arguments = "train-checkerboard", "--small", "--epochs", "2", "--engine", "cpu"

@@ -106,7 +106,7 @@ class CpuSimulation:
 @cache
 def compile_kernel() -> None:
     """Once per process, so that no step has to wait for the compiler."""
-    compiled.compile_now(simulate, "the simulator", 4, _warm_up)
+    compiled.compile_now(simulate, "the simulator", 3, _warm_up)
 
 
 def _warm_up() -> None:
