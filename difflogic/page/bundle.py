@@ -1,7 +1,4 @@
-"""Modules of JavaScript in one file: an import map gives each its text as an address, so that none is asked for.
-
-A browser opens the page from a file too, where no module may import another one beside it.
-"""
+"""Modules of JavaScript as one: a server sends one file instead of fifty, and a page that is a file has no other."""
 
 from __future__ import annotations
 
@@ -10,19 +7,34 @@ import posixpath
 import re
 from importlib import resources
 
-_IMPORT = re.compile(r'^((?:import|export)\b[^"]*)"(\.[^"]+)";$', re.MULTILINE)
-_ADDRESS = str.maketrans({"%": "%25", "#": "%23", "\n": "%0A", "\t": "%09"})
-"""What an address would lose, or read as its end."""
+_IMPORT = re.compile(r'^import (\{[^}]*\}) from "(\.[^"]+)";$', re.MULTILINE)
+_EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
 
 
-def modules(entry: str) -> str:
-    """The scripts of a module and all that it imports; `entry` is a path in the package, such as `page/face.js`."""
-    texts: dict[str, str] = {}
-    _collect(entry, texts)
-    # Not base64, which gzip cannot make smaller.
-    imports = {name: f"data:text/javascript;charset=utf-8,{text.translate(_ADDRESS)}" for name, text in texts.items()}
-    table = as_json({"imports": imports})
-    return f'<script type="importmap">{table}</script>\n<script type="module">import "{entry}";</script>'
+def joined(entry: str) -> str:
+    """A module and all it imports as one, which exports what it does; `entry` is a path such as `page/face.js`.
+
+    Each becomes a function that is called once and returns its exports, so that none sees another's names.
+    """
+    names: dict[str, str] = {}
+    texts: list[str] = []
+
+    def collect(path: str) -> str:
+        """The text of a module, whose imports are functions' results and stand before it."""
+
+        def imported(found: re.Match[str]) -> str:
+            other = posixpath.normpath(posixpath.join(posixpath.dirname(path), found[2]))
+            if other not in names:
+                text = collect(other)
+                body, exports = _EXPORT.sub(r"\1", text), ", ".join(name for _, name in _EXPORT.findall(text))
+                names[other] = f"module{len(names)}"
+                texts.append(f"const {names[other]} = (() => {{\n{body}return {{ {exports} }};\n}})();\n")
+            return f"const {found[1].replace(' as ', ': ')} = {names[other]};"
+
+        return _IMPORT.sub(imported, package_text(path))
+
+    last = collect(entry)
+    return "".join([*texts, last])
 
 
 def as_json(data: object) -> str:
@@ -33,16 +45,3 @@ def as_json(data: object) -> str:
 def package_text(path: str) -> str:
     """A text file of the package."""
     return resources.files("difflogic").joinpath(path).read_text(encoding="utf-8")
-
-
-def _collect(path: str, texts: dict[str, str]) -> None:
-    """Add a module, whose imports become paths in the package, and those that it imports."""
-    text = package_text(path)
-
-    def place(relative: str) -> str:
-        return posixpath.normpath(posixpath.join(posixpath.dirname(path), relative))
-
-    texts[path] = _IMPORT.sub(lambda found: f'{found[1]}"{place(found[2])}";', text)
-    for _, relative in _IMPORT.findall(text):
-        if place(relative) not in texts:
-            _collect(place(relative), texts)

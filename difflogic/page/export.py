@@ -11,7 +11,7 @@ from difflogic.circuits.export.drawing import SYMBOLS
 from difflogic.circuits.export.text import template
 from difflogic.errors import UsageError
 from difflogic.model.straight_line import EXPRESSIONS
-from difflogic.page.bundle import as_json, modules, package_text
+from difflogic.page.bundle import as_json, joined, package_text
 from difflogic.page.plans import page_data, to_json
 
 SCRIPTS = ("seeded.js", "hard.js", "search.js", "player.js", "rules.js", "trainer.js")
@@ -44,13 +44,13 @@ def training_page(presets: Sequence[str] = (DEFAULT,)) -> str:
     # Without a time of packing in it, the same presets are the same file.
     packed = base64.b64encode(gzip.compress(to_json(page_data(list(presets))), mtime=0)).decode()
     marks = {
-        "STYLE": package_text("serve/web/style.css") + _text("page.css"),
+        "STYLE": package_text("serve/web/style.css") + package_text("page/page.css"),
         "DATA": f'<script type="text/plain" id="plans">{packed}</script>',
         "LIVING": f'<script type="application/json" id="living">{as_json(_living())}</script>',
-        "SCRIPT": "\n".join([template("engines.js"), *map(_text, SCRIPTS)]),
-        "MODULES": modules("page/face.js"),
+        "SCRIPT": "\n".join([template("engines.js"), *(package_text(f"page/{file}") for file in SCRIPTS)]),
+        "MODULES": f'<script type="module">\n{joined("page/face.js")}</script>',
     }
-    return _MARK.sub(lambda mark: marks[mark[1]], _text("page.html"))
+    return _MARK.sub(lambda mark: marks[mark[1]], package_text("page/page.html"))
 
 
 def _living() -> dict[str, object]:
@@ -65,7 +65,3 @@ def _living() -> dict[str, object]:
         "expressions": EXPRESSIONS,
         "symbols": SYMBOLS,
     }
-
-
-def _text(file: str) -> str:
-    return package_text(f"page/{file}")

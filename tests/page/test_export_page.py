@@ -13,10 +13,13 @@ from difflogic.cli.main import main
 from difflogic.config import presets, recipes
 from difflogic.errors import UsageError
 from difflogic.page import plans
+from difflogic.page.bundle import joined
 from difflogic.page.export import DEFAULT, training_page
 
 MOST = 250_000
 """Bytes of a page with one preset, as a server sends it."""
+MOST_OF_SCRIPTS = 200_000
+"""Characters of all scripts that stand around what trains, before anything packs them."""
 
 
 @pytest.mark.parametrize("name", plans.names())
@@ -30,6 +33,15 @@ def test_it_is_the_same_file_each_time_and_names_no_other() -> None:
     assert not re.search(
         r"(?:src|href)=\"(?!data:)|url\(|https?://(?!www\.w3\.org/2000/svg)|\bfetch\(|\bimport\(", page
     )
+
+
+@pytest.mark.parametrize("entry", ["page/face.js", "serve/web/main.js"])
+def test_scripts_are_joined_into_one_that_imports_none(entry: str) -> None:
+    script = joined(entry)
+    assert not re.search(r"^(import|export)\b|</script|<!--", script, re.MULTILINE)
+    for path in (Path(difflogic.__file__).parent / "serve" / "web").glob("*.js"):
+        assert script.count(path.read_text(encoding="utf-8").partition("\n")[0]) in ({1} if "web" in entry else {0, 1})
+    assert len(script) < MOST_OF_SCRIPTS
 
 
 @pytest.mark.parametrize("name", plans.PRESETS)

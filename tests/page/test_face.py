@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from difflogic.config.schema import Config
 from difflogic.core import rules
 from difflogic.model import netlist_json
 from difflogic.model.cell_netlist import CellNetlist
+from difflogic.page.bundle import joined
 from difflogic.page.export import training_page
 from tests.export_cases import life, needs, tangled
 from tests.serve.chromium import Browser, Page, barriers, chromium
@@ -34,6 +36,11 @@ GPUAdapter.prototype.requestDevice = async function (...given) {
 """What loses a device has to have it."""
 
 Opened = Callable[..., Page]
+
+
+def module(path: str) -> str:
+    """What imports a module of the package in a page."""
+    return f"import({json.dumps('data:text/javascript,' + quote(joined(path)))})"
 
 
 @pytest.fixture(scope="module")
@@ -225,7 +232,7 @@ def test_pixels_are_those_of_pillow(opened: Opened) -> None:
         if not clear:
             picture.putalpha(255)
         given = f"{{ width: {width}, height: {height}, data: Uint8Array.from({list(picture.tobytes())}) }}"
-        script = f"""import("page/picture.js").then(({{ fitted }}) => {{
+        script = f"""{module("page/picture.js")}.then(({{ fitted }}) => {{
             const {{ width, height, data }} = fitted({given}, 16, 16);
             return [width, height, Array.from(data)]; }})"""
         found = page.js(script)
@@ -355,7 +362,7 @@ def test_a_living_page_that_was_filled_here_is_proved_as_an_exported_one(opened:
     rows = [[netlist.inputs + index, gate, *wires] for index, (gate, wires) in enumerate(gates)]
     told = json.dumps(netlist_json.to_json(netlist))
     hard = f"{{ json: () => {told}, rows: {rows}, outputs: {netlist.outputs.tolist()} }}"
-    text = page.js(f"import('page/living.js').then(({{ livingPage }}) => livingPage({hard}, 'board'))")
+    text = page.js(f"{module('page/living.js')}.then(({{ livingPage }}) => livingPage({hard}, 'board'))")
     assert any("JavaScript agrees" in proof for proof in html.verify(netlist, "board", {"board.html": text}))
 
 
@@ -363,7 +370,7 @@ def test_the_target_of_a_rule_is_what_the_rule_does(opened: Opened) -> None:
     page = opened()
     start = np.random.default_rng(1).integers(0, 2, (9, 9), dtype=np.uint8)
     given = f"Uint8Array.from({start.ravel().tolist()})"
-    script = f"""import("serve/web/growth.js").then(({{ generations, tableOf }}) =>
+    script = f"""{module("serve/web/growth.js")}.then(({{ generations, tableOf }}) =>
         generations(tableOf("B3/S23"), {given}, 9, 5).map((each) => Array.from(each)))"""
     table, grid = rules.table("B3/S23"), start[None]
     for found in page.js(script):

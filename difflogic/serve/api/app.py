@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 from collections.abc import AsyncIterator
 from functools import partial
 from importlib import resources
@@ -18,10 +19,14 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, Response
 from fastapi.staticfiles import StaticFiles
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.staticfiles import NotModifiedResponse
+from starlette.types import Scope
 
 import difflogic
 from difflogic.errors import StoreError
+from difflogic.page.bundle import joined
 from difflogic.serve import errors
 from difflogic.serve.api.auth import Authenticator
 from difflogic.serve.api.broadcast import ChangeFeed
@@ -89,7 +94,16 @@ def create_app(store: Store, tokens: Tokens, settings: ServeSettings) -> FastAPI
 
 
 class _Static(StaticFiles):
-    """The page's files: a browser keeps them, and asks each time whether they changed."""
+    """The page's files: a browser keeps them, and asks each time whether they changed. Its scripts are one of them."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        if path != "main.js":
+            return await super().get_response(path, scope)
+        text = joined("serve/web/main.js").encode()
+        headers = {"Cache-Control": "no-cache", "ETag": f'"{hashlib.sha256(text).hexdigest()}"'}
+        if self.is_not_modified(Headers(headers), Headers(scope=scope)):
+            return NotModifiedResponse(Headers(headers))
+        return Response(text, headers=headers, media_type="text/javascript")
 
     def file_response(self, *arguments: Any, **options: Any) -> Response:
         answer = super().file_response(*arguments, **options)
