@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 
 import pytest
 from rich.console import Console
@@ -37,6 +38,22 @@ def test_programs_read_the_fields(capsys: pytest.CaptureFixture[str]) -> None:
     ]  # fmt: skip
 
 
+def test_a_bar_is_one_line_with_the_last_evaluation() -> None:
+    told, shown = io.StringIO(), Bar("epoch")
+    shown._bar.live.console = Console(file=told, force_terminal=True, color_system=None, width=80)
+    with shown:
+        for epoch in range(1000, 1003):
+            shown.show(Event("epoch", {"epoch": epoch}, [f"Epoch {epoch}: much"], brief=f"{epoch / 11:.2f} % right"))
+            shown.advance(epoch, 20000, "123.4 epochs/s")
+        shown._bar.refresh()
+    assert "much" not in told.getvalue()
+    line = re.split(r"[\r\n]", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", told.getvalue()).strip())[-1]
+    assert line.startswith("epoch  1002/20000 ")
+    assert "91.09 % right 123.4 epochs/s " in line
+    assert line.endswith(" left")
+    assert len(line) <= 80
+
+
 def test_a_bar_begins_anew_with_another_attempt() -> None:
     with Bar("epoch") as shown:
         for done, total in ((0, 100), (60, 100), (0, 40), (10, 40)):
@@ -45,9 +62,11 @@ def test_a_bar_begins_anew_with_another_attempt() -> None:
     assert (task.completed, task.total) == (10, 40)
 
 
-@pytest.mark.parametrize("colored", [True, False])
-def test_a_picture_stands_above_the_bar_where_there_are_colours(colored: bool) -> None:
-    told, shown = io.StringIO(), Bar("epoch")
+@pytest.mark.parametrize(
+    ("colored", "encoding"), [(True, "utf-8"), (False, "utf-8"), (True, "cp1252"), (True, "cp437")]
+)
+def test_a_picture_stands_above_the_bar_where_there_are_colours_and_blocks(colored: bool, encoding: str) -> None:
+    told, shown = io.TextIOWrapper(io.BytesIO(), encoding=encoding, write_through=True), Bar("epoch")
     system = "truecolor" if colored else None
     shown._bar.live.console = Console(file=told, force_terminal=True, color_system=system, width=80)
     with shown:
@@ -55,5 +74,7 @@ def test_a_picture_stands_above_the_bar_where_there_are_colours(colored: bool) -
         for picture in ("the first", "too soon for another"):
             shown.show_picture(lambda picture=picture: picture)
         shown._bar.refresh()
-    assert ("the first" in told.getvalue()) == colored
-    assert "too soon" not in told.getvalue()
+    told.seek(0)
+    seen = told.read()
+    assert ("the first" in seen) == (colored and encoding == "utf-8")
+    assert "too soon" not in seen

@@ -238,10 +238,10 @@ def test_no_warning_on_hardware(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == ""
 
 
-def test_the_bar_shows_lines_and_progress(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bar_shows_progress_in_place_of_lines(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setattr(sinks, "choose", lambda as_json, unit: sinks.Bar(unit))
     code, out, _ = call("--out", "here", "--log-interval", 1)
     assert code == 0
-    assert all(f"Epoch {epoch:4}: soft_loss=" in out for epoch in range(1, 13))
+    assert "soft_loss=" not in out
     assert "Run folder:      here" in out

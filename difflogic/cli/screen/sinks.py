@@ -1,4 +1,4 @@
-"""A sink shows events: as lines, as lines above a progress bar, or as JSON.
+"""A sink shows events: as lines, as a progress bar with the last of them, or as JSON.
 
 A command that works for long describes each event once, in fields for a program and in text for a person, and gives it
 to the sink that was chosen:
@@ -39,6 +39,8 @@ class Event:
     """What people read, each on lines of its own: text, or what is drawn on a terminal and is text elsewhere."""
     is_warning: bool = False
     """Whether the text goes to standard error."""
+    brief: str = ""
+    """What a progress bar says beside itself, in place of the text; empty: the text stands above it."""
 
 
 class Lines:
@@ -92,7 +94,8 @@ class Bar(Lines):
         self._bar = Screen(
             progress.TextColumn(unit),
             progress.MofNCompleteColumn(),
-            progress.BarColumn(),
+            progress.BarColumn(bar_width=20),
+            progress.TextColumn("{task.fields[brief]}"),
             # Not rich's own column of speed: a simulation counts cell updates and not steps.
             progress.TextColumn("{task.fields[speed]}"),
             progress.TimeRemainingColumn(),
@@ -100,10 +103,17 @@ class Bar(Lines):
             transient=True,
         )
         self._task: progress.TaskID | None = None
+        self._brief = ""
 
     def __enter__(self) -> Self:
         self._bar.start()
         return self
+
+    def show(self, event: Event) -> None:
+        if event.brief:
+            self._brief = event.brief
+        else:
+            super().show(event)
 
     def write(self, text: object) -> None:
         self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
@@ -114,14 +124,15 @@ class Bar(Lines):
         if self._task is None or done < self._bar.tasks[0].completed:
             if self._task is not None:
                 self._bar.remove_task(self._task)
-            self._task = self._bar.add_task(self._unit, total=total, completed=done, speed=speed or "")
+            self._task = self._bar.add_task(self._unit, total=total, completed=done, brief="", speed=speed or "")
             return
         if speed is None and (measured := self._bar.tasks[0].speed) is not None:
             speed = f"{measured:.1f} {self._unit}s/s"
-        self._bar.update(self._task, completed=done, total=total, speed=speed or "")
+        self._bar.update(self._task, completed=done, total=total, brief=self._brief, speed=speed or "")
 
     def show_picture(self, picture: Callable[[], RenderableType]) -> None:
-        if self._bar.console.color_system is not None and time.monotonic() >= self._next_picture:
+        shows = self._bar.console.color_system is not None and not self._bar.console.options.ascii_only
+        if shows and time.monotonic() >= self._next_picture:
             self._picture, self._next_picture = picture(), time.monotonic() + PICTURE_S
 
     def finish(self) -> None:

@@ -102,7 +102,8 @@ class TrainingReporter(Observer):
     def logged(self, row: Row, judged: Row | None) -> None:
         soft = "no soft loss" if math.isnan(row.soft_loss) else f"soft_loss={row.soft_loss:.4f}"
         text = f"Epoch {row.epoch:4}: {soft}{_accuracy(row, judged)}"
-        self._sink.show(Event("epoch", row.to_dict() | _measured(judged), [text]))
+        brief = "not tested yet" if judged is None else f"{100 * (judged.accuracy or 0):.2f} % right"
+        self._sink.show(Event("epoch", row.to_dict() | _measured(judged), [text], brief=brief))
 
     def compared(self, standing: Standing) -> None:
         best, median = standing.soft_losses
@@ -121,7 +122,7 @@ class TrainingReporter(Observer):
             f"Epoch {standing.epoch:4}: soft_loss={best:.4f} at best, {median:.4f} in the median, "
             f"solved {standing.solved} of {len(standing.seeds)}{_when(standing.epoch, standing.judged[0])}"
         )
-        self._sink.show(Event("epoch", fields, [text]))
+        self._sink.show(Event("epoch", fields, [text], brief=f"{standing.solved} of {len(standing.seeds)} solved"))
 
     def judged(self, members: Sequence[Replica] | Sequence[Member]) -> None:
         best = members[0]
@@ -137,10 +138,12 @@ class TrainingReporter(Observer):
         training = f", {statistics.median(returns):.1f} while training" if returns else ""
         many = f" at best, {statistics.median(scores):.1f} in the median" if len(rows) > 1 else ""
         text = f"Step {last.steps:7}: mean return {max(scores):.1f}{many}{training}, {last.steps_per_s:.0f} steps/s"
+        brief = f"mean return {max(scores):.1f}"
         if self._is_of_rows:
+            brief = f"accuracy {100 * max(scores):.1f} %"
             many = f" at best, {100 * statistics.median(scores):.1f} in the median" if len(rows) > 1 else ""
-            text = f"Row {last.steps:8}: accuracy {100 * max(scores):.1f} %{many}, {last.steps_per_s:.0f} rows/s"
-        self._sink.show(Event("evaluation", {"steps": last.steps, "scores": scores}, [text]))
+            text = f"Row {last.steps:8}: {brief}{many}, {last.steps_per_s:.0f} rows/s"
+        self._sink.show(Event("evaluation", {"steps": last.steps, "scores": scores}, [text], brief=brief))
 
     def placed(self, engine: EngineInfo, reason: str) -> None:
         text = f"Engine {describe_engine(engine)}; {reason}"
