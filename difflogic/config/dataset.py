@@ -280,8 +280,8 @@ def of_run(config: Config, folder: Path) -> Dataset | None:
     return found
 
 
-def load(path: Path) -> Dataset:
-    """The samples in an `.npz` file or in a folder of `.npy` files: x and y, or frames; mask and steps where they are.
+def load(path: Path | IO[bytes]) -> Dataset:
+    """The samples in an `.npz` file, or in a folder of `.npy` files: x and y, or frames; mask and steps where they are.
 
     Raises DataError, and LimitError where they would not fit into this machine's memory.
     """
@@ -297,7 +297,7 @@ def load(path: Path) -> Dataset:
     return Dataset.of(arrays["x"], arrays["y"], _steps(arrays), arrays.get("mask"))
 
 
-def _arrays(path: Path, opened: contextlib.ExitStack) -> dict[str, npt.NDArray[Any]]:
+def _arrays(path: Path | IO[bytes], opened: contextlib.ExitStack) -> dict[str, npt.NDArray[Any]]:
     """The arrays by name; `opened` closes the file. Raises as `load` does."""
     try:
         files = _members(path, opened)
@@ -328,16 +328,16 @@ def _steps(arrays: Mapping[str, npt.NDArray[Any]]) -> list[int]:
     return numbers
 
 
-def _members(path: Path, opened: contextlib.ExitStack) -> dict[str, Opener]:
+def _members(path: Path | IO[bytes], opened: contextlib.ExitStack) -> dict[str, Opener]:
     """Return what opens each array of a file or folder, by its name."""
-    if path.is_dir():
+    if isinstance(path, Path) and path.is_dir():
         return {file.stem: partial(io.FileIO, file) for file in sorted(path.glob("*.npy"))}
     archive = opened.enter_context(zipfile.ZipFile(path))
     names = [name for name in archive.namelist() if name.endswith(".npy")]
     return {name.removesuffix(".npy"): partial(archive.open, name) for name in names}
 
 
-def _check_memory(path: Path, files: Mapping[str, Opener]) -> None:
+def _check_memory(path: Path | IO[bytes], files: Mapping[str, Opener]) -> None:
     """Raises LimitError by the sizes that the files' headers tell, before a value is read."""
     sizes = {name: _header(opened) for name, opened in files.items()}
     needed = sum(math.prod(shape) * width for shape, width in sizes.values())

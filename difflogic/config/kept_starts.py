@@ -65,12 +65,12 @@ def kept(config: Config, grids: Grids) -> Config:
     return config.with_(pool=pool, growth=GrowthConfig())
 
 
-def refuse(config: Config, who: str = "a server") -> None:
+def refuse(config: Config, who: str = "a server", has_samples: bool = False) -> None:
     """Raises ConfigError where a configuration that is to be trained by others is of a file, which they do not get."""
-    if config.data.sha256 and not config.plugin.name:
+    if config.data.sha256 and not config.plugin.name and not has_samples:
         raise ConfigError(
             f"The configuration is of samples in a file, data.sha256, which {who} does not get: train it on your own "
-            "machine with `difflogic train --data FILE`."
+            "machine with `difflogic train --data FILE`, or drop the file on the page of a server."
         )
     if config.pool.starts:
         raise ConfigError(

@@ -35,6 +35,7 @@ def test_its_limits_are_the_servers():
         f"does not read its answer | {limits.write_s:g} seconds",
         f"{caps.pixels >> 20} megapixels, as PNG {pictures.MAX_CHUNKS:,} chunks, {pictures.PROCESSOR_S} seconds",
         f"{pictures.MEMORY >> 30} GiB of memory",
+        f"the same, {pictures.MOST_CELLS:,} cells, {pictures.MOST_BYTES:,} bytes once packed",
         f"at most {log.MOST_LINES} lines of the same event in {log.WINDOW_S:g} seconds",
     ):
         assert words in SENTENCES

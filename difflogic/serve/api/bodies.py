@@ -26,8 +26,8 @@ Submitted = tuple[Any, Mapping[str, UploadFile]]
 
 JSON = "application/json"
 FORM = "multipart/form-data"
-FILES = (*(each.name for each in options(TrainRequest) if each.brought), "start_picture")
-"""Fields of a form that are files: two uploads, and a rule."""
+FILES = (*(each.name for each in options(TrainRequest) if each.brought), "start_picture", "data")
+"""Fields of a form that are files: two pictures, a rule, and samples or a film."""
 
 
 class JsonRoute(APIRoute):

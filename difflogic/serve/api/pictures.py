@@ -1,10 +1,10 @@
-"""Pictures that clients send, made plain in a process of their own.
+"""Pictures, films and samples that clients send, made plain in a process of their own.
 
     python -m difflogic.serve.api.pictures FILE PIXELS
 
 A file of some megabytes may be made so that its reader works for minutes or takes gigabytes, and holds Python's lock
-meanwhile. So the server opens none: a child does, with limits of time and memory, and leaves a PNG of plain pixels in
-the file's place, which takes no longer to read than it is large.
+meanwhile. So the server opens none: a child does, with limits of time and memory, and leaves a PNG of plain pixels, or
+of a film and of samples a small `.npz`, in the file's place, which takes no longer to read than it is large.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import warnings
 from pathlib import Path
 
 from difflogic.config import picture_file
-from difflogic.errors import DataError
+from difflogic.errors import DataError, LimitError, UsageError
 from difflogic.serve.errors import ApiError
 
 COMMAND = (sys.executable, "-m", "difflogic.serve.api.pictures")
@@ -33,13 +33,19 @@ MEMORY = 1 << 30
 BYTES_PER_PIXEL = 32
 """What a pixel takes while it is unpacked, turned and packed again."""
 PNG = b"\x89PNG\r\n\x1a\n"
+SAMPLES = "data"
+"""The name of a file that is a film or samples, and no picture."""
+KINDS = {b"GIF8": ".gif", b"\x93NUM": ".npy", b"PK\3\4": ".npz"}
+MOST_CELLS, MOST_BYTES = 1 << 22, 1 << 16
+"""Of all samples, and of their file as a job keeps it."""
 
 
 def make_plain(path: Path, pixels: int) -> None:
-    """Put the same picture into the file, upright, RGBA, and nothing else. Raises DataError, ApiError."""
+    """Put the same picture, upright, RGBA, or samples into the file, and nothing else. Raises DataError, ApiError."""
     if _chunks(path) > MAX_CHUNKS:
         raise DataError(f"{path} is a PNG of more than {MAX_CHUNKS} chunks: save it again with a picture editor.")
-    too_much = DataError(f"{path} takes too much time or memory to unpack: save it again, smaller, as a PNG.")
+    advice = "give fewer samples, or a shorter film" if path.name == SAMPLES else "save it again, smaller, as a PNG"
+    too_much = DataError(f"{path} takes too much time or memory to unpack: {advice}.")
     try:
         # One thread for the libraries of linear algebra that NumPy loads: each more takes addresses for nothing.
         done = subprocess.run(
@@ -89,6 +95,25 @@ def _check_pixels(path: Path, pixels: int) -> None:
         raise ApiError(422, "too_many_pixels", words)
 
 
+def _plain_samples(path: Path) -> None:
+    """Raises DataError, LimitError, UsageError for what is neither samples nor a film, or is too large."""
+    from difflogic.circuits import recorded
+    from difflogic.config import dataset
+
+    kind = KINDS.get(path.read_bytes()[:4])
+    if kind is None:
+        raise DataError(f"{path} must be samples, .npz, or a film, .gif or .npy.")
+    named = path.rename(path.with_suffix(kind))
+    found = (dataset.load if kind == ".npz" else recorded.samples)(named)
+    path.write_bytes(found.encode())
+    cells, size = found.x.size + found.y.size, path.stat().st_size
+    if cells > MOST_CELLS or size > MOST_BYTES:
+        raise LimitError(
+            f"{path} has {cells:,} cells in {size:,} bytes once packed, at most {MOST_CELLS:,} in {MOST_BYTES:,} are "
+            "taken: give fewer samples, or a shorter film."
+        )
+
+
 def _limit(pixels: int) -> None:
     """Let the system end this process where it takes too much, and let all others go before it."""
     with contextlib.suppress(ImportError):  # not on Windows, where only the time is limited
@@ -101,18 +126,21 @@ def _limit(pixels: int) -> None:
 
 
 def main() -> None:
-    """Make the picture in FILE plain; a refusal goes to standard output, as JSON, else `null`."""
+    """Make the picture or the samples in FILE plain; a refusal goes to standard output, as JSON, else `null`."""
     path, pixels = Path(sys.argv[1]), int(sys.argv[2])
     _limit(pixels)
     refusal: dict[str, str | None] | None = None
     try:
-        _check_pixels(path, pixels)
-        picture = picture_file.upright(path)
-        picture.info.clear()  # colour profiles and comments would be written too
-        picture.save(path, "PNG", compress_level=1)
+        if path.name == SAMPLES:
+            _plain_samples(path)
+        else:
+            _check_pixels(path, pixels)
+            picture = picture_file.upright(path)
+            picture.info.clear()  # colour profiles and comments would be written too
+            picture.save(path, "PNG", compress_level=1)
     except ApiError as error:
         refusal = {"code": error.code, "message": error.message}
-    except DataError as error:
+    except (DataError, LimitError, UsageError) as error:
         refusal = {"code": None, "message": str(error)}
     sys.stdout.write(json.dumps(refusal))
 

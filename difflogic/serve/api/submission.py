@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from difflogic.config import kept_starts, registered
+from difflogic.config import dataset, kept_starts, registered
 from difflogic.config.customise import base_of, configure
 from difflogic.config.document import Document
 from difflogic.config.fields import by_path
@@ -56,7 +57,7 @@ def of_automata(request: JobRequest, uploads: Mapping[str, Path], settings: Serv
         check_task(asked.config.plugin.name if isinstance(asked.config, Config) else None, settings)
         _check_samples(asked)
         made = configure(asked)
-        kept_starts.refuse(made.config)
+        kept_starts.refuse(made.config, has_samples=asked.data is not None)
         found = reach.notice(made.config)  # it refuses what nothing can reach
         asked, notice = _with_attempts(made.request, made.config)
     except (UsageError, FaultyTaskError, LimitError) as error:
@@ -102,6 +103,7 @@ def job_spec(request: JobRequest, config: Document) -> JobSpec:
         {name: value for name, value in request.to_dict().items() if name in OF_A_JOB},
         priority=request.priority,
         source=None if request.init_from is None else str(request.init_from),
+        options={} if request.data is None else {"data": b64encode(request.data.encode()).decode()},
         tags=list(dict.fromkeys(request.tags)),
     )
 
@@ -126,6 +128,8 @@ def with_files(request: JobRequest, uploads: Mapping[str, Path]) -> JobRequest:
         if request.start is not None:
             raise UsageError("start and start_picture are both given: give one of them.")
         files["start"] = str(files.pop("start_picture"))
+    if "data" in files:
+        files["data"] = dataset.load(files["data"])
     asked = replace(request, **files)
     _check_room(asked)
     return asked

@@ -133,7 +133,7 @@ class JobSpec:
     source: str | None = None
     """The job whose circuit a follow-up works on, or a training begins with."""
     options: dict[str, Any] = field(default_factory=dict)
-    """The options of a follow-up, e.g. `{"formats": ["c"]}`; of a training that hardens one, `{"decide": true}`."""
+    """Options of a follow-up, as `{"formats": ["c"]}`; of a training `decide`, or `data`: its samples in base64."""
     tags: list[str] = field(default_factory=list)
     """Words by which its owner finds it again, among others that have the same."""
     parent: str | None = None
@@ -207,7 +207,9 @@ class JobRecord(JobSpec):
         return self.status in ENDED
 
     def to_dict(self) -> dict[str, Any]:
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+        """As JSON holds it, without its samples, which may be as long as all else of a whole list."""
+        options = {name: value for name, value in self.options.items() if name != "data"}
+        return {each.name: getattr(self, each.name) for each in fields(self)} | {"options": options}
 
     def spec(self) -> JobSpec:
         """What was asked for, for another job that is to do the same."""

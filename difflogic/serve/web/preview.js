@@ -80,10 +80,12 @@ export function previewPanel(signal, ...more) {
         return [`An agent learns to act in ${environment.id}.`, [["Gates", count(gates)]], [["Steps", count(goal)]]];
     }
 
-    function automaton({ config: { model, task, train }, target, gates }) {
+    function automaton({ config: { data, model, task, train }, target, gates }) {
         const sentence = target
             ? `${target.width} cells wide, ${target.height} high, ${lit(target)} on`
-            : `One step of ${task.rule.length < 128 ? task.rule : "a rule given as a table"}, on any grid`;
+            : task.target === "data"
+              ? `${count(data.samples)} samples, ${task.width} cells wide, ${task.height} high`
+              : `One step of ${task.rule.length < 128 ? task.rule : "a rule given as a table"}, on any grid`;
         const grid = `${task.width}×${task.height}${model.periodic ? " torus" : ""}`;
         return [sentence, [["Size", grid], ["Gates", count(gates)]], [["Epochs", count(train.epochs)]]];
     }

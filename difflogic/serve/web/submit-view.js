@@ -43,7 +43,7 @@ export async function submitView(root, signal, _, query) {
 function copyOf(source) {
     const sweep = source.kind === "sweep" ? source.config : null;
     const values = { ...source, ...source.request, ...sweep, sweep, init_from: source.source };
-    return { name: source.name, config: sweep?.config ?? source.config, values, sweep };
+    return { id: source.id, name: source.name, config: sweep?.config ?? source.config, values, sweep };
 }
 
 // `copy`: the offer that is not a preset, if there is one; what the server says of the fields of automata, of agents and of
@@ -180,7 +180,4 @@ function form(presets, copy, [automata, agents, request], circuits, signal) {
 }
 
 // Sent with a submission, so that a second click is no second job; `randomUUID` is not there without TLS.
-function freshKey() {
-    const bytes = [...crypto.getRandomValues(new Uint8Array(16))];
-    return bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("");
-}
+const freshKey = () => crypto.getRandomValues(new Uint8Array(16)).join("-");

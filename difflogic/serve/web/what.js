@@ -1,5 +1,7 @@
-// The first question: what shall it learn? A picture, given or one's own; a rule; a task; or what a copied job learns.
+// The first question: what shall it learn? A picture, given or one's own; a rule; a film or samples; a task; or what a
+// copied job learns.
 
+import { open as download } from "./api.js";
 import { h } from "./dom.js";
 import { dropZone } from "./drop-zone.js";
 import { Pad, cellsOf } from "./pad.js";
@@ -17,10 +19,14 @@ const PICTURES = {
 };
 const RULE = "game-of-life",
     OWN = "colored-g"; // grows a picture in eight colours out of an empty grid
-const TABLES = ".txt,.npy";
+const TABLES = ".txt,.npy",
+    FILMS = ".gif,.npy,.npz";
 const LARGEST = 128, // cells of a picture a side, at most
     USUAL = 32, // and where a larger one comes
     SIDE = 12; // of a drawing
+
+// A file's name without its ending.
+const stem = (file) => (file ? file.name.replace(/\.[^.]*$/, "").slice(0, 100) : "");
 
 // `offers`: presets, and as `copy` one of another kind; `rule`: a control of a request; `canvas` and
 // `cursor` are drawn on; `changed()` hears of each change, `chosen(offer)` of another offer; `write` says an option.
@@ -32,6 +38,7 @@ export function whatToLearn(offers, copy, { rule }, { canvas, cursor }, { change
     const pad = new Pad(canvas, cursor, drawn);
     const zone = dropZone("Drop a picture here", () => fitted(zone.file())),
         table = dropZone("Or drop its table: 512 digits 0 and 1, 128 hexadecimal ones, or .npy", changed, TABLES),
+        film = dropZone("Drop a film or samples here", changed, FILMS),
         begin = dropZone("Or drop a picture to start from", changed);
     const ofOwn = h("div", { class: "own", hidden: true }, pad.tools, zone.element);
     const pictures = h("div", { class: "stacked" }, presetCards([...given, own], takePicture, "One of these, or your own"), ofOwn);
@@ -40,6 +47,7 @@ export function whatToLearn(offers, copy, { rule }, { canvas, cursor }, { change
     const parts = {
         picture: ["A picture", pictures, () => takePicture(offerIn(pictures, [...given, own]))],
         rule: ["A rule", ofRule, () => choose(of(RULE))],
+        film: ["A film", h("div", { class: "stacked film" }, film.element, h("p", { class: "quiet" }, "A film, .gif or .npy: its rule is learned. Samples, .npz: x and what becomes of it, y.")), () => choose(of(RULE))],
         task: ["A task", cards, () => choose(offerIn(cards, tasks))],
         ...(copy && { copy: ["As the copied job", h("p", { class: "quiet" }, `The settings of ${copy.name}. Change what you like under More.`), () => choose(copy)] }),
     };
@@ -87,6 +95,15 @@ export function whatToLearn(offers, copy, { rule }, { canvas, cursor }, { change
         changed();
     }
 
+    // What is learned of a file that no configuration holds.
+    async function samples() {
+        if (offer === copy && copy.config.data?.sha256 && !copy.config.plugin.name) return (await download(`/jobs/${copy.id}/files/data.npz`)).blob();
+        if (kind() !== "film") return null;
+        canvas.hidden = true;
+        if (!film.file()) throw new Error("Drop a film or samples first.");
+        return film.file();
+    }
+
     // A photograph has more pixels than a grid has cells: it is scaled down, by a size that can be changed.
     async function fitted(file) {
         if (file) {
@@ -119,16 +136,16 @@ export function whatToLearn(offers, copy, { rule }, { canvas, cursor }, { change
         },
         leave: () => pad.use(new Uint8Array(), 1, 1, false),
         wishes() {
-            const wishes = offer === copy ? { config: offer.config } : { preset: offer.name };
+            const wishes = offer === copy ? { config: offer.config } : { preset: kind() === "film" ? undefined : offer.name };
             if (kind() !== "rule") wishes.rule = undefined;
             if (begin.file()) wishes.start = undefined; // the file says it
-            // A job about one's own picture is called like its file.
-            if (isOwn()) wishes.name = (!isDrawn && zone.file()?.name.replace(/\.[^.]*$/, "").slice(0, 100)) || "my picture";
+            // A job about one's own file is called like it.
+            if (isOwn() || kind() === "film") wishes.name = stem(isOwn() ? !isDrawn && zone.file() : film.file()) || "my picture";
             return wishes;
         },
         async files() {
             const picture = isOwn() && (isDrawn ? new File([await pad.png()], "drawing.png", { type: "image/png" }) : zone.file());
-            const files = { target: picture, start_picture: begin.file(), rule_table: kind() === "rule" && table.file() };
+            const files = { target: picture, start_picture: begin.file(), rule_table: kind() === "rule" && table.file(), data: await samples() };
             return isPolicy(offer.config) ? [] : Object.entries(files).filter(([, file]) => file);
         },
         // A picture from elsewhere, as the target.

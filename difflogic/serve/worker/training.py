@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import shutil
+from base64 import b64decode
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from difflogic.config import dataset
 from difflogic.config.policy import PolicyConfig, any_config
 from difflogic.config.schema import Config
 from difflogic.devices.open import Placement
@@ -83,6 +86,7 @@ def _train(
         # Of whose time earlier tries have used some; epochs are counted by the attempts' record.
         within=None if within is None else replace(within, used=job.trained_s),
         decide=bool(job.options.get("decide")),
+        data=dataset.load(BytesIO(b64decode(job.options["data"]))) if is_new and "data" in job.options else None,
         # The source is read at the beginning only: it may be deleted while this job trains.
         init_from=store.job_folder(store.job(job.source, job.owner)).run if is_new and job.source is not None else None,
     )

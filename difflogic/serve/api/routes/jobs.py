@@ -246,7 +246,7 @@ def harden(context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: Ha
         {"stop_when_solved": 1},
         priority=job.priority,
         source=job.id,
-        options={"decide": not asked.search},
+        options={name: text for name, text in job.options.items() if name == "data"} | {"decide": not asked.search},
         tags=job.tags,
     )
     return _made(context, *_submit(context, caller, spec))

@@ -1,0 +1,108 @@
+"""Samples and films as jobs: they come as a file, are made plain by a child, and every try at the job has them."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+
+import httpx
+import numpy as np
+import pytest
+from PIL import Image
+
+from difflogic.core import rules
+from difflogic.serve.api.pictures import MOST_CELLS
+from difflogic.serve.worker.supervisor import Supervisor
+from tests.serve.live import Live, serving
+from tests.serve.service import ended
+
+pytestmark = pytest.mark.usefixtures("compiled")
+
+LIFE = rules.table("B3/S23")
+
+
+def frames(count: int, side: int = 8) -> np.ndarray:
+    """What the game of life makes of noise."""
+    made = [np.random.default_rng(0).integers(0, 2, (1, side, side), dtype=np.uint8)]
+    while len(made) < count:
+        made.append(rules.apply(LIFE, made[-1], periodic=True))
+    return np.concatenate(made)
+
+
+def gif(film: np.ndarray) -> bytes:
+    first, *others = (Image.fromarray(255 * each) for each in film)
+    file = io.BytesIO()
+    first.save(file, "GIF", save_all=True, append_images=others)
+    return file.getvalue()
+
+
+def npz(**arrays: np.ndarray) -> bytes:
+    file = io.BytesIO()
+    np.savez_compressed(file, **arrays)
+    return file.getvalue()
+
+
+def npy(array: np.ndarray) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Live:
+    with serving(tmp_path_factory.mktemp("store")) as running:
+        yield running
+
+
+def sent(live: Live, data: bytes, where: str = "/jobs", **job: object) -> httpx.Response:
+    with live.client() as client:
+        return client.post(where, data={"job": json.dumps(job)}, files={"data": ("anything", data)})
+
+
+FEW = {"set": {"train.epochs": 2}, "restarts": 0}
+
+
+@pytest.mark.parametrize("make", [gif, npy, lambda film: npz(x=film[:-1], y=film[1:])], ids=["gif", "npy", "npz"])
+def test_a_film_or_samples_become_a_job_with_the_same_samples(live: Live, make: Callable[[np.ndarray], bytes]) -> None:
+    answer = sent(live, make(frames(6)), **FEW)
+    assert answer.status_code == 201, answer.text
+    made = answer.json()
+    assert made["config"]["task"]["target"] == "data"
+    assert (made["config"]["data"]["samples"], made["options"]) == (5, {})
+    assert len({each.config["data"]["sha256"] for each in live.store.jobs("ann")}) == 1
+
+
+def test_what_cannot_be_learned_is_refused_in_a_sentence(live: Live) -> None:
+    full = np.zeros((1, 1 + MOST_CELLS // 64**2, 64, 64), dtype=np.uint8)
+    bomb, large = io.BytesIO(), {"descr": "|u1", "fortran_order": False, "shape": (1 << 12, 1 << 10, 1 << 10)}
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("x.npy", "w") as file:
+        np.lib.format.write_array_header_1_0(file, large)
+    for data, words in (
+        (b"a letter", "must be samples, .npz, or a film, .gif or .npy"),
+        (gif(frames(1)), "has one frame: a film needs at least 2"),
+        (npz(x=frames(2)), "has no y: expected x and y, or frames"),
+        (npz(frames=full), "cells in"),
+        (npz(x=np.random.default_rng(0).integers(0, 2, (64, 64, 64)), y=frames(64, 64)), "once packed, at most"),
+        (bomb.getvalue(), "takes too much time or memory to unpack: give fewer samples"),
+    ):
+        answer = sent(live, data, "/jobs/preview")
+        assert (answer.status_code, words in answer.json()["error"]["message"]) == (422, True), answer.text
+    with live.client() as client:
+        config = live.store.jobs("ann")[0].config
+        alone = client.post("/jobs", json={"config": config}).json()["error"]["message"]
+    assert "drop the file on the page of a server" in alone
+    swept = sent(live, gif(frames(3)), sweep={"over": {"seed": "0..1"}}).json()["error"]["message"]
+    assert "of samples in a file, data.sha256, which a sweep does not get" in swept
+
+
+def test_they_are_trained_copied_and_given_back(live: Live) -> None:
+    job = sent(live, gif(frames(6)), **FEW).json()["id"]
+    copy = live.store.job(job).spec()
+    again, _ = live.store.submit("ann", copy)
+    with Supervisor(live.store.folder, ["cpu"]):
+        assert [ended(live.store, each).status for each in (job, again.id)] == ["done", "done"]
+    with live.client() as client, np.load(io.BytesIO(client.get(f"/jobs/{job}/files/data.npz").content)) as given:
+        assert np.array_equal(given["x"][..., 0], frames(6)[:-1])
+        assert client.post(f"/jobs/{job}/harden", json={"epochs": 2}).status_code == 201
