@@ -33,7 +33,7 @@ const seed = /** @type {HTMLInputElement} */ (element("seed")),
     alive = /** @type {HTMLIFrameElement} */ (element("alive"));
 const pad = new Pad(canvas("target"), element("cursor"), changed);
 const growth = new Growth();
-const progress = new Progress(element("figures"), element("curves"), element("numbers"));
+const progress = new Progress(element("figures"), element("curves"));
 const zone = dropZone("Drop a picture here", () => taken(zone.file()));
 
 /** @typedef {any} Preset what plans.py writes */
@@ -249,7 +249,7 @@ async function look() {
             films.splice(1, 1, { ...films[1], height: SOUP.side, width: SOUP.side, states }, rule(start));
         }
         if (page.trainer !== trainer) return;
-        progress.decidedAt(epoch, decided);
+        progress.decided = decided;
         numbers();
         const step = (/** @type {number} */ at, /** @type {number} */ last) =>
             films.length > 2 ? "a step of one board" : `step ${at} of ${last}`;

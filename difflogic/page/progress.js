@@ -1,22 +1,20 @@
-// How far a training is: numbers, the curves of the loss and of what is wrong, and the same as a table.
+// How far a training is: numbers, and the curves of the loss and of what is wrong.
 
 import { Chart } from "../serve/web/chart.js";
-import { h, numberList, setText } from "../serve/web/dom.js";
+import { numberList } from "../serve/web/dom.js";
 import { count, loss, rate } from "../serve/web/format.js";
 import { Window } from "../serve/web/window.js";
 
 const write = { tick: (/** @type {number} */ value) => String(Number(value.toPrecision(3))), value: loss };
-const MOST_ROWS = 500;
 
 /** @param {number | null} part  from 0 to 1 */
 const percent = (part) => (part === null ? "–" : `${Math.floor(100 * part)} %`);
 
 export class Progress {
-    /** @param {HTMLElement} figures where the numbers go @param {HTMLElement} curves @param {HTMLElement} rows of the table */
-    constructor(figures, curves, rows) {
+    /** @param {HTMLElement} figures where the numbers go @param {HTMLElement} curves */
+    constructor(figures, curves) {
         this.list = numberList("card");
         figures.append(this.list.element);
-        this.rows = rows;
         this.span = new Window();
         this.loss = new Chart(this.span, {
             title: "Loss of a cell",
@@ -42,7 +40,6 @@ export class Progress {
         this.perSecond = 0;
         /** @type {number | null} */
         this.decided = null;
-        this.rows.replaceChildren();
         this.draw(0);
     }
 
@@ -57,23 +54,7 @@ export class Progress {
     /** @param {{ epoch: number, wrong: number }} told */
     evaluation({ epoch, wrong }) {
         this.wrongs.push([epoch, wrong]);
-        const texts = [count(epoch), loss(this.losses.at(-1)?.[1]), count(wrong), percent(null)];
-        this.rows.prepend(
-            h(
-                "tr",
-                {},
-                texts.map((text) => h("td", {}, text)),
-            ),
-        );
-        if (this.rows.children.length > MOST_ROWS) this.rows.lastElementChild?.remove();
         this.draw(epoch);
-    }
-
-    /** The share of gates that have decided, which is known a little later. @param {number} epoch @param {number} share */
-    decidedAt(epoch, share) {
-        this.decided = share;
-        if (this.wrongs.at(-1)?.[0] === epoch && this.rows.firstElementChild?.lastChild)
-            setText(this.rows.firstElementChild.lastChild, percent(share));
     }
 
     /** @param {number} epoch the last one */

@@ -160,7 +160,7 @@ def test_without_a_device_one_sentence_says_so(opened: Opened, first: str, sente
 def test_a_lost_device_is_told_and_the_page_can_be_loaded_again(opened: Opened) -> None:
     page = opened(first=KEPT)
     page.click("#train")
-    page.wait("document.querySelector('#numbers tr')")
+    page.wait("document.querySelector('#curves .dot.hard')")
     page.js("window.device.destroy()")
     page.see("The graphics card was lost", "#refusal")
     page.wait(f"{STATE} === 'refused'")
@@ -277,12 +277,12 @@ def test_training_is_told_paused_and_begun_again(opened: Opened) -> None:
     page.tab_to("Train")
     page.press("Enter")
     page.see("The graphics driver compiles kernel", "#status")
-    page.wait("document.querySelectorAll('#numbers tr').length >= 2")
+    page.wait("document.querySelectorAll('#curves .dot.hard').length >= 2")
     assert " of 500" in page.text("#figures")
     assert "8×8" in page.text("#figures")
     page.see("values are wrong.", "#hard-words")
     page.see("Epoch ", "#soft-words")
-    page.wait("/^[0-9]+ %$/.test(document.querySelector('#numbers tr:last-child td:last-child')?.textContent)")
+    page.wait("/Gates decided\\s+[0-9]+ %/.test(document.querySelector('#figures').innerText)")
     page.press("Enter")
     page.see("Paused.", "#status")
     assert page.text("#train") == "Go on"

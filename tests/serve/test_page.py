@@ -32,6 +32,7 @@ from tests.export_cases import needs
 from tests.serve.chromium import Browser, Page, barriers, chromium
 from tests.serve.live import ANN, BEN, Live, serving
 from tests.serve.service import ended, reached, short_config, spec_of
+from tests.serve.test_own_samples import frames, gif
 from tests.serve.test_restarts import flat
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -256,6 +257,34 @@ def test_a_photograph_is_scaled_down_and_grown_by_a_preset_of_pictures(opened, l
     live.store.ask(job.id, "cancel")
     assert job.config["name"] == "colored-g"
     assert job.request["until_solved"]
+
+
+def test_a_film_is_dropped_and_its_rule_is_to_be_learned(opened, live, tmp_path):
+    (tmp_path / "gliders.gif").write_bytes(gif(frames(6)))
+    page = opened("#/new", allowed=("422",))
+    page.click("[name=kind][value=film]")
+    page.see("Drop a film or samples first.", ".preview .error")
+    page.drop(tmp_path / "gliders.gif", ".film .drop")
+    page.see("5 samples, 8 cells wide, 8 high", ".preview")
+    say(page, {"engine": "gpu:9"})
+    page.click(".preview .primary")
+    page.see("gliders", "h1")
+    (job,) = live.store.jobs("ann", text="gliders")
+    assert (job.config["data"]["samples"], list(job.options)) == (5, ["data"])
+    live.store.delete(job.id)
+
+
+def test_two_clicks_lead_from_an_empty_server_to_a_solved_checkerboard(browser, tmp_path):
+    with serving(tmp_path) as empty, Supervisor(tmp_path, ["cpu"]):
+        page = browser.page()
+        page.goto(empty.address)
+        sign_in(page)
+        page.click(".empty .button")
+        page.click(".preview .primary")
+        page.wait("document.querySelector('.job-head .pill')?.innerText === 'Solved'")
+        page.wait("document.querySelector('.living')?.checkVisibility()")
+        assert page.text("h1") == "checkerboard-small"
+        page.close()
 
 
 def test_a_picture_is_drawn_by_mouse_and_keys(opened, live):
@@ -769,6 +798,8 @@ def test_a_logarithmic_scale_goes_down_to_the_data(opened):
 def test_a_chart_is_saved_as_it_is_seen(opened, trained):
     page = opened(f"#/jobs/{trained}")
     page.wait("document.querySelectorAll('.curves .dot.hard').length === 2 * 31")
+    page.js("document.querySelectorAll('.figure details').forEach((each) => (each.open = true))")
+    page.wait("document.querySelectorAll('.curves .rows tbody tr').length > 3 * 31")
     names = page.js("[...document.querySelectorAll('.curves .savers button')].map((each) => each.ariaLabel)")
     assert len(names) == len(set(names)) == 6
     saved = page.js("""import("/static/saving.js").then(({ asSvg, asCsv }) => {

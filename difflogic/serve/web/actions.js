@@ -1,11 +1,10 @@
 // What can be done with a job, by its state: three main actions, the rest in a menu.
 
 import { address, get, patch, post, remove } from "./api.js";
-import { answered, asked, confirmed } from "./dialogs.js";
+import { answered, asked, confirmed, tagsOf } from "./dialogs.js";
 import { h } from "./dom.js";
 import { guarded } from "./notices.js";
 import { isAgents, isOver } from "./progress.js";
-import { tagsOf } from "./tags.js";
 
 const VARIED = ["random", "boards"]; // starts that are not the same each time
 const USUAL = new Set(["svg", "html", "verilog"]);
@@ -29,15 +28,15 @@ export const ACTIONS = [
     { name: "export", label: "Download and export", when: hasCircuit, run: exported, main: isOver },
     { name: "edit", label: "Again with changes", when: wanted, run: (job) => go(`#/new?from=${job.id}`, job), main: isOver },
     { name: "compare", label: "Compare", when: (job) => training(job) && !isAgents(job), run: (job) => go(`#/compare/${job.id}`, job), main: (job) => job.words.outcome !== "solved" },
-    { name: "clone", label: "Again as it is", when: wanted, run: cloned },
+    { name: "clone", label: "Again as it is", when: wanted, run: (job) => made(job, "clone") },
     { name: "smaller", label: "Simplify for less…", title: "Keep less than all that the circuit does", when: canShrink, run: simplifiedForLess },
     { name: "prove", label: "Prove", when: canProve, run: (job) => follow(job, "prove") },
     { name: "evaluate", label: "Test", when: canShrink, run: (job) => follow(job, "evaluate", { quick: true }) },
     { name: "evaluate-long", label: "Test for long", when: canShrink, run: (job) => follow(job, "evaluate", { quick: false }) },
-    { name: "harden", label: "Decide its gates", title: "Continue training its circuit until every gate is decided", when: (job) => training(job) && !isAgents(job) && job.saved_progress > 0 && isOver(job), run: hardened },
-    { name: "rename", label: "Rename", when: () => true, run: renamed },
-    { name: "priority", label: "Priority", when: (job) => !isOver(job), run: hurried },
-    { name: "tag", label: "Tags", together: "Tag", when: () => true, run: tagged },
+    { name: "harden", label: "Decide its gates", title: "Continue training its circuit until every gate is decided", when: (job) => training(job) && !isAgents(job) && job.saved_progress > 0 && isOver(job), run: (job) => made(job, "harden") },
+    { name: "rename", label: "Rename", when: () => true, run: (job) => edited(job, ["Rename the job", "Name", job.name, "Rename"], (name) => ({ name })) },
+    { name: "priority", label: "Priority", when: (job) => !isOver(job), run: (job) => edited(job, ["Priority of the job", "From -10 to 10: the highest begins first", job.priority, "Save"], (text) => ({ priority: Number(text) })) },
+    { name: "tag", label: "Tags", together: "Tag", when: () => true, run: (job) => edited(job, ["Tags of the job", "Tags, separated by commas", job.tags.join(", "), "Save", false], (text) => ({ tags: tagsOf(text) })) },
     { name: "delete", label: "Delete", danger: true, when: (job) => job.status !== "running", run: deleted },
 ];
 const MAIN = 3;
@@ -79,29 +78,13 @@ async function exported(job) {
     return found?.length ? follow(job, "export", { formats: found }) : job;
 }
 
-async function hardened(job) {
-    const made = await post(`/jobs/${job.id}/harden`);
-    return go(`#/jobs/${made.id}`, job);
-}
+// Goes to the job that is made of this one.
+const made = async (job, what) => go(`#/jobs/${(await post(`/jobs/${job.id}/${what}`)).id}`, job);
 
-async function cloned(job) {
-    const copy = await post(`/jobs/${job.id}/clone`);
-    return go(`#/jobs/${copy.id}`, job);
-}
-
-async function renamed(job) {
-    const name = await asked("Rename the job", "Name", job.name, "Rename");
-    return name ? patch(`/jobs/${job.id}`, { name }) : job;
-}
-
-async function hurried(job) {
-    const text = await asked("Priority of the job", "From -10 to 10: the highest begins first", job.priority, "Save");
-    return text ? patch(`/jobs/${job.id}`, { priority: Number(text) }) : job;
-}
-
-async function tagged(job) {
-    const text = await asked("Tags of the job", "Tags, separated by commas", job.tags.join(", "), "Save", false);
-    return text === undefined ? job : patch(`/jobs/${job.id}`, { tags: tagsOf(text) });
+// What a short answer, as `asked` has it, changes.
+async function edited(job, question, change) {
+    const text = await asked(...question);
+    return text === undefined ? job : patch(`/jobs/${job.id}`, change(text));
 }
 
 async function deleted(job) {

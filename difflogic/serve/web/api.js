@@ -12,8 +12,7 @@ export class ApiError extends Error {
     }
 }
 
-let csrf = "",
-    caller = null;
+let caller = null;
 let onSignedOut = () => {};
 
 // Who is signed in: {owner, roles, csrf}.
@@ -32,10 +31,8 @@ export function whenSignedOut(call) {
 // The session {owner, csrf}, or null where there is none.
 export async function currentSession() {
     try {
-        const session = await send("GET", "/session", {}, false);
-        csrf = session.csrf;
-        caller = session;
-        return session;
+        caller = await send("GET", "/session", {}, false);
+        return caller;
     } catch (error) {
         if (error.status === 401) return null;
         throw error;
@@ -64,7 +61,7 @@ export async function open(path, headers, signal) {
 
 async function send(method, path, { json, form, headers = {}, signal } = {}, watched = true) {
     const request = { method, signal, headers: { Accept: "application/json", ...headers } };
-    if (method !== "GET" && csrf) request.headers["X-CSRF-Token"] = csrf;
+    if (method !== "GET" && caller?.csrf) request.headers["X-CSRF-Token"] = caller.csrf;
     if (json !== undefined) {
         request.headers["Content-Type"] = "application/json";
         request.body = JSON.stringify(json);

@@ -5,7 +5,7 @@ import { Film } from "./film.js";
 import { count } from "./format.js";
 import { isHex, paint, targetOf, unpacked } from "./pixels.js";
 
-export function automatonPanel() {
+export function automatonPanel(config) {
     const film = new Film(),
         tiles = new Map();
     const words = h("p", { class: "quiet" }, "It appears here soon after training begins.");
@@ -16,14 +16,11 @@ export function automatonPanel() {
     const stage = h("div", { class: "stage" }, aim, h("figure", {}, film.canvas, h("figcaption", {}, "What it does now")));
     const element = card("automaton", "The automaton", stage, film.transport, words, inside);
     film.transport.hidden = true;
-    let wanted = null,
-        hex = false;
-
-    function aimAt(config) {
-        wanted = targetOf(config.task);
-        film.hex = hex = isHex(config);
-        aim.hidden = !wanted;
-        if (!wanted) return;
+    const wanted = targetOf(config.task),
+        hex = isHex(config);
+    film.hex = hex;
+    if (wanted) {
+        aim.hidden = false;
         paint(target, wanted, hex);
         paint(film.canvas, { ...wanted, bits: new Uint8Array(wanted.bits.length) }, hex);
     }
@@ -47,7 +44,11 @@ export function automatonPanel() {
     function drawTiles({ step, channels: which, bits: packed }, height, width) {
         const area = height * width,
             bits = unpacked(packed, which.length * area);
-        for (const channel of tiles.keys()) if (!which.includes(channel)) drop(channel);
+        for (const [channel, canvas] of tiles) {
+            if (which.includes(channel)) continue;
+            canvas.closest("li").remove();
+            tiles.delete(channel);
+        }
         which.forEach((channel, i) => {
             const canvas = tiles.get(channel) ?? tile(channel);
             const own = bits.subarray(i * area, (i + 1) * area);
@@ -63,10 +64,5 @@ export function automatonPanel() {
         return canvas;
     }
 
-    function drop(channel) {
-        tiles.get(channel).closest("li").remove();
-        tiles.delete(channel);
-    }
-
-    return { element, aimAt, show };
+    return { element, show };
 }

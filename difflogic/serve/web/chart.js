@@ -1,6 +1,6 @@
 // Lines and bands over epochs, drawn as SVG: zoom and pan by wheel, pinch, drag, buttons or keys; a line that reads off values.
 
-import { h, s, setText } from "./dom.js";
+import { h, s, scroll, setText, headedTable } from "./dom.js";
 import { count } from "./format.js";
 import { savers } from "./saving.js";
 import { floorOf, nearest, rangeOf, round, SCALES, thinned } from "./scale.js";
@@ -9,6 +9,7 @@ import { steer } from "./steering.js";
 const MARGIN = { top: 10, right: 20, bottom: 26, left: 46 };
 const DOT = 4;
 const DOTS_UP_TO = 80;
+const COLUMNS = 50; // of a table of what is seen, each of four rows at most
 
 export class Chart {
     // `span` is a Window; options: title, label (for those who do not see it), height, scale, write (a value as text).
@@ -17,6 +18,7 @@ export class Chart {
         this.height = height;
         this.scale = scale;
         this.write = write;
+        this.fill = () => {}; // the table
         this.series = [];
         this.width = 600;
         this.x = this.y = (value) => value; // from values to pixels, as it was drawn last
@@ -33,6 +35,7 @@ export class Chart {
             { class: "figure" },
             h("figcaption", {}, h("h3", {}, title), this.legend, savers(title, this.svg, () => this.values())),
             this.svg,
+            this.table(title),
         );
         this.due = false;
         for (const type of ["change", "point"]) span.addEventListener(type, () => this.draw());
@@ -93,17 +96,32 @@ export class Chart {
             ...this.cursor(),
         );
         this.read();
+        this.fill();
     }
 
     // What is drawn, for a file: a row for each point, as it came.
-    values() {
-        const rows = this.series.flatMap(({ name, points, low, spread }) => {
+    values(series = this.series) {
+        const rows = series.flatMap(({ name, points, low, spread }) => {
             if (!low) return points.map((point) => [name, ...point]);
             if (!spread) return points.map(([x, y], index) => [name, x, y - low[index][1]]);
             const edges = { highest: points, lowest: low };
             return Object.entries(edges).flatMap(([edge, line]) => line.map((point) => [`${name}, ${edge}`, ...point]));
         });
         return [["series", this.unit, "value"], ...rows];
+    }
+
+    // What is seen for those who do not see curves, made while it is open.
+    table(title) {
+        const rows = h("div", {});
+        const cell = (each) => (typeof each === "number" ? h("td", { class: "number" }, this.write.value(each)) : h("td", {}, each));
+        this.fill = () => {
+            if (!details.open) return;
+            const seen = this.series.map((each) => (each.low ? each : { ...each, points: thinned(each.points, this.span.from, this.span.to, COLUMNS) }));
+            const [head, ...values] = this.values(seen);
+            rows.replaceChildren(headedTable("", head, h("tbody", {}, values.map((row) => h("tr", {}, row.map(cell))))));
+        };
+        const details = h("details", { ontoggle: this.fill }, h("summary", {}, "The same as a table"), scroll(`Values: ${title}`, rows));
+        return details;
     }
 
     axes(ticks, inner) {

@@ -2,8 +2,7 @@
 
 import { get, UNREACHABLE } from "./api.js";
 import { card, h, repeat, setText } from "./dom.js";
-import { fileAddress } from "./files-panel.js";
-import { bytes } from "./format.js";
+import { fileAddress, fileRow } from "./files-panel.js";
 import { errorPlace } from "./notices.js";
 import { isOver, KINDS, statusPill } from "./progress.js";
 import { resultOf } from "./result.js";
@@ -20,27 +19,21 @@ export function circuitPanel(job, signal) {
     const alive = card("alive", "Alive", whose, frame);
     const made = card("circuit", "Its circuit", trouble.element, list);
     const shown = new Map();
-    let polling = null,
+    let isOpen = true,
         status = null;
     alive.hidden = made.hidden = true;
 
     // Looks at the follow-ups until all of them have ended; the newest comes last, so that its circuit is shown.
-    function poll() {
-        polling?.abort();
-        polling = new AbortController();
-        repeat(look, EVERY, AbortSignal.any([polling.signal, signal]));
-    }
-
     async function look() {
         try {
             const { jobs } = await get(`/jobs?source=${job.id}&limit=50`, { signal });
             trouble.clear();
             for (const each of jobs.reverse()) await show(each);
             made.hidden = !jobs.length;
-            if (jobs.every(isOver)) polling.abort();
+            isOpen = !jobs.every(isOver);
         } catch (error) {
             trouble.show(error);
-            if (error.status !== UNREACHABLE) polling.abort();
+            isOpen = error.status === UNREACHABLE;
         }
     }
 
@@ -71,7 +64,7 @@ export function circuitPanel(job, signal) {
             const { files: all } = await get(`/jobs/${now.id}/files`);
             fold.hidden = !all.length;
             fold.open = now.kind !== "prove" && shown.size < 4;
-            files.replaceChildren(...all.map(({ name, size }) => h("li", {}, h("a", { href: fileAddress(now.id, name), download: true }, name), h("span", { class: "quiet number" }, bytes(size)))));
+            files.replaceChildren(...all.map((file) => fileRow(now.id, file)));
             if (now.kind === "simplify" && all.some(({ name }) => name === LIVING)) live(now.id, `Simplified: ${now.words.standing}.`);
         }
         return { element, update };
@@ -90,10 +83,10 @@ export function circuitPanel(job, signal) {
         if (files.some(({ name }) => name === LIVING) && alive.hidden) live(now.id, now.kind === "train" ? "As it was trained. Paint on it, damage it, point at a cell to see its wires." : now.words.standing);
     }
 
-    poll();
+    repeat(() => isOpen && look(), EVERY, signal);
     return {
         element: h("div", { class: "stacked" }, alive, made),
-        refresh: poll,
+        refresh: look,
         update(now) {
             if (now.status === status) return;
             status = now.status;

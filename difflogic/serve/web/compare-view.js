@@ -3,7 +3,7 @@
 import { get, UNREACHABLE } from "./api.js";
 import { flat } from "./config-panel.js";
 import { curves, METRICS, Rows, seriesOfMany } from "./curves.js";
-import { card, h, repeat, scroll } from "./dom.js";
+import { card, h, repeat, scroll, headedTable } from "./dom.js";
 import { count, loss } from "./format.js";
 import { empty, errorPlace } from "./notices.js";
 import { isOver, statusPill } from "./progress.js";
@@ -21,10 +21,7 @@ export function compareView(root, signal, ids) {
     const metric = h("select", { onchange: () => draw() }, Object.keys(METRICS).map((name) => h("option", {}, name)));
     const axis = h("select", { onchange: () => draw() }, h("option", {}, "epochs"), h("option", {}, "seconds"));
     const differences = scroll("Settings");
-    const head = ["Run", "State", "Epochs", "Mixture off by", "Wrong values", "Active gates"].map((name) =>
-        h("th", { scope: "col" }, name),
-    );
-    head.push(h("th", { scope: "col" }, h("span", { class: "unseen" }, "Remove")));
+    const head = ["Run", "State", "Epochs", "Mixture off by", "Wrong values", "Active gates", h("span", { class: "unseen" }, "Remove")];
     const picker = h("select", { "aria-label": "Add a run", onchange: () => move([...chosen, picker.value]) });
     const nothing = empty("Nothing to compare", "Add a run above, or select some in the list of jobs.");
     const shown = h(
@@ -36,7 +33,7 @@ export function compareView(root, signal, ids) {
             h("div", { class: "buttons" }, h("label", { class: "inline" }, "Show ", metric), h("label", { class: "inline" }, "over ", axis)),
             plot.element,
         ),
-        card("runs", "Runs", scroll("Runs", h("table", { class: "rows compared" }, h("thead", {}, h("tr", {}, head)), body))),
+        card("runs", "Runs", scroll("Runs", headedTable("compared", head, body))),
         card("settings", "Settings that differ", differences),
     );
     root.append(
@@ -62,17 +59,17 @@ export function compareView(root, signal, ids) {
         picker.disabled = !left.length || chosen.length >= MOST;
     }
 
-    const stop = new AbortController();
+    let isOpen = true;
     async function load() {
         try {
             const jobs = await Promise.all(chosen.map((id) => get(`/jobs/${id}`, { signal })));
             const { jobs: rows } = await get(`/compare?ids=${chosen.join(",")}`, { signal }); // all, where they are over
             place.clear();
             show(jobs, rows);
-            if (jobs.every(isOver)) stop.abort();
+            isOpen = !jobs.every(isOver);
         } catch (error) {
             place.show(error);
-            if (error.status !== UNREACHABLE) stop.abort();
+            isOpen = error.status === UNREACHABLE;
         }
     }
 
@@ -139,7 +136,7 @@ export function compareView(root, signal, ids) {
     }
 
     offer().catch(place.show);
-    if (chosen.length) repeat(load, EVERY, AbortSignal.any([signal, stop.signal]));
+    if (chosen.length) repeat(() => isOpen && load(), EVERY, signal);
 }
 
 // What a job was asked for, by path: its configuration, and how it was to be trained.
@@ -155,16 +152,6 @@ function differing(settings, runs) {
     if (!rows.length)
         return h("p", { class: "quiet" }, runs.length > 1 ? "None: all runs have the same settings." : "Add another run.");
     const brief = (text = "none") => (text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text);
-    return h(
-        "table",
-        { class: "rows settings" },
-        h("thead", {}, h("tr", {}, ["Setting", ...runs.map(({ name }) => name)].map((name) => h("th", { scope: "col" }, name)))),
-        h(
-            "tbody",
-            {},
-            rows.map((path) =>
-                h("tr", {}, h("th", { scope: "row" }, path), settings.map((each) => h("td", {}, brief(each.get(path))))),
-            ),
-        ),
-    );
+    const row = (path) => h("tr", {}, h("th", { scope: "row" }, path), settings.map((each) => h("td", {}, brief(each.get(path)))));
+    return headedTable("settings", ["Setting", ...runs.map(({ name }) => name)], h("tbody", {}, rows.map(row)));
 }

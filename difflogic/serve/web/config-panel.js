@@ -1,7 +1,8 @@
 // The configuration of a job, to read: what differs from its preset, and all of it behind a fold.
 
 import { get } from "./api.js";
-import { fold, h, scroll } from "./dom.js";
+import { h, scroll } from "./dom.js";
+import { fold } from "./fold.js";
 
 export function configPanel(job) {
     const config = job.config.config ?? job.config, // of a sweep that of its trials
@@ -9,11 +10,9 @@ export function configPanel(job) {
     const differs = h("div", {});
     const list = (rows) => h("dl", {}, rows.map(([path, value]) => h("div", {}, h("dt", {}, path), h("dd", { class: "number" }, written(value)))));
     const whole = h("details", {}, h("summary", {}, `All ${fields.length} settings`), scroll("Fields", list(fields)));
-    const element = fold("config", "Configuration", h("div", { class: "facts" }, differs, whole));
-    element.addEventListener("toggle", look, { once: true });
 
-    async function look() {
-        const { presets } = await get("/presets").catch(() => ({ presets: [] }));
+    async function load() {
+        const { presets } = await get("/presets");
         const preset = presets.find(({ name }) => name === config.name);
         const usual = preset && flat(preset.config);
         const rows = usual ? Object.entries(flat(config)).filter(([path, value]) => JSON.stringify(value) !== JSON.stringify(usual[path])) : [];
@@ -22,7 +21,7 @@ export function configPanel(job) {
             list(rows),
         );
     }
-    return element;
+    return fold("config", "Configuration", load, h("div", { class: "facts" }, differs, whole)).element;
 }
 
 // {"optimizer.lr": 0.05, ...} of the tables inside each other.

@@ -47,17 +47,35 @@ export class Rows {
     get best() {
         const last = (list) => list.at(-1)?.[1] ?? Infinity;
         const rank = ({ judged, hard, soft }) => (judged.length ? [-last(judged), 0] : [last(hard), last(soft)]);
-        return [...this.seeds.values()].reduce(
-            (best, member) => {
-                const [a, b] = [rank(best), rank(member)];
-                return b[0] < a[0] || (b[0] === a[0] && b[1] < a[1]) ? member : best;
-            },
-            [...this.seeds.values()][0],
-        );
+        const order = ([a, b], [c, d]) => a - c || b - d;
+        return [...this.seeds.values()].sort((one, other) => order(rank(one), rank(other)))[0];
     }
 }
 
 const fresh = () => ({ soft: [], batch: [], hard: [], undecided: [], training: [], judged: [], seconds: new Map(), epoch: 0 });
+
+// The rows of a job as they come, with `draw(rows, last)` at each; another attempt begins anew: {handlers, update(job)}
+export function growing(job, draw) {
+    const rows = new Rows();
+    let shown = job;
+    const drawn = () => draw(rows, Math.max(rows.last, shown.progress) || shown.goal);
+    drawn();
+    return {
+        handlers: {
+            rows(found) {
+                rows.add(found);
+                drawn();
+            },
+        },
+        update(now) {
+            const isOther = now.attempt !== shown.attempt;
+            shown = now;
+            if (!isOther) return;
+            rows.clear();
+            drawn();
+        },
+    };
+}
 
 // Two charts over the same epochs, with their buttons: {element, span, show(batchSeries, probeSeries, epochs)}.
 export function curves(span = new Window()) {

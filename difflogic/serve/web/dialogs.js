@@ -13,6 +13,9 @@ export function asked(title, label, value, yes, required = true) {
     return answered(title, [h("label", { class: "field" }, label, input)], yes, () => input.value.trim());
 }
 
+// The tags of a text with commas between, each once.
+export const tagsOf = (text) => [...new Set(text.split(",").map((tag) => tag.trim()))].filter(Boolean);
+
 // Resolves to what `answer()` gives, or to undefined; `kind`: classes of the button and of the dialog.
 export function answered(title, content, yes, answer, kind = "primary") {
     return new Promise((resolve) => {
@@ -30,16 +33,9 @@ export function answered(title, content, yes, answer, kind = "primary") {
             ),
         );
         const dialog = h("dialog", { "aria-labelledby": id, class: kind }, form);
-        closed(dialog).then((value) => resolve(value === "yes" ? answer() : undefined));
-    });
-}
-
-// Shows a dialog; resolves to what it was closed with.
-function closed(dialog) {
-    return new Promise((resolve) => {
         dialog.addEventListener("close", () => {
             dialog.remove();
-            resolve(dialog.returnValue);
+            resolve(dialog.returnValue === "yes" ? answer() : undefined);
         });
         document.body.append(dialog);
         dialog.showModal();

@@ -32,9 +32,6 @@ export function card(name, title, ...children) {
     return h("section", { class: `card ${name}`, "aria-labelledby": id }, h("h2", { id }, title), children);
 }
 
-// A card that is opened by a click; `name` is its class.
-export const fold = (name, title, ...children) => h("details", { class: `card fold ${name}` }, h("summary", {}, h("h2", {}, title)), children);
-
 // A part of the page that scrolls by itself, and by keys.
 export const scroll = (label, ...children) =>
     h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": label }, children);
@@ -49,6 +46,21 @@ export function numberList(more = "") {
     };
     return { element, fill };
 }
+
+// Fills a select with names, after one for all of them; what is chosen stays so, whatever became of it.
+export function offerNames(select, all, names, least) {
+    const chosen = select.value,
+        known = new Set([...names, chosen].filter(Boolean));
+    select.replaceChildren(h("option", { value: "" }, all), ...[...known].map((name) => h("option", { value: name }, name)));
+    select.value = chosen;
+    select.hidden = known.size < least;
+}
+
+// A table with a head; `name`: its class.
+export const headedTable = (name, head, body) => {
+    const cells = head.map((text) => h("th", { scope: "col" }, text));
+    return h("table", { class: `rows ${name}` }, h("thead", {}, h("tr", {}, cells)), body);
+};
 
 // Writes text only where it changes, so that screen readers and selections are left in peace.
 export function setText(element, text) {

@@ -15,21 +15,15 @@ export async function listen(path, handlers, onState, signal, always = false) {
     const unseen = () => document.hidden && !always;
     const place = { last: "", over: false };
     let wait = FIRST_WAIT;
+    const opened = () => {
+        wait = FIRST_WAIT;
+        onState("live", "");
+    };
     while (!signal.aborted && !place.over) {
         if (unseen()) await untilSeen(onState, signal);
         if (signal.aborted) return;
         try {
-            await once(
-                path,
-                place,
-                handlers,
-                () => {
-                    wait = FIRST_WAIT;
-                    onState("live", "");
-                },
-                signal,
-                unseen,
-            );
+            await once(path, place, handlers, opened, signal, unseen);
         } catch (error) {
             if (signal.aborted) return;
             if (error.status >= 400 && error.status < 500 && error.status !== 429)
@@ -54,15 +48,15 @@ function untilSeen(onState, signal) {
 
 // One connection, until it ends, falls silent, or nobody looks.
 async function once(path, place, handlers, opened, signal, unseen) {
-    const stop = new AbortController();
+    const stop = new AbortController(),
+        either = AbortSignal.any([stop.signal, signal]);
     const abort = () => stop.abort();
     const hidden = () => unseen() && abort();
     let silence = setTimeout(abort, SILENCE);
-    signal.addEventListener("abort", abort);
     document.addEventListener("visibilitychange", hidden);
     try {
         const headers = { Accept: "text/event-stream", ...(place.last && { "Last-Event-ID": place.last }) };
-        const response = await open(path, headers, stop.signal);
+        const response = await open(path, headers, either);
         opened();
         const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
         const parse = parser(place, handlers);
@@ -76,7 +70,6 @@ async function once(path, place, handlers, opened, signal, unseen) {
         }
     } finally {
         clearTimeout(silence);
-        signal.removeEventListener("abort", abort);
         document.removeEventListener("visibilitychange", hidden);
     }
 }

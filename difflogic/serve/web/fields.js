@@ -2,10 +2,10 @@
 // made from what the server says about it, in groups that are found by a word.
 
 import { flat } from "./config-panel.js";
+import { tagsOf } from "./dialogs.js";
 import { freshId, h, setText } from "./dom.js";
-import { tagsOf } from "./tags.js";
 
-const OTHERS = ["data", "plugin"]; // sections that come with samples, which a form does not bring
+const OTHERS = ["data", "plugin"]; // sections that come with samples
 const GROUPS = {
     what: "How it is trained",
     target: "Picture and start",
@@ -179,7 +179,7 @@ const sectionOf = (path) => path.split(".").slice(0, -1).join(".");
 const titled = (name) => (name[0].toUpperCase() + name.slice(1)).replaceAll("_", " ");
 
 // Of a select the first is for what holds where nothing is said.
-export const optionsOf = ({ usual }, offered) => [["", usual ?? "none"], ...offered].map(([value, words]) => h("option", { value }, words));
+const optionsOf = ({ usual }, offered) => [["", usual ?? "none"], ...offered].map(([value, words]) => h("option", { value }, words));
 
 const named = (names) => names.map((value) => [value, value]);
 

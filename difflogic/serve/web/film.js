@@ -9,7 +9,7 @@ const HOLD = 1400; // of the last one
 
 export class Film {
     constructor() {
-        this.canvas = h("canvas", { class: "grid", role: "img" });
+        this.canvas = h("canvas", { class: "grid", role: "img", "aria-label": "The automaton, of which nothing is known yet" });
         this.button = h("button", { type: "button", "aria-pressed": "false", onclick: () => (this.playing ? this.stop() : this.play()) }, "Play");
         this.slider = h("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "Step of the film", oninput: () => this.moved() });
         this.where = h("output", { class: "number" });

@@ -31,7 +31,6 @@ export function follow(signal, job, place, parts, handlers) {
     function begin() {
         stream?.abort();
         stream = new AbortController();
-        signal.addEventListener("abort", () => stream.abort(), { once: true });
         let away = false;
         const heard = (state, message) => {
             showConnection(state, message);
@@ -44,7 +43,7 @@ export function follow(signal, job, place, parts, handlers) {
             if (state === "over" && message) place.show(new Error(message));
         };
         const end = ({ status }) => status === "deleted" && changed(null);
-        listen(`/jobs/${job.id}/events`, { job: changed, end, ...handlers }, heard, stream.signal);
+        listen(`/jobs/${job.id}/events`, { job: changed, end, ...handlers }, heard, AbortSignal.any([stream.signal, signal]));
     }
 
     parts.forEach((part) => part.update(job));

@@ -8,8 +8,6 @@ const short = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 
 export const count = (value) => (known(value) ? whole.format(value) : NONE);
 
-export const share = (part, all) => (all > 0 ? `${Math.floor((100 * part) / all)} %` : NONE);
-
 // A loss: exact where it counts cells, three digits where it is a sum of squares.
 export function loss(value) {
     if (!known(value)) return NONE;

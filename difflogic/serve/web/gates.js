@@ -1,7 +1,9 @@
 // The sixteen gates by what they do: how many over the epochs, and how many of each there are now.
 
+import { get } from "./api.js";
 import { Chart } from "./chart.js";
-import { fold, h, setText } from "./dom.js";
+import { h, setText } from "./dom.js";
+import { atCheckpoints, fold } from "./fold.js";
 import { count } from "./format.js";
 import { empty } from "./notices.js";
 
@@ -17,7 +19,8 @@ export const FAMILIES = [
 const WIRES = FAMILIES[0].gates; // all gates begin so: those that compute something would be lost among them
 const styleOf = (gate) => FAMILIES.find((family) => family.gates.includes(gate)).style;
 
-export function gatesPanel(span) {
+// {element, update(job)}
+export function gatesPanel(job, span, signal) {
     const chart = new Chart(span, {
         title: "Over the epochs",
         label: "How many gates of each kind there are, by epoch.",
@@ -45,7 +48,9 @@ export function gatesPanel(span) {
         ),
     );
     const nothing = empty("No gates counted yet", "Gates are counted whenever a checkpoint is saved.");
-    const element = fold("gates", "What its gates became", nothing, shown);
+    const { element, look } = fold("gates", "What its gates became", load, nothing, shown);
+    const changed = atCheckpoints(look, signal);
+    let current = job;
     let census = { names: [], history: [] };
 
     const countsOf = (entry) => {
@@ -55,8 +60,11 @@ export function gatesPanel(span) {
         );
     };
 
-    function show(found) {
-        if (!found.history.length) return;
+    async function load() {
+        const asked = current;
+        if (!asked.saved_progress) return;
+        const found = await get(`/jobs/${job.id}/gates`);
+        if (asked.attempt !== current.attempt || !found.history.length) return; // else it is another attempt's
         census = found;
         nothing.hidden = true;
         shown.hidden = false;
@@ -91,7 +99,14 @@ export function gatesPanel(span) {
         );
     }
 
-    return { element, show };
+    return {
+        element,
+        update(now) {
+            current = now;
+            changed(now);
+        },
+        refresh: look,
+    };
 }
 
 // Families on top of each other.

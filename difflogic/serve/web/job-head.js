@@ -1,18 +1,45 @@
-// The top of a job's page: what it is, how far it is in one line, what can be done with it.
+// What is said of a job and done with it: at the top of its page, and in its row of the list.
 
 import { actionButtons } from "./actions.js";
 import { h, setText } from "./dom.js";
 import { facts, lineOf, ownerOf, progressBar, statusPill } from "./progress.js";
-import { tagList } from "./tags.js";
+
+// Elements by name, and update(job); `actions` are those of `actionButtons` after the job.
+export function partsOf(job, ...actions) {
+    const line = h("p", { class: "standing" }),
+        reason = h("p", { class: "reason quiet" }),
+        about = h("p", { class: "quiet" });
+    const parts = { pill: statusPill(job), bar: progressBar(job), tags: tagList(job), tools: actionButtons(job, ...actions) };
+    const elements = Object.fromEntries(Object.entries(parts).map(([name, { element }]) => [name, element]));
+    function update(now) {
+        for (const part of Object.values(parts)) part.update(now);
+        setText(line, lineOf(now));
+        setText(about, facts(now));
+        reason.hidden = !now.words.remark || now.words.standing.includes(now.words.remark.replace(/\.$/, ""));
+        setText(reason, now.words.remark);
+    }
+    return { ...elements, line, reason, about, update };
+}
+
+// Words by which a job is found again.
+function tagList(job) {
+    const element = h("ul", { class: "tags", "aria-label": "Tags" });
+    let shown = null;
+    function update({ tags }) {
+        const now = tags.join(",");
+        if (now === shown) return;
+        shown = now;
+        element.hidden = !tags.length;
+        element.replaceChildren(...tags.map((tag) => h("li", {}, tag)));
+    }
+    update(job);
+    return { element, update };
+}
 
 // {element, update(job)}; `changed(job or null)` hears what an action came to, errors are shown at `place`.
 export function jobHead(job, place, changed) {
-    const title = h("h1", {}, job.name),
-        line = h("p", { class: "standing" }),
-        reason = h("p", { class: "reason quiet" }),
-        about = h("p", { class: "quiet" });
-    const parts = [statusPill(job), progressBar(job), tagList(job), actionButtons(job, place, changed)];
-    const [pill, bar, tags, tools] = parts.map(({ element }) => element);
+    const title = h("h1", {}, job.name);
+    const { pill, bar, tags, tools, line, reason, about, update } = partsOf(job, place, changed);
     const element = h(
         "header",
         { class: "job-head" },
@@ -25,14 +52,11 @@ export function jobHead(job, place, changed) {
         about,
         place.element,
     );
-    const update = (now) => {
-        parts.forEach((part) => part.update(now));
-        setText(title, now.name);
-        setText(line, lineOf(now));
-        setText(about, facts(now));
-        reason.hidden = !now.words.remark || now.words.standing.includes(now.words.remark.replace(/\.$/, ""));
-        setText(reason, now.words.remark);
-        bar.hidden = bar.hidden || now.status === "done";
+    return {
+        element,
+        update(now) {
+            setText(title, now.name);
+            update(now);
+        },
     };
-    return { element, update };
 }

@@ -1,14 +1,13 @@
 // One job of the list, and under it what was made of it: {element, update(job), shown(), under(rows)}.
 
-import { actionButtons } from "./actions.js";
 import { h, mayMove, setText } from "./dom.js";
 import { fileAddress } from "./files-panel.js";
 import { plural } from "./format.js";
+import { partsOf } from "./job-head.js";
 import { errorPlace } from "./notices.js";
 import { thumbnail } from "./pixels.js";
-import { facts, isAgents, lineOf, ownerOf, progressBar, statusPill } from "./progress.js";
+import { isAgents, ownerOf } from "./progress.js";
 import { resultOf } from "./result.js";
-import { tagList } from "./tags.js";
 
 const QUICK = ["pause", "resume", "retry", "cancel"];
 
@@ -16,11 +15,7 @@ const QUICK = ["pause", "resume", "retry", "cancel"];
 export function jobRow(job, chosen, on, changed) {
     const place = errorPlace();
     const link = h("a", { class: "name", href: `#/jobs/${job.id}` });
-    const line = h("p", {}),
-        reason = h("p", { class: "quiet" }),
-        about = h("p", { class: "quiet" });
-    const parts = [statusPill(job), progressBar(job), actionButtons(job, place, changed, QUICK), tagList(job)];
-    const [pill, bar, buttons, tags] = parts.map(({ element }) => element);
+    const { pill, bar, tags, tools, line, reason, about, ...parts } = partsOf(job, place, changed, QUICK);
     const tick = h("input", { type: "checkbox", checked: on, onchange: () => chosen(current, tick.checked) });
     const count = h("summary", {}),
         attempts = h("div", {}),
@@ -35,19 +30,14 @@ export function jobRow(job, chosen, on, changed) {
         h("label", { class: "pick" }, tick),
         picture,
         h("div", { class: "what" }, h("div", { class: "title" }, link, pill, ownerOf(job)), line, reason, about, tags, place.element),
-        h("div", { class: "how" }, bar, buttons),
+        h("div", { class: "how" }, bar, tools),
         fold,
     );
 
     function update(now) {
         current = now;
-        parts.forEach((part) => part.update(now));
+        parts.update(now);
         setText(link, now.name);
-        setText(line, lineOf(now));
-        setText(about, facts(now));
-        reason.hidden = !now.words.remark || now.words.standing.includes(now.words.remark.replace(/\.$/, ""));
-        setText(reason, now.words.remark);
-        bar.hidden = bar.hidden || now.status === "done";
         tick.setAttribute("aria-label", `Choose ${now.name} (${now.id.slice(0, 4)})`);
         if (!grown && now.status === "done" && now.kind === "train" && now.saved_progress > 0 && !isAgents(now)) grow(now);
         told();

@@ -1,15 +1,14 @@
-// One job: how it stands, the automaton as it learns, its curves, gates, circuit, log and files.
+// One job: how it stands, what it does or found, its circuit, and behind folds its gates, configuration, files and log.
 
-import { get } from "./api.js";
 import { learningOfAgents } from "./agent-view.js";
+import { get } from "./api.js";
 import { automatonPanel } from "./automaton-panel.js";
 import { circuitPanel } from "./circuit-panel.js";
 import { configPanel } from "./config-panel.js";
-import { curves, Rows, seriesOfOne } from "./curves.js";
-import { checkpoints } from "./checkpoints.js";
-import { card, fold, h, setText } from "./dom.js";
+import { curves, growing, seriesOfOne } from "./curves.js";
+import { card, h, setText } from "./dom.js";
 import { filesPanel } from "./files-panel.js";
-import { followUpView } from "./follow-up-view.js";
+import { fold } from "./fold.js";
 import { follow } from "./follow.js";
 import { gatesPanel } from "./gates.js";
 import { jobHead } from "./job-head.js";
@@ -17,7 +16,7 @@ import { logPanel } from "./log-panel.js";
 import { announce, errorPlace, patiently } from "./notices.js";
 import { isAgents } from "./progress.js";
 import { resultOf } from "./result.js";
-import { rowsTable } from "./rows-table.js";
+import { sweepPanel } from "./sweep-panel.js";
 
 export async function jobView(root, signal, id) {
     const loading = h("p", { class: "quiet", "aria-busy": "true" }, "Loading…");
@@ -28,74 +27,55 @@ export async function jobView(root, signal, id) {
         root.replaceChildren();
         document.title = `${job.name} · difflogic`;
         announce(`${job.name}: ${job.words.standing}`);
-        (job.kind !== "train" ? followUpView : trainingView)(root, signal, job);
+        show(root, signal, job);
     } catch (error) {
-        if (!signal.aborted)
-            root.replaceChildren(
-                h("h1", {}, "Job"),
-                h("p", { class: "error", role: "alert" }, error.message),
-                h("p", {}, h("a", { href: "#/" }, "All jobs")),
-            );
+        if (signal.aborted) return;
+        const words = h("p", { class: "error", role: "alert" }, error.message);
+        root.replaceChildren(h("h1", {}, "Job"), words, h("p", {}, h("a", { href: "#/" }, "All jobs")));
     }
 }
 
-function trainingView(root, signal, job) {
+// What is not of this kind of job is null.
+function show(root, signal, job) {
+    const of = (...kinds) => kinds.includes(job.kind);
     const place = errorPlace(),
-        learning = isAgents(job) ? learningOfAgents(job) : learningOfAutomata(job),
-        gates = gatesPanel(learning.span);
-    const circuit = circuitPanel(job, signal);
+        files = filesPanel(job, signal);
+    const learning = of("train") ? (isAgents(job) ? learningOfAgents(job) : learningOfAutomata(job)) : null,
+        gates = learning && gatesPanel(job, learning.span, signal),
+        trials = of("sweep") ? sweepPanel(job, signal) : null,
+        circuit = of("train", "simplify", "sweep") ? circuitPanel(job, signal) : null;
+    const found = foundPanel(Boolean(learning));
     const top = jobHead(job, place, (now) => {
         changed(now);
-        circuit.refresh();
+        circuit?.refresh();
     });
-    const log = logPanel(job, signal),
-        files = filesPanel(job);
-    const tries = fold("tries", "Attempts", h("div", {}));
-    let shown = job;
-    tries.hidden = true;
-
-    root.append(top.element, circuit.element, learning.element, h("div", { class: "folds" }, tries, gates.element, configPanel(job), files.element, log.element));
-
-    const census = checkpoints(job, gates, files, place, signal);
-    const attempts = {
-        update(now) {
-            if (now.attempt !== shown.attempt) learning.clear();
-            shown = now;
-            learning.at(now);
-            const told = now.attempt > 0 && resultOf(now);
-            tries.hidden = !told;
-            tries.lastChild.replaceChildren(told || "");
-        },
-    };
-    const parts = [attempts, top, circuit, log, census];
-    const changed = follow(signal, job, place, parts, learning.handlers);
+    const source = job.source && !learning ? h("p", {}, "Works on the circuit of ", h("a", { href: `#/jobs/${job.source}` }, "the job that it follows"), ".") : null;
+    const folds = [learning && found.element, gates?.element, (learning ?? trials) && configPanel(job), files.element, logPanel(job, signal)];
+    // A training shows its solution before all else, other jobs what they found.
+    const body = learning ? [circuit, learning] : [trials, found, circuit];
+    root.append(...[top.element, source, ...body.map((part) => part?.element), h("div", { class: "folds" }, folds)].filter(Boolean));
+    const changed = follow(signal, job, place, [found, learning, top, circuit, trials, gates, files].filter(Boolean), learning?.handlers ?? {});
 }
 
-// {element, span, handlers: of the stream, clear(): another attempt, at(job): as it stands}
-function learningOfAutomata(job) {
-    const rows = new Rows(),
-        plot = curves(),
-        automaton = automatonPanel(),
-        table = rowsTable();
-    let shown = job;
-    const draw = () => plot.show(...seriesOfOne(rows), Math.max(rows.last, shown.progress) || shown.goal);
-    const grown = (found) => {
-        rows.add(found);
-        draw();
-        table.show(rows);
-    };
-    automaton.aimAt(job.config);
-    draw();
+// What a job found, or what became of the attempts of a training, in a fold: {element, update(job)}.
+function foundPanel(isTraining) {
+    const words = h("div", {});
+    const element = isTraining ? fold("tries", "Attempts", () => {}, words).element : card("result", "Result", words);
     return {
-        element: h("div", { class: "columns even" }, automaton.element, card("learning", "Learning", plot.element, table.element)),
-        span: plot.span,
-        handlers: { rows: grown, frame: automaton.show },
-        clear() {
-            rows.clear();
-            draw();
-        },
-        at(now) {
-            shown = now;
+        element,
+        update(now) {
+            const told = isTraining && !now.attempt ? null : resultOf(now);
+            element.hidden = !told;
+            words.replaceChildren(told ?? "");
         },
     };
+}
+
+// {element, span, handlers: of the stream, update(job)}
+function learningOfAutomata(job) {
+    const plot = curves(),
+        automaton = automatonPanel(job.config);
+    const { handlers, update } = growing(job, (rows, last) => plot.show(...seriesOfOne(rows), last));
+    const element = h("div", { class: "columns even" }, automaton.element, card("learning", "Learning", plot.element));
+    return { element, span: plot.span, handlers: { ...handlers, frame: automaton.show }, update };
 }

@@ -1,7 +1,7 @@
 // All jobs: filtered, live, and a choice of them for comparison.
 
 import { get, isOperator } from "./api.js";
-import { h } from "./dom.js";
+import { calmly, h, offerNames } from "./dom.js";
 import { listen } from "./events.js";
 import { jobRow } from "./job-row.js";
 import { announcer, empty, errorPlace, patiently, showConnection } from "./notices.js";
@@ -36,7 +36,7 @@ export function jobsView(root, signal) {
         );
     const whose = owners(() => load(), place, signal);
     const filters = {
-        q: h("input", { type: "search", name: "q", placeholder: "Search by name or id", "aria-label": "Search by name or id", oninput: later }),
+        q: h("input", { type: "search", name: "q", placeholder: "Search by name or id", "aria-label": "Search by name or id", oninput: calmly(() => load(), 250, signal) }),
         status: select("status", { "": "Every state", ...STATUSES }),
         kind: select("kind", { "": "Every kind", ...KINDS }),
         tag: select("tag", { "": "Every tag" }),
@@ -45,7 +45,6 @@ export function jobsView(root, signal) {
     };
     const chosen = selection(place, (job, id) => (job ? changed(job) : drop(id)));
     let next = null,
-        timer = 0,
         turn = 0,
         meanwhile = null; // while the list is asked for: what the stream says, of which the list may not know yet
 
@@ -84,11 +83,6 @@ export function jobsView(root, signal) {
         }
     }
 
-    function later() {
-        clearTimeout(timer);
-        timer = setTimeout(() => load(), 250);
-    }
-
     const wanted = () =>
         Object.entries(filters)
             .map(([name, { value }]) => [name, value.trim()])
@@ -111,7 +105,10 @@ export function jobsView(root, signal) {
             );
             if (mine !== turn) return;
             place.clear();
-            if (before === null) clear();
+            if (before === null) {
+                rows.clear();
+                list.replaceChildren();
+            }
             for (const job of [...running.jobs, ...found.jobs]) if (!rows.has(job.id)) add(job, false);
             arrange();
             meanwhile.forEach((again) => again());
@@ -128,21 +125,9 @@ export function jobsView(root, signal) {
         }
     }
 
-    // The tags that there are, and the one that is chosen, whatever became of it.
     async function offerTags() {
         const found = await get("/tags", { signal }).catch(place.show);
-        if (!found) return;
-        const chosen = filters.tag.value;
-        const names = new Set([...found.tags.map(({ tag }) => tag), chosen].filter(Boolean));
-        const options = [...names].map((tag) => h("option", { value: tag }, tag));
-        filters.tag.replaceChildren(h("option", { value: "" }, "Every tag"), ...options);
-        filters.tag.value = chosen;
-        filters.tag.hidden = !names.size;
-    }
-
-    function clear() {
-        rows.clear();
-        list.replaceChildren();
+        if (found) offerNames(filters.tag, "Every tag", found.tags.map(({ tag }) => tag), 1);
     }
 
     function add(job, first) {

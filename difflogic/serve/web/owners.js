@@ -1,7 +1,7 @@
 // Whose jobs are listed, for whoever sees everybody's, and how much room an owner's jobs take.
 
 import { get, session } from "./api.js";
-import { h, setText } from "./dom.js";
+import { h, offerNames, setText } from "./dom.js";
 import { bytes, plural } from "./format.js";
 
 // `chosen`: called when another owner is chosen.
@@ -20,12 +20,7 @@ export function owners(chosen, place, signal) {
         const found = await get("/owners", { signal }).catch(place.show);
         if (!found) return;
         known = found.owners;
-        const now = filter.value;
-        const names = new Set([...known.map(({ owner }) => owner), now].filter(Boolean));
-        const options = [...names].map((owner) => h("option", { value: owner }, owner));
-        filter.replaceChildren(h("option", { value: "" }, "Every owner"), ...options);
-        filter.value = now;
-        filter.hidden = names.size < 2;
+        offerNames(filter, "Every owner", known.map(({ owner }) => owner), 2);
         tell();
     }
 

@@ -5,7 +5,7 @@ import { thumbnail } from "./pixels.js";
 
 // `offers`: [{name, title, about, config, mark}], the first is chosen; `chosen(offer)` hears of another choice.
 export function presetCards(offers, chosen, legend = "What to learn", name = "preset") {
-    return h("fieldset", { class: "presets" }, h("legend", {}, legend), offers.map(card));
+    return h("fieldset", { class: "presets" }, h("legend", { class: "unseen" }, legend), offers.map(card));
 
     function card(offer, place) {
         const onchange = () => chosen(offer);

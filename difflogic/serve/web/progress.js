@@ -37,7 +37,7 @@ export function progressBar(job) {
     const words = h("span", { class: "quiet number" });
     const element = h("div", { class: "progress" }, bar, words);
     const update = (now) => {
-        element.hidden = !now.words.progress;
+        element.hidden = !now.words.progress || now.status === "done";
         bar.max = Math.max(1, now.goal);
         bar.value = now.progress;
         bar.setAttribute("aria-label", `Progress of ${now.name}`);

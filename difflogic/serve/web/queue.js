@@ -20,10 +20,7 @@ export function followTurns(shown, update, signal) {
         const found = await get(`/queue?ids=${ids.join(",")}`, { signal }).catch(() => null);
         if (!found) return; // the stream says that the server is away
         const now = new Map(found.waiting.map(({ id, turn }) => [id, turn]));
-        for (const id of ids) {
-            if (now.has(id)) turns.set(id, now.get(id));
-            else turns.delete(id);
-        }
+        for (const id of ids) turns.set(id, now.get(id));
         const still = shown().filter(({ id, status }) => status === "queued" && ids.includes(id));
         still.forEach(update);
     }

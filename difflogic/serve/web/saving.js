@@ -1,6 +1,6 @@
 // A chart as a file: SVG and PNG as it is seen, and its values as CSV.
 
-import { h } from "./dom.js";
+import { h, s } from "./dom.js";
 
 const STYLES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "opacity"];
 const TEXT = ["font-family", "font-size", "font-weight"];
@@ -45,9 +45,7 @@ export function asCsv(rows) {
 export function asSvg(svg) {
     const copy = svg.cloneNode(true);
     const { width, height } = svg.viewBox.baseVal;
-    const ground = document.createElementNS(svg.namespaceURI, "rect");
-    const filled = { width, height, fill: colourBehind(svg) };
-    for (const [name, value] of Object.entries(filled)) ground.setAttribute(name, value);
+    const ground = s("rect", { width, height, fill: colourBehind(svg) });
     const styled = [...svg.querySelectorAll("*")];
     [...copy.querySelectorAll("*")].forEach((element, index) => {
         const style = getComputedStyle(styled[index]);

@@ -61,26 +61,12 @@ export function thinned(points, from, to, columns) {
     first = Math.max(0, first - 1);
     last = Math.min(points.length, last + 2);
     if (last - first <= 4 * columns) return points.slice(first, last);
-    const kept = [],
-        width = (to - from) / columns;
-    let bucket = [],
-        end = -Infinity;
-    const flush = () => {
-        if (!bucket.length) return;
+    const buckets = Map.groupBy(points.slice(first, last), ([x]) => Math.floor(((x - from) / (to - from)) * columns));
+    return [...buckets.values()].flatMap((bucket) => {
         const sorted = [...bucket].sort((a, b) => a[1] - b[1]);
         const wanted = new Set([bucket[0], sorted[0], sorted.at(-1), bucket.at(-1)]);
-        kept.push(...bucket.filter((point) => wanted.has(point)));
-        bucket = [];
-    };
-    for (const point of points.slice(first, last)) {
-        if (point[0] >= end) {
-            flush();
-            end = from + (Math.floor((point[0] - from) / width) + 1) * width;
-        }
-        bucket.push(point);
-    }
-    flush();
-    return kept;
+        return bucket.filter((point) => wanted.has(point));
+    });
 }
 
 // The place of the first point whose x is at least this.

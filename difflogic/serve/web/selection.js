@@ -2,11 +2,10 @@
 
 import { ACTIONS } from "./actions.js";
 import { patch, remove } from "./api.js";
-import { asked, confirmed } from "./dialogs.js";
+import { asked, confirmed, tagsOf } from "./dialogs.js";
 import { h, setText } from "./dom.js";
 import { plural } from "./format.js";
 import { guarded } from "./notices.js";
-import { tagsOf } from "./tags.js";
 
 const TOGETHER = ["pause", "resume", "retry", "cancel", "tag", "delete"];
 const MOST_COMPARED = 8;
@@ -45,16 +44,14 @@ export function selection(place, changed) {
 
     // What is done with each of the jobs, asked for once; undefined where that is nothing.
     async function workOn(action, jobs) {
-        if (action.name === "delete") return (await agreed(jobs)) && (({ id }) => remove(`/jobs/${id}`));
+        if (action.name === "delete") {
+            const text = `${jobs.map(({ name }) => name).join(", ")}: removed from the server with all files. This cannot be undone.`;
+            return (await confirmed(`Delete ${plural(jobs.length, "job")}?`, text, "Delete")) && (({ id }) => remove(`/jobs/${id}`));
+        }
         if (action.name !== "tag") return action.run;
         const text = await asked(`Tag ${plural(jobs.length, "job")}`, "Tags to add, separated by commas", "", "Add");
         const added = tagsOf(text ?? "");
         return added.length && (({ id, tags }) => patch(`/jobs/${id}`, { tags: [...tags, ...added] }));
-    }
-
-    function agreed(jobs) {
-        const text = `${jobs.map(({ name }) => name).join(", ")}: removed from the server with all files. This cannot be undone.`;
-        return confirmed(`Delete ${plural(jobs.length, "job")}?`, text, "Delete");
     }
 
     function tell() {
