@@ -29,6 +29,21 @@ def test_machine_code(case: Case) -> None:
     check_against_the_reference(case, lambda spec: CpuSimulation(spec, row, threads=3))
 
 
+@pytest.mark.parametrize(("name", "feature", "words"), [("x86-64-v3", "+avx2", 4), ("x86-64-v2", "+sse2", 2)])
+def test_machine_code_for_processors_with_less(
+    name: str, feature: str, words: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A vector is one register, however wide, and the same bits come out."""
+    spec = SimulationSpec(life(), 301, 130, 39322, seed=1)
+    module = row_code.row_module(column_program(spec.netlist), feature, stride=32, masked=True)
+    assert set(re.findall(r"<(\d+) x i64>", str(module))) == {str(words)}
+    if feature not in row_code.target()[1].split(","):
+        pytest.skip(f"this processor has no {feature[1:]}")
+    monkeypatch.setattr(row_code, "target", lambda: (name, feature))
+    start = random_start(spec, np.random.default_rng(1))
+    check_against_the_reference(Case(spec, start, 20), lambda spec: CpuSimulation(spec, compile_row(spec.netlist)))
+
+
 @given(cases())
 def test_interpreted(case: Case) -> None:
     check_against_the_reference(case, lambda spec: CpuSimulation(spec, threads=3))
