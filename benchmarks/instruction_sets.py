@@ -56,6 +56,8 @@ STRIDE = 80
 def measure(rounds: int, save: bool) -> None:
     """Measure this machine's set and those below it."""
     names = list(SETS)
+    if vector_unit() not in names:
+        raise SystemExit(f"Expected a processor with one of {', '.join(names)}, got {vector_unit()}: see --arm.")
     kept = ["--save"] if save else []
     for name in names[names.index(vector_unit()) :]:
         environment = {**os.environ, **({} if name == vector_unit() else SETS[name])}
