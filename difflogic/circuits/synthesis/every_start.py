@@ -29,6 +29,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -162,8 +163,8 @@ def _known(netlist: CellNetlist, height: int, width: int) -> Iterator[tuple[list
 
 def _seen(grid: int, patch: int, height: int, width: int, periodic: bool) -> int:
     """What each cell sees at a place of its patch: the grid, moved by up to a cell down or across."""
-    first, row, rows = ((1 << height * width) - 1) // ((1 << width) - 1), (1 << width) - 1, (height - 1) * width
-    last, across = first << (width - 1), width - 1
+    row, rows, across = (1 << width) - 1, (height - 1) * width, width - 1
+    first, last = _first_and_last_column(height, width)
     if patch // 3 == 0:
         grid = (grid & ((1 << rows) - 1)) << width | (grid >> rows if periodic else 0)
     elif patch // 3 == 2:
@@ -173,6 +174,13 @@ def _seen(grid: int, patch: int, height: int, width: int, periodic: bool) -> int
     if patch % 3 == 2:
         return (grid & ~first) >> 1 | ((grid & first) << across if periodic else 0)
     return grid
+
+
+@lru_cache(maxsize=8)
+def _first_and_last_column(height: int, width: int) -> tuple[int, int]:
+    # A 1 in each row: all ones of the grid over those of a row, which is a long division.
+    first = ((1 << height * width) - 1) // ((1 << width) - 1)
+    return first, first << (width - 1)
 
 
 def _numbers(grid: Bits) -> list[int]:
