@@ -214,11 +214,12 @@ class SuccessTest:
                 break
         return found
 
-    def _draw(self, height: int, width: int, count: int = STARTS) -> Bits:
+    def _draw(self, height: int, width: int, count: int = 0) -> Bits:
         """Fresh random starts, of a stream that neither training nor the probes see."""
         # The side is folded in too, so that a large grid is no continuation of a small one.
         key = prng.fold_in(prng.fold_in(prng.key_from_seed(self._config.seed), FRESH_STREAM), height)
-        return prng.randint_power_of_two(key, (count, height, width, self._config.model.channels), 2).astype(np.uint8)
+        shape = (count or STARTS, height, width, self._config.model.channels)
+        return prng.randint_power_of_two(key, shape, 2).astype(np.uint8)
 
 
 def certainty(config: Config, circuit: Circuit, wrong: int | None) -> str:
