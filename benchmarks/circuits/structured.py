@@ -1,4 +1,4 @@
-"""Small structured circuits, drawn: sums of products, multiplexers, adders, comparators, decoders, counts, S-boxes, layers.
+"""Small structured circuits, drawn: products, multiplexers, adders, comparators, decoders, counts, S-boxes, layers.
 
 Each is built as a textbook or a careless program would: nothing is shared that is not shared by the form itself. The
 seeds of both blocks were written down before one of their circuits was looked at.
@@ -59,7 +59,9 @@ def _tree(random: Random, join: Callable[[int, int], int], parts: list[int]) -> 
     if random.random() < 0.5:
         return reduce(join, parts)
     while len(parts) > 1:
-        parts = [join(*pair) if len(pair) == 2 else pair[0] for pair in (parts[i : i + 2] for i in range(0, len(parts), 2))]
+        parts = [
+            join(*pair) if len(pair) == 2 else pair[0] for pair in (parts[i : i + 2] for i in range(0, len(parts), 2))
+        ]
     return parts[0]
 
 
@@ -134,7 +136,10 @@ def adders(random: Random) -> Made:
             if end >= 4:
                 terms[0] = reduce(builder.and_, passed[end - 3 : end + 1], carries[end - 3])
             carries.append(reduce(builder.or_, [*terms, made[end]]))
-        return builder, [*(builder.xor(builder.xor(x, y), z) for x, y, z in zip(a, b, carries[:-1], strict=True)), carries[-1]]
+        return builder, [
+            *(builder.xor(builder.xor(x, y), z) for x, y, z in zip(a, b, carries[:-1], strict=True)),
+            carries[-1],
+        ]
     if form == 3:
         return builder, _sum(builder, [*_sum(builder, a, b)], [*c, FALSE])
     total = [builder.and_(x, b[0]) for x in a] + [FALSE] * width
@@ -183,12 +188,18 @@ def decoders(random: Random) -> Made:
                  for row in range(1 << inputs)]  # fmt: skip
         if random.random() < 0.5:
             return builder, lines
-        return builder, [_tree(random, builder.or_, [x for x in lines if random.random() < 0.3] or lines[:2]) for _ in range(int(random.integers(3, 12)))]
+        return builder, [
+            _tree(random, builder.or_, [x for x in lines if random.random() < 0.3] or lines[:2])
+            for _ in range(int(random.integers(3, 12)))
+        ]
     if form == 1:
         inputs = int(random.integers(8, 25))
         builder, bits = _begun(inputs)
         first = [reduce(builder.and_, [x ^ 1 for x in bits[:i]], bits[i]) for i in range(inputs)]
-        code = [_tree(random, builder.or_, [x for i, x in enumerate(first) if i >> bit & 1]) for bit in range((inputs - 1).bit_length())]
+        code = [
+            _tree(random, builder.or_, [x for i, x in enumerate(first) if i >> bit & 1])
+            for bit in range((inputs - 1).bit_length())
+        ]
         return builder, [*code, reduce(builder.or_, bits)]
     inputs, outputs = int(random.integers(4, 6)), int(random.integers(5, 10))
     return _of_tables(random, inputs, random.integers(0, 2, (outputs, 1 << inputs)), form=0)
@@ -262,7 +273,9 @@ def layers(random: Random) -> Made:
     for _ in range(depth):
         pairs = random.integers(0, len(layer), (width, 2))
         kinds = random.choice([1, 2, 4, 6, 7, 8, 9, 11, 13, 14], width)
-        layer = [builder.gate(int(kind), layer[a], layer[b]) for kind, (a, b) in zip(kinds, pairs.tolist(), strict=True)]
+        layer = [
+            builder.gate(int(kind), layer[a], layer[b]) for kind, (a, b) in zip(kinds, pairs.tolist(), strict=True)
+        ]
     return builder, layer[: int(random.integers(4, 17))]
 
 

@@ -126,6 +126,26 @@ def test_a_channel_of_few_inputs_is_made_anew_however_large(born: set[int]) -> N
     assert np.array_equal(values(found, words), values(both, words))
 
 
+@given(netlist=netlists(most=60), seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=15)
+def test_windows_change_nothing_never_grow_and_end_for_good(netlist: CellNetlist, seed: int) -> None:
+    graph = rebuilt(to_xag(netlist))
+    found = resubstitution.walked_in_windows(graph, rounds=2)
+    words = np.random.default_rng(seed).integers(0, 2**64, (graph.inputs, 8), dtype=np.uint64)
+    assert np.array_equal(values(found, words), values(graph, words))
+    assert len(found.gates) <= len(graph.gates)
+    again = resubstitution.walked_in_windows(found, rounds=2)
+    assert (again.gates, again.outputs) == (found.gates, found.outputs)
+
+
+def test_windows_find_a_factor_of_products_in_a_graph_of_many_inputs() -> None:
+    """Of `x AND y` for each of twenty y, joined by XOR, one AND is left."""
+    builder = Builder(21)
+    graph = builder.finish([reduce(builder.xor, [builder.and_(2, literal) for literal in range(4, 44, 2)])])
+    assert len(graph.gates) == 39
+    assert len(resubstitution.walked_in_windows(graph, rounds=2).gates) == 20
+
+
 def interrupt(*_: object) -> NoReturn:
     raise KeyboardInterrupt
 

@@ -12,6 +12,7 @@ else reads the two ANDs.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +20,9 @@ from difflogic.circuits.synthesis.sat import Clause, Solver
 from difflogic.circuits.synthesis.truth_tables import Tables, all_patterns, cofactor, input_tables
 from difflogic.circuits.synthesis.xag import XAG, Builder, Interrupted, mapped, rebuilt
 from difflogic.core.bits import Words
+
+if TYPE_CHECKING:
+    from difflogic.cpu.hard.replacements import Nodes
 
 DIVISORS = 120
 """So many nodes at most are tried as parts of a function."""
@@ -38,6 +42,12 @@ ROUND_GAIN = 200
 """Another round is worth while where the last one saved one gate in so many."""
 CONFLICTS = 1000
 """After so many the solver gives up, and the gate stays."""
+WINDOW_INPUTS, WINDOW_GATES = 10, 40
+"""A window of a large graph reads so many nodes at most, and has so many gates."""
+WINDOW_ROUND, WINDOW_MOVES = 30, 4
+"""In a round each gate is in so many windows in the mean; in each so many replacements are made for a gate."""
+WINDOWS_AT_A_TIME = 8
+"""Windows until Ctrl-C is heard."""
 PROVED_WORK = 300_000_000
 """The solver's work in all, as it counts it: a minute or two. It is no time, so that each run ends alike."""
 TRIES = 12
@@ -62,12 +72,7 @@ class _State:
 
     def graph(self) -> XAG:
         """The result as a graph, with everything folded that is not a gate."""
-        builder = Builder(self.nodes.inputs)
-        literals = list(range(0, 2 * len(self.nodes.a), 2))
-        for node in self.order:
-            a, b = (mapped(int(side[node]), literals) for side in (self.nodes.a, self.nodes.b))
-            literals[node] = builder.xor(a, b) if self.nodes.xor[node] else builder.and_(a, b)
-        return rebuilt(builder.finish(mapped(int(output), literals) for output in self.nodes.outputs))
+        return _graph(self.nodes)
 
     @property
     def count(self) -> int:
@@ -81,6 +86,43 @@ class _State:
             idle += self.compiled.walk(self.nodes, self.work, best, min(AT_A_TIME, moves - idle), DIVISORS)
             if self.count < best:
                 best, idle = self.count, 0
+
+
+def _graph(nodes: Nodes) -> XAG:
+    """The graph that stands in the arrays of the compiled search."""
+    builder = Builder(nodes.inputs)
+    literals = list(range(0, 2 * len(nodes.a), 2))
+    for node in nodes.order[: nodes.numbers[0]].tolist():
+        a, b = (mapped(int(side[node]), literals) for side in (nodes.a, nodes.b))
+        literals[node] = builder.xor(a, b) if nodes.xor[node] else builder.and_(a, b)
+    return rebuilt(builder.finish(mapped(int(output), literals) for output in nodes.outputs))
+
+
+def walked_in_windows(graph: XAG, rounds: int) -> XAG:
+    """Return the same functions with as many gates or fewer, by walks in windows, which need no proof.
+
+    It ends after so many rounds in a row without a gain. The same graph always gives the same result. Raises
+    Interrupted.
+    """
+    from difflogic.cpu.hard import windows
+
+    # Walks that gain nothing end at another graph of the same size. What is returned is the one where they began, from
+    # where the same walks would gain nothing again.
+    graph = current = rebuilt(graph)
+    idle = 0
+    while len(graph.gates) > 1 and idle < rounds:
+        gates = np.array(current.gates, dtype=np.int64).reshape(-1, 3)
+        patterns = all_patterns(WINDOW_INPUTS)
+        made = windows.make(graph.inputs, gates, np.array(current.outputs), patterns, WINDOW_GATES, idle)
+        try:
+            for _ in range(1 + WINDOW_ROUND * len(gates) // WINDOW_GATES // WINDOWS_AT_A_TIME):
+                windows.walk_windows(*made, WINDOWS_AT_A_TIME, WINDOW_MOVES, DIVISORS)
+        except KeyboardInterrupt as error:
+            raise Interrupted(_graph(made[0])) from error
+        current, idle = _graph(made[0]), idle + 1
+        if len(current.gates) < len(graph.gates):
+            graph, idle = current, 0
+    return graph
 
 
 def improved(graph: XAG, words: Words | None = None, work: int | None = None, twin: XAG | None = None) -> XAG:

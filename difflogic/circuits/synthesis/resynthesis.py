@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from difflogic.circuits.synthesis.resubstitution import fewest, improved, resubstituted
+from difflogic.circuits.synthesis.resubstitution import fewest, improved, resubstituted, walked_in_windows
 from difflogic.circuits.synthesis.sat import Clause
 from difflogic.circuits.synthesis.sweep import random_words
 from difflogic.circuits.synthesis.symmetric import rebuilt_symmetric
@@ -14,8 +14,17 @@ from difflogic.core.bits import Words
 
 WHOLE_GATES = 300
 """A graph of few inputs is taken whole up to so many gates; what its truth tables suggest may be in its place."""
+WINDOW_ROUNDS = 2
+"""Walks in windows end after so many rounds without a gain."""
 MOST_GATES = 20_000
 """A larger graph is left as it is: it would take hours."""
+
+
+def in_windows(graph: XAG) -> XAG:
+    """Return the same functions by walks in windows; a graph that is searched whole, or is too large, stays."""
+    graph = rebuilt(graph)
+    is_whole = len(graph.gates) <= WHOLE_GATES and len(graph.support(graph.outputs)) <= MOST_INPUTS
+    return graph if is_whole or len(graph.gates) > MOST_GATES else walked_in_windows(graph, WINDOW_ROUNDS)
 
 
 def resynthesised(graph: XAG) -> XAG:

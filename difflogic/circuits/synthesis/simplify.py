@@ -15,7 +15,7 @@ from itertools import cycle
 from difflogic.circuits.synthesis.cell import Cell
 from difflogic.circuits.synthesis.convert import gate_count
 from difflogic.circuits.synthesis.prove import Equivalence, prove
-from difflogic.circuits.synthesis.resynthesis import by_channel, resynthesised
+from difflogic.circuits.synthesis.resynthesis import by_channel, in_windows, resynthesised
 from difflogic.circuits.synthesis.sweep import swept
 from difflogic.circuits.synthesis.xag import XAG, Interrupted, rebuilt
 from difflogic.model.cell_netlist import CellNetlist
@@ -30,6 +30,7 @@ Pass = Callable[[XAG], XAG]
 FUNCTIONAL: dict[str, Pass] = {
     "nodes that always agree merged": swept,
     "channels of few inputs made anew": by_channel,
+    "gates in windows made anew": in_windows,
     "resynthesis": resynthesised,
 }
 """By name, in order; repeated until none helps. Each ends where it gains nothing by itself."""
