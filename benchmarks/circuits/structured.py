@@ -233,7 +233,7 @@ def _at_least(builder: Builder, bits: list[int], least: int) -> int:
     return reached
 
 
-def _of_tables(random: Random, inputs: int, tables: np.ndarray, form: int) -> Made:  # type: ignore[type-arg]
+def _of_tables(random: Random, inputs: int, tables: np.ndarray, form: int) -> Made:
     """Functions by their tables: as sums of products, as trees of multiplexers, or as polynomials (XOR of ANDs)."""
     builder, bits = _begun(inputs)
     outputs = []

@@ -41,7 +41,7 @@ Searched = tuple[Nodes, Scratch, Nodes, Scratch, Window]
 
 
 def make(inputs: int, gates: Array, outputs: Array, words: Array, most: int, seed: int) -> Searched:
-    """A graph as `resubstitution.make` takes it; room for windows of `most` gates, whose inputs are `words`; scratch."""
+    """A graph as `resubstitution.make` takes it, room for windows of `most` gates on `words`, and scratch memory."""
     _compiled()
     return _begun(inputs, gates, outputs, words, most, seed)
 
@@ -92,7 +92,7 @@ def walk_windows(
 @inlined
 def unknown(nodes: Nodes, window: Window, node: int) -> int:
     """How many nodes that are not of the window a gate reads."""
-    return (window.role[nodes.a[node] >> 1] == OUTSIDE) + (window.role[nodes.b[node] >> 1] == OUTSIDE)
+    return int(window.role[nodes.a[node] >> 1] == OUTSIDE) + int(window.role[nodes.b[node] >> 1] == OUTSIDE)
 
 
 @inlined
@@ -125,7 +125,7 @@ def choose(nodes: Nodes, part: Nodes, window: Window) -> int:
 
 
 @inlined
-def looped(nodes: Nodes, window: Window) -> int:
+def looped(nodes: Nodes, window: Window) -> np.int64:
     """A gate that the window reads and that depends on one of its own; 0 where there is none."""
     window.behind[:] = 0
     for place in range(nodes.numbers[COUNT]):
@@ -133,16 +133,16 @@ def looped(nodes: Nodes, window: Window) -> int:
         if window.role[node] == INSIDE or window.behind[nodes.a[node] >> 1] or window.behind[nodes.b[node] >> 1]:
             window.behind[node] = 1
             if window.role[node] == READ:
-                return node
-    return 0
+                return np.int64(node)
+    return np.int64(0)
 
 
 @inlined
-def grown(nodes: Nodes, window: Window, forced: int, room: int) -> int:
+def grown(nodes: Nodes, window: Window, forced: np.int64, room: int) -> np.int64:
     """The next gate: one that is read, or reads what is there, and brings least that is new; 0 where none has room."""
     if forced:
-        return forced if unknown(nodes, window, forced) - 1 <= room else 0
-    least, ties, found = room, 0, 0
+        return forced if unknown(nodes, window, int(forced)) - 1 <= room else np.int64(0)
+    least, ties, found = room, 0, np.int64(0)
     down = below(nodes, 2)
     for place in range(nodes.numbers[COUNT]):
         node = nodes.order[place]
@@ -222,4 +222,4 @@ def put_back(nodes: Nodes, part: Nodes, window: Window, count: int) -> None:
 @inlined
 def moved(literal: int, literals: Array) -> int:
     """Where a literal is in another graph."""
-    return literals[literal >> 1] ^ (literal & 1)
+    return int(literals[literal >> 1]) ^ (literal & 1)
