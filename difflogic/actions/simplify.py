@@ -13,7 +13,9 @@ from difflogic.circuits.readers.source import LoadedCircuit
 from difflogic.circuits.synthesis import function as functions
 from difflogic.circuits.synthesis import pipeline
 from difflogic.circuits.synthesis.convert import gate_count, gates_once
+from difflogic.circuits.synthesis.pipeline import PipelineResult
 from difflogic.circuits.synthesis.simplify import OnPass, PassReport, silent
+from difflogic.config.choices import EFFORTS
 from difflogic.errors import UsageError
 from difflogic.model import function_json, netlist_json
 from difflogic.model.cell_netlist import CellNetlist
@@ -41,6 +43,7 @@ def simplify(
     from_start: bool = False,
     size: tuple[int, int] | None = None,
     task: bool = False,
+    effort: str = "normal",
     periodic: bool | None = None,
     visible: int | None = None,
     on_pass: OnPass = silent,
@@ -56,6 +59,7 @@ def simplify(
         from_start: Whether it only has to stay the same from its own start on.
         size: With `from_start`, `(height, width)` of the only grid on which it has to stay the same; None: any grid.
         task: Whether only what the run was trained for has to stay the same. This is tested, not proved.
+        effort: `normal`, or `high`: the search for fewer gates goes on for ten times as long without a gain.
         periodic: Whether the grid is a torus, in place of what the file says.
         visible: The first so many channels are the picture, in place of what the file says.
         on_pass: Hears of each pass.
@@ -65,22 +69,24 @@ def simplify(
         the result is that of the passes before.
 
     Raises:
-        UsageError: The task or the start is not known, or options contradict each other.
+        UsageError: The task or the start is not known, options contradict each other, or one is no choice.
         CircuitError: The file is no circuit.
         LimitError: On a grid of this `size` no state comes again within a million updates of cells.
     """
+    if effort not in EFFORTS:
+        raise UsageError(f"`effort` must be one of {', '.join(EFFORTS)}, got {effort!r}.")
     held = opened(given, periodic, visible)
     if not isinstance(held, FunctionNetlist):
-        return _of_cell(held, from_start, task, size, on_pass)
-    if from_start or size is not None:
-        raise UsageError(f"`from_start` and `size` are for automata: a {held.kind} has no start.")
+        result = pipeline.simplify(
+            held.netlist, from_start, held.task if task else None, on_pass, size, EFFORTS[effort]
+        )
+        return _of_cell(held, result)
+    if from_start or size is not None or EFFORTS[effort] > 1:
+        raise UsageError(f"`from_start`, `size` and `effort` are for automata, and the circuit is a {held.kind}.")
     return _of_function(held, task, on_pass)
 
 
-def _of_cell(
-    given: LoadedCircuit, from_start: bool, task: bool, size: tuple[int, int] | None, on_pass: OnPass
-) -> Simplification:
-    result = pipeline.simplify(given.netlist, from_start, given.task if task else None, on_pass, size)
+def _of_cell(given: LoadedCircuit, result: PipelineResult) -> Simplification:
     found, netlist = result.found, result.netlist
     count, once = gate_count(netlist), gates_once(netlist)
     report: dict[str, Any] = {

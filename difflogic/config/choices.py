@@ -25,6 +25,8 @@ STARTS = ("random", "boards", "seed", "zeros", "picture")
 """What a grid may start from: see `config.task`."""
 COLORS = (2, 8, 64)
 """How many colours a picture may have: see `config.picture_file`."""
+EFFORTS = {"normal": 1, "high": 10}
+"""How long `simplify` searches, beside normal."""
 DRAWINGS = ("rollout", "gates", "loss")
 """What can be drawn of a run: `evaluation.render`."""
 BOUNDARIES = ("zero", "periodic")

@@ -52,6 +52,19 @@ def test_a_run_made_small_and_proved(run: Path, said: Said) -> None:
     assert lines[-1] == "Equal: the two compute the same next state from every neighbourhood."
 
 
+@pytest.mark.parametrize(("effort", "walks"), [("normal", 1), ("high", 10)])
+def test_more_effort_begins_more_walks_in_vain(
+    effort: str, walks: int, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seeds: list[int] = []
+    walked = resubstitution._walked
+    monkeypatch.setattr(resubstitution, "WORK", 50_000)
+    monkeypatch.setattr(resubstitution, "WALKS", 1)
+    monkeypatch.setattr(resubstitution, "_walked", lambda *given: seeds.append(given[2]) or walked(*given))
+    assert json.loads(said("simplify", "B2/S", "--json", "--effort", effort).out)["equal"]
+    assert max(seeds) + 1 == walks
+
+
 @pytest.mark.parametrize("options", [[], ["--json"], ["--task"]])
 def test_ctrl_c_keeps_the_smallest_circuit(
     run: Path, options: list[str], said: Said, monkeypatch: pytest.MonkeyPatch

@@ -50,6 +50,7 @@ def simplify(
     task: Config | None = None,
     on_pass: OnPass = silent,
     size: tuple[int, int] | None = None,
+    effort: int = 1,
 ) -> PipelineResult:
     """Make a netlist smaller without changing what it shows: see `difflogic.actions.simplify`.
 
@@ -64,7 +65,7 @@ def simplify(
         if task is not None or not to_start:
             raise UsageError("`size` needs `from_start`, and does not go with `task`, which uses the task's grid.")
         netlist = own_grid.of_size(netlist, size)
-    found = simplified(netlist, on_pass)
+    found = simplified(netlist, on_pass, effort)
     # From the strictest to the loosest: each part begins with the netlist of the one before, which is proved to do the
     # same wherever the next one still looks. So every proof is of a smaller circuit than the first.
     on_its_states = on_reachable_states if size is None else own_grid.on_own_grid

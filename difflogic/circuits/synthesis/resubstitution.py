@@ -42,10 +42,12 @@ ROUND_GAIN = 200
 """Another round is worth while where the last one saved one gate in so many."""
 CONFLICTS = 1000
 """After so many the solver gives up, and the gate stays."""
-WINDOW_INPUTS, WINDOW_GATES = 10, 40
-"""A window of a large graph reads so many nodes at most, and has so many gates."""
+WINDOWS = ((10, 40), (8, 24), (10, 60))
+"""So many nodes a window reads at most, and so many gates it has, in turns: each finds what the others do not."""
 WINDOW_ROUND, WINDOW_MOVES = 30, 4
 """In a round each gate is in so many windows in the mean; in each so many replacements are made for a gate."""
+MOST_WINDOWS = 10_000
+"""In all: a minute. A round of a graph of 400 gates has 300."""
 WINDOWS_AT_A_TIME = 8
 """Windows until Ctrl-C is heard."""
 PROVED_WORK = 300_000_000
@@ -98,46 +100,49 @@ def _graph(nodes: Nodes) -> XAG:
     return rebuilt(builder.finish(mapped(int(output), literals) for output in nodes.outputs))
 
 
-def walked_in_windows(graph: XAG, rounds: int) -> XAG:
+def walked_in_windows(graph: XAG, rounds: int, effort: int = 1) -> XAG:
     """Return the same functions with as many gates or fewer, by walks in windows, which need no proof.
 
-    It ends after so many rounds in a row without a gain. The same graph always gives the same result. Raises
-    Interrupted.
+    It ends after `effort` times so many rounds in a row without a gain. The same graph always gives the same result.
+    Raises Interrupted.
     """
     from difflogic.cpu.hard import windows
 
-    # Walks that gain nothing end at another graph of the same size. What is returned is the one where they began, from
-    # where the same walks would gain nothing again.
+    # Walks that gain nothing end at another graph of the same size, where the next begin. What is returned is the one
+    # before them, from where the same walks would gain nothing again.
     graph = current = rebuilt(graph)
-    idle = 0
-    while len(graph.gates) > 1 and idle < rounds:
+    idle, left = 0, effort * MOST_WINDOWS
+    while len(graph.gates) > 1 and idle < effort * rounds and left > 0:
+        inputs, most = WINDOWS[idle % len(WINDOWS)]
+        count = 1 + WINDOW_ROUND * len(current.gates) // most
         gates = np.array(current.gates, dtype=np.int64).reshape(-1, 3)
-        patterns = all_patterns(WINDOW_INPUTS)
-        made = windows.make(graph.inputs, gates, np.array(current.outputs), patterns, WINDOW_GATES, idle)
+        made = windows.make(graph.inputs, gates, np.array(current.outputs), all_patterns(inputs), most, idle)
         try:
-            for _ in range(1 + WINDOW_ROUND * len(gates) // WINDOW_GATES // WINDOWS_AT_A_TIME):
+            for _ in range(0, min(count, left), WINDOWS_AT_A_TIME):
                 windows.walk_windows(*made, WINDOWS_AT_A_TIME, WINDOW_MOVES, DIVISORS)
         except KeyboardInterrupt as error:
             raise Interrupted(_graph(made[0])) from error
-        current, idle = _graph(made[0]), idle + 1
+        current, idle, left = _graph(made[0]), idle + 1, left - count
         if len(current.gates) < len(graph.gates):
             graph, idle = current, 0
     return graph
 
 
-def improved(graph: XAG, words: Words | None = None, work: int | None = None, twin: XAG | None = None) -> XAG:
+def improved(
+    graph: XAG, words: Words | None = None, work: int | None = None, twin: XAG | None = None, effort: int = 1
+) -> XAG:
     """Return the same functions with as many gates or fewer, for a graph of at most `MOST_INPUTS` inputs.
 
     With `words`, uint64 `[inputs, N]`, the functions stay the same on these samples alone, and there may be any number
-    of inputs. `work` is what is done in vain, WORK if it is not told. Every other walk begins at `twin`, another
-    graph of the same functions. The same graphs always give the same result. Raises Interrupted.
+    of inputs. `work` is what is done in vain, WORK if it is not told, in `effort` times WALKS. Every other walk begins
+    at `twin`, another graph of the same functions. The same graphs always give the same result. Raises Interrupted.
     """
     graph = rebuilt(graph)
     bound = fewest(graph) if words is None else 0
     if words is None:
         words = all_patterns(graph.inputs)
     starts, seed = [graph, twin or graph], 0
-    while len(graph.gates) > bound and seed < WALKS:
+    while len(graph.gates) > bound and seed < effort * WALKS:
         gates = len(graph.gates)
         least = LEAST_MOVES * gates
         moves = max(least, min(MOST_MOVES * gates, (WORK if work is None else work) // (gates * words.shape[1])))

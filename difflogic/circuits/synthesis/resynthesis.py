@@ -14,21 +14,21 @@ from difflogic.core.bits import Words
 
 WHOLE_GATES = 300
 """A graph of few inputs is taken whole up to so many gates; what its truth tables suggest may be in its place."""
-WINDOW_ROUNDS = 2
+WINDOW_ROUNDS = 6
 """Walks in windows end after so many rounds without a gain."""
 MOST_GATES = 20_000
 """A larger graph is left as it is: it would take hours."""
 
 
-def in_windows(graph: XAG) -> XAG:
+def in_windows(graph: XAG, effort: int = 1) -> XAG:
     """Return the same functions by walks in windows; a graph that is searched whole, or is too large, stays."""
     graph = rebuilt(graph)
     is_whole = len(graph.gates) <= WHOLE_GATES and len(graph.support(graph.outputs)) <= MOST_INPUTS
-    return graph if is_whole or len(graph.gates) > MOST_GATES else walked_in_windows(graph, WINDOW_ROUNDS)
+    return graph if is_whole or len(graph.gates) > MOST_GATES else walked_in_windows(graph, WINDOW_ROUNDS, effort)
 
 
-def resynthesised(graph: XAG) -> XAG:
-    """Return the same functions with as many gates or fewer."""
+def resynthesised(graph: XAG, effort: int = 1) -> XAG:
+    """Return the same functions with as many gates or fewer; `effort` is for a graph of few inputs."""
     graph = rebuilt(graph)
     if len(graph.gates) > MOST_GATES:
         return graph
@@ -36,7 +36,8 @@ def resynthesised(graph: XAG) -> XAG:
     # Up to 12 inputs all their combinations are samples, so that what agrees on them needs no proof.
     if len(used) <= MOST_INPUTS and (best := _whole(_on_inputs(graph, used))):
         builder = Builder(graph.inputs)
-        return builder.finish(builder.embed(improved(best[0], twin=best[-1]), [input_literal(place) for place in used]))
+        found = improved(best[0], twin=best[-1], effort=effort)
+        return builder.finish(builder.embed(found, [input_literal(place) for place in used]))
     return resynthesised_where(graph, random_words(graph.inputs))
 
 

@@ -141,14 +141,18 @@ class Search:
         """The passes by name, as `to_fixpoint` takes them."""
         return [partial(self.apply, name, change) for name, change in passes.items()]
 
-    def simplify(self) -> str:
+    def simplify(self, effort: int = 1) -> str:
         """All passes to a fixpoint; returns what was left out, and why."""
         self.drop_structure()
         count = len(self.cell.graph.gates)
         if count > MOST_GATES:
             return f"Only structural passes: they leave {count} gates, and search ends at {MOST_GATES}."
         if not self.stopped:
-            self.to_fixpoint([*self.turns(FUNCTIONAL), self.drop_unseen_channels])
+            passes = dict(FUNCTIONAL)
+            if effort > 1:
+                passes["gates in windows made anew"] = partial(in_windows, effort=effort)
+                passes["resynthesis"] = partial(resynthesised, effort=effort)
+            self.to_fixpoint([*self.turns(passes), self.drop_unseen_channels])
         return ""
 
     def proved(
@@ -171,12 +175,14 @@ class Search:
         self.on_pass(self.steps[-1])
 
 
-def simplified(netlist: CellNetlist, on_pass: OnPass = silent) -> Simplified:
-    """All passes to a fixpoint. The visible channels behave the same in every step from every start."""
+def simplified(netlist: CellNetlist, on_pass: OnPass = silent, effort: int = 1) -> Simplified:
+    """All passes to a fixpoint; searches go on for `effort` times as long in vain. The visible channels behave the same
+    in every step from every start.
+    """
     start = time.perf_counter()
     search = Search(Cell.of(netlist), on_pass)
     search.report("constants, wires and NOTs folded", (gate_count(netlist), netlist.channels), start)
-    note = search.simplify()
+    note = search.simplify(effort)
     return search.proved(netlist, lambda one, other: prove(one, other, ["difflogic"])[0], note)
 
 

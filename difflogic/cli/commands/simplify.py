@@ -17,6 +17,7 @@ from difflogic.cli.options import (
 )
 from difflogic.cli.screen import sinks
 from difflogic.cli.screen.result import show
+from difflogic.config.choices import EFFORTS
 
 if TYPE_CHECKING:
     from difflogic.circuits.synthesis.simplify import PassReport
@@ -41,6 +42,13 @@ if TYPE_CHECKING:
     "--task",
     is_flag=True,
     help="Only keep the trained behaviour. This is tested, not proved. CIRCUIT must be a run.",
+)
+@click.option(
+    "--effort",
+    type=click.Choice(tuple(EFFORTS)),
+    default="normal",
+    show_default=True,
+    help="high: search ten times as long for fewer gates. It may take minutes.",
 )
 @output_option(help="Write the smaller circuit to this circuit.json.")
 @force_option
