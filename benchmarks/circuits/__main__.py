@@ -3,6 +3,7 @@
     python -m benchmarks.circuits --save                # the kept circuits, and thirty random ones
     python -m benchmarks.circuits --random 4 life       # four random ones, and of the kept ones those named so
     python -m benchmarks.circuits --random 0 runs/NAME  # a run, or a file that holds a circuit
+    python -m benchmarks.circuits --structured 7349     # thirty that are drawn by this seed
 
 Gates are counted as `difflogic simplify` counts them, two-input gates with XOR as one. What a tool makes is read back
 and proved equal before it is counted. A line a circuit is appended to results/circuits.jsonl.
@@ -11,6 +12,7 @@ and proved equal before it is counted. A line a circuit is appended to results/c
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +20,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from benchmarks.circuits import structured
 from benchmarks.store import Line, append
 from difflogic.bench.machine import stamp
 from difflogic.circuits.readers import source
@@ -30,13 +33,18 @@ from difflogic.core import gates
 from difflogic.model.cell_netlist import CellNetlist
 
 TWO_INPUTS = [1, 2, 4, 6, 7, 8, 9, 11, 13, 14]
-READ, WRITE = "read_blif in.blif", "write_blif out.blif"
+MFS = "mfs2 -a -e -W 20 -F 200 -D 100 -M 1000"
+END = f"if -K 2 -a; {MFS}; write_blif out1.blif; strash; dch; if -K 2 -a; {MFS}; {MFS}; write_blif out2.blif"
 SCRIPTS = {
-    "mfs2": (tools.ABC, "strash; dch; if -K 2 -a; mfs2 -a -e; mfs2 -a -e; mfs2 -a -e"),
-    "mfs2, kept": (tools.ABC, "sweep; mfs2 -a -e; mfs2 -a -e; mfs2 -a -e"),
-    "deepsyn": (tools.ABC, "strash; &get; &deepsyn -T {seconds}; &put; dch; if -K 2 -a; mfs2 -a -e"),
-    "yosys": (tools.YOSYS, "techmap; abc -g AND,NAND,OR,NOR,XOR,XNOR,ANDNOT,ORNOT; opt_clean"),
+    "mfs2": (tools.ABC, f"strash; {END}"),
+    "mfs2, kept": (tools.ABC, f"sweep; {MFS}; {MFS}; {MFS}; write_blif out1.blif"),
+    "deepsyn": (tools.ABC, f"strash; &get; &deepsyn -T {{seconds}}; &put; {END}"),
+    "resyn2": (tools.ABC, f"strash; b; rw; rf; b; rw; rwz; b; rfz; rwz; b; {END}"),
+    "compress2rs": (tools.ABC, f"strash; compress2rs; {END}"),
+    "dc2": (tools.ABC, f"strash; dc2; {END}"),
+    "yosys": (tools.YOSYS, "techmap; abc -g AND,NAND,OR,NOR,XOR,XNOR,ANDNOT,ORNOT; opt_clean; write_blif out1.blif"),
 }
+"""Of each the smallest of the circuits that it writes is counted."""
 
 
 ABC_RC = "".join(
@@ -47,7 +55,7 @@ ABC_RC = "".join(
         'rs -K 10 -l; rwz -l; rs -K 10 -N 2 -l; b -l; rs -K 12 -l; rfz -l; rs -K 12 -N 2 -l; rwz -l; b -l"',
     }.items()
 )  # fmt: skip
-"""What `&deepsyn` calls by names that ABC's own start-up file gives."""
+"""What `&deepsyn` and the scripts call by names that ABC's own start-up file gives."""
 
 
 def random_circuit(seed: int, count: int) -> CellNetlist:
@@ -70,15 +78,16 @@ def cases(named: list[str], random: int) -> Iterator[tuple[str, CellNetlist]]:
 
 
 def made_by(tool: str, script: str, netlist: CellNetlist) -> CellNetlist:
-    """What a script of another program makes of a circuit, proved equal. Raises ToolError."""
+    """The smallest that a script of another program makes of a circuit, proved equal. Raises ToolError."""
     text = to_blif(netlist, netlist.input_names, netlist.output_names, "given")
     with TemporaryDirectory(prefix="difflogic-") as name:
         folder = Path(name)
         (folder / "in.blif").write_text(text)
         (folder / "abc.rc").write_text(ABC_RC)
         arguments = ["-q"] if tool == tools.ABC else ["-q", "-p"]
-        tools.run_in(folder, tool, *arguments, "; ".join((READ, script, WRITE)))
-        made = lean(read_blif((folder / "out.blif").read_text(), netlist))
+        tools.run_in(folder, tool, *arguments, f"read_blif in.blif; {script}")
+        written = [lean(read_blif(path.read_text(), netlist)) for path in sorted(folder.glob("out?.blif"))]
+    made = min(written, key=gate_count)
     (verdict,) = prove(netlist, made, ["difflogic"])
     assert verdict.equal, f"{tool} made another circuit: {verdict}"
     return made
@@ -134,27 +143,32 @@ def _gate(inputs: int, rows: list[str]) -> int:
     return int(np.flatnonzero((np.array(gates.TRUTH) == truth).all(axis=1))[0])
 
 
-def measured(name: str, netlist: CellNetlist, seconds: int) -> Line:
-    """One line of the table."""
-    scripts = {key: (tool, script.format(seconds=seconds)) for key, (tool, script) in SCRIPTS.items()}
+def measured(name: str, netlist: CellNetlist, least: int, both_ways: bool) -> Line:
+    """One line of the table; `&deepsyn` has as much time as simplify took, and so many seconds at least.
+
+    With `both_ways` each goes on from the other's result too.
+    """
     netlist = lean(netlist)
     # Seconds of the processor, as &deepsyn takes its own: those of the wall are others' on a machine that many use.
     began = time.process_time()
     found = simplified(netlist)
     spent = time.process_time() - began
     assert found.verdict.equal, "what is counted is proved"
-    ours = found.netlist
+    ours, seconds = found.netlist, max(least, math.ceil(spent))
+    scripts = {key: (tool, script.format(seconds=seconds)) for key, (tool, script) in SCRIPTS.items()}
     alone = {key: made_by(tool, script, netlist) for key, (tool, script) in scripts.items()}
-    after = {key: made_by(tool, script, ours) for key, (tool, script) in scripts.items()}
-    best = min(alone.values(), key=gate_count)
+    mixed: Line = {}
+    if both_ways:
+        after = {key: made_by(tool, script, ours) for key, (tool, script) in scripts.items()}
+        mixed["theirs_after_ours"] = {key: gate_count(each) for key, each in after.items()}
+        mixed["ours_after_theirs"] = gate_count(simplified(min(alone.values(), key=gate_count)).netlist)
     return {
         "circuit": name,
         "given": gate_count(netlist),
         "ours": gate_count(ours),
         "seconds": round(spent, 2),
         "theirs": {key: gate_count(each) for key, each in alone.items()},
-        "theirs_after_ours": {key: gate_count(each) for key, each in after.items()},
-        "ours_after_theirs": gate_count(simplified(best).netlist),
+        **mixed,
         "deepsyn_seconds": seconds,
         **stamp(),
     }
@@ -164,16 +178,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--random", type=int, default=30)
-    parser.add_argument("--seconds", type=int, default=60, help="of &deepsyn [60]")
+    parser.add_argument("--seconds", type=int, default=60, help="of &deepsyn, at least [60]")
+    parser.add_argument("--structured", type=int, metavar="SEED", help="thirty drawn by a seed, and no others")
+    parser.add_argument("--only", type=int, nargs="*", help="of these those counted so, from 0 on")
+    parser.add_argument("--alone", action="store_true", help="nothing goes on from another's result")
     parser.add_argument("--save", action="store_true")
     asked = parser.parse_args()
     simplified(random_circuit(0, 60))  # what is compiled once for a processor is no time of a circuit
-    print("circuit          given  ours seconds | theirs | theirs after ours | ours after theirs", flush=True)
-    for name, netlist in cases(asked.names, asked.random):
-        line = measured(name, netlist, asked.seconds)
-        theirs = [" ".join(f"{gates:5}" for gates in line[key].values()) for key in ("theirs", "theirs_after_ours")]
-        print(f"{name:15} {line['given']:6} {line['ours']:5} {line['seconds']:7} | {theirs[0]} | {theirs[1]} | "
-              f"{line['ours_after_theirs']:5}", flush=True)  # fmt: skip
+    print("circuit                given  ours seconds | theirs | theirs after ours | ours after theirs", flush=True)
+    chosen = cases(asked.names, asked.random) if asked.structured is None else structured.circuits(asked.structured)
+    for index, (name, netlist) in enumerate(chosen):
+        if asked.only is not None and index not in asked.only:
+            continue
+        line = measured(name, netlist, asked.seconds, not asked.alone)
+        theirs = [
+            " ".join(f"{gates:5}" for gates in line[key].values())
+            for key in ("theirs", "theirs_after_ours")
+            if key in line
+        ]
+        ours = f"{name:21} {line['given']:6} {line['ours']:5} {line['seconds']:7}"
+        print(ours, *theirs, line.get("ours_after_theirs", ""), sep=" | ", flush=True)
         if asked.save:
             append("circuits", [line])
 
