@@ -37,6 +37,7 @@ GROUPS = {
         "export": ("export:command", "Write a circuit for other programs, hardware and the web."),
         "simulate": ("simulate:command", "Run a hard circuit on a large grid, at billions of cells per second."),
         "report": ("report:command", "Print what a circuit takes of an FPGA, and how fast it is there."),
+        "zoo": ("zoo:command", "List the circuits that come with difflogic, or show one."),
         "export-page": ("export_page:command", "Write a web page that trains presets on the visitor's graphics card."),
     },
     "Serve and ask a server": {

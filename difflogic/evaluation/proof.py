@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 
 import difflogic
+from difflogic.circuits.readers import source
 from difflogic.circuits.readers.rule import rule_netlist
 from difflogic.circuits.synthesis import every_start, model_check, tools
 from difflogic.circuits.synthesis import prove as equality
@@ -47,7 +48,7 @@ from difflogic.model.grid import Grid
 from difflogic.system import memory
 from difflogic.system.brief import brief
 
-FORMAT, VERSION = "difflogic-proof", 1
+FORMAT, VERSION = source.PROOF, 1
 NAME = "proof.json"
 SECONDS = 60.0
 """For the search for a start that is wrong."""

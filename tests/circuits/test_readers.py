@@ -295,5 +295,5 @@ def test_a_rule_in_a_file_and_a_file_called_as_a_rule(tmp_path: Path, monkeypatc
     assert len(source.load("life.txt").netlist.gates) == len(source.load("B3/S23").netlist.gates)
     shutil.copy(parity.DATA / "small_periodic_three_channels.npz", "110")
     assert source.load("110").kind == "the authors' parameters"
-    with pytest.raises(CircuitError, match=r"There is no B9/S23: expected a run folder, .* or a rule such as B3/S23"):
+    with pytest.raises(CircuitError, match=r"There is no B9/S23: expected a run folder, .* a rule such as B3/S23"):
         source.load("B9/S23")

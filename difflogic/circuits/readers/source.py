@@ -1,4 +1,4 @@
-"""A circuit from anything that holds one: a run, or a file in one of four formats; or of a rule, without training."""
+"""A circuit from anything that holds one: a run, or a file in one of five formats; or of a rule, without training."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from difflogic.circuits.readers import digitaljs, layers, notebook
+from difflogic.circuits.readers import digitaljs, layers, notebook, zoo
 from difflogic.circuits.readers import rule as rules
+from difflogic.config.fields import hint
 from difflogic.config.schema import Config
 from difflogic.errors import CircuitError, UsageError
 from difflogic.model import function_json, netlist_json
@@ -19,7 +20,9 @@ from difflogic.model.statistics import active_gates
 from difflogic.runs import chosen, manifest
 from difflogic.system.brief import brief
 
-FORMATS = "a run folder, its checkpoint, circuit.json, the authors' parameters as npz or DigitalJS JSON"
+FORMATS = "a run folder, its checkpoint, circuit.json, proof.json, the authors' parameters as npz or DigitalJS JSON"
+PROOF = "difflogic-proof"
+"""The format of proof.json, which holds the circuit that was proved."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +69,7 @@ def load(path: Path | str, periodic: bool | None = None, visible: int | None = N
 
     Args:
         path: A run folder, `circuit.json`, or a file of another format; or, where there is no such file, a rule as
-            `B36/S23`, `W110` or 128 hexadecimal digits. A rule lives on a torus.
+            `B36/S23`, `W110` or 128 hexadecimal digits. A rule lives on a torus. Or a name that `difflogic zoo` lists.
         periodic: Whether the grid is a torus, in place of what the file says.
         visible: The first so many channels are the picture, in place of what the file says.
 
@@ -153,6 +156,7 @@ def is_of_agents(path: Path) -> bool:
 
 
 def _load(path: Path) -> LoadedCircuit:
+    path = zoo.path(path)
     if path.is_dir() or path.suffix == ".safetensors":
         found = chosen.load(path)
         netlist = CellNetlist.of_run(found.circuit, found.config)
@@ -164,7 +168,11 @@ def _load(path: Path) -> LoadedCircuit:
         told = f"The rule {rule}: built from its table, without training."
         return LoadedCircuit(rules.rule_netlist(rule, periodic=True), "a rule", told=told, name=rule)
     if not path.exists():
-        raise CircuitError(f"There is no {path}: expected {FORMATS}, or a rule such as B3/S23 or W110.")
+        meant = hint(str(path), zoo.names())
+        raise CircuitError(
+            f"There is no {path}{meant}: expected {FORMATS}, a rule such as B3/S23 or W110, or a name that "
+            "`difflogic zoo` lists."
+        )
     text = netlist_json.read_text(path)
     try:
         return _from_text(text)
@@ -174,6 +182,8 @@ def _load(path: Path) -> LoadedCircuit:
 
 def _from_text(text: str) -> LoadedCircuit:
     data = netlist_json.parse(text)
+    if data.get("format") == PROOF:
+        data = netlist_json.typed(data, "circuit", dict)
     if "format" in data:
         return LoadedCircuit(netlist_json.from_data(data), "circuit.json")
     if data.keys() >= digitaljs.KEYS:

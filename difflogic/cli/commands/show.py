@@ -27,21 +27,25 @@ if TYPE_CHECKING:
 def command(run: Path, as_json: bool) -> int:
     """Print the run in the folder RUN: what it is, what ran it, how it went, its models, its files, how to go on.
 
-    RUN may also be the file of a circuit, a controller or a function, or a rule such as B36/S23.
+    RUN may also be the file of a circuit, a controller or a function, a rule such as B36/S23, or a name that
+    `difflogic zoo` lists.
 
     Example: difflogic show runs/NAME
     """
+    from difflogic.circuits.readers import zoo
     from difflogic.circuits.readers.rule import named
+    from difflogic.config.fields import hint
     from difflogic.runs import checkpoint, chosen, manifest
     from difflogic.runs.journal import read_rows
     from difflogic.runs.run_list import Broken, read
 
+    run = zoo.path(run)
     if named(run) is not None or (run.is_file() and run.suffix in (".json", ".npz")):
         return _show_file(run, as_json)
     if not run.is_dir():
         raise NotFoundError(
-            f"{run} is not a folder: expected that of a run, as `difflogic runs` lists them, or the "
-            "JSON or npz file of a circuit."
+            f"{run} is not a folder{hint(str(run), zoo.names())}: expected that of a run, as `difflogic runs` lists "
+            "them, or the JSON or npz file of a circuit."
         )
     entry = read(run)
     if isinstance(entry, Broken):

@@ -1,0 +1,185 @@
+"""The zoo: circuits that difflogic comes with, each trained, simplified and proved by the command that it names.
+
+    python -m benchmarks.zoo                       # those that are not there yet
+    python -m benchmarks.zoo highlife rocket       # these again
+    python -m benchmarks.zoo --seconds 150         # begin none after so long
+    python -m benchmarks.zoo --report              # the table of docs/results/zoo.md anew
+    python -m benchmarks.zoo life --judge my.blif  # is another program's result the same circuit, and is it smaller?
+
+The pictures lie here, 10x10 cells each. The names of rules are those under which people know them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+from benchmarks.circuits.__main__ import read_blif
+from benchmarks.store import CHECKOUT, inserted
+from difflogic.circuits.readers import source, zoo
+from difflogic.circuits.synthesis.convert import gate_count
+from difflogic.circuits.synthesis.prove import prove
+from difflogic.circuits.synthesis.simplify import simplified
+from difflogic.cli.commands.zoo import what
+from difflogic.core import text_picture
+from difflogic.evaluation import proof, trained_circuit
+
+RULES = {
+    "life": "B3/S23",
+    "highlife": "B36/S23",
+    "seeds": "B2/S",
+    "day-and-night": "B3678/S34678",
+    "maze": "B3/S12345",
+    "mazectric": "B3/S1234",
+    "replicator": "B1357/S1357",
+    "fredkin": "B1357/S02468",
+    "2x2": "B36/S125",
+    "34-life": "B34/S34",
+    "amoeba": "B357/S1358",
+    "anneal": "B4678/S35678",
+    "assimilation": "B345/S4567",
+    "coagulations": "B378/S235678",
+    "coral": "B3/S45678",
+    "corrosion": "B3/S124",
+    "diamoeba": "B35678/S5678",
+    "dotlife": "B3/S023",
+    "dry-life": "B37/S23",
+    "eight-life": "B3/S238",
+    "flakes": "B3/S012345678",
+    "gnarl": "B1/S1",
+    "h-trees": "B1/S012345678",
+    "honey-life": "B38/S238",
+    "iceballs": "B25678/S5678",
+    "live-free-or-die": "B2/S0",
+    "long-life": "B345/S5",
+    "move": "B368/S245",
+    "pedestrian-life": "B38/S23",
+    "plow-world": "B378/S012345678",
+    "pseudo-life": "B357/S238",
+    "serviettes": "B234/S",
+    "stains": "B3678/S235678",
+    "vote": "B5678/S45678",
+    "walled-cities": "B45678/S2345",
+    "slow-blob": "B367/S125678",
+    "snow-life": "B3/S1237",
+    "invertamaze": "B028/S0124",
+    "bacteria": "B34/S456",
+    "gems": "B3457/S4568",
+    "bugs": "B3567/S15678",
+    "holstein": "B35678/S4678",
+}
+PRESETS = ("checkerboard", "checkerboard-async", "lizard", "colored-g")
+SEED = 23
+LIMIT = 600
+"""Seconds of a training: what is not solved by then is left out."""
+HERE = Path("benchmarks/zoo")
+ENDING = f" --until-solved --seed {SEED}"
+BEGIN = "<!-- written by python -m benchmarks.zoo --report -->"
+
+
+def commands() -> dict[str, str]:
+    """By name, what trains it."""
+    made = {name: f"game-of-life --rule {rule}" for name, rule in RULES.items()}
+    pictures = {path.stem: f"heart-steady --target {path}" for path in sorted(HERE.glob("*.png"))}
+    made |= {name: name for name in PRESETS} | {"heart": "heart-steady"} | pictures
+    return {name: f"difflogic train {rest}{ENDING}" for name, rest in made.items()}
+
+
+def make(name: str, command: str) -> None:
+    """Train, simplify, prove what comes out, and write it. Raises AssertionError where one of these fails."""
+    with TemporaryDirectory(prefix="difflogic-") as folder:
+        run = Path(folder) / name
+        words = [sys.executable, "-m", *shlex.split(command), "--out", str(run)]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT, check=False)
+        assert done.returncode == 0, f"{name}: {done.stdout[-600:]}{done.stderr[-600:]}"
+        claim = proof.of_run(trained_circuit.load(run))
+    found = simplified(claim.netlist)
+    proved = proof.decide(replace(claim, netlist=found.netlist))
+    assert found.verdict.equal, f"{name}: {found.verdict}"
+    assert proved.proved, f"{name}: {proved.text}"
+    gates = [gate_count(claim.netlist), gate_count(found.netlist)]
+    entry = proved.to_dict() | {"learned": {"command": command, "gates": gates}}
+    zoo.FOLDER.mkdir(exist_ok=True)
+    (zoo.FOLDER / f"{name}.json").write_text(json.dumps(entry) + "\n", encoding="utf-8")
+    print(name, *gates, flush=True)
+
+
+def judge(name: str, file: Path) -> str:
+    """What is to be said of another circuit in BLIF, of gates with two inputs and the names of difflogic's export."""
+    known = source.load(zoo.FOLDER / f"{name}.json").netlist
+    (verdict,) = prove(known, other := read_blif(file.read_text(encoding="utf-8"), known), ["difflogic"])
+    best, count = gate_count(known), gate_count(other)
+    word = "SMALLER than" if count < best else "as small as" if count == best else "larger than"
+    return f"{name}: equal, {count} gates: {word} the best known, {best}." if verdict.equal else f"{name}: {verdict}"
+
+
+def picture(name: str) -> Image.Image:
+    """What a picture becomes, or what a rule makes of random cells in 30 steps."""
+    data = zoo.entry(name)
+    bits = text_picture.decode(data["target"], 3) if data["target"] else None
+    if bits is None:
+        # An odd side: some rules add up a board to nothing on a torus of 32.
+        start = np.random.default_rng(SEED).random((1, 31, 31, 1)) < 0.4
+        bits = source.load(zoo.FOLDER / f"{name}.json").netlist.rollout(start.astype(np.uint8), 30)[-1, 0]
+    colours = bits if bits.shape[-1] == 3 and bits[..., 1:].any() else np.repeat(bits[..., :1], 3, axis=-1)
+    return Image.fromarray((255 * colours).astype(np.uint8)).resize((62, 62), Image.Resampling.NEAREST)
+
+
+def sheet() -> Image.Image:
+    """All pictures with their names."""
+    names, columns = zoo.names(), 10
+    made = Image.new("RGB", (96 * columns, 84 * -(-len(names) // columns)), "white")
+    for place, name in enumerate(names):
+        row, column = divmod(place, columns)
+        made.paste(picture(name), (96 * column + 16, 84 * row + 2))
+        ImageDraw.Draw(made).text((96 * column + 48, 84 * row + 67), name[:16], "black", anchor="ma")
+    return made
+
+
+def report() -> None:
+    """Write the table of all circuits into the page, and their pictures."""
+    rows = ["| name | what it does | gates as trained | best known | made by |", "|---|---|---|---|---|"]
+    for name in zoo.names():
+        data = zoo.entry(name)
+        before, after = data["learned"]["gates"]
+        command = data["learned"]["command"].removeprefix("difflogic train ").removesuffix(ENDING)
+        rows.append(f"| `{name}` | {what(data)} | {before} | {after} | `{command}` |")
+    sheet().save(CHECKOUT / "docs" / "images" / "zoo.png", optimize=True)
+    page = CHECKOUT / "docs" / "results" / "zoo.md"
+    page.write_text(inserted(page.read_text(encoding="utf-8"), BEGIN, "\n".join(rows)), encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin none after so many")
+    parser.add_argument("--report", action="store_true", help="write the table of docs/results/zoo.md")
+    parser.add_argument("--judge", type=Path, metavar="FILE", help="another circuit for the one name, in BLIF")
+    asked, began = parser.parse_args(), time.monotonic()
+    if asked.judge is not None:
+        print(judge(asked.names[0], asked.judge))
+    if asked.report:
+        report()
+    if asked.judge is not None or asked.report:
+        return
+    all_of_them = commands()
+    for name in asked.names or all_of_them:
+        if time.monotonic() - began < asked.seconds and (asked.names or name not in zoo.names()):
+            try:
+                make(name, all_of_them[name])
+            except (AssertionError, subprocess.TimeoutExpired) as error:
+                print(f"{name}: left out. {error}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()

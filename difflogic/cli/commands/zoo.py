@@ -1,0 +1,52 @@
+"""`difflogic zoo`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from difflogic.cli.options import json_option
+from difflogic.cli.screen import table
+
+
+@click.command("zoo")
+@click.argument("name", required=False)
+@json_option
+def command(name: str | None, as_json: bool) -> None:
+    """List the circuits that come with difflogic, or show one. All of them were learned, and are proved.
+
+    Their names stand for files: simulate, export, show, simplify, prove and report take them. The columns count gates
+    that read two inputs, as trained and as `simplify` left them.
+
+    Example: difflogic zoo life
+    """
+    from difflogic.circuits.readers import zoo
+
+    entries = {each: zoo.entry(each) for each in ([name] if name else zoo.names())}
+    if as_json:
+        click.echo("\n".join(json.dumps({"name": each, **data}) for each, data in entries.items()))
+    elif name:
+        click.echo(_shown(entries[name]))
+    else:
+        table.show(
+            ("name", "what it does", "trained", "simplified"),
+            [(each, what(data), *map(str, data["learned"]["gates"])) for each, data in entries.items()],
+            texts=True,
+        )
+
+
+def what(data: dict[str, Any]) -> str:
+    """What a circuit of the zoo does, in some words."""
+    if data["rule"]:
+        return f"the rule {data['rule']}"
+    start = data["circuit"]["habitat"]["start"]
+    from_what = "every start" if data["claim"] == "every-start" else "one cell" if start == "seed" else "the border"
+    return f"a picture of {data['width']}x{data['height']} cells from {from_what} in {data['steps']} steps"
+
+
+def _shown(data: dict[str, Any]) -> str:
+    before, after = data["learned"]["gates"]
+    lines = [*data["target"], f"Does:    {what(data)}", f"Gates:   {before} as trained, {after} simplified"]
+    return "\n".join([*lines, f"Proof:   {data['text']}", f"Made by: {data['learned']['command']}"])

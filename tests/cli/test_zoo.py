@@ -1,0 +1,90 @@
+"""The circuits of the zoo do what they say. They are run here by code of their own, from the text of their files."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import difflogic
+from difflogic.circuits.readers import zoo
+from difflogic.circuits.synthesis.convert import gate_count
+from difflogic.core import text_picture
+from tests.cli.conftest import Said
+
+Bits = npt.NDArray[np.bool_]
+
+
+def next_state(circuit: dict[str, object], state: Bits) -> Bits:
+    """One step of `[C, H, W]`."""
+    border = "wrap" if circuit["periodic"] else "constant"
+    padded = np.pad(state, ((0, 0), (1, 1), (1, 1)), mode=border)  # type: ignore[call-overload]
+    _, height, width = state.shape
+    names = circuit.get("origin", list(range(len(state))))
+    values = {
+        f"in[{name}][{3 * dy + dx}]": padded[channel, dy : dy + height, dx : dx + width]
+        for channel, name in enumerate(names)  # type: ignore[arg-type]
+        for dy, dx in product(range(3), range(3))
+    }
+    for gate in circuit["gates"]:  # type: ignore[attr-defined]
+        a, b, table = values[gate["a"]], values[gate["b"]], gate["gate"]
+        rows = [(~a & ~b, 8), (~a & b, 4), (a & ~b, 2), (a & b, 1)]
+        values[gate["id"]] = np.any([row for row, bit in rows if table & bit] or [np.zeros_like(a)], axis=0)
+    return np.stack([values[output] for output in circuit["outputs"]])  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", zoo.names())
+def test_a_circuit_of_the_zoo_does_what_it_says(name: str) -> None:
+    data = zoo.entry(name)
+    circuit, rng = data["circuit"], np.random.default_rng(5)
+    channels, height, width = circuit["channels"], data["height"], data["width"]
+    if data["rule"]:
+        born, stays = (set(map(int, part)) for part in re.fullmatch(r"B(\d*)/S(\d*)", data["rule"]).groups())
+        state = rng.random((1, 100, 100)) < 0.4
+        around = sum(np.roll(state[0], shift, (0, 1)) for shift in product((-1, 0, 1), repeat=2) if any(shift))
+        expected = np.where(state[0], np.isin(around, list(stays)), np.isin(around, list(born)))
+        assert np.array_equal(next_state(circuit, state)[0], expected)
+        return
+    state = rng.random((channels, height, width)) < 0.5
+    if circuit["habitat"]["start"] != "random":
+        state[:] = False
+    if circuit["habitat"]["start"] == "seed":
+        state[:, height // 2, width // 2] = True
+    fires = circuit["habitat"]["fire_rate"]
+    for _ in range(data["steps"] * (1 if fires == 1 else 8)):
+        state = np.where(rng.random((height, width)) < fires, next_state(circuit, state), state)
+    shown = text_picture.encode(np.moveaxis(state[: circuit["visible"]], 0, -1).astype(np.uint8))
+    assert list(shown) == data["target"]
+
+
+def test_the_zoo_is_small_and_counts_as_simplify_does() -> None:
+    assert sum(path.stat().st_size for path in zoo.FOLDER.iterdir()) < 1_000_000
+    for name in zoo.names():
+        data = zoo.entry(name)
+        assert data["proved"]
+        before, after = data["learned"]["gates"]
+        assert before >= after == gate_count(difflogic.load(zoo.FOLDER / f"{name}.json").netlist)
+
+
+def test_a_name_stands_for_a_file_unless_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert zoo.path(Path("life")) == zoo.FOLDER / "life.json"
+    for other in ("lief", "runs/life", ""):
+        assert zoo.path(Path(other)) == Path(other)
+    (tmp_path / "life").mkdir()
+    assert zoo.path(Path("life")) == Path("life")
+
+
+def test_commands_take_names_and_the_proof_holds_again(said: Said) -> None:
+    listed = said("zoo", "--json").out.splitlines()
+    assert [json.loads(line)["name"] for line in listed] == zoo.names()
+    assert "the rule B3/S23" in said("zoo", "life").out
+    assert said("prove", "life", "B3/S23", "--judge", "difflogic").out.endswith("from every neighbourhood.\n")
+    assert said("prove", "--check", zoo.FOLDER / "life.json").out.startswith("Confirmed. ")
+    for command in ("zoo", "simulate", "show"):
+        assert "did you mean life?" in said(command, "lief", code=2).err
