@@ -122,8 +122,7 @@ def measured(name: str, split: int, population: int, fields: dict[str, Any], sim
 
 def report() -> str:
     """A table in Markdown: a row for each table, of the newest line of each split of the proof."""
-    heads = ["table", "rows held out", "gates", "linear model", "gradient boosting", "two-input gates", "bytes of C",
-             "ns a row"]  # fmt: skip
+    heads = ["table", "rows held out", "gates", "linear model", "gradient boosting", "two-input gates"]
     rows = [f"| {' | '.join(heads)} |", f"|---|{'---:|' * (len(heads) - 1)}"]
     newest = {(line["table"], line["split"]): line for line in load(FILE) if line["split"] >= FIRST}
     for name in TABLES:
@@ -133,12 +132,7 @@ def report() -> str:
         means = [
             f"{100 * statistics.mean(line[key] for line in lines):.1f} %" for key in ("accuracy", "linear", "boosting")
         ]
-        small = [line for line in lines if "c_bytes" in line]
-        sizes = [
-            f"{statistics.median(line['gates'][-1] for line in lines):,.0f}",
-            f"{statistics.median(line['c_bytes'] for line in small):,.0f}" if small else "",
-            f"{statistics.median(line['ns_a_row'] for line in small):.0f}" if small else "",
-        ]
+        sizes = [f"{statistics.median(line['gates'][0] for line in lines):,.0f}"]
         cells = [name.replace("_", " "), f"{len(lines)} x {lines[0]['rows']}", *means, *sizes]
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)
