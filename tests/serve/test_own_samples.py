@@ -90,11 +90,12 @@ def test_what_cannot_be_learned_is_refused_in_a_sentence(live: Live) -> None:
         answer = sent(live, data, "/jobs/preview")
         assert (answer.status_code, words in answer.json()["error"]["message"]) == (422, True), answer.text
     with live.client() as client:
-        config = live.store.jobs("ann")[0].config
+        config = sent(live, gif(frames(3)), "/jobs/preview").json()["config"]
         alone = client.post("/jobs", json={"config": config}).json()["error"]["message"]
     assert "drop the file on the page of a server" in alone
-    swept = sent(live, gif(frames(3)), sweep={"over": {"seed": "0..1"}}).json()["error"]["message"]
-    assert "of samples in a file, data.sha256, which a sweep does not get" in swept
+    for preset, words in ((None, "Say what to train"), ("game-of-life", "which a sweep does not get")):
+        answer = sent(live, gif(frames(3)), preset=preset, sweep={"over": {"seed": "0..1"}})
+        assert (answer.status_code, words in answer.json()["error"]["message"]) == (422, True), answer.text
 
 
 def test_they_are_trained_copied_and_given_back(live: Live) -> None:

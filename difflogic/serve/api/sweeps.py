@@ -45,11 +45,11 @@ def _of_sweep(
     """The specification of a sweep as a job, and what all its trials cost at most."""
     usual = {each.name: each.default for each in options(JobRequest) if each.of_trials}
     asked = {name: value for name, value in request.to_dict().items() if name in OF_TRIALS}
-    if not asks_for_agents(request):
-        # The recipe is each trial's, before the values of its axes: what they begin with is without it.
-        usual["recipe"], asked["recipe"] = "paper", recipe_of(request)
-    base = submitted(replace(request, sweep=None, set=Table(), **usual), uploads, settings)
     try:
+        if not asks_for_agents(request):
+            # The recipe is each trial's, before the values of its axes: what they begin with is without it.
+            usual["recipe"], asked["recipe"] = "paper", recipe_of(request)
+        base = submitted(replace(request, sweep=None, set=Table(), **usual), uploads, settings)
         if request.stop_when_solved or request.init_from:
             raise UsageError("A sweep takes neither `stop_when_solved` nor `init_from`: drop them.")
         spec = Spec.of(**sweep.to_dict() | asked | {"config": base.config})
