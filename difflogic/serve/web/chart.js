@@ -39,10 +39,7 @@ export class Chart {
         );
         this.due = false;
         for (const type of ["change", "point"]) span.addEventListener(type, () => this.draw());
-        new ResizeObserver(([entry]) => {
-            this.width = Math.max(240, Math.round(entry.contentRect.width));
-            this.draw();
-        }).observe(this.svg);
+        new ResizeObserver(() => this.draw()).observe(this.svg);
         steer(this.svg, span, () => ({ left: MARGIN.left, width: this.width - MARGIN.left - MARGIN.right }));
     }
 
@@ -67,6 +64,8 @@ export class Chart {
     }
 
     redraw() {
+        // Measured when it is drawn: what an observer told of a hidden panel would stay until the next change of size.
+        this.width = Math.max(240, Math.round(this.svg.getBoundingClientRect().width));
         const { span, width, height } = this;
         this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
         this.svg.setAttribute("height", height);
