@@ -44,8 +44,10 @@ def test_thresholds_of_ones_own_are_taken_as_they_are():
         ConfigError, match="thresholds has 1 rows, but an observation of this environment has 2 numbers"
     ):
         LogicActor(config(logic={"bits": 2, "thresholds": rows[:1]}), Spaces(2, 2), SEEN, CPU)
-    for row in ([0.0], [0.0, 0.0], [1.0, 0.0], [0.0, float("nan")]):
-        with pytest.raises(ConfigError, match=r"rows of .*bits = 2 finite numbers, each above"):
+    fewer = LogicActor(config(logic={"bits": 2, "thresholds": ((0.0,), (0.0, 3.0))}), Spaces(2, 2), SEEN, CPU)
+    assert fewer.thermometer.code([[1.0, 1.0]]).ravel().tolist() == [1, 1, 0]
+    for row in ([0.0, 1.0, 2.0], [0.0, 0.0], [1.0, 0.0], [0.0, float("nan")]):
+        with pytest.raises(ConfigError, match=r"rows of at most .*bits = 2 finite numbers, each above"):
             config(logic={"bits": 2, "thresholds": [row]})
 
 

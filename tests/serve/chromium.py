@@ -115,11 +115,19 @@ class Page:
         return found["result"].get("value")
 
     def wait(self, expression: str, seconds: float = SECONDS) -> None:
-        """Until it is true. AssertionError with what the page shows, where that never comes."""
+        """Until it is true, also of a page that is just loaded again. AssertionError with what it shows if never."""
         until = time.monotonic() + seconds
-        while not self.js(f"Boolean({expression})"):
+        while not self._is_so(expression):
             assert time.monotonic() < until, f"never so: {expression}\n{self.text()}\n{self.problems()}"
             time.sleep(LOOK_S)
+
+    def _is_so(self, expression: str) -> bool:
+        try:
+            return bool(self.js(f"Boolean({expression})"))
+        except AssertionError as error:
+            if "Inspected target navigated" not in str(error):
+                raise
+            return False
 
     def text(self, selector: str = "body") -> str:
         """What is written there, as it is seen."""
