@@ -255,6 +255,7 @@ MEASURED = {
     "success_single": "the same, without attempts",
     "films": "rules of several states, learned from films",
     "policies": "agents",
+    "tables": "classifiers of tables",
     "sweeps": "sweeps, and a population on two devices",
     "circuits": "`simplify` beside other programs",
     "simulate": "the simulator",
