@@ -83,7 +83,8 @@ def test_a_name_stands_for_a_file_unless_there_is_one(tmp_path: Path, monkeypatc
 def test_commands_take_names_and_the_proof_holds_again(said: Said) -> None:
     listed = said("zoo", "--json").out.splitlines()
     assert [json.loads(line)["name"] for line in listed] == zoo.names()
-    assert "the rule B3/S23" in said("zoo", "life").out
+    assert said("zoo").out.endswith("\n\nShow one: difflogic zoo NAME\n")
+    assert said("zoo", "life").out.endswith("Run it:  difflogic simulate life --live\n")
     assert said("prove", "life", "B3/S23", "--judge", "difflogic").out.endswith("from every neighbourhood.\n")
     assert said("prove", "--check", zoo.FOLDER / "life.json").out.startswith("Confirmed. ")
     for command in ("zoo", "simulate", "show"):

@@ -28,13 +28,14 @@ def command(name: str | None, as_json: bool) -> None:
     if as_json:
         click.echo("\n".join(json.dumps({"name": each, **data}) for each, data in entries.items()))
     elif name:
-        click.echo(_shown(entries[name]))
+        click.echo(_shown(name, entries[name]))
     else:
         table.show(
             ("name", "what it does", "trained", "simplified"),
             [(each, what(data), *map(str, data["learned"]["gates"])) for each, data in entries.items()],
             texts=True,
         )
+        click.echo("\nShow one: difflogic zoo NAME")
 
 
 def what(data: dict[str, Any]) -> str:
@@ -46,7 +47,8 @@ def what(data: dict[str, Any]) -> str:
     return f"a picture of {data['width']}x{data['height']} cells from {from_what} in {data['steps']} steps"
 
 
-def _shown(data: dict[str, Any]) -> str:
+def _shown(name: str, data: dict[str, Any]) -> str:
     before, after = data["learned"]["gates"]
     lines = [*data["target"], f"Does:    {what(data)}", f"Gates:   {before} as trained, {after} simplified"]
-    return "\n".join([*lines, f"Proof:   {data['text']}", f"Made by: {data['learned']['command']}"])
+    lines += [f"Proof:   {data['text']}", f"Made by: {data['learned']['command']}"]
+    return "\n".join([*lines, f"Run it:  difflogic simulate {name} --live"])
