@@ -91,14 +91,15 @@ def evaluate(
     path = Path(run)
     if starts is not None and starts < 1:
         raise UsageError(f"An evaluation needs at least 1 start, got {starts}.")
+    automata_alone = {"--set": settings, "--html": html, "a test of faults": list(faults)}
     if accuracy.is_classifier(path):
+        others = {"--starts": starts, "--quick": quick, "--member": member, "--damage": damage}
+        _refuse(others | automata_alone, f"means nothing to the classifier in {path}")
         return _of_classifier(path, data, called)
     if isinstance(data, LabelledTable):
         raise UsageError(f"A table is for a classifier, which {path} does not hold: leave out --label.")
     if source.is_of_agents(path):
-        others = {"--data": data, "--set": settings, "--html": html, "a test of faults": list(faults)}
-        if given := [name for name, value in others.items() if value]:
-            raise UsageError(f"{given[0]} is for automata, and {path} holds agents: drop it.")
+        _refuse({"--data": data} | automata_alone, f"is for automata, and {path} holds agents")
         return _of_agents(path, starts or (QUICK_EPISODES if quick else EPISODES), quick, member, damage, called, tell)
     if damage is not None:
         raise UsageError("--damage is for agents: an automaton that grows a picture is always tested damaged too.")
@@ -117,6 +118,11 @@ def evaluate(
     if called is not None:
         found = replace(found, trained=replace(found.trained, path=Path(called)))
     return _of_automaton(found, told, folder, html)
+
+
+def _refuse(options: Mapping[str, Any], why: str) -> None:
+    if given := [name for name, value in options.items() if value]:
+        raise UsageError(f"{given[0]} {why}: drop it.")
 
 
 def _of_automaton(found: RunEvaluation, told: str, folder: Path | None, html: bool) -> RunResults:
