@@ -171,14 +171,15 @@ def _agents(options: Mapping[str, Any], takes_environments: bool, table: Labelle
 
 def _table(options: Mapping[str, Any]) -> LabelledTable | None:
     """The table whose `--label` is learned; None where there is none. Raises DataError, UsageError."""
-    label = options.get("label")
-    if label is None:
+    label: str | None = options.get("label")
+    file: Path | None = options.get("data")
+    if label is None and (file is None or file.suffix != ".csv"):
         return None
-    if options["data"] is None or options["preset"] is not None:
+    if file is None or (label is not None and options["preset"] is not None):
         raise UsageError("--label is a column of a table: give --data FILE with it, and no PRESET.")
     from difflogic.config import table
 
-    return table.load_table(options["data"], label)
+    return table.load_table(file, label or table.label_of(file, ()))
 
 
 def _check_within(resume: Path) -> None:

@@ -35,7 +35,7 @@ def command(**options: Any) -> int:
 
     Example: difflogic train lizard --set optimizer.lr=0.05 --epochs 1000
     """
-    if options["resume"] is None:
+    if options["resume"] is None and options["label"] is None:
         check_source(options)
     return training.run(options)
 
