@@ -13,7 +13,7 @@ import itertools
 import math
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
@@ -285,8 +285,7 @@ def load(path: Path | IO[bytes]) -> Dataset:
 
     Raises DataError, and LimitError where they would not fit into this machine's memory.
     """
-    with contextlib.ExitStack() as opened:
-        arrays = _arrays(path, opened)
+    arrays = read_arrays(path, partial(_check_names, path))
     if "frames" in arrays:
         if "steps" in arrays:
             raise DataError(f"{path} has frames, which are one step apart: leave out steps.")
@@ -297,20 +296,26 @@ def load(path: Path | IO[bytes]) -> Dataset:
     return Dataset.of(arrays["x"], arrays["y"], _steps(arrays), arrays.get("mask"))
 
 
-def _arrays(path: Path | IO[bytes], opened: contextlib.ExitStack) -> dict[str, npt.NDArray[Any]]:
-    """The arrays by name; `opened` closes the file. Raises as `load` does."""
+def read_arrays(
+    path: Path | IO[bytes], check_names: Callable[[Collection[str]], None] = lambda _: None
+) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of an `.npz` file or a folder, by name. Raises as `load` does, and what `check_names` raises."""
     try:
-        files = _members(path, opened)
-        unknown = sorted(set(files) - set(ARRAYS))
-        if unknown or ("frames" in files) == bool({"x", "y"} & set(files)):
-            raise DataError(
-                f"{path} must hold the arrays x and y, or frames, and may hold mask and steps; it has "
-                f"{', '.join(sorted(files)) or 'no arrays'}."
-            )
-        _check_memory(path, files)
-        return {name: _read(each) for name, each in files.items()}
+        with contextlib.ExitStack() as opened:
+            files = _members(path, opened)
+            check_names(files)
+            _check_memory(path, files)
+            return {name: _read(each) for name, each in files.items()}
     except UNREADABLE as error:
-        raise DataError(f"Cannot read the samples {path}: {why_unreadable(error)}.") from error
+        raise DataError(f"Cannot read the arrays in {path}: {why_unreadable(error)}.") from error
+
+
+def _check_names(path: Path | IO[bytes], names: Collection[str]) -> None:
+    if set(names) - set(ARRAYS) or ("frames" in names) == bool({"x", "y"} & set(names)):
+        raise DataError(
+            f"{path} must hold the arrays x and y, or frames, and may hold mask and steps; it has "
+            f"{', '.join(sorted(names)) or 'no arrays'}."
+        )
 
 
 def _steps(arrays: Mapping[str, npt.NDArray[Any]]) -> list[int]:

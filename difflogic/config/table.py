@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import hashlib
 import io
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.config.dataset import NAME, UNREADABLE, why_unreadable
+from difflogic.config.dataset import NAME, held_out_samples, read_arrays
 from difflogic.config.fields import hint
 from difflogic.config.policy import PolicyConfig, TableConfig
 from difflogic.errors import DataError
@@ -25,6 +25,8 @@ from difflogic.system.brief import brief
 LEAST_ROWS = 3
 """Of a class: one to learn from, one that chooses, and one that is held out."""
 MOST_FEATURES, MOST_CLASSES = 4096, 256
+MOST_LETTERS = 40
+"""Of a name of a column or class, as circuits have it."""
 Numbers = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
@@ -80,9 +82,8 @@ class LabelledTable:
         texts = [_text(name) for name in names.tolist()]
         classes = sorted(set(texts), key=lambda text: (*_as_number(text), text))
         places = {text: place for place, text in enumerate(classes)}
-        return cls(
-            numbers, np.array([places[text] for text in texts]), _words(columns, "x"), _words(classes, "class"), label
-        )
+        y = np.array([places[text] for text in texts])
+        return cls(numbers, y, _words(columns, "x"), _words(classes, "class"), label)
 
     def __len__(self) -> int:
         return len(self.x)
@@ -122,8 +123,8 @@ class LabelledTable:
         found: tuple[list[Integers], ...] = ([], [], [])
         for place in range(len(self.classes)):
             rows = random.permutation(np.flatnonzero(self.y == place))
-            held = max(1, round(shares.held_out * len(rows))) if shares.held_out else 0
-            chosen = max(1, round(shares.validation * (len(rows) - held))) if shares.validation else 0
+            held = held_out_samples(len(rows), shares.held_out)
+            chosen = held_out_samples(len(rows) - held, shares.validation)
             for part, some in zip(found, np.split(rows, [len(rows) - held - chosen, len(rows) - held]), strict=True):
                 part.append(some)
         return Parts(*(np.sort(np.concatenate(part)) for part in found))
@@ -157,7 +158,7 @@ def of_run(config: PolicyConfig, folder: Path) -> LabelledTable | None:
     """The table of the run in a folder; None where agents learn in an environment. Raises DataError."""
     if not config.table.sha256:
         return None
-    arrays = _arrays(folder / NAME)
+    arrays = read_arrays(folder / NAME)
     try:
         features, classes = (tuple(arrays[name].tolist()) for name in ("features", "classes"))
         found = LabelledTable(arrays["x"], arrays["y"], features, classes, str(arrays["label"]))
@@ -194,15 +195,15 @@ def load_table(path: Path | str, label: str) -> LabelledTable:
 
 def label_of(path: Path, features: Sequence[str]) -> str:
     """The only column of a file that is none of these features. Raises DataError where there are more, or none."""
-    names = [*_arrays(path)] if path.suffix == ".npz" else _rows(path)[0]
-    others = [name for name, word in zip(names, _words(names, "x"), strict=True) if word not in features]
+    names = [*read_arrays(path)] if path.suffix == ".npz" else _rows(path)[0][1]
+    others = [name for name in names if _word(name, "x") not in features]
     if len(others) != 1:
         raise DataError(f"{path}: which column holds the labels? Give --label with one of {', '.join(names[:20])}.")
     return others[0]
 
 
 def _of_npz(path: Path, label: str) -> LabelledTable:
-    arrays = _arrays(path)
+    arrays = read_arrays(path)
     if label not in arrays:
         raise DataError(f"there is no array {label!r}{hint(label, arrays)}: it has {', '.join(arrays)}.")
     features = [name for name in arrays if name != label]
@@ -212,14 +213,14 @@ def _of_npz(path: Path, label: str) -> LabelledTable:
 
 
 def _of_csv(path: Path, label: str) -> LabelledTable:
-    names, *rows = _rows(path)
+    (_, names), *rows = _rows(path)
     if label not in names:
         raise DataError(f"there is no column {label!r}{hint(label, names)}: its first row names {', '.join(names)}.")
     if not rows:
         raise DataError("there is no row below the names of the columns.")
     place = names.index(label)
     columns, numbers = [name for name in names if name != label], []
-    for line, row in enumerate(rows, 2):
+    for line, row in rows:
         if len(row) != len(names):
             raise DataError(f"row {line} has {len(row)} values, but there are {len(names)} columns.")
         if empty := [name for name, text in zip(names, row, strict=True) if text.lower() in _NOTHING]:
@@ -227,15 +228,15 @@ def _of_csv(path: Path, label: str) -> LabelledTable:
                 f"row {line} has no value in the column {empty[0]}: fill it in, or leave the row or the column out."
             )
         numbers.append([_number(text, name, line) for name, text in zip(names, row, strict=True) if name != label])
-    return LabelledTable.of(np.array(numbers), [row[place] for row in rows], columns, label)
+    return LabelledTable.of(np.array(numbers), [row[place] for _, row in rows], columns, label)
 
 
 _NOTHING = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
 """How tables say that a value is missing."""
 
 
-def _rows(path: Path) -> list[list[str]]:
-    """The texts of a .csv, the names of the columns first. Raises DataError."""
+def _rows(path: Path) -> list[tuple[int, list[str]]]:
+    """The texts of a .csv with the number of their line, the names of the columns first. Raises DataError."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -245,31 +246,22 @@ def _rows(path: Path) -> list[list[str]]:
     first = text.partition("\n")[0]
     try:
         read = csv.reader(io.StringIO(text), delimiter=max(",;\t", key=first.count), skipinitialspace=True)
-        rows = [[each.strip() for each in row] for row in read if row]
+        rows = [(read.line_num, [each.strip() for each in row]) for row in read if row]
     except csv.Error as error:
         raise DataError(f"It is not a table: {error}.") from error
-    if not rows or len(rows[0]) < 2 or len(set(rows[0])) < len(rows[0]):
+    if not rows or len(rows[0][1]) < 2 or len(set(rows[0][1])) < len(rows[0][1]):
         raise DataError("The first row must name two columns or more, each otherwise, separated by commas.")
     return rows
 
 
-def _arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of an .npz by name. Raises DataError."""
-    try:
-        with contextlib.closing(np.load(path, allow_pickle=False)) as held:
-            return dict(held)
-    except (*UNREADABLE, AttributeError, TypeError) as error:
-        raise DataError(f"Cannot read the table {path}: {why_unreadable(error)}.") from error
-
-
 def _number(text: str, column: str, line: int) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise DataError(
-            f"row {line} has {text[:40]!r} in the column {column}, and features are numbers: give a column of 0 and 1 "
-            "for each text that it may hold, or leave it out."
-        ) from None
+    _, number = _as_number(text)
+    if math.isfinite(number):
+        return number
+    raise DataError(
+        f"row {line} has {text[:40]!r} in the column {column}, and features are finite numbers: give a column of 0 "
+        "and 1 for each text that it may hold, or leave it out."
+    )
 
 
 def _thresholds(column: Numbers, bits: int) -> list[float]:
@@ -285,21 +277,35 @@ def _thresholds(column: Numbers, bits: int) -> list[float]:
 
 def _text(label: Any) -> str:
     """A label as text: 1.0 is 1, as a program may write either."""
-    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
+    return re.sub(r"^(-?\d+)\.0+$", r"\1", str(label))
 
 
 def _as_number(text: str) -> tuple[bool, float]:
-    """Sorts numbers by size, before texts."""
+    """Sorts numbers by size, before texts, which are not finite."""
     try:
         return False, float(text)
     except ValueError:
-        return True, 0.0
+        return True, math.inf
 
 
 def _words(names: Sequence[str], stem: str) -> tuple[str, ...]:
-    """Names that programs in other languages may use: `petal length (cm)` is petal_length_cm, and 3 is class_3."""
-    words = [re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_") for name in names]
-    words = [word if word[:1].isalpha() else f"{stem}_{word}" for word in words]
-    if len(set(words)) == len(words) and all(len(word) <= 40 for word in words):
-        return tuple(words)
-    return tuple(f"{stem}{place}" for place in range(len(names)))
+    """The word of each name. Raises DataError where two have the same."""
+    words = {_word(name, stem): name for name in names}
+    for name in names:
+        if words[_word(name, stem)] != name:
+            raise DataError(f"{name!r} and {words[_word(name, stem)]!r} are too much alike: rename one of them.")
+    return tuple(words)
+
+
+def _word(name: str, stem: str) -> str:
+    """A name that programs in other languages may use: `petal length (cm)` is petal_length_cm, and 3 is class_3.
+
+    It depends on the name alone, so that another table, with other columns or fewer classes, has the same word for it.
+    """
+    text = re.sub(r"^-(?=[\d.])", "minus ", name)
+    word = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_")
+    word = word if word[:1].isalpha() else f"{stem}_{word}".rstrip("_")
+    # What tells names apart may be lost, as in <=50 and >50, in A+ and A-, or in letters of another script.
+    if len(word) > MOST_LETTERS or not re.fullmatch(r"\w+([ \-./:,_()\[\]]+\w+)*[)\]]?", text, re.ASCII):
+        word = f"{word[: MOST_LETTERS - 7]}_{hashlib.sha256(name.encode()).hexdigest()[:6]}"
+    return word

@@ -76,7 +76,7 @@ def test_what_is_held_out_is_never_learned_and_the_same_for_every_seed() -> None
         ({"x": X, "y": Y, "steps": [1, 2**40]}, "steps may be a range of 65536 at most, got 1 to 1099511627776."),
         ({"x": X, "y": Y, "steps": 0.5}, "steps must be a whole number, or several, got float64 of shape []."),
         ({"frames": X[:, None]}, "frames must be films [N, T+1, H, W, C] of at least 2 frames, got [10, 1, 5, 6, 2]."),
-        ({"x": np.array([{}]), "y": Y}, "Cannot read the samples"),
+        ({"x": np.array([{}]), "y": Y}, "Cannot read the arrays in"),
     ],
 )  # fmt: skip
 def test_samples_that_do_not_fit_are_refused(arrays: dict[str, Any], message: str, tmp_path: Path) -> None:
@@ -88,14 +88,14 @@ def test_samples_that_do_not_fit_are_refused(arrays: dict[str, Any], message: st
 def test_no_file_and_too_large_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "text.npz").write_text("no archive")
     for name in ("missing.npz", "text.npz"):
-        with pytest.raises(DataError, match=r"^Cannot read the samples "):
+        with pytest.raises(DataError, match=r"^Cannot read the arrays in "):
             dataset.load(tmp_path / name)
     whole = file(tmp_path, x=X, y=Y).read_bytes()
     for place in (8, whole.index(b"x.npy") + 60):  # how it is compressed, and what is
         damaged = bytearray(whole)
         damaged[place : place + 20] = b"\x77" * 20
         (tmp_path / "damaged.npz").write_bytes(damaged)
-        with pytest.raises(DataError, match=r"^Cannot read the samples "):
+        with pytest.raises(DataError, match=r"^Cannot read the arrays in "):
             dataset.load(tmp_path / "damaged.npz")
     monkeypatch.setattr(dataset, "physical_memory", lambda: 2 * X.nbytes)
     with pytest.raises(LimitError, match=r"at most 3 of the 10 fit"):

@@ -83,6 +83,23 @@ def test_rows_are_shared_out_by_class_and_by_no_seed_of_training(file):
     assert not np.array_equal(other.held_out, parts.held_out)
 
 
+def test_however_large_the_shares_are_no_row_is_in_two_parts():
+    table = LabelledTable.of(np.arange(14.0)[:, None], ["a"] * 3 + ["b"] * 11)
+    parts = table.parts(of_table(table).with_(table={"held_out": 0.95, "validation": 0.95}).table)
+    assert sorted(np.concatenate(parts).tolist()) == list(range(14))
+    assert set(table.y[parts.learned]) == {0, 1}
+
+
+def test_a_name_becomes_the_same_word_in_every_table():
+    names = ["petal length (cm)", "-1", "1", "<=50", ">50", "A+", "A-", "да", "нет", "7" * 39]
+    table = LabelledTable.of(np.ones((10, 1)), names)
+    assert all(len(word) <= 40 for word in table.classes)
+    words = {name: LabelledTable.of(np.ones((1, 1)), [name]).classes[0] for name in names}
+    assert set(table.classes) == set(words.values())
+    assert (words["petal length (cm)"], words["-1"], words["1"]) == ("petal_length_cm", "minus_1", "class_1")
+    assert LabelledTable.of(np.ones((2, 1)), ["1.0", "2"]).classes == ("class_1", "class_2")
+
+
 def test_the_best_of_a_population_is_chosen_by_rows_that_are_not_held_out(trained):
     scores = {}
     for line in (trained / "metrics.jsonl").read_text().splitlines():
@@ -123,20 +140,27 @@ def test_rows_with_other_columns_and_labels(file, trained, tmp_path, capsys):
     less = csv_of(tmp_path / "less.csv", x[:, :2], labels, "noise,height,kind")
     with pytest.raises(DataError, match="no column width_cm, which is read"):
         difflogic.evaluate(function, data=load_table(less, "kind"))
-    code, told = refusal(capsys, "evaluate", function)
-    assert (code, "has no rows of its own: give --data FILE" in told) == (2, True)
+    for more, sentence in (
+        ((), "has no rows of its own: give --data FILE"),
+        (("--data", other, "--label", "kind", "--starts", 3), "--starts means nothing to the classifier"),
+        (("--data", other, "--label", "kind", "--html", tmp_path / "page.html"), "--html means nothing"),
+    ):
+        code, told = refusal(capsys, "evaluate", function, *more)
+        assert (code, sentence in told) == (2, True), told
 
 
 REFUSED = {
     "a,b\n1,x\n2,y\n": ("kind", "there is no column 'kind'"),
     "a,kind\n": ("kind", "no row below the names"),
     "a,kind\n1,x\n,y\n": ("kind", "row 3 has no value in the column a: fill it in"),
-    "a,kind\n1,x\nred,y\n": ("kind", "row 3 has 'red' in the column a, and features are numbers"),
+    "a,kind\n1,x\nred,y\n": ("kind", "row 3 has 'red' in the column a, and features are finite numbers"),
     "a,kind\n1,x\n2\n": ("kind", "row 3 has 1 values, but there are 2 columns"),
     "a,kind\n1,x\n2,x\n3,x\n": ("kind", "The label kind is x in all 3 rows"),
     "a,kind\n1,x\n2,x\n3,y\n": ("kind", "The label kind has 2 values, of which y is in 1 rows"),
     "a,kind\n" + "1,x\n" * 3 + "1,y\n" * 3: ("kind", "No feature differs"),
-    "a,kind\n1,x\ninf,y\n" + "1,x\n2,y\n" * 3: ("kind", "Row 2 has no number in the column a"),
+    "a,kind\n1,x\ninf,y\n" + "1,x\n2,y\n" * 3: ("kind", "row 3 has 'inf' in the column a"),
+    "a,kind\n\n1,x\n\nred,y\n": ("kind", "row 5 has 'red'"),
+    "a b,a_b,kind\n1,1,x\n": ("kind", "'a b' and 'a_b' are too much alike"),
     "a,a\n1,2\n": ("a", "must name two columns or more, each otherwise"),
     "": ("kind", "must name two columns or more"),
 }
@@ -163,8 +187,13 @@ def test_what_means_nothing_to_a_classifier_is_refused(file, tmp_path, capsys):
         code, told = refusal(capsys, *asked, *more)
         assert (code, sentence in told) == (2, True), told
     assert not (tmp_path / "run").exists()
-    code, told = refusal(capsys, "train", "--label", "kind", "lizard")
-    assert (code, "--label is a column of a table" in told) == (2, True)
+    for less, sentence in (
+        (("--label", "kind", "lizard"), "--label is a column of a table"),
+        (("--label", "kind"), "--label is a column of a table"),
+        (("--data", file), "Give --label with one of width (cm), height, noise, kind"),
+    ):
+        code, told = refusal(capsys, "train", *less)
+        assert (code, sentence in told) == (2, True), told
     with pytest.raises(UsageError, match="which are needed too"):
         difflogic.fit(of_table(load_table(file, "kind")))
 
