@@ -112,7 +112,7 @@ def prove_every_start(
 
 
 def memory(netlist: CellNetlist, height: int, width: int) -> int:
-    """Bytes that three-valued simulation takes on a grid, about: patches as bytes and all gates' two words of bits."""
+    """Bytes that a proof takes on a grid, about: patches as bytes, as a rollout has them, and two bits of each gate."""
     cells, bits = height * width, wiring.PATCH * netlist.channels
     return cells * (4 * bits + 2 * (bits + convert.gate_count(netlist)) // 8)
 
