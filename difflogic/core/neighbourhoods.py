@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.core.bits import Bits
-from difflogic.core.wiring import NEIGHBOURHOODS
+from difflogic.core.wiring import NEIGHBOURHOODS, PATCH
 
 
 def contradiction(x: Bits, y: npt.NDArray[Any], periodic: bool, neighbourhood: str) -> str:
@@ -39,18 +39,25 @@ def contradiction(x: Bits, y: npt.NDArray[Any], periodic: bool, neighbourhood: s
 
 def neighbourhoods(x: Bits, periodic: bool, neighbourhood: str) -> npt.NDArray[np.int64]:
     """`[N*H*W]`: what each cell of `x [N, H, W, C]` sees, by `NEIGHBOURHOODS`, the different ones numbered from 0."""
-    packed = np.packbits(patches(x, periodic, neighbourhood), axis=1)
+    packed = np.packbits(surroundings(x, periodic, neighbourhood), axis=1)
     # A row of bytes for each cell is seen as one item: `unique` numbers items.
     rows = np.ascontiguousarray(packed).view(f"V{packed.shape[1]}").reshape(-1)
     kinds: npt.NDArray[np.int64] = np.unique(rows, return_inverse=True)[1]
     return kinds
 
 
-def patches(x: Bits, periodic: bool, neighbourhood: str) -> Bits:
+def surroundings(x: Bits, periodic: bool, neighbourhood: str) -> Bits:
     """`[N*H*W, cells*C]`: the bits that each cell of `x [N, H, W, C]` sees, cell by cell of the neighbourhood."""
-    around: dict[str, Any] = {"mode": "wrap"} if periodic else {}
-    wide = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)), **around)
-    height, width = x.shape[1:3]
-    read = NEIGHBOURHOODS[neighbourhood]
-    cells = [wide[:, f // 3 : f // 3 + height, f % 3 : f % 3 + width] for f in read]
-    return np.concatenate(cells, axis=-1).reshape(-1, len(read) * x.shape[-1])
+    cells = list(NEIGHBOURHOODS[neighbourhood])
+    by_cell = patches(x, periodic).reshape(x.shape[-1], PATCH, -1)[:, cells].transpose(2, 1, 0)
+    return by_cell.reshape(-1, len(cells) * x.shape[-1])
+
+
+def patches(state: npt.NDArray[Any], periodic: bool) -> npt.NDArray[Any]:
+    """`[B, H, W, C]` -> `[9*C, B*H*W]`, the order of `in[channel][patch]`; outside the grid is 0."""
+    height, width = state.shape[1:3]
+    border = ((0, 0), (1, 1), (1, 1), (0, 0))
+    # Nine shifted views of one padded copy: no gather, and the order of the views is that of a patch, row by row.
+    padded = np.pad(state, border, mode="wrap" if periodic else "constant")
+    views = [padded[:, dy : dy + height, dx : dx + width] for dy in range(3) for dx in range(3)]
+    return np.stack(views, axis=-1).transpose(3, 4, 0, 1, 2).reshape(PATCH * state.shape[3], -1)

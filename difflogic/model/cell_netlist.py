@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +19,7 @@ import numpy.typing as npt
 from difflogic.config.schema import Config
 from difflogic.core import wiring
 from difflogic.core.bits import Bits, pack_bits, unpack_bits
+from difflogic.core.neighbourhoods import patches
 from difflogic.errors import CircuitError
 from difflogic.model.circuit import Circuit
 from difflogic.model.deployment import Scenario
@@ -183,13 +183,3 @@ class CellNetlist(Netlist):
             shape = state.shape[:3]
             state = unpack_bits(new, int(np.prod(shape))).reshape(-1, *shape).transpose(1, 2, 3, 0)
             yield state
-
-
-def patches(state: npt.NDArray[Any], periodic: bool) -> npt.NDArray[Any]:
-    """`[B, H, W, C]` -> `[9*C, B*H*W]`, the order of `in[channel][patch]`; outside the grid is 0."""
-    height, width = state.shape[1:3]
-    border = ((0, 0), (1, 1), (1, 1), (0, 0))
-    # Nine shifted views of one padded copy: no gather, and the order of the views is that of a patch, row by row.
-    padded = np.pad(state, border, mode="wrap" if periodic else "constant")
-    views = [padded[:, dy : dy + height, dx : dx + width] for dy in range(3) for dx in range(3)]
-    return np.stack(views, axis=-1).transpose(3, 4, 0, 1, 2).reshape(wiring.PATCH * state.shape[3], -1)

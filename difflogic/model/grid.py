@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.core.bits import Bits
+from difflogic.core.neighbourhoods import patches
 from difflogic.errors import CircuitError
-from difflogic.model.cell_netlist import CellNetlist, patches
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.netlist import NamedNetlist, gate_arrays
 from difflogic.system.brief import brief
 

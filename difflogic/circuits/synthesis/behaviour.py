@@ -23,9 +23,10 @@ from difflogic.circuits.synthesis.sweep import swept_on
 from difflogic.circuits.synthesis.xag import FALSE, TRUE, XAG, rebuilt
 from difflogic.config.schema import Config
 from difflogic.core.bits import Bits, pack_bits
+from difflogic.core.neighbourhoods import patches
 from difflogic.engine import job
 from difflogic.errors import UsageError
-from difflogic.model.cell_netlist import CellNetlist, patches
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.system.brief import brief
 
 FRESH = 256

@@ -20,8 +20,9 @@ from difflogic.circuits.synthesis.sat import Clause, Solver
 from difflogic.circuits.synthesis.xag import rebuilt
 from difflogic.core import wiring
 from difflogic.core.bits import Bits, Words, pack_bits
+from difflogic.core.neighbourhoods import patches
 from difflogic.errors import ToolError, UsageError
-from difflogic.model.cell_netlist import CellNetlist, patches
+from difflogic.model.cell_netlist import CellNetlist
 
 FIRE_RATE = 0.6
 """Of the rollouts in which cells fire at random."""

@@ -25,7 +25,7 @@ from difflogic.circuits.synthesis.symmetric import Entry, counted, decided
 from difflogic.circuits.synthesis.xag import XAG, Builder, input_literal
 from difflogic.config.dataset import Dataset
 from difflogic.core import wiring
-from difflogic.core.neighbourhoods import patches
+from difflogic.core.neighbourhoods import surroundings
 
 MOST_CHANNELS = 6
 """What nine cells of so many bits see is a number of 54."""
@@ -66,7 +66,7 @@ def observed(samples: Dataset, periodic: bool, neighbourhood: str) -> XAG | None
     if pairs is None or channels > MOST_CHANNELS:
         return None
     powers, counts = 1 << np.arange(channels), (pairs.y >= 0).all(axis=-1).reshape(-1)
-    seen = patches(pairs.x, periodic, neighbourhood).reshape(-1, len(cells), channels)[counts] @ powers
+    seen = surroundings(pairs.x, periodic, neighbourhood).reshape(-1, len(cells), channels)[counts] @ powers
     after = pairs.y.reshape(-1, channels)[counts] @ powers
     # A patch is a number: equal ones, of which the first says what they become.
     numbers = seen @ (1 << channels * np.arange(len(cells)))

@@ -72,10 +72,6 @@ class _State:
         found: list[int] = self.nodes.order[: self.nodes.numbers[self.names.COUNT]].tolist()
         return found
 
-    def graph(self) -> XAG:
-        """The result as a graph, with everything folded that is not a gate."""
-        return _graph(self.nodes)
-
     @property
     def count(self) -> int:
         """Return how many gates there are."""
@@ -91,10 +87,12 @@ class _State:
 
 
 def _graph(nodes: Nodes) -> XAG:
-    """The graph that stands in the arrays of the compiled search."""
+    """The graph that stands in the arrays of the compiled search, with everything folded that is not a gate."""
+    from difflogic.cpu.hard.replacements import COUNT
+
     builder = Builder(nodes.inputs)
     literals = list(range(0, 2 * len(nodes.a), 2))
-    for node in nodes.order[: nodes.numbers[0]].tolist():
+    for node in nodes.order[: nodes.numbers[COUNT]].tolist():
         a, b = (mapped(int(side[node]), literals) for side in (nodes.a, nodes.b))
         literals[node] = builder.xor(a, b) if nodes.xor[node] else builder.and_(a, b)
     return rebuilt(builder.finish(mapped(int(output), literals) for output in nodes.outputs))
@@ -172,8 +170,8 @@ def _walked(graph: XAG, words: Words, seed: int, moves: int) -> XAG:
     try:
         state.walk(moves)
     except KeyboardInterrupt as error:
-        raise Interrupted(min(graph, state.graph(), key=lambda each: len(each.gates))) from error
-    return state.graph()
+        raise Interrupted(min(graph, _graph(state.nodes), key=lambda each: len(each.gates))) from error
+    return _graph(state.nodes)
 
 
 def resubstituted(graph: XAG, words: Words, clauses: Sequence[Clause] = ()) -> XAG:
@@ -189,8 +187,8 @@ def resubstituted(graph: XAG, words: Words, clauses: Sequence[Clause] = ()) -> X
                 _search(state, _ReplacementProver(state, solver, work, free=not clauses))
                 work -= solver.work
         except KeyboardInterrupt as error:
-            raise Interrupted(state.graph()) from error
-        found, before = state.graph(), len(graph.gates)
+            raise Interrupted(_graph(state.nodes)) from error
+        found, before = _graph(state.nodes), len(graph.gates)
         if len(found.gates) >= before:
             break
         graph = found
