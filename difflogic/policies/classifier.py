@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 
 from difflogic.config.policy import PolicyConfig, TableConfig
 from difflogic.config.table import LabelledTable
 from difflogic.core.interval import wilson_interval
-from difflogic.devices.device import Device
 from difflogic.errors import UsageError
 from difflogic.model.function_netlist import FunctionNetlist
 from difflogic.model.netlist import gate_arrays
@@ -76,12 +76,10 @@ class Rows:
 class Classifier(Chooser):
     """An actor whose preferences learn by the cross-entropy of their softmax."""
 
-    def __init__(
-        self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
-    ) -> None:
-        super().__init__(config, spaces, seen, device, wiring)
-        rate = config.table.learning_rate if config.policy == "mlp" else config.gates.learning_rate
-        self._optimizer = optim.Adam(self.actor.parameters(), rate)
+    @cached_property
+    def _optimizer(self) -> optim.Adam:
+        part = self.config.table if self.config.policy == "mlp" else self.config.gates
+        return optim.Adam(self.actor.parameters(), part.learning_rate)
 
     @property
     def iteration_steps(self) -> int:
@@ -106,13 +104,8 @@ class Classifier(Chooser):
             stepped()
         return {"policy_loss": float(np.mean(losses)), "updates": len(losses)}
 
-    def _tensors(self) -> dict[str, Tensor]:
-        parts = {
-            "actor": self.actor.parameters(),
-            "follower": self.actor.followers(),
-            "optimizer": self._optimizer.state,
-        }
-        return {f"{part}.{index}": each for part, tensors in parts.items() for index, each in enumerate(tensors)}
+    def _parts(self) -> dict[str, list[Tensor]]:
+        return {"optimizer": self._optimizer.state}
 
 
 def function_of(actor: LogicActor, table: TableConfig) -> FunctionNetlist:

@@ -34,8 +34,12 @@ class Learner(ABC):
         """Environment steps of an iteration, over all copies; of a classifier rows."""
 
     @abstractmethod
+    def _parts(self) -> dict[str, list[Tensor]]:
+        """Everything that learning changes beside the actor; optimisers are called `optimizer` and so on."""
+
     def _tensors(self) -> dict[str, Tensor]:
-        """Everything that learning changes, by name."""
+        parts = {"actor": self.actor.parameters(), "follower": self.actor.followers(), **self._parts()}
+        return {f"{part}.{index}": each for part, tensors in parts.items() for index, each in enumerate(tensors)}
 
     def _tensor(self, values: npt.ArrayLike) -> Tensor:
         return Tensor(values, self.device)

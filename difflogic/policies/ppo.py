@@ -170,9 +170,10 @@ class PPO(Chooser):
     def _values(self, scaled: Floats) -> Floats:
         return self.critic(self._tensor(scaled)).numpy().reshape(-1)
 
-    def _tensors(self) -> dict[str, Tensor]:
-        parts = {"actor": self.actor.parameters(), "follower": self.actor.followers(),
-                 "critic": self.critic.parameters(), "distribution": self.distribution.parameters(),
-                 "largest": [self._largest_spread]}  # fmt: skip
-        parts |= {f"optimizer.{index}": each.state for index, (each, _) in enumerate(self._optimizers)}
-        return {f"{part}.{index}": each for part, tensors in parts.items() for index, each in enumerate(tensors)}
+    def _parts(self) -> dict[str, list[Tensor]]:
+        optimizers = {f"optimizer.{index}": each.state for index, (each, _) in enumerate(self._optimizers)}
+        return optimizers | {
+            "critic": self.critic.parameters(),
+            "distribution": self.distribution.parameters(),
+            "largest": [self._largest_spread],
+        }

@@ -203,16 +203,14 @@ class SAC(Learner):
         normal = -0.5 * noise**2.0 - log_spread - 0.5 * math.log(2 * math.pi)
         return actions, (normal - (1.0 + 1e-6 - actions**2.0).log()).sum(1)
 
-    def _tensors(self) -> dict[str, Tensor]:
+    def _parts(self) -> dict[str, list[Tensor]]:
         optimizers = {"actor": self._actor_optimizer, "spread": self._spread_optimizer,
                       "critics": self._critic_optimizer}  # fmt: skip
         if self._temperature_optimizer is not None:
             optimizers["temperature"] = self._temperature_optimizer
-        parts = {"actor": self.actor.parameters(), "follower": self.actor.followers(),
-                 "spread": self._spread.parameters(), "temperature": [self._log_temperature]}  # fmt: skip
+        parts = {"spread": self._spread.parameters(), "temperature": [self._log_temperature]}
         parts |= {f"critic.{k}": critic.parameters() for k, critic in enumerate([*self._critics, *self._targets])}
-        parts |= {f"optimizer.{name}": each.state for name, each in optimizers.items()}
-        return {f"{part}.{index}": each for part, tensors in parts.items() for index, each in enumerate(tensors)}
+        return parts | {f"optimizer.{name}": each.state for name, each in optimizers.items()}
 
     def state(self) -> Arrays:
         buffer = {f"buffer.{name}": array for name, array in self._buffer.state(SAVED).items()}
