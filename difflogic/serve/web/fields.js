@@ -5,7 +5,7 @@ import { flat } from "./config-panel.js";
 import { tagsOf } from "./dialogs.js";
 import { freshId, h, setText } from "./dom.js";
 
-const OTHERS = ["data", "plugin"]; // sections that come with samples
+const OTHERS = ["data", "plugin", "table"]; // sections that come with samples
 const GROUPS = {
     what: "How it is trained",
     target: "Picture and start",
