@@ -294,20 +294,24 @@ class PolicyConfig(Document):
     def __post_init__(self) -> None:
         super().__post_init__()
         require(
-            (self.algorithm == SUPERVISED) == bool(self.table.sha256),
+            (self.algorithm == SUPERVISED) == self.is_classifier,
             f'algorithm must be "{SUPERVISED}" where the rows of a table are learned, and only there, got '
             f"{self.algorithm!r}: leave it out.",
         )
 
     @property
+    def is_classifier(self) -> bool:
+        return bool(self.table.sha256)
+
+    @property
     def unit(self) -> str:
         """Return what its progress is counted in."""
-        return "row" if self.table.sha256 else "step"
+        return "row" if self.is_classifier else "step"
 
     def require_episodes(self) -> None:
         """Raises ConfigError for a classifier."""
         # Whatever ended it for its accuracy would choose by rows that are held out until the end.
-        require(not self.table.sha256, "A classifier has no episodes to be shown, and no return that solves it.")
+        require(not self.is_classifier, "A classifier has no episodes to be shown, and no return that solves it.")
 
     @property
     def epochs(self) -> int:

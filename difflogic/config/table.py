@@ -156,7 +156,7 @@ class LabelledTable:
 
 def of_run(config: PolicyConfig, folder: Path) -> LabelledTable | None:
     """The table of the run in a folder; None where agents learn in an environment. Raises DataError."""
-    if not config.table.sha256:
+    if not config.is_classifier:
         return None
     arrays = read_arrays(folder / NAME)
     try:

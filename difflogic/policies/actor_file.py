@@ -63,7 +63,7 @@ def load(path: Path, device: Device) -> Agent:
 
 
 def _spaces(config: PolicyConfig) -> Spaces:
-    if config.table.sha256:
+    if config.is_classifier:
         return classifier.spaces(config.table)
     with closing(make(config.environment.id)) as world:
         return spaces(world, config.environment.id)

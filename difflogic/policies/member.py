@@ -43,7 +43,7 @@ class Member:
         self.config = config
         area = config.environment
         self.environments: Environments | Rows
-        if config.table.sha256:
+        if config.is_classifier:
             self.environments = Rows(config, table)
             seen = seen or self.environments.seen()
         else:

@@ -52,7 +52,7 @@ def files(
         EVALUATION: json.dumps(_evaluation(config, members, best, beside), indent=2) + "\n",
         actor_file.NAME: actor_file.encode(best.agent),
     }
-    if isinstance(actor, LogicActor) and table.sha256:
+    if isinstance(actor, LogicActor) and config.is_classifier:
         found[function_json.FUNCTION] = function_json.to_json(classifier.function_of(actor, table))
     elif isinstance(actor, LogicActor) and not spaces.continuous:
         made = controllers.of_actor(actor, config.environment.id, spaces)
@@ -74,7 +74,7 @@ def curves(run: Path, card: bool = False) -> bytes:
         rows.setdefault(row.get("seed", config.seed), []).append(row)
     title, size = f"{config.name}: {config.environment.id}, {config.policy}, {config.algorithm}", (8.0, 4.5)
     look: tuple[Any, ...] = ("", (4.5, 4.5)) if card else (title, size)
-    if config.table.sha256:
+    if config.is_classifier:
         look = (*look, ("rows seen", "accuracy on rows that are not learned"))
     return plots.returns_png(rows, saved.seeds[saved.best], config.evaluation.threshold, *look)
 
@@ -86,12 +86,15 @@ def summary(
     """The result in words."""
     scores = [each.score.mean for each in members if each.score is not None]
     lines = [f"{config.name}: {_result(config, best, len(members), beside is not None)}"]
-    unit = "rows" if config.table.sha256 else "steps"
+    unit = "rows" if config.is_classifier else "steps"
     lines.append(f"Trained:         {steps} {unit} in {elapsed_s:.1f} s, {steps / max(elapsed_s, 1e-9):.0f} a second")
-    if beside is not None and config.table.sha256:
+    if beside is not None and config.is_classifier:
         lines.append(f"Beside it:       {', '.join(f'{name} {100 * value:.1f} %' for name, value in beside.items())}")
         if len(members) > 1:
-            lines.append(f"All {len(members)}:           {_percents(scores)}; the best by the rows that choose")
+            lines.append(
+                f"All {len(members)}:           {100 * min(scores):.1f} to {100 * max(scores):.1f} %, median "
+                f"{100 * np.median(scores):.1f}; the best by the rows that choose"
+            )
     elif beside is not None:
         lines.append(f"Beside it:       {', '.join(f'{name} {value:.1f}' for name, value in beside.items())}")
         if is_no_better(best.score, beside["random"]):
@@ -99,7 +102,7 @@ def summary(
                 "No better than random actions: it has learned nothing yet. Give it more --steps, or try --policy mlp; "
                 "where rewards are rare, PPO and SAC seldom find any."
             )
-    if len(members) > 1 and scores and not config.table.sha256:
+    if len(members) > 1 and scores and not config.is_classifier:
         lines.append(
             f"All {len(members)}:           {sum(each.solved for each in members)} solved; mean returns from "
             f"{min(scores):.1f} to {max(scores):.1f}, median {np.median(scores):.1f}"
@@ -115,18 +118,15 @@ def is_no_better(score: Score | None, random: float) -> bool:
     return score is not None and score.mean - 2 * score.spread / math.sqrt(len(score.returns)) <= random
 
 
-def _percents(scores: Sequence[float]) -> str:
-    return f"{100 * min(scores):.1f} to {100 * max(scores):.1f} %, median {100 * float(np.median(scores)):.1f}"
-
-
 def _result(config: PolicyConfig, best: Member, count: int, has_ended: bool) -> str:
     least = config.evaluation.threshold
     whose = f" (seed {best.seed})" if count > 1 else ""
     if best.score is None:
         return f"not evaluated yet{whose}"
     score = best.score
-    if config.table.sha256:
-        which = "held out" if has_ended else "not learned"
+    if config.is_classifier:
+        share, which = (config.table.held_out, "held out") if has_ended else (config.table.validation, "not learned")
+        which = which if share else "learned"
         return f"{classifier.accuracy(int(sum(score.returns)), len(score.returns), which)}{whose}"
     text = f"mean return {score.mean:.1f} +- {score.spread:.1f} over {len(score.returns)} episodes{whose}"
     if least == -np.inf:

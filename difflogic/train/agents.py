@@ -176,7 +176,7 @@ class Agents(Session[Member, AgentRun]):
 
     def finish(self) -> None:
         # Of classifiers the rows that choose say which is best: those that are held out choose nothing.
-        self._chosen = self._best if self.config.table.sha256 else None
+        self._chosen = self._best if self.config.is_classifier else None
         for member in self.members:
             member.score = results.final_score(member, self._watch)
         best, identifier = self.members[self._best], self.config.environment.id

@@ -45,7 +45,7 @@ class Beginning:
         """Return what is trained, in a few words."""
         config = self.config
         if isinstance(config, PolicyConfig):
-            if config.table.sha256:
+            if config.is_classifier:
                 table = config.table
                 what = f"{table.rows} rows of {len(table.features)} numbers, {len(table.classes)} classes"
                 return f"{what}, {config.made_of}; {config.steps} rows seen"

@@ -201,7 +201,7 @@ def _show_agents(entry: Entry, as_json: bool) -> int:
     lines = [
         f"Run:         {path}, {entry.name}, {entry.status}",
         f"Table:       {config.table.rows} rows, label {config.table.label}"
-        if config.table.sha256
+        if config.is_classifier
         else f"Environment: {config.environment.id}, {config.environment.n_envs} copies",
         f"Agent:       {config.policy}, {config.made_of}",
         f"Training:    {config.algorithm}, {config.unit} {entry.epoch} of {entry.epochs}, seed {seeds}",

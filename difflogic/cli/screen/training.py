@@ -50,7 +50,7 @@ class TrainingReporter(Observer):
 
     def began(self, beginning: Beginning) -> None:
         config = beginning.config
-        self._is_of_rows = isinstance(config, PolicyConfig) and bool(config.table.sha256)
+        self._is_of_rows = isinstance(config, PolicyConfig) and config.is_classifier
         fields: dict[str, Any] = {
             "path": str(beginning.path),
             "epoch": beginning.epoch,
@@ -189,7 +189,7 @@ def _next(run: Run | AgentRun) -> str:
     """Commands that a result is ready for."""
     if isinstance(run, Run):
         return NEXT if run.solved else ""
-    return NEXT_OF_CLASSIFIER if run.config.table.sha256 and run.config.policy != "mlp" else ""
+    return NEXT_OF_CLASSIFIER if run.config.is_classifier and run.config.policy != "mlp" else ""
 
 
 def seeds(beginning: Beginning) -> str:
