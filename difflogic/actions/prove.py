@@ -90,7 +90,9 @@ def prove(
         raise UsageError("The proof of one circuit needs its run: give a run folder, or two circuits.")
     run = Path(given)
     if source.is_of_agents(run):
-        raise UsageError(f"A controller is proved equal to another: name that too, as in `difflogic prove {run} FILE`.")
+        raise UsageError(
+            f"A controller or classifier is proved equal to another: name that too, as in `difflogic prove {run} FILE`."
+        )
     # A circuit's file says what a cell does, and not what it was trained for, which is what is claimed.
     if run.is_file() and run.suffix == ".json":
         raise UsageError(f"The proof of one circuit needs its run, got the file {run}: name a run, or two circuits.")

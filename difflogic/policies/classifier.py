@@ -37,7 +37,8 @@ class Rows:
         if table is None or table.sha256 != config.table.sha256:
             raise UsageError(
                 f"The configuration {config.name} is of rows with the label {config.table.label}, which are needed "
-                f"{'too' if table is None else 'and not others'}: give `data` and `label`."
+                f"{'too' if table is None else 'and not others'}: give that `table`, or --data FILE --label "
+                f"{config.table.label}."
             )
         self.table, self.spaces = table, spaces(config.table)
         self.parts = table.parts(config.table)

@@ -86,7 +86,7 @@ def _show(folder: Path, entries: list[Entry], known: int) -> None:
     if any(entry.score is not None for entry in entries):
         headers.insert(6, "return")
         for row, entry in zip(rows, entries, strict=True):
-            row.insert(6, "" if entry.score is None else f"{entry.score:.1f}")
+            row.insert(6, "" if entry.score is None else f"{entry.score:.{1 if abs(entry.score) >= 1 else 2}f}")
     table.show(headers, rows)
 
 

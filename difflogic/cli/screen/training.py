@@ -29,12 +29,16 @@ from difflogic.train.run_request import Trained
 if TYPE_CHECKING:
     from difflogic.policies.member import Member
 
-NEXT_OF_CLASSIFIER = """difflogic evaluate {0}                      the accuracy of each class
-difflogic simplify {0} -o small.json        fewer gates, proved equal
-difflogic export small.json --format c      a header for C"""
-NEXT = """difflogic simplify {0} -o small.json    fewer gates, proved equal
-difflogic prove {0}                     what is right for certain
-difflogic export {0} --format html      a page on which it lives"""
+NEXT_OF_CLASSIFIER = (
+    ("difflogic evaluate {0}", "the accuracy of each class"),
+    ("difflogic simplify {0} -o small.json", "fewer gates, proved equal"),
+    ("difflogic export small.json --format c", "a header for C"),
+)
+NEXT = (
+    ("difflogic simplify {0} -o small.json", "fewer gates, proved equal"),
+    ("difflogic prove {0}", "what is right for certain"),
+    ("difflogic export {0} --format html", "a page on which it lives"),
+)
 
 
 class TrainingReporter(Observer):
@@ -166,9 +170,10 @@ class TrainingReporter(Observer):
             text.append(f"Go on with: difflogic train --resume {quoted(trained.path)} --within LIMIT")
         elif last.interrupted is not None and trained.path is not None:
             text.append(interruption(last, trained.path))
-        elif next_lines := _next(run):
-            lines = next_lines.format(quoted(trained.path or Path("RUN"))).split("\n")
-            text[1:1] = ["Next:", *(f"  {line}" for line in lines)]
+        elif commands := _next(run):
+            said = [(command.format(quoted(trained.path or Path("RUN"))), why) for command, why in commands]
+            width = max(len(command) for command, _ in said)
+            text[1:1] = ["Next:", *(f"  {command:{width}}    {why}" for command, why in said)]
         fields = {
             "path": str(run.path),
             "epoch": run.epoch,
@@ -185,11 +190,11 @@ class TrainingReporter(Observer):
         self._sink.show(Event("end", fields, text))
 
 
-def _next(run: Run | AgentRun) -> str:
-    """Commands that a result is ready for."""
+def _next(run: Run | AgentRun) -> Sequence[tuple[str, str]]:
+    """Commands that a result is ready for, and what each gives."""
     if isinstance(run, Run):
-        return NEXT if run.solved else ""
-    return NEXT_OF_CLASSIFIER if run.config.is_classifier and run.config.policy != "mlp" else ""
+        return NEXT if run.solved else ()
+    return NEXT_OF_CLASSIFIER if run.config.is_classifier and run.config.policy != "mlp" else ()
 
 
 def seeds(beginning: Beginning) -> str:
