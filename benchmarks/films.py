@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.circuits.structured import TWO_INPUTS
 from benchmarks.store import Line, append
 from difflogic.bench.machine import stamp
 from difflogic.model.straight_line import READS
@@ -131,7 +132,7 @@ def gates(channels: int, rng: Generator) -> Rule:
     trees = []
     for _ in range(channels):
         leaves = [(int(rng.integers(9)), int(rng.integers(channels))) for _ in range(int(rng.integers(2, 7)))]
-        trees.append((leaves, rng.choice([1, 2, 4, 6, 7, 8, 9, 11, 13, 14], len(leaves) - 1).tolist()))
+        trees.append((leaves, rng.choice(TWO_INPUTS, len(leaves) - 1).tolist()))
 
     def step(now: States) -> Any:
         nine = _around(now, [(dy, dx) for dy in (-1, 0, 1) for dx in (-1, 0, 1)])

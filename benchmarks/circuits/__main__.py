@@ -32,7 +32,6 @@ from difflogic.circuits.synthesis.simplify import simplified
 from difflogic.core import gates
 from difflogic.model.cell_netlist import CellNetlist
 
-TWO_INPUTS = [1, 2, 4, 6, 7, 8, 9, 11, 13, 14]
 MFS = "mfs2 -a -e -W 20 -F 200 -D 100 -M 1000"
 END = f"if -K 2 -a; {MFS}; write_blif out1.blif; strash; dch; if -K 2 -a; {MFS}; {MFS}; write_blif out2.blif"
 SCRIPTS = {
@@ -64,7 +63,7 @@ def random_circuit(seed: int, count: int) -> CellNetlist:
     channels, reach = int(rng.integers(1, 5)), int(rng.integers(20, 120))
     ends = 9 * channels + np.arange(count)
     wires = np.stack([rng.integers(np.maximum(0, ends - reach), ends) for _ in range(2)], axis=1)
-    return CellNetlist.build(channels, False, rng.choice(TWO_INPUTS, count), wires, ends[-channels:])
+    return CellNetlist.build(channels, False, rng.choice(structured.TWO_INPUTS, count), wires, ends[-channels:])
 
 
 def cases(named: list[str], random: int) -> Iterator[tuple[str, CellNetlist]]:

@@ -15,6 +15,7 @@ import numpy as np
 from difflogic.circuits.synthesis.convert import gate_count, to_netlist
 from difflogic.circuits.synthesis.xag import FALSE, TRUE, Builder, input_literal, rebuilt
 from difflogic.model.cell_netlist import CellNetlist
+from difflogic.model.straight_line import READS
 
 TUNING, PROOF = 5201, 7349
 """The generator's seeds: what simplification was built on, and what it is judged on."""
@@ -22,6 +23,7 @@ COUNT = 30
 SIZES = range(30, 601)
 """Two-input gates as drawn; a circuit of fewer or more is drawn again."""
 
+TWO_INPUTS = [gate for gate, reads in enumerate(READS) if reads == 2]
 Random = np.random.Generator
 Made = tuple[Builder, list[int]]
 
@@ -272,7 +274,7 @@ def layers(random: Random) -> Made:
     builder, layer = _begun(inputs)
     for _ in range(depth):
         pairs = random.integers(0, len(layer), (width, 2))
-        kinds = random.choice([1, 2, 4, 6, 7, 8, 9, 11, 13, 14], width)
+        kinds = random.choice(TWO_INPUTS, width)
         layer = [
             builder.gate(int(kind), layer[a], layer[b]) for kind, (a, b) in zip(kinds, pairs.tolist(), strict=True)
         ]

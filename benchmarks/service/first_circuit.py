@@ -13,13 +13,14 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from PIL import Image, ImageDraw
 
 from difflogic.serve.api.auth import COOKIE
 from difflogic.serve.worker.supervisor import Supervisor
 from tests.serve.chromium import Browser, Page, chromium
-from tests.serve.live import ANN, serving
+from tests.serve.live import ANN, Live, serving
 
 LOADS = 15
 PAINT = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
@@ -60,11 +61,11 @@ class Visit:
         return {"clicks": self.acts, "seconds": seconds, "words": self.words, "views": self.views}
 
 
-def loads(browser: Browser, address: str, cookie: str) -> dict[str, int]:
+def loads(browser: Browser, live: Live) -> dict[str, int]:
     """Milliseconds to the first paint and to the list of jobs, of a browser that has nothing yet: medians."""
     found = []
     for _ in range(LOADS):
-        page = signed_in(browser, address, cookie)
+        page = signed_in(browser, live)
         page.see("No jobs yet")
         found.append((page.js(PAINT), page.js("performance.now()")))
         page.close()
@@ -74,10 +75,14 @@ def loads(browser: Browser, address: str, cookie: str) -> dict[str, int]:
     }
 
 
-def signed_in(browser: Browser, address: str, cookie: str) -> Page:
-    page = browser.page()
-    page.call("Network.setCookie", name=COOKIE, value=cookie, url=address)
-    page.goto(address)
+def signed_in(browser: Browser, live: Live, *look: Any, **more: Any) -> Page:
+    """The list of jobs as a visitor sees it who has signed in; `look` and `more` are those of `Browser.page`."""
+    with live.client(token=None) as client:
+        client.post("/session", json={"token": ANN})
+        cookie = str(client.cookies[COOKIE])
+    page = browser.page(*look, **more)
+    page.call("Network.setCookie", name=COOKIE, value=cookie, url=live.address)
+    page.goto(live.address)
     return page
 
 
@@ -113,11 +118,8 @@ def main(folder: Path | None) -> None:
         pencil.point([(4, 4), (7, 4), (4, 7), (5, 8), (6, 8), (7, 7)], fill="blue")
         drawn.save(picture)
         with serving(Path(work) / "store") as live, Supervisor(live.store.folder, ["cpu"]):
-            with live.client(token=None) as client:
-                client.post("/session", json={"token": ANN})
-                cookie = str(client.cookies[COOKIE])
-            times = loads(browser, live.address, cookie)
-            page = signed_in(browser, live.address, cookie)
+            times = loads(browser, live)
+            page = signed_in(browser, live)
             page.see("No jobs yet")
             visit = Visit(page, folder)
             walk(page, visit, picture)

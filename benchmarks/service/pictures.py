@@ -15,14 +15,14 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+from benchmarks.service.first_circuit import signed_in
 from benchmarks.service.jobs import config, ended, spec_of
 from difflogic.config import presets, recipes
-from difflogic.serve.api.auth import COOKIE
 from difflogic.serve.store.presence import Presence
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker.supervisor import Supervisor
-from tests.serve.chromium import Browser, Page, barriers, chromium
-from tests.serve.live import ANN, Live, serving
+from tests.serve.chromium import Browser, barriers, chromium
+from tests.serve.live import Live, serving
 
 WIDTHS = {1280: 900, 390: 844}
 MANY = 500
@@ -34,17 +34,12 @@ class Camera:
     """Pages of all looks at one server, and what was found on them."""
 
     def __init__(self, browser: Browser, live: Live, folder: Path) -> None:
-        with live.client(token=None) as client:
-            client.post("/session", json={"token": ANN})
-            cookie = str(client.cookies[COOKIE])
-        self._folder, self._address = folder, live.address
-        self._pages: dict[str, Page] = {}
+        self._folder = folder
         self.found: list[str] = []
-        for (width, height), dark in itertools.product(WIDTHS.items(), (False, True)):
-            page = browser.page(width, height, dark, still=True)
-            page.call("Network.setCookie", name=COOKIE, value=cookie, url=live.address)
-            page.goto(live.address)
-            self._pages[f"{width}-{'dark' if dark else 'light'}"] = page
+        self._pages = {
+            f"{width}-{'dark' if dark else 'light'}": signed_in(browser, live, width, height, dark, still=True)
+            for (width, height), dark in itertools.product(WIDTHS.items(), (False, True))
+        }
 
     def shoot(self, name: str, place: str | None, text: str, selector: str = "main", script: str = "") -> None:
         """A picture of each look at a place behind the #, once a text is there; None: where the page is already."""
