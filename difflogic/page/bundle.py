@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import posixpath
 import re
+from functools import cache
 from importlib import resources
 
 _IMPORT = re.compile(r'^import (\{[^}]*\}) from "(\.[^"]+)";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
 
 
+@cache  # a server is asked for it by everybody, and waits meanwhile
 def joined(entry: str) -> str:
     """A module and all it imports as one, which exports what it does; `entry` is a path such as `page/face.js`.
 
