@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from difflogic.circuits.readers import source
 from difflogic.config import table as tables
-from difflogic.config.policy import PolicyConfig
 from difflogic.config.table import Integers, LabelledTable, Numbers
 from difflogic.core.interval import wilson_interval
 from difflogic.errors import UsageError
@@ -18,6 +18,7 @@ from difflogic.evaluation.measure import Measure
 from difflogic.model import function_json
 from difflogic.model.controller import Controller
 from difflogic.policies import classifier
+from difflogic.policies.classifier import Rows
 from difflogic.policies.evaluate import Decide
 from difflogic.policies.member import restored
 from difflogic.runs import checkpoint, chosen, manifest
@@ -37,7 +38,7 @@ def is_classifier(path: Path) -> bool:
 
 def label_of(path: Path, file: Path) -> str:
     """The column of a file that a classifier does not read. Raises DataError unless there is one."""
-    return tables.label_of(file, _names(path)[0])
+    return tables.label_of(file, _opened(path).features)
 
 
 def measures(path: Path, table: LabelledTable | None) -> Iterator[Measure]:
@@ -45,16 +46,16 @@ def measures(path: Path, table: LabelledTable | None) -> Iterator[Measure]:
 
     Raises DataError, and UsageError where there are no classes or no rows.
     """
-    features, classes = _names(path)
-    if not classes:
+    found = _opened(path)
+    if not found.classes:
         raise UsageError(f"{path} gives bits and names no classes: it has no accuracy.")
-    x, y = _held_out(path) if table is None else table.as_known(features, classes)
+    x, y = _held_out(path, found.rows) if table is None else table.as_known(found.features, found.classes)
     which = "held out" if table is None else "given"
-    named = _decide(path)(x)
+    named = found.decide(x)
     yield _measure("accuracy", "all", named == y, which)
     for place in np.unique(y)[:MOST_SHOWN].tolist():
         # A label that the classifier does not know is never named rightly.
-        name = classes[place] if place >= 0 else "other labels"
+        name = found.classes[place] if place >= 0 else "other labels"
         yield _measure(f"accuracy-{name}", name, (named == y)[y == place], which)
 
 
@@ -65,33 +66,31 @@ def _measure(key: str, title: str, right: npt.NDArray[np.bool_], which: str) -> 
     return Measure(key, title, classifier.accuracy(count, rows, which), values)
 
 
-def _names(path: Path) -> tuple[Sequence[str], Sequence[str]]:
-    """What it reads, and its classes."""
-    if path.is_dir():
-        table = _config(path).table
-        return table.features, table.classes
-    function = source.load_function(path)
-    return function.observations, function.choices
+class _Opened(NamedTuple):
+    """A classifier: what it reads, what it decides, and of a run its rows."""
+
+    features: Sequence[str]
+    classes: Sequence[str]
+    decide: Decide
+    rows: Rows | None = None
 
 
-def _config(path: Path) -> PolicyConfig:
-    return checkpoint.read_agents(chosen.run_folder(path)).members[0].config
-
-
-def _held_out(path: Path) -> tuple[Numbers, Integers]:
-    """The rows that a run held out, and their labels. Raises UsageError."""
+def _opened(path: Path) -> _Opened:
+    """What a file or run holds: its circuit, of dense layers the network."""
     if not path.is_dir():
+        function = source.load_function(path)
+        return _Opened(function.observations, function.choices, function)
+    folder = chosen.run_folder(path)
+    member = restored(path, checkpoint.read_agents(folder).best + 1)
+    is_gates = (folder / function_json.FUNCTION).is_file()
+    decide = source.load_function(path) if is_gates else member.agent.decide
+    return _Opened(member.config.table.features, member.config.table.classes, decide, cast("Rows", member.environments))
+
+
+def _held_out(path: Path, rows: Rows | None) -> tuple[Numbers, Integers]:
+    """The rows that a run held out, and their labels. Raises UsageError."""
+    if rows is None:
         raise UsageError(f"{path} has no rows of its own: give --data FILE, a table with the columns that it reads.")
-    config, folder = _config(path), chosen.run_folder(path)
-    table = tables.of_run(config, folder)
-    rows = table.parts(config.table).held_out if table is not None else ()
-    if table is None or not len(rows):
+    if not len(rows.parts.held_out):
         raise UsageError(f"The run in {path} held no rows out: give --data FILE with others.")
-    return table.x[rows], table.y[rows]
-
-
-def _decide(path: Path) -> Decide:
-    """The circuit that a file or run holds; of dense layers the network."""
-    if path.is_dir() and not (chosen.run_folder(path) / function_json.FUNCTION).is_file():
-        return restored(path, checkpoint.read_agents(chosen.run_folder(path)).best + 1).agent.decide
-    return source.load_function(path)
+    return rows.table.x[rows.parts.held_out], rows.table.y[rows.parts.held_out]
