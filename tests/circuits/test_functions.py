@@ -229,7 +229,7 @@ def test_what_is_no_layer_is_one_sentence(change: dict, said: str, tmp_path: Pat
         (lambda: FunctionNetlist.from_circuit(trained(), classes=5, outputs=["y"]), "classes are named"),
         (lambda: FunctionNetlist.from_circuit(trained((2, 2)), inputs=["g1", "b"]), "cannot be called g1"),
         (lambda: difflogic.simplify(of_kind("bits"), task=True), "a function has no task"),
-        (lambda: difflogic.simplify(of_kind("bits"), from_start=True), "a function has no start"),
+        (lambda: difflogic.simplify(of_kind("bits"), from_start=True), "and the circuit is a function"),
         (lambda: difflogic.export(of_kind("bits"), ["c"], fraction_bits=3), "this function reads bits"),
         (lambda: difflogic.prove(of_kind("bits"), of_kind("classes")), "Two functions are compared between"),
     ],
