@@ -102,7 +102,8 @@ def select_adapter(selector: str | None = None, require_hardware: bool = False) 
     if not adapters:
         raise NoAdapterError(NO_ADAPTER)
     known = "; ".join(f"{a.index}: {a.name}" for a in adapters)
-    matching = [a for a in adapters if selector is None or _matches(a, selector)]
+    part = (selector or "").lower()
+    matching = [a for a in adapters if (a.index == int(part) if part.isdigit() else part in a.name.lower())]
     if not matching:
         raise NoAdapterError(f"No GPU adapter matches {selector!r}: expected an index or part of a name of: {known}.")
     usable = [a for a in matching if not (require_hardware and a.software)]
@@ -112,10 +113,6 @@ def select_adapter(selector: str | None = None, require_hardware: bool = False) 
             "or leave the option out."
         )
     return usable[0]
-
-
-def _matches(adapter: Adapter, selector: str) -> bool:
-    return adapter.index == int(selector) if selector.isdigit() else selector.lower() in adapter.name.lower()
 
 
 def open_device(adapter: Adapter, limits: dict[str, int] | None = None) -> Any:

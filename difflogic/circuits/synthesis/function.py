@@ -76,7 +76,9 @@ def simplified(function: F, on_pass: OnPass = silent) -> SmallerFunction[F]:
     else:
         random = np.random.default_rng(SEED)
         levels = [random.integers(0, len(values) + 1, SAMPLES) for values in thermometer.thresholds]
-        found, steps = _smaller(function, thermometer.code_levels(levels), on_pass, _clauses(thermometer))
+        # Where a threshold is reached, those below it are.
+        clauses = [(input_literal(lower), input_literal(upper) ^ 1) for lower, upper in thermometer.implied]
+        found, steps = _smaller(function, thermometer.code_levels(levels), on_pass, clauses)
     start = time.perf_counter()
     try:
         verdict = prove(function, found, ["difflogic"])[0]
@@ -171,11 +173,6 @@ def _on_read_thresholds(graph: XAG, function: F) -> F:
     builder = Builder(len(read))
     outputs = builder.embed(graph, inputs)
     return to_netlist(builder.finish(outputs), function.on(function.thermometer.keep(read)))
-
-
-def _clauses(thermometer: Thermometer) -> list[Clause]:
-    """Return what holds of every code: a threshold is reached, or those above it are not."""
-    return [(input_literal(lower), input_literal(upper) ^ 1) for lower, upper in thermometer.implied]
 
 
 def prove(one: FunctionNetlist, other: FunctionNetlist, judges: Sequence[str] | None = None) -> list[Equivalence]:

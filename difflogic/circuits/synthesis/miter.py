@@ -29,12 +29,9 @@ class Miter:
         literals = self.joint.outputs
         return list(zip(self.outputs, literals[:count], literals[count:], strict=True))
 
-    def inputs_of(self, netlist: Netlist) -> list[int]:
-        """The literals in `joint` of the inputs of one of the two."""
-        return _inputs_of(netlist, self.names)
 
-
-def _inputs_of(netlist: Netlist, names: Sequence[str]) -> list[int]:
+def inputs_of(netlist: Netlist, names: Sequence[str]) -> list[int]:
+    """The literals of a netlist's inputs, in a graph whose inputs have these names."""
     literals = {name: input_literal(index) for index, name in enumerate(names)}
     return [literals[name] for name in netlist.input_names]
 
@@ -60,5 +57,5 @@ def make_miter(one: Netlist, other: Netlist) -> Miter:
     for netlist in (one, other):
         graph = to_xag(netlist)
         literal = dict(zip(netlist.output_names, graph.outputs, strict=True))
-        literals += builder.embed(graph, _inputs_of(netlist, names), [literal[name] for name in outputs])
+        literals += builder.embed(graph, inputs_of(netlist, names), [literal[name] for name in outputs])
     return Miter(builder.finish(literals), names, outputs)

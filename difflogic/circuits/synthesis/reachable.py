@@ -11,7 +11,7 @@ from difflogic.circuits.synthesis import invariant
 from difflogic.circuits.synthesis.cell import Cell
 from difflogic.circuits.synthesis.convert import to_xag
 from difflogic.circuits.synthesis.invariant import Invariant
-from difflogic.circuits.synthesis.miter import make_miter
+from difflogic.circuits.synthesis.miter import inputs_of, make_miter
 from difflogic.circuits.synthesis.prove import CONFLICTS, Equivalence
 from difflogic.circuits.synthesis.resynthesis import resynthesised_where
 from difflogic.circuits.synthesis.sat import Solver
@@ -76,7 +76,7 @@ def proved(netlist: CellNetlist, smaller: CellNetlist, found: Invariant) -> Equi
                 return Equivalence(judge, None, f"induction of {len(found.clauses)} relations was not shown")
     # Then the two circuits are compared, but only where the clauses hold: they do in all that the start leads to.
     miter = make_miter(netlist, smaller)
-    inputs = [FALSE, *miter.inputs_of(netlist)]
+    inputs = [FALSE, *inputs_of(netlist, miter.names)]
     moved = [[mapped(literal, inputs) for literal in clause] for clause in given]
     with Solver(miter.joint, CONFLICTS, moved) as solver:
         for name, a, b in miter.pairs():
