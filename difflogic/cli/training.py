@@ -158,7 +158,7 @@ def _agents(options: Mapping[str, Any], takes_environments: bool, table: Labelle
         from difflogic.config.policy import PolicyConfig
 
         file = options["config_file"]
-        base = of_table(table, None if file is None else PolicyConfig.load(file))
+        base = of_table(table, None if file is None else PolicyConfig.load(file), options["population"] or 1)
     if name is not None and name not in PRESETS and (takes_environments or ENVIRONMENT.search(name)):
         from difflogic.policies.environments import of_name
 

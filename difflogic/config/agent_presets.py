@@ -22,7 +22,7 @@ def configure(request: TrainRequest) -> PolicyConfig | None:
     """
     base = request.config or PRESETS.get(request.preset or "")
     if request.table is not None:
-        base = of_table(request.table, base if isinstance(base, PolicyConfig) else None)
+        base = of_table(request.table, base if isinstance(base, PolicyConfig) else None, request.population)
     if not isinstance(base, PolicyConfig):
         return None
     request.check_kind(of_agents=True)
@@ -63,23 +63,30 @@ def of_spaces(identifier: str, threshold: float, actions: int, continuous: bool)
     )
 
 
-PASSES, EVALUATIONS, GATES = 100, 20, 4000
-"""Of a classifier: passes over the rows that are learned, evaluations, and about so many gates in each layer."""
+PASSES, SEEN, EVALUATIONS, GATES = 300, 100_000, 20, 4000
+"""Of a classifier: least passes over the rows that are learned, and least rows that are seen in all; evaluations, and
+about so many gates in each layer."""
 
 
-_OF_TABLES = {"bits": 7, "temperature": 0.5, "final_temperature": 0.5}
+def of_table(table: LabelledTable, base: PolicyConfig | None = None, population: int = 1) -> PolicyConfig:
+    """A classifier of the rows of a table: the defaults, or a configuration's. Raises DataError.
 
-
-def of_table(table: LabelledTable, base: PolicyConfig | None = None) -> PolicyConfig:
-    """A classifier of the rows of a table: the defaults, or a configuration's. Raises DataError."""
+    One seed learns from all rows that are not held out, as none need to choose.
+    """
     table.require_learnable()
     own: dict[str, Any] = {"table": table.fields(), "algorithm": SUPERVISED, "environment": {"id": table.label}}
     if base is not None:
         return base.with_(**own)
-    width = -(-GATES // len(table.classes)) * len(table.classes)
-    own |= {"name": _name(table), "steps": 1, "logic": {"widths": [GATES, width], **_OF_TABLES}}
+    votes = -(-GATES // len(table.classes))
+    # Preferences are from 0 to 20, whatever the number of classes. A range twice as large soon has no gradient left
+    # from rows that are right by few votes, and such rows fail among new ones.
+    temperature = votes**0.5 / 20
+    logic = {"bits": 7, "widths": [GATES, votes * len(table.classes)], "temperature": temperature}
+    own |= {"name": _name(table), "steps": 1, "logic": logic | {"final_temperature": temperature}}
     config = PolicyConfig.from_dict({"kind": POLICY, "format": FORMAT, **own})
-    steps = PASSES * config.table.pass_rows
+    if population == 1:
+        config = config.with_(table={"validation": 0.0})
+    steps = max(PASSES * config.table.pass_rows, SEEN)
     return config.with_(steps=steps, evaluation={"interval": max(1, steps // EVALUATIONS)})
 
 

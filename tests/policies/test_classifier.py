@@ -18,7 +18,8 @@ from difflogic.errors import ConfigError, DataError, UsageError
 from difflogic.runs import checkpoint
 from tests.policies.test_commands import refusal, run
 
-SMALL = ("--set", "logic.widths=[60, 60]", "--set", "table.batch_size=32", "--steps", 8000)
+COOL = ("--set", "logic.final_temperature=0.5", "--set", "logic.temperature=0.5")
+SMALL = ("--set", "logic.widths=[60, 60]", "--set", "table.batch_size=32", *COOL, "--steps", 8000)
 
 
 def rows(count: int = 240, seed: int = 5) -> tuple[np.ndarray, np.ndarray]:
@@ -73,7 +74,8 @@ def test_the_accuracy_on_held_out_rows_is_what_another_program_counts(file, trai
 
 def test_rows_are_shared_out_by_class_and_by_no_seed_of_training(file):
     table = load_table(file, "kind")
-    config = of_table(table)
+    config = of_table(table, population=2)
+    assert not len(table.parts(of_table(table).table).validation), "of one seed nothing is chosen"
     parts = table.parts(config.table)
     assert sorted(np.concatenate(parts).tolist()) == list(range(240))
     for rows_of_part, share in zip(parts, (0.72, 0.08, 0.2), strict=True):
@@ -112,11 +114,9 @@ def test_the_best_of_a_population_is_chosen_by_rows_that_are_not_held_out(traine
 def test_it_goes_on_bit_for_bit(file, trained, tmp_path):
     short = tmp_path / "short"
     # Half of the rows, and then the other half. The temperature follows the share of all, which is told beforehand.
-    run("train", "--data", file, "--label", "kind", "--population", 2, "--out", short, *SMALL[:-2], "--steps", 4152,
-        "--set", "logic.final_temperature=0.5", "--set", "logic.temperature=0.5")  # fmt: skip
+    run("train", "--data", file, "--label", "kind", "--population", 2, "--out", short, *SMALL[:-2], "--steps", 4152)
     whole = tmp_path / "whole"
-    run("train", "--data", file, "--label", "kind", "--population", 2, "--out", whole, *SMALL,
-        "--set", "logic.final_temperature=0.5", "--set", "logic.temperature=0.5")  # fmt: skip
+    run("train", "--data", file, "--label", "kind", "--population", 2, "--out", whole, *SMALL)
     run("train", "--resume", short, "--steps", 8000)
     one, other = (checkpoint.read_agents(path) for path in (short, whole))
     for first, second in zip(one.members, other.members, strict=True):
