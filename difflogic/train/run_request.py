@@ -157,8 +157,9 @@ def harden(
 
 
 def is_in(folder: Path) -> bool:
-    """Return whether there is something that training goes on from."""
-    return records.is_in(folder) or checkpoint.is_in(folder)
+    """Return whether there is something that training goes on from, of attempts in the folder of one of them."""
+    names = [each.folder for each in records.read(folder).attempts] if records.is_in(folder) else [""]
+    return any(checkpoint.is_in(folder / name) for name in names)
 
 
 def resolved(request: Asked, config: Config | PolicyConfig) -> tuple[Asked, str | None]:

@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from difflogic.config.policy import any_config
 from difflogic.core import rules
+from difflogic.runs import attempts
 from difflogic.serve.api.pictures import MOST_CELLS
 from difflogic.serve.worker.supervisor import Supervisor
 from tests.serve.live import Live, serving
@@ -102,8 +104,13 @@ def test_they_are_trained_copied_and_given_back(live: Live) -> None:
     job = sent(live, gif(frames(6)), **FEW).json()["id"]
     copy = live.store.job(job).spec()
     again, _ = live.store.submit("ann", copy)
+    lost = sent(live, gif(frames(6)), **FEW | {"restarts": 1}).json()["id"]
+    begun = attempts.Attempt(1, 2, 23, 2, "it is the first")
+    whole = live.store.job_folder(lost).whole  # of a worker that was killed before an attempt had the samples
+    whole.mkdir()
+    attempts.Record(any_config(live.store.job(lost).config), 1, 1, 1, (begun,)).write(whole)
     with Supervisor(live.store.folder, ["cpu"]):
-        assert [ended(live.store, each).status for each in (job, again.id)] == ["done", "done"]
+        assert [ended(live.store, each).status for each in (job, again.id, lost)] == ["done"] * 3
     with live.client() as client, np.load(io.BytesIO(client.get(f"/jobs/{job}/files/data.npz").content)) as given:
         assert np.array_equal(given["x"][..., 0], frames(6)[:-1])
         assert client.post(f"/jobs/{job}/harden", json={"epochs": 2}).status_code == 201
