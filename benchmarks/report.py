@@ -56,7 +56,7 @@ def engine(line: Line) -> str:
     if line["engine"].partition(":")[0] == "gpu":
         kind = "software" if line["software"] else "hardware"
         return f"gpu on {kind}: {line['adapter'].split(' (')[0]}, {line['driver'].split(' (')[0]}"
-    return {"cpu": "cpu (Numba)", "reference": "reference (NumPy)"}[line["engine"]]
+    return f"cpu ({line['driver']})" if line["engine"] == "cpu" else "reference (NumPy)"
 
 
 def machine(line: Line) -> str:
