@@ -148,10 +148,11 @@ class Search:
         if count > MOST_GATES:
             return f"Only structural passes: they leave {count} gates, and search ends at {MOST_GATES}."
         if not self.stopped:
-            passes = dict(FUNCTIONAL)
-            if effort > 1:
-                passes["gates in windows made anew"] = partial(in_windows, effort=effort)
-                passes["resynthesis"] = partial(resynthesised, effort=effort)
+            searches = (in_windows, resynthesised)
+            passes = {
+                name: partial(change, effort=effort) if change in searches else change
+                for name, change in FUNCTIONAL.items()
+            }
             self.to_fixpoint([*self.turns(passes), self.drop_unseen_channels])
         return ""
 
