@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pytest
 
 import difflogic
+from benchmarks.zoo.__main__ import judge
 from difflogic.circuits.readers import zoo
 from difflogic.circuits.synthesis.convert import gate_count
 from difflogic.core import text_picture
@@ -89,3 +90,15 @@ def test_commands_take_names_and_the_proof_holds_again(said: Said) -> None:
     assert said("prove", "--check", zoo.FOLDER / "life.json").out.startswith("Confirmed. ")
     for command in ("zoo", "simulate", "show"):
         assert "did you mean life?" in said(command, "lief", code=2).err
+
+
+def test_the_judge_of_other_programs_results(tmp_path: Path) -> None:
+    def blif(circuit: object, name: str) -> Path:
+        made = difflogic.export(circuit, ["blif"], name=name)  # type: ignore[arg-type]
+        (path := tmp_path / f"{name}.blif").write_text(str(made.files[f"{name}.blif"]))
+        return path
+
+    # As it is, larger, and the circuit of another rule.
+    assert judge("life", blif("life", "life")) == "life: equal, 24 gates: as small as the best known, 24."
+    assert judge("highlife", blif("B36/S23", "built")).startswith("highlife: equal, 33 gates: larger than")
+    assert "equal," not in judge("life", blif("highlife", "other"))
