@@ -82,9 +82,9 @@ def _show(folder: Path, entries: list[Entry], known: int) -> None:
         return
     headers = ["run", "what", "engine", "epochs", "soft loss", "hard loss", "solved", "status", "MB", "started"]
     rows = [_row(entry, folder) for entry in entries]
-    # A column of its own where there are agents: a return has no place among losses.
+    # A column of its own where there are agents or classifiers: a return or an accuracy has no place among losses.
     if any(entry.score is not None for entry in entries):
-        headers.insert(6, "return")
+        headers.insert(6, "score")
         for row, entry in zip(rows, entries, strict=True):
             row.insert(6, "" if entry.score is None else f"{entry.score:.{1 if abs(entry.score) >= 1 else 2}f}")
     table.show(headers, rows)
