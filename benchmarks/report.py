@@ -178,7 +178,6 @@ SHOWN = SETS[:2]
 CONTENDERS = {
     "by hand": "Life by hand in C",
     "numba": "`--engine numba`",
-    "numba, gates interpreted": "the same, gates interpreted",
     "numba, asynchronous": "`--engine numba --fire-rate 0.6`",
     "header": "the header of `export --format c`, which has no threads",
     "gpu": "`--engine gpu`",

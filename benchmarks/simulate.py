@@ -37,7 +37,6 @@ from difflogic.circuits.export import c
 from difflogic.circuits.simulation.starts import planes_of
 from difflogic.core import bernoulli
 from difflogic.core.bits import Planes
-from difflogic.cpu.codegen.row_code import compile_row
 from difflogic.cpu.engine import vector_unit
 from difflogic.cpu.hard.simulation import CpuSimulation
 from difflogic.engine.simulation import Simulation, SimulationSpec
@@ -121,9 +120,8 @@ def contenders(spec: SimulationSpec, folder: Path, gpu: bool) -> dict[str, Calla
     later = replace(spec, fire_units=bernoulli.probability("the rate", ASYNC_RATE))
     found: dict[str, Callable[[], Simulation]] = {
         "by hand": lambda: InC(spec, CHECKOUT / "benchmarks" / "life.c", folder),
-        "numba": lambda: CpuSimulation(spec, compile_row(spec.netlist), cores()),
-        "numba, gates interpreted": lambda: CpuSimulation(spec, None, cores()),
-        "numba, asynchronous": lambda: CpuSimulation(later, compile_row(spec.netlist), cores()),
+        "numba": lambda: CpuSimulation(spec, threads=cores()),
+        "numba, asynchronous": lambda: CpuSimulation(later, threads=cores()),
         "header": lambda: InC(spec, header(spec.netlist, folder), folder),
     }
     if gpu:

@@ -1,4 +1,4 @@
-"""The simulator on every core: every bit, by machine code and by the interpreter."""
+"""The simulator on every core: every bit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from hypothesis import given
 
 from difflogic.core.bits import ONES
 from difflogic.cpu.codegen import row_code
-from difflogic.cpu.codegen.row_code import compile_row
 from difflogic.cpu.hard import simulation as simulations
 from difflogic.cpu.hard.simulation import CpuSimulation
 from difflogic.engine.simulation import SimulationSpec
@@ -24,9 +23,7 @@ from tests.simulation_cases import Case, cases, check_against_the_reference, ran
 
 @given(cases())
 def test_machine_code(case: Case) -> None:
-    row = compile_row(case.spec.netlist)
-    assert row is not None
-    check_against_the_reference(case, lambda spec: CpuSimulation(spec, row, threads=3))
+    check_against_the_reference(case, lambda spec: CpuSimulation(spec, threads=3))
 
 
 @pytest.mark.parametrize(("name", "feature", "words"), [("x86-64-v3", "+avx2", 4), ("x86-64-v2", "+sse2", 2)])
@@ -41,23 +38,16 @@ def test_machine_code_for_processors_with_less(
         pytest.skip(f"this processor has no {feature[1:]}")
     monkeypatch.setattr(row_code, "target", lambda: (name, feature))
     start = random_start(spec, np.random.default_rng(1))
-    check_against_the_reference(Case(spec, start, 20), lambda spec: CpuSimulation(spec, compile_row(spec.netlist)))
+    check_against_the_reference(Case(spec, start, 20), CpuSimulation)
 
 
-@given(cases())
-def test_interpreted(case: Case) -> None:
-    check_against_the_reference(case, lambda spec: CpuSimulation(spec, threads=3))
-
-
-@pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("periodic", [True, False])
-def test_a_band_for_each_of_many_threads(compiled: bool, periodic: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_band_for_each_of_many_threads(periodic: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """They wait for no more than those beside them, and still nothing is read too early."""
     monkeypatch.setattr(simulations, "THREAD_WORDS", 4)
     spec = SimulationSpec(life(periodic), 301, 130, 39322, seed=1)
     start = random_start(spec, np.random.default_rng(1))
-    row = compile_row(spec.netlist) if compiled else None
-    check_against_the_reference(Case(spec, start, 20), lambda spec: CpuSimulation(spec, row, threads=5))
+    check_against_the_reference(Case(spec, start, 20), lambda spec: CpuSimulation(spec, threads=5))
 
 
 @pytest.mark.parametrize("alone", [0, 1, 2])
@@ -70,13 +60,7 @@ def test_one_thread_goes_on_where_the_others_never_run(alone: int, monkeypatch: 
     check_against_the_reference(Case(spec, start, 20), lambda spec: CpuSimulation(spec, threads=3))
 
 
-def test_a_circuit_too_large_for_the_compiler_is_interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_code, "MOST_GATES", 25)
-    assert compile_row(life()) is None
-
-
-def test_slots_beyond_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The interpreter then takes one vector at a time."""
+def test_thousands_of_gates_in_wide_rows() -> None:
     rng = np.random.default_rng(4)
     spec = SimulationSpec(random_netlist(rng, 3000, channels=40, reach=1500), 5, 3000)
     case = Case(spec, random_start(spec, rng), 2)
@@ -90,9 +74,8 @@ def test_masks_of_another_shape_are_refused() -> None:
         simulation.run(2, masks)
 
 
-@pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_many_steps_in_a_pass(compiled: bool, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_steps_in_a_pass(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bands that compute rows of each other's, move through their memory and back, and end within a pass."""
     monkeypatch.setattr(simulations, "THREAD_WORDS", 4)
     monkeypatch.setattr(simulations, "ROWS_PER_STEP", 3)
@@ -100,9 +83,8 @@ def test_many_steps_in_a_pass(compiled: bool, threads: int, monkeypatch: pytest.
     for periodic, height in ((True, 60), (False, 131)):
         netlist = life(periodic) if height == 60 else random_netlist(rng, 40, channels=2)
         spec = SimulationSpec(netlist, height, 130)
-        row = compile_row(spec.netlist) if compiled else None
         case = Case(spec, random_start(spec, rng), 100)
-        check_against_the_reference(case, lambda spec: CpuSimulation(spec, row, threads=threads))  # noqa: B023
+        check_against_the_reference(case, lambda spec: CpuSimulation(spec, threads=threads))
 
 
 @given(netlists())

@@ -2,7 +2,7 @@
 
 | engine      | what                                                                              |
 |-------------|-----------------------------------------------------------------------------------|
-| `numba`     | the circuit as machine code by LLVM, or a table of gates interpreted; all cores   |
+| `numba`     | the circuit as machine code by LLVM; all cores                                    |
 | `gpu`       | the circuit as WGSL, or a table; `gpu:INDEX` and `gpu:NAME` choose the adapter    |
 | `reference` | NumPy                                                                             |
 
@@ -65,13 +65,11 @@ def open_simulation(spec: SimulationSpec, start: Planes, engine: str = "auto", s
 
 
 def _numba(spec: SimulationSpec) -> Simulation:
-    from difflogic.cpu.codegen.row_code import compile_row
+    from difflogic.cpu.codegen.row_code import RowCode
     from difflogic.cpu.hard.simulation import CpuSimulation
 
-    # No row where the circuit has too many gates to compile in reasonable time: then a table of gates is interpreted.
-    row = compile_row(spec.netlist)
-    if row is not None:
-        _try("numba", spec, lambda small: CpuSimulation(small, row, threads=1))
+    row = RowCode(spec.netlist)
+    _try("numba", spec, lambda small: CpuSimulation(small, row, threads=1))
     return CpuSimulation(spec, row)
 
 

@@ -1,4 +1,4 @@
-"""A row of cells needs these beyond `vectors`: words at any place, cells across words, random bits, calls of rows."""
+"""A row of cells needs these beyond `vectors`: random bits, and calls of compiled rows."""
 
 from __future__ import annotations
 
@@ -8,38 +8,13 @@ from llvmlite import ir
 from numba import types
 
 from difflogic.cpu.codegen.compiled import intrinsic
-from difflogic.cpu.codegen.vectors import TILE, halves, operation, pointer_to, splatted, words
+from difflogic.cpu.codegen.vectors import TILE, halves, operation, pointer_to, splatted
 
 _WORD = ir.IntType(64)
 _HALVES = halves.vector
 
 ROWS = ir.FunctionType(ir.VoidType(), [_WORD.as_pointer()] * 3 + [_WORD] * 2)
 """Compiled rows: the first row, the place of its next state, which cells fire, how many rows, and words of a row."""
-
-
-@intrinsic
-def load_any(_: Any, array: Any, index: Any) -> Any:
-    """`array[index : index + WORDS]` at any place."""
-
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        # Patches are shifted by whole words: one row up or a word to the side is seldom at a cache line's beginning.
-        return builder.load(pointer_to(context, builder, signature, arguments, words.vector), align=8)
-
-    return words(array, types.intp), build
-
-
-@intrinsic
-def west(_: Any, here: Any, before: Any) -> Any:
-    """The cell to the left of each: one bit up, the lowest from the word before."""
-    # Cell n of a word is bit n, so the cell to the left is the bit below. For bit 0 it is bit 63 of the word before,
-    # which the caller has loaded one word to the left: no lane of a register has to move.
-    return operation(lambda b, x, y: b.or_(_shifted(b.shl, x, 1), _shifted(b.lshr, y, 63)), here, before)
-
-
-@intrinsic
-def east(_: Any, here: Any, behind: Any) -> Any:
-    """The cell to the right of each: one bit down, the highest from the word behind."""
-    return operation(lambda b, x, y: b.or_(_shifted(b.lshr, x, 1), _shifted(b.shl, y, 63)), here, behind)
 
 
 def _shifted(shift: Any, vector: Any, distance: int) -> Any:

@@ -16,10 +16,6 @@ from difflogic.cpu.codegen.compiled import target
 from difflogic.cpu.codegen.plane_vectors import ROWS
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.column_program import A_AND_NOT_B, AND, OR, XOR, ColumnProgram, Value, column_loop, column_program
-from difflogic.model.straight_line import lines
-
-MOST_GATES = 5_000
-"""That an output depends on; beyond, the compiler takes seconds, and interpreting them is as good."""
 
 _WORD = ir.IntType(64)
 _LANES = (("+avx512f", 8), ("+avx2", 4), ("+sse2", 2), ("", 4))
@@ -35,14 +31,17 @@ _GATES: dict[int, Callable[..., Any]] = {
 
 
 class RowCode:
-    """The machine code of a netlist's rows, for as long as this object lives: a `simulation.CompiledRow`."""
+    """The machine code of a netlist's rows, for as long as this object lives: see `plane_vectors.ROWS`."""
 
     def __init__(self, netlist: CellNetlist) -> None:
         self._program = column_program(netlist)
         self._engines: dict[tuple[int, bool], Any] = {}
 
     def address(self, stride: int, masked: bool) -> int:
-        """The function's address. The function is compiled at the first use."""
+        """The function's address, for channels `stride` words apart; `masked`: cells that do not fire are kept.
+
+        It is compiled at the first use: 5,000 gates take a second or two, 20,000 some ten.
+        """
         if (stride, masked) not in self._engines:
             self._engines[stride, masked] = self._compiled(stride, masked)
         return int(self._engines[stride, masked].get_function_address("rows"))
@@ -65,11 +64,6 @@ def row_module(program: ColumnProgram, features: str, stride: int, masked: bool)
     lanes = next(count for feature, count in _LANES if feature in features)
     _Builder(ir.Function(module, ROWS, name="rows"), program, lanes, stride, masked).build()
     return module
-
-
-def compile_row(netlist: CellNetlist) -> RowCode | None:
-    """Compile a row; None where the circuit has more than `MOST_GATES`."""
-    return RowCode(netlist) if len(lines(netlist)) <= MOST_GATES else None
 
 
 # What becomes of bit 9 = 0 XOR 6, the cells to the left above and below, on one channel whose next state is bit 9. In

@@ -26,18 +26,9 @@ import numpy as np
 from difflogic.core.bernoulli import BITS
 from difflogic.cpu.codegen.atomics import SPINS, claim, fetch_add, look, pause
 from difflogic.cpu.codegen.compiled import entry_point, inlined
-from difflogic.cpu.codegen.plane_vectors import (
-    bit_or,
-    call_rows,
-    east,
-    following_blocks,
-    load_any,
-    random_blocks,
-    store_blocks,
-    west,
-)
+from difflogic.cpu.codegen.plane_vectors import bit_or, call_rows, following_blocks, random_blocks, store_blocks
 from difflogic.cpu.codegen.threefry import threefry2x32
-from difflogic.cpu.codegen.vectors import LINE, TILE, WORDS, bit_and, bit_fma, bit_where, load, splat, store
+from difflogic.cpu.codegen.vectors import LINE, TILE, WORDS, bit_and, load, splat, store
 from difflogic.engine.shape import Array
 
 SHIFT = LINE // 8
@@ -83,18 +74,7 @@ class Sheet(NamedTuple):
     fire: Array
     """uint64 `[threads, n]`: scratch, the masks of some rows, one after the other, and room for a vector behind."""
     row: int
-    """Address of the circuit as compiled rows, in an asynchronous run of those that keep the cells that do not fire; 0:
-    interpret what follows, see `difflogic.model.straight_line`."""
-    patches: Array
-    """int64 `[p]`."""
-    code: Array
-    """int64 `[n, 7]`: registers of a, b and the value, and `c0, ca, cb, cab` as words."""
-    outputs: Array
-    """int64 `[C]`."""
-    nodes: Array
-    """uint64 `[threads, registers * tile * WORDS]`: scratch."""
-    tile: int
-    """Vectors of words that the interpreter takes at a time."""
+    """Address of the circuit as compiled rows, in an asynchronous run of those that keep the cells that do not fire."""
 
 
 class Pass(NamedTuple):
@@ -250,13 +230,7 @@ def _block(sheet: Sheet, thread: int, mode: int, work: Pass, masks: Array, t: in
         target = source - pitch - SHIFT
         if mode:
             _write_masks(sheet, mode, work.first + y, rows, masks, work.step, fire)
-        if sheet.row:
-            call_rows(sheet.row, cells, source, target, fire, rows, words)
-        else:
-            for row in range(rows):
-                _interpret_row(sheet, source + row * pitch, target + row * pitch, sheet.nodes[thread])
-                if mode:
-                    _keep(sheet, source + row * pitch, target + row * pitch, fire, row * words)
+        call_rows(sheet.row, cells, source, target, fire, rows, words)
         for row in range(rows * sheet.channels):
             finish(cells, target + row * sheet.stride, words, sheet.width % 64, sheet.periodic)
 
@@ -283,55 +257,6 @@ def _pitch(sheet: Sheet) -> int:
 @inlined
 def _bands(sheet: Sheet) -> int:
     return len(sheet.places) // APART
-
-
-@inlined
-def _interpret_row(sheet: Sheet, source: int, target: int, nodes: Array) -> None:
-    words = words_of(sheet)
-    for start in range(0, words, sheet.tile * WORDS):
-        vectors = min(sheet.tile, (words - start + WORDS - 1) // WORDS)
-        _interpret(sheet, source + start, target + start, vectors, nodes)
-
-
-@inlined
-def _interpret(sheet: Sheet, source: int, target: int, vectors: int, nodes: Array) -> None:
-    """The circuit on so many vectors of words from these places on."""
-    size, cells = sheet.tile * WORDS, sheet.cells
-    for slot in range(len(sheet.patches)):
-        channel, f = divmod(sheet.patches[slot], 9)
-        dy, dx = divmod(f, 3)
-        there = source + (dy - 1) * _pitch(sheet) + channel * sheet.stride
-        for at in range(0, vectors * WORDS, WORDS):
-            values = load_any(cells, there + at)
-            if dx == 0:
-                values = west(values, load_any(cells, there + at - 1))
-            elif dx == 2:
-                values = east(values, load_any(cells, there + at + 1))
-            store(nodes, slot * size + at, values)
-    for gate in range(len(sheet.code)):
-        # c0 ^ ca&a ^ cb&b ^ cab&a&b: every gate by the same three operations, so that no branch depends on its
-        # function.
-        code = sheet.code[gate]
-        a, b, out = code[0] * size, code[1] * size, code[2] * size
-        c0, ca = splat(np.uint64(code[3])), splat(np.uint64(code[4]))
-        cb, cab = splat(np.uint64(code[5])), splat(np.uint64(code[6]))
-        for at in range(0, vectors * WORDS, WORDS):
-            x, y = load(nodes, a + at), load(nodes, b + at)
-            store(nodes, out + at, bit_fma(bit_fma(cab, x, cb), y, bit_fma(ca, x, c0)))
-    for channel in range(sheet.channels):
-        for at in range(0, vectors * WORDS, WORDS):
-            store(cells, target + channel * sheet.stride + at, load(nodes, sheet.outputs[channel] * size + at))
-
-
-@inlined
-def _keep(sheet: Sheet, source: int, target: int, fire: Array, first: int) -> None:
-    """Cells of a row that do not fire keep their state; its mask begins at `fire[first]`."""
-    cells = sheet.cells
-    for channel in range(0, _pitch(sheet), sheet.stride):
-        for word in range(0, words_of(sheet), WORDS):
-            at = channel + word
-            kept = bit_where(load_any(fire, first + word), load(cells, target + at), load(cells, source + at))
-            store(cells, target + at, kept)
 
 
 @inlined

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from difflogic.config.task import MIN_SIDE
 from difflogic.core.bits import Planes
 from difflogic.cpu.codegen import compiled
+from difflogic.cpu.codegen.row_code import RowCode
 from difflogic.cpu.codegen.threads import default_threads, together
 from difflogic.cpu.codegen.vectors import TILE, WORDS
 from difflogic.cpu.hard.bands import APART, DONE, DRAWN, GIVEN, SHIFT, Sheet, settle, simulate
-from difflogic.cpu.hard.hard_program import GATE_BITS
 from difflogic.cpu.tables import aligned
 from difflogic.engine.shape import Array
 from difflogic.engine.simulation import SimulationSpec, check_masks
 from difflogic.model.cell_netlist import CellNetlist
-from difflogic.model.straight_line import read_inputs, register_program
+from difflogic.model.straight_line import read_inputs
 
 THREAD_WORDS = 4096
 """Words of a state that are worth a thread."""
-CACHE_BYTES = 24 << 10
-"""What the interpreter's registers may take of a first-level cache."""
 PASS_BYTES = 512 << 10
 """What the rows of a pass may take of a second-level cache."""
 BLOCKS, BLOCK_BYTES = (16, 64), 64 << 10
@@ -39,24 +37,17 @@ PASSES = 4
 """That a band can do before it is moved back, at least."""
 
 
-class CompiledRow(Protocol):
-    """Machine code of one circuit's row, as long as the object lives; see `plane_vectors.ROW`."""
-
-    def address(self, stride: int, masked: bool) -> int:
-        """The function's address, for channels `stride` words apart; `masked`: cells that do not fire are kept."""
-
-
 class CpuSimulation:
     """Implements `difflogic.engine.simulation.Simulation`. Results do not depend on the number of threads."""
 
-    def __init__(self, spec: SimulationSpec, row: CompiledRow | None = None, threads: int | None = None) -> None:
-        """`row` is the circuit as machine code; without it gates are interpreted."""
+    def __init__(self, spec: SimulationSpec, row: RowCode | None = None, threads: int | None = None) -> None:
+        """`row` is the circuit as machine code, where that is there already."""
         compile_kernel()
         self.spec = spec
         self.step = 0
         extent = Extent.of(spec, threads)
         self.threads = extent.threads
-        self._row = row  # its code must not be freed
+        self._row = row or RowCode(spec.netlist)  # whose code must not be freed
         self._sheet = _sheet(spec, extent)
         self._counters = aligned(self.threads * APART, dtype=np.int64)
         self._parity = 0
@@ -76,9 +67,7 @@ class CpuSimulation:
             mode = GIVEN
         given = np.zeros((1, 0, 0), dtype=np.uint64) if masks is None else np.ascontiguousarray(masks)
         self._counters[:] = 0
-        sheet = self._sheet
-        if self._row:
-            sheet = sheet._replace(row=self._row.address(sheet.stride, mode != 0))
+        sheet = self._sheet._replace(row=self._row.address(self._sheet.stride, mode != 0))
         arguments = (mode, self._parity, self.step, steps, given, self._counters)
         together(self.threads, lambda thread: simulate(sheet, thread, *arguments))
         # Every band has done as many passes as its counter says, and each handed its edges on in the other half.
@@ -116,7 +105,7 @@ def _warm_up() -> None:
     settle(sheet, 0)
     no_masks = np.zeros((1, 0, 0), dtype=np.uint64)
     counters = aligned(APART, dtype=np.int64)
-    simulate(sheet, 0, 0, 0, 0, 1, no_masks, counters)
+    simulate(sheet, 0, 0, 0, 0, 0, no_masks, counters)  # no step: there is no compiled row
 
 
 class Extent(NamedTuple):
@@ -155,11 +144,7 @@ def held_bytes(spec: SimulationSpec) -> int:
 
 
 def _sheet(spec: SimulationSpec, extent: Extent) -> Sheet:
-    program = register_program(spec.netlist)
-    threads, vectors = extent.threads, -(-spec.words // WORDS)
-    # As many vectors at a time as the registers of a circuit leave room for in the L1 cache: each gate is then a loop
-    # over several vectors, which hides the cost of looking its record up.
-    tile = max(1, min(vectors, CACHE_BYTES // (max(1, program.registers) * WORDS * 8)))
+    threads = extent.threads
     return Sheet(
         height=spec.height,
         width=spec.width,
@@ -179,9 +164,4 @@ def _sheet(spec: SimulationSpec, extent: Extent) -> Sheet:
         fronts=np.zeros((threads, extent.depth + 1), dtype=np.int64),
         fire=aligned(threads, max(FIRE_WORDS, spec.words) + TILE, dtype=np.uint64),
         row=0,
-        patches=program.patches,
-        code=np.concatenate([program.code[:, 1:], -GATE_BITS[program.code[:, 0]]], axis=1),
-        outputs=program.outputs,
-        nodes=aligned(threads, program.registers * tile * WORDS, dtype=np.uint64),
-        tile=tile,
     )
