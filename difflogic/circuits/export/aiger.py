@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from difflogic.circuits.export.proving import check_machine, proved_by_abc
 from difflogic.circuits.export.text import Files, about, bit_names, legend, output_names
+from difflogic.circuits.synthesis.xag import FALSE, Builder, input_literal
 from difflogic.model.grid import Grid, LatchNetlist
 from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import lines
-
-_FALSE, _TRUE = 0, 1
 
 
 def export(netlist: Netlist | Grid, name: str) -> Files:
@@ -27,21 +26,22 @@ def export(netlist: Netlist | Grid, name: str) -> Files:
 def encode(netlist: Netlist) -> bytes:
     """The bytes of the file."""
     latches = netlist.latches if isinstance(netlist, LatchNetlist) else 0
-    ands = _Ands(netlist.inputs)
-    literal = {bit: 2 * (1 + bit) for bit in range(netlist.inputs)}
+    # Numbered as the nodes of a graph are, whose literals AIGER's are too; of its gates ANDs alone.
+    builder = Builder(netlist.inputs, share=False)
+    literal = {bit: input_literal(bit) for bit in range(netlist.inputs)}
     for line in lines(netlist):
-        a, b = (*(literal[bit] for bit in line.reads), _FALSE, _FALSE)[:2]
-        literal[line.bit] = ands.gate(line.gate, a, b)
+        a, b = (*(literal[bit] for bit in line.reads), FALSE, FALSE)[:2]
+        literal[line.bit] = _gate(builder, line.gate, a, b)
     outputs = [literal[output] for output in netlist.outputs.tolist()]
     inputs, shown = netlist.inputs - latches, len(outputs) - latches
-    head = f"aig {netlist.inputs + len(ands.nodes)} {inputs} {latches} {shown} {len(ands.nodes)}\n"
+    head = f"aig {netlist.inputs + len(builder.gates)} {inputs} {latches} {shown} {len(builder.gates)}\n"
     # What latches become stands before the outputs, as latches stand behind the inputs.
     text = head + "".join(f"{output}\n" for output in outputs[shown:] + outputs[:shown])
     # An AND's own literal is not written, for it is the next even number. Written is how far the larger input lies
     # below it, and the smaller one below that: for 12 = AND(10, 6) the bytes 2 and 4.
     nodes = b"".join(
         _delta(2 * (1 + netlist.inputs + index) - high) + _delta(high - low)
-        for index, (high, low) in enumerate(ands.nodes)
+        for index, (_, low, high) in enumerate(builder.gates)
     )
     comment = "\n".join([about(netlist), *legend(netlist)])
     return text.encode() + nodes + f"{_symbols(netlist, inputs, shown)}c\n{comment}\n".encode()
@@ -57,35 +57,17 @@ def _symbols(netlist: Netlist, inputs: int, shown: int) -> str:
     return "".join(f"{row}\n" for row in rows)
 
 
-class _Ands:
-    """AND nodes as they are made: `(high, low)` literals; a literal is `2*variable + inverted`, 0 is FALSE."""
-
-    def __init__(self, inputs: int) -> None:
-        self.nodes: list[tuple[int, int]] = []
-        self._next = 2 * (1 + inputs)
-
-    def gate(self, gate: int, a: int, b: int) -> int:
-        """The literal of one of the sixteen gates: the OR of the rows of its truth table, or of their opposite."""
-        rows = [row for row in range(4) if gate >> (3 - row) & 1]
-        inverted = len(rows) > 2 or rows == [0, 3]  # XNOR as XOR inverted, as others write it
-        if inverted:
-            rows = [row for row in range(4) if row not in rows]
-        result = _FALSE
-        # XOR is 0 for 00 and 11: (a AND NOT b) OR (NOT a AND b), and OR takes an AND, so three of them.
-        for row in rows:
-            term = self._and(a ^ 1 ^ (row >> 1), b ^ 1 ^ (row & 1))
-            result = self._and(result ^ 1, term ^ 1) ^ 1
-        return result ^ inverted
-
-    def _and(self, a: int, b: int) -> int:
-        high, low = max(a, b), min(a, b)
-        if low == _FALSE or high == low ^ 1:
-            return _FALSE
-        if low in (_TRUE, high):
-            return high
-        self.nodes.append((high, low))
-        self._next += 2
-        return self._next - 2
+def _gate(builder: Builder, gate: int, a: int, b: int) -> int:
+    """The literal of one of the sixteen gates: the OR of the rows of its truth table, or of their opposite."""
+    rows = [row for row in range(4) if gate >> (3 - row) & 1]
+    inverted = len(rows) > 2 or rows == [0, 3]  # XNOR as XOR inverted, as others write it
+    if inverted:
+        rows = [row for row in range(4) if row not in rows]
+    result = FALSE
+    # XOR is 0 for 00 and 11: (a AND NOT b) OR (NOT a AND b), and OR takes an AND, so three of them.
+    for row in rows:
+        result = builder.or_(result, builder.and_(a ^ 1 ^ (row >> 1), b ^ 1 ^ (row & 1)))
+    return result ^ inverted
 
 
 def _delta(value: int) -> bytes:
