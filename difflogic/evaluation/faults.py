@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from difflogic.circuits.synthesis.simplify import simplified
-from difflogic.config.task import TaskConfig
 from difflogic.config.train import GrowthConfig, PoolConfig, SearchConfig
 from difflogic.core import prng
 from difflogic.core.bits import Bits
@@ -170,14 +169,9 @@ def _fault_report(found: dict[str, float], without: float, faults: int) -> Measu
 
 def _shown(netlist: CellNetlist, made: Job, starts: Bits) -> Bits:
     """The loss channels after the compared steps, `[J, B, H, W, loss_channels]`."""
-    spec: TaskConfig = made.config.task
-    state, shown = starts[..., list(netlist.origin)], []
-    for step in range(spec.steps):
-        new = next(netlist.steps(state, 1))
-        state = new if made.probe_masks is None else np.where(made.probe_masks[step] != 0, new, state)
-        if step + 1 in spec.judged_steps:
-            shown.append(state[..., : spec.loss_channels])
-    return np.stack(shown)
+    spec = made.config.task
+    states = enumerate(netlist.steps(starts[..., list(netlist.origin)], spec.steps, made.probe_masks), 1)
+    return np.stack([state[..., : spec.loss_channels] for step, state in states if step in spec.judged_steps])
 
 
 def points(measure: Measure) -> tuple[Sequence[float], Sequence[float]]:

@@ -254,8 +254,7 @@ def _of_all_starts(claim: Claim, found: EveryStart) -> Proof:
 
 def shown(claim: Claim, start: Bits) -> Bits:
     """The visible channels `[H, W, L]` at the compared step of a rollout of the circuit as it is, from that start."""
-    *_, [last] = claim.netlist.steps(start[None], claim.scenario.steps)
-    return np.asarray(last[..., : claim.target.shape[-1]])
+    return claim.netlist.after(start, claim.scenario.steps)[..., : claim.target.shape[-1]]
 
 
 def _replayed(claim: Claim, start: Bits) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -175,11 +176,21 @@ class CellNetlist(Netlist):
         states.extend(self.steps(states[0], steps))
         return np.stack(states)
 
-    def steps(self, state: Bits, steps: int) -> Iterator[Bits]:
-        """The states uint8 `[B, H, W, C]` after 1, 2, ... steps, one at a time."""
+    def steps(self, state: Bits, steps: int, fires: npt.NDArray[Any] | None = None) -> Iterator[Bits]:
+        """The states uint8 `[B, H, W, C]` after 1, 2, ... steps, one at a time.
+
+        A cell takes its new state where `fires`, `[T, H, W, 1]` or for each grid its own, is not 0; without it always.
+        """
         # A cell of every grid is a sample of its own: B grids of H x W cells are B*H*W samples, 64 to a word.
-        for _ in range(steps):
-            new = self.evaluate(pack_bits(patches(state, self.periodic)))
-            shape = state.shape[:3]
-            state = unpack_bits(new, int(np.prod(shape))).reshape(-1, *shape).transpose(1, 2, 3, 0)
+        shape = state.shape[:3]
+        for step in range(steps):
+            new = unpack_bits(self.evaluate(pack_bits(patches(state, self.periodic))), int(np.prod(shape)))
+            new = new.reshape(-1, *shape).transpose(1, 2, 3, 0)
+            state = new if fires is None else np.where(fires[step] != 0, new, state)
             yield state
+
+    def after(self, grid: Bits, steps: int, fires: npt.NDArray[Any] | None = None) -> Bits:
+        """The state `[H, W, C]` of one grid after so many steps, which may be none."""
+        for [state] in self.steps(grid[None], steps, fires):
+            grid = state
+        return grid

@@ -16,7 +16,6 @@ from PIL import Image
 
 from difflogic.circuits import rle
 from difflogic.circuits.export import golly
-from difflogic.circuits.export.proving import after
 from difflogic.circuits.simulation import pictures, starts
 from difflogic.circuits.simulation.results import Recording
 from difflogic.circuits.synthesis import tools
@@ -290,7 +289,7 @@ def test_golly_opens_an_rle_and_goes_on_as_the_circuit_does(
     exact = "012345678//" not in (folder / "a.rle").read_text()
     steps, algorithm = (7, "QuickLife") if exact else (0, "Generations")
     tools.run_in(folder, "bgolly", "-a", algorithm, "-m", str(steps), "-o", "b.rle", "a.rle")
-    expected = rle.numbers(after(netlist, grid, steps))
+    expected = rle.numbers(netlist.after(grid, steps))
     found = rle.numbers(rle.read(folder / "b.rle", rle.MOST_CHANNELS))
     assert np.array_equal(found, golly.cut(expected))
 

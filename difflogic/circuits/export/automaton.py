@@ -45,7 +45,7 @@ def _states(grid: Grid) -> str:
     for run in _RUNS:
         if sum(steps[2:]) + run > affordable and len(steps) > 2:
             break
-        *_, [state] = grid.cell.steps(state[None], run)
+        state = grid.cell.after(state, run)
         steps.append(run)
         states.append(state)
     counts = (np.array(steps) >> np.arange(16)[:, None] & 1).astype(np.uint8)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from difflogic.circuits.export.proving import after, check_cells, check_grid, folder_of, random_grid, vectors_for
+from difflogic.circuits.export.proving import check_cells, check_grid, folder_of, random_grid, vectors_for
 from difflogic.circuits.export.text import Files, fill, statements
 from difflogic.circuits.synthesis import tools
 from difflogic.core import bits, text_picture
@@ -95,7 +95,7 @@ def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
             arguments = [str(side) for side in (height, width, _STEPS)]
             given = tools.run_in(folder, "./proof", *arguments, stdin=bits.pack_planes(grid).tobytes())
             found = bits.unpack_planes(np.frombuffer(given, np.uint64).reshape(height, netlist.channels, -1), width)
-            check_grid(after(netlist, grid, _STEPS), found, "The C header")
+            check_grid(netlist.after(grid, _STEPS), found, "The C header")
         _check_demo(netlist, name, folder)
     return [*proofs, f"{len(_GRIDS)} grids agree after {_STEPS} steps, the demo's picture too"]
 
@@ -104,7 +104,7 @@ def _check_demo(netlist: CellNetlist, name: str, folder: Path) -> None:
     height, width, steps, seed = _DEMO
     printed = tools.run_in(folder, f"./{name}_demo", *(str(number) for number in _DEMO)).decode().splitlines()
     visible = min(netlist.visible, text_picture.MAX_BITS)
-    state = after(netlist, _demo_start(netlist, height, width, seed), steps)
+    state = netlist.after(_demo_start(netlist, height, width, seed), steps)
     if tuple(printed) != text_picture.encode(state[..., :visible]):
         raise ExportError(f"The demo draws another picture than the circuit after {steps} steps.")
 

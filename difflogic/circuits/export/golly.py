@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from difflogic.circuits import rle
 from difflogic.circuits.export.bdd import Forest, too_large
-from difflogic.circuits.export.proving import after, folder_of
+from difflogic.circuits.export.proving import folder_of
 from difflogic.circuits.export.testbench import random_bits
 from difflogic.circuits.export.text import Files, about
 from difflogic.circuits.synthesis import tools
@@ -189,7 +189,7 @@ def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
         arguments = ["-a", "RuleLoader", "-s", f"{folder}/", "-r", bounded, "-m", str(GENERATIONS)]
         tools.run_in(folder, "bgolly", *arguments, "-o", "after.rle", f"{rule}.rle")
         found = rle.numbers(rle.read(folder / "after.rle", MAX_CHANNELS))
-    expected = first_state(netlist) + rle.numbers(after(netlist, grid, GENERATIONS))
+    expected = first_state(netlist) + rle.numbers(netlist.after(grid, GENERATIONS))
     if not np.array_equal(found, cut(expected)):
         raise ExportError(f"bgolly shows another grid than the circuit after {GENERATIONS} generations.")
     where = "torus" if netlist.periodic else "bounded plane"

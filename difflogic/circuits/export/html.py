@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from difflogic.circuits.export.drawing import MAX_GATES
-from difflogic.circuits.export.proving import after_firing, check_grid, random_grid
+from difflogic.circuits.export.proving import check_grid, random_grid
 from difflogic.circuits.export.svg import drawing
 from difflogic.circuits.export.testbench import random_bits
 from difflogic.circuits.export.text import Files, fill, statements, template, text_of
@@ -152,7 +152,7 @@ class _Run:
         self._start = random_grid(netlist, height, width)
         drawn = random_bits(key_from_seed(7), (_STEPS, height, width))
         self._fires = np.ones_like(drawn) if whole else drawn
-        self._expected = after_firing(netlist, self._start, self._fires)
+        self._expected = netlist.after(self._start, _STEPS, self._fires[..., None])
 
     def data(self) -> dict[str, Any]:
         height, width, _ = self._start.shape

@@ -64,20 +64,6 @@ def random_grid(netlist: CellNetlist, height: int, width: int) -> Bits:
     return random_bits(prng.key_from_seed(_SEED), (height, width, netlist.channels))
 
 
-def after(netlist: CellNetlist, grid: Bits, steps: int) -> Bits:
-    """The grid `[H, W, C]` after so many steps."""
-    for states in netlist.steps(grid[None], steps):
-        grid = states[0]
-    return grid
-
-
-def after_firing(netlist: CellNetlist, grid: Bits, fires: Bits) -> Bits:
-    """The grid `[H, W, C]` after as many steps as `fires [T, H, W]` has, where a cell that does not fire stays."""
-    for fire in fires:
-        grid = np.where(fire[..., None] == 1, after(netlist, grid, 1), grid)
-    return grid
-
-
 def check_grid(expected: Bits, found: Bits, what: str) -> None:
     """Raises ExportError where two grids differ."""
     if expected.shape != found.shape or not np.array_equal(expected, found):

@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from difflogic.circuits.export.proving import after, check_cells, check_grid, folder_of, random_grid, vectors_for
+from difflogic.circuits.export.proving import check_cells, check_grid, folder_of, random_grid, vectors_for
 from difflogic.circuits.export.text import Files, fill, statements
 from difflogic.circuits.synthesis import tools
 from difflogic.core.bits import pack_bits, unpack_bits
@@ -44,5 +44,5 @@ def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
         np.save(folder / "grid.npy", grid)
         tools.run_in(folder, sys.executable, "proof.py")
         answers = unpack_bits(np.load(folder / "result.npy"), vectors.count)
-        check_grid(after(netlist, grid, _STEPS), np.load(folder / "after.npy"), "The Python file")
+        check_grid(netlist.after(grid, _STEPS), np.load(folder / "after.npy"), "The Python file")
     return [check_cells(netlist, vectors, answers, "NumPy"), f"a grid agrees after {_STEPS} steps"]

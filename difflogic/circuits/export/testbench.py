@@ -94,14 +94,12 @@ def _grid_text(netlist: CellNetlist) -> str:
     shape = grid_sides(netlist)
     key, start = prng.split(prng.key_from_seed(_GRID_SEED))
     state = random_bits(start, (1, *shape, netlist.channels))
-    fires, states = [np.ones(shape, dtype=np.uint8)], [state]
+    fires = np.ones((1 + _STEPS, *shape), dtype=np.uint8)
     for step in range(_STEPS):
         key, drawn = prng.split(key)
-        fire = random_bits(drawn, shape)
-        fire |= step % 2 == 0  # every cell in each other step
-        state = np.where(fire[..., None], next(netlist.steps(state, 1)), state)
-        fires.append(fire)
-        states.append(state)
+        if step % 2:  # every cell in each other step
+            fires[1 + step] = random_bits(drawn, shape)
+    states = [state, *netlist.steps(state, _STEPS, fires[1:, ..., None])]
     return hexadecimal_lines(*(np.stack(values).reshape(len(values), -1).T for values in (fires, states)))
 
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 import numpy.typing as npt
@@ -68,11 +68,7 @@ class Rollouts:
         # A circuit runs as a netlist: this is where a graph that is tried becomes one.
         netlist = cell.netlist(self.netlist)
         state = self.starts[..., [self.netlist.origin.index(name) for name in cell.origin]]
-        yield state
-        for step in range(self.steps):
-            new = next(netlist.steps(state, 1))
-            state = new if self.masks is None else np.where(self.masks[step], new, state)
-            yield state
+        return chain([state], netlist.steps(state, self.steps, self.masks))
 
     def shown(self, cell: Cell) -> Iterator[Bits]:
         """The visible channels after each of the compared steps, uint8 `[B, H, W, visible]`."""

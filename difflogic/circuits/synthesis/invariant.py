@@ -121,12 +121,10 @@ def _seen(netlist: CellNetlist, start: Bits) -> tuple[Bits, Words]:
     steps = LEAST_STEPS if netlist.scenario is None else max(LEAST_STEPS, 2 * netlist.scenario.steps)
     cells, columns = [base(netlist, start)], []
     for rate in (1.0, FIRE_RATE):
-        state = start[None]
-        for _ in range(steps):
-            columns.append(patches(state, netlist.periodic))
-            fires = rng.random((*state.shape[:3], 1)) < rate
-            state = np.where(fires, next(netlist.steps(state, 1)), state)
-            cells.append(np.unique(state.reshape(-1, netlist.channels), axis=0))
+        fires = rng.random((steps, *start.shape[:2], 1)) < rate
+        states = [start[None], *netlist.steps(start[None], steps, fires)]
+        columns += [patches(state, netlist.periodic) for state in states[:-1]]
+        cells += [np.unique(state.reshape(-1, netlist.channels), axis=0) for state in states[1:]]
     seen = np.concatenate(columns, axis=1)
     chosen = rng.permutation(seen.shape[1])[:SAMPLES]
     return np.unique(np.concatenate(cells), axis=0), pack_bits(seen[:, chosen])

@@ -17,7 +17,6 @@ from difflogic.circuits.synthesis.convert import lean
 from difflogic.circuits.synthesis.every_start import EveryStart
 from difflogic.core.bits import Bits
 from difflogic.errors import ToolError
-from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.grid import Grid
 
 METHOD = f"{tools.ABC} pdr"
@@ -54,13 +53,7 @@ def always(grid: Grid, target: Bits, seconds: float) -> EveryStart:
 def _refuted(grid: Grid, target: Bits, start: Bits, wrong_at: int) -> EveryStart:
     # ABC may show a start whose picture is wrong only some steps after the compared one, at `wrong_at`. The state that
     # it becomes `wrong_at - steps` steps later is a start as well, and is wrong at the compared step.
-    start = _after(grid.cell, start, wrong_at - grid.steps)
-    if np.array_equal(_after(grid.cell, start, grid.steps)[..., : target.shape[-1]], target):
+    start = grid.cell.after(start, wrong_at - grid.steps)
+    if np.array_equal(grid.cell.after(start, grid.steps)[..., : target.shape[-1]], target):
         raise ToolError(f"{tools.ABC} gave a counterexample from which the circuit is right.")
     return EveryStart(False, METHOD, f"a start is wrong at step {grid.steps}", counterexample=start)
-
-
-def _after(cell: CellNetlist, state: Bits, steps: int) -> Bits:
-    for [following] in cell.steps(state[None], steps):
-        state = following
-    return state
