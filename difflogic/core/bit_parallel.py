@@ -15,11 +15,9 @@ from difflogic.core.bits import Words
 
 Index = npt.NDArray[np.int32]
 
-# The algebraic normal form, from the truth table f00 f01 f10 f11 modulo 2: c = f00, ca = f00 + f10, cb = f00 + f01,
-# cab = f00 + f01 + f10 + f11. For OR, 0111, that is a ^ b ^ (a & b). One formula serves all sixteen gates, so that a
-# level of different gates is a handful of NumPy calls.
-_ANF = np.array([[1, 0, 0, 0], [1, 0, 1, 0], [1, 1, 0, 0], [1, 1, 1, 1]]) @ gates.TRUTH.T % 2
-MASKS = np.where(_ANF == 1, np.uint64(2**64 - 1), np.uint64(0))
+# The algebraic normal form is that of reals modulo 2: of OR, a + b - ab, it is a ^ b ^ (a & b). One formula serves all
+# sixteen gates, so that a level of different gates is a handful of NumPy calls.
+MASKS = np.where(gates.TABLE.T % 2 == 1, np.uint64(2**64 - 1), np.uint64(0))
 """uint64 `[4, 16]`: a gate is `c ^ (ca & a) ^ (cb & b) ^ (cab & a & b)` with masks of all ones or none."""
 
 

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from difflogic.circuits.synthesis.truth_tables import SampleTables, Tables, input_tables
+from difflogic.circuits.synthesis.truth_tables import all_patterns
 from difflogic.circuits.synthesis.xag import XAG, Builder, Node, input_literal, rebuilt
 from difflogic.core import wiring
 from difflogic.model.cell_netlist import CellNetlist
@@ -29,12 +29,12 @@ def gates_once(netlist: CellNetlist) -> int:
     Two such gates are the same where their values are the same function of the nine cells, or opposite ones.
     """
     graph = rebuilt(to_xag(netlist))
-    # Every channel's nine cells get the same nine tables, so that equal functions of one channel are equal numbers. The
-    # table of a gate that reads several channels means nothing then, and is not looked at.
-    cells = SampleTables(1 << wiring.PATCH, input_tables(wiring.PATCH) * netlist.channels)
-    tables = Tables(graph, cells)
-    # A function and its opposite are one gate, for NOT is free: the smaller number of the two stands for both.
-    found: set[int] = set()
+    # Every channel's nine cells get the same values, so that equal functions of one channel are equal rows. The row of
+    # a gate that reads several channels means nothing then, and is not looked at.
+    values = graph.evaluate(np.tile(all_patterns(wiring.PATCH), (netlist.channels, 1)))
+    # A function and its opposite are one gate, for NOT is free: that whose first value is 0 stands for both.
+    values = np.where(values[:, :1] & np.uint64(1), ~values, values)
+    found: set[bytes] = set()
     several = 0
     for node in graph.nodes:
         # The lowest bit of the set, isolated by `x & -x`, is the first input; nothing may lie beyond its channel.
@@ -43,7 +43,7 @@ def gates_once(netlist: CellNetlist) -> int:
         if support >> wiring.PATCH * (channel + 1):
             several += 1
         else:
-            found.add(min(tables.values[node], tables.values[node] ^ tables.ones))
+            found.add(values[node].tobytes())
     return several + len(found)
 
 

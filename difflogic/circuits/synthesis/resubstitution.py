@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from difflogic.circuits.synthesis.sat import Clause, Solver
-from difflogic.circuits.synthesis.truth_tables import Tables, all_patterns, cofactor, input_tables
+from difflogic.circuits.synthesis.truth_tables import all_patterns, cofactor, input_tables, output_tables
 from difflogic.circuits.synthesis.xag import XAG, Builder, Interrupted, mapped, rebuilt
 from difflogic.core.bits import Words
 
@@ -157,8 +157,8 @@ def improved(
 def fewest(graph: XAG) -> int:
     """So many gates any graph of these functions has, so that nothing is searched, or compiled, for less."""
     # A gate joins two things, so a function of n inputs takes n - 1 gates; and a gate is one function, or its inverse.
-    inputs, tables, ones = graph.inputs, Tables(graph), (1 << (1 << graph.inputs)) - 1
-    made = {min(table, table ^ ones) for table in map(tables.literal, graph.outputs)}
+    inputs, ones = graph.inputs, (1 << (1 << graph.inputs)) - 1
+    made = {min(table, table ^ ones) for table in output_tables(graph)}
     made -= {min(table, table ^ ones) for table in (0, *input_tables(inputs))}
     needed = (sum(cofactor(f, i, 0, inputs) != cofactor(f, i, 1, inputs) for i in range(inputs)) - 1 for f in made)
     return max([len(made), *needed])

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import accumulate, product
 from typing import NamedTuple
 
-from difflogic.circuits.synthesis.truth_tables import Tables, cofactor
+from difflogic.circuits.synthesis.truth_tables import cofactor, output_tables
 from difflogic.circuits.synthesis.xag import FALSE, XAG, Builder, input_literal, rebuilt
 
 LEAST = 3
@@ -23,9 +23,8 @@ Entry = int | None
 
 def rebuilt_symmetric(graph: XAG) -> XAG:
     """Return the same functions, built from their truth tables alone: often larger, sometimes far smaller."""
-    tables = Tables(graph)
     builder = Builder(graph.inputs)
-    return rebuilt(builder.finish(_output(builder, tables.literal(output), graph.inputs) for output in graph.outputs))
+    return rebuilt(builder.finish(_output(builder, table, graph.inputs) for table in output_tables(graph)))
 
 
 class _Group(NamedTuple):

@@ -10,13 +10,11 @@ Of a large graph samples are words, uint64 `[inputs, N]`, 64 of them to a word, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 
-from difflogic.circuits.synthesis.xag import XAG, Node
+from difflogic.circuits.synthesis.xag import XAG
 from difflogic.core.bits import Words
 
 MOST_INPUTS = 12
@@ -52,36 +50,17 @@ def cofactor(table: int, index: int, value: int, inputs: int) -> int:
     return half | half << shift
 
 
-class SampleTables(NamedTuple):
-    """Truth tables over samples have each input's values on so many of them."""
+def output_tables(graph: XAG) -> list[int]:
+    """The table of each output of a graph with few inputs."""
+    # Tables are plain integers, without a sign: NOT is an XOR with `ones`, for `~` of Python would be negative.
+    ones, values = (1 << (1 << graph.inputs)) - 1, [0, *input_tables(graph.inputs)]
 
-    number: int
-    columns: tuple[int, ...]
+    def table(literal: int) -> int:
+        return values[literal >> 1] ^ (ones if literal & 1 else 0)
 
-
-class Tables:
-    """The tables of all nodes of a graph with few inputs, or on the given samples."""
-
-    def __init__(self, graph: XAG, samples: SampleTables | None = None) -> None:
-        samples = samples or SampleTables(1 << graph.inputs, input_tables(graph.inputs))
-        self.graph = graph
-        self.ones = (1 << samples.number) - 1
-        self.values = [0, *samples.columns]
-        for gate in graph.gates:
-            self.values.append(self._apply(gate, self.values))
-
-    def literal(self, literal: int) -> int:
-        """The table of a literal."""
-        value = self.values[literal >> 1]
-        return value ^ self.ones if literal & 1 else value
-
-    def _apply(self, gate: Node, values: Sequence[int]) -> int:
-        # Tables are plain integers, without a sign: NOT is an XOR with `ones`, for `~` of Python would be negative.
-        xor, a, b = gate
-        x, y = values[a >> 1], values[b >> 1]
-        if xor:
-            return x ^ y
-        return (x ^ self.ones if a & 1 else x) & (y ^ self.ones if b & 1 else y)
+    for xor, a, b in graph.gates:
+        values.append(table(a) ^ table(b) if xor else table(a) & table(b))
+    return list(map(table, graph.outputs))
 
 
 @cache
