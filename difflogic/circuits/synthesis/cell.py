@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from difflogic.circuits.synthesis.convert import to_netlist, to_xag
-from difflogic.circuits.synthesis.xag import FALSE, XAG, Builder, input_literal
+from difflogic.circuits.synthesis.xag import XAG, embedded, input_literal, narrowed
 from difflogic.core import wiring
 from difflogic.model.cell_netlist import CellNetlist
 
@@ -40,11 +40,8 @@ class Cell:
         cell = cls(to_xag(netlist), netlist.origin, netlist.visible, wiring.NEIGHBOURHOODS[netlist.neighbourhood])
         if len(cell.cells) == wiring.PATCH:
             return cell
-        # Nothing reads the corners of a smaller neighbourhood, so that FALSE stands for what the graph does not know.
-        inputs = [FALSE] * netlist.inputs
-        for known, bit in enumerate(cell.inputs):
-            inputs[bit] = input_literal(known)
-        return replace(cell, graph=_embedded(cell.graph, inputs, len(cell.inputs)))
+        # Nothing reads the corners of a smaller neighbourhood.
+        return replace(cell, graph=narrowed(cell.graph, cell.inputs))
 
     @property
     def inputs(self) -> list[int]:
@@ -60,7 +57,7 @@ class Cell:
         """The gates as a netlist with the boundary and the scenario of `like`."""
         graph = self.graph
         if len(self.cells) < wiring.PATCH:
-            graph = _embedded(graph, list(map(input_literal, self.inputs)), wiring.PATCH * len(self.origin))
+            graph = embedded(graph, list(map(input_literal, self.inputs)), wiring.PATCH * len(self.origin))
         return to_netlist(graph, replace(like, channels=len(self.origin), origin=self.origin))
 
     def without_unseen_channels(self) -> Cell:
@@ -68,14 +65,10 @@ class Cell:
         kept = self.seen_channels()
         if len(kept) == len(self.origin):
             return self
-        # What is kept reads no dropped channel, so that FALSE stands for an input that nothing asks for.
-        inputs, cells = [FALSE] * self.graph.inputs, len(self.cells)
-        for new, old in enumerate(kept):
-            for cell in range(cells):
-                inputs[cells * old + cell] = neighbour(new, cell, cells)
-        builder = Builder(cells * len(kept), share=False)
-        outputs = builder.embed(self.graph, inputs, [self.graph.outputs[channel] for channel in kept])
-        return replace(self, graph=builder.finish(outputs), origin=tuple(self.origin[channel] for channel in kept))
+        graph, cells = self.graph, len(self.cells)
+        graph = XAG(graph.inputs, graph.gates, [graph.outputs[channel] for channel in kept])
+        graph = narrowed(graph, [cells * channel + cell for channel in kept for cell in range(cells)])
+        return replace(self, graph=graph, origin=tuple(self.origin[channel] for channel in kept))
 
     def seen_channels(self) -> list[int]:
         """The visible channels and all that they depend on in any number of steps, ascending."""
@@ -90,9 +83,3 @@ class Cell:
             read = self.graph.support([self.graph.outputs[channel]])
             waiting |= {index // len(self.cells) for index in read} - found
         return sorted(found)
-
-
-def _embedded(graph: XAG, inputs: list[int], count: int) -> XAG:
-    """The graph between `count` other inputs, `inputs` being the literals of those that it knows."""
-    builder = Builder(count, share=False)
-    return builder.finish(builder.embed(graph, inputs))

@@ -27,7 +27,7 @@ from difflogic.circuits.synthesis.resynthesis import resynthesised_where
 from difflogic.circuits.synthesis.sat import Clause
 from difflogic.circuits.synthesis.simplify import OnPass, PassReport, silent
 from difflogic.circuits.synthesis.sweep import swept_by_proof, swept_on
-from difflogic.circuits.synthesis.xag import FALSE, TRUE, XAG, Builder, Interrupted, input_literal, rebuilt
+from difflogic.circuits.synthesis.xag import TRUE, XAG, Builder, Interrupted, input_literal, narrowed, rebuilt
 from difflogic.core.bits import Bits, pack_bits
 from difflogic.errors import CircuitError, DataError
 from difflogic.model.function_netlist import FunctionNetlist
@@ -168,12 +168,7 @@ def _on_read_thresholds(graph: XAG, function: F) -> F:
     if function.reads_bits:
         return to_netlist(graph, function)
     read = graph.support(graph.outputs) or [0]  # a constant is a gate too, and a gate reads something
-    inputs = [FALSE] * graph.inputs
-    for new, old in enumerate(read):
-        inputs[old] = input_literal(new)
-    builder = Builder(len(read))
-    outputs = builder.embed(graph, inputs)
-    return to_netlist(builder.finish(outputs), function.on(function.thermometer.keep(read)))
+    return to_netlist(narrowed(graph, read), function.on(function.thermometer.keep(read)))
 
 
 def prove(one: FunctionNetlist, other: FunctionNetlist, judges: Sequence[str] | None = None) -> list[Equivalence]:

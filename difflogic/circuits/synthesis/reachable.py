@@ -17,7 +17,7 @@ from difflogic.circuits.synthesis.resynthesis import resynthesised_where
 from difflogic.circuits.synthesis.sat import Solver
 from difflogic.circuits.synthesis.simplify import OnPass, Pass, Search, Simplified, silent
 from difflogic.circuits.synthesis.sweep import swept_by_proof
-from difflogic.circuits.synthesis.xag import FALSE, TRUE, XAG, Builder, input_literal, mapped, rebuilt
+from difflogic.circuits.synthesis.xag import FALSE, TRUE, XAG, embedded, input_literal, mapped, rebuilt
 from difflogic.model.cell_netlist import CellNetlist
 
 
@@ -52,8 +52,7 @@ def _replaced(graph: XAG, found: Invariant, cells: int) -> XAG:
         for cell in range(cells):
             value = (FALSE, TRUE)[same + 2] if same < 0 else invariant.in_cell(same, cell, cells)
             inputs[cells * channel + cell] = value
-    builder = Builder(graph.inputs)
-    return rebuilt(builder.finish(builder.embed(graph, inputs)))
+    return rebuilt(embedded(graph, inputs, graph.inputs))
 
 
 def proved(netlist: CellNetlist, smaller: CellNetlist, found: Invariant) -> Equivalence:

@@ -9,7 +9,7 @@ from difflogic.circuits.synthesis.sat import Clause
 from difflogic.circuits.synthesis.sweep import random_words
 from difflogic.circuits.synthesis.symmetric import rebuilt_symmetric
 from difflogic.circuits.synthesis.truth_tables import MOST_INPUTS
-from difflogic.circuits.synthesis.xag import FALSE, XAG, Builder, input_literal, rebuilt
+from difflogic.circuits.synthesis.xag import XAG, Builder, embedded, input_literal, narrowed, rebuilt
 from difflogic.core.bits import Words
 
 WHOLE_GATES = 300
@@ -34,10 +34,9 @@ def resynthesised(graph: XAG, effort: int = 1) -> XAG:
         return graph
     used = graph.support(graph.outputs)
     # Up to 12 inputs all their combinations are samples, so that what agrees on them needs no proof.
-    if len(used) <= MOST_INPUTS and (best := _whole(_on_inputs(graph, used))):
-        builder = Builder(graph.inputs)
+    if len(used) <= MOST_INPUTS and (best := _whole(narrowed(graph, used))):
         found = improved(best[0], twin=best[-1], effort=effort)
-        return builder.finish(builder.embed(found, [input_literal(place) for place in used]))
+        return embedded(found, [input_literal(place) for place in used], graph.inputs)
     return resynthesised_where(graph, random_words(graph.inputs))
 
 
@@ -66,7 +65,7 @@ def _with_whole(graph: XAG, index: int) -> XAG:
     """The graph with one output made of gates of its own."""
     alone = rebuilt(XAG(graph.inputs, graph.gates, [graph.outputs[index]]))
     used = alone.support(alone.outputs)
-    if not alone.gates or len(used) > MOST_INPUTS or not (best := _whole(_on_inputs(alone, used))):
+    if not alone.gates or len(used) > MOST_INPUTS or not (best := _whole(narrowed(alone, used))):
         return graph
     # The builder shares equal gates, so the new function costs only what is not there yet, and `rebuilt` drops what
     # only the old one needed.
@@ -87,12 +86,3 @@ def _whole(graph: XAG) -> list[XAG]:
     starts = (each for each in (graph, rebuilt_symmetric(graph)) if len(each.gates) <= WHOLE_GATES)
     found = sorted((improved(start, work=0) for start in starts), key=lambda each: len(each.gates))
     return [each for each in found if len(each.gates) <= len(found[0].gates) + 1]
-
-
-def _on_inputs(graph: XAG, used: list[int]) -> XAG:
-    """The graph with these inputs alone, which are all that it reads."""
-    builder = Builder(len(used))
-    inputs = [FALSE] * graph.inputs
-    for new, old in enumerate(used):
-        inputs[old] = input_literal(new)
-    return builder.finish(builder.embed(graph, inputs))

@@ -230,6 +230,20 @@ class Builder:
         return literal
 
 
+def embedded(graph: XAG, inputs: Sequence[int], count: int) -> XAG:
+    """Return what the outputs need between `count` other inputs: `inputs` are the literals of those that it knows."""
+    builder = Builder(count, share=False)
+    return builder.finish(builder.embed(graph, inputs))
+
+
+def narrowed(graph: XAG, used: Sequence[int]) -> XAG:
+    """The graph with these inputs alone, in this order, which are all that its outputs depend on."""
+    inputs = [FALSE] * graph.inputs
+    for new, old in enumerate(used):
+        inputs[old] = input_literal(new)
+    return embedded(graph, inputs, len(used))
+
+
 def rebuilt(graph: XAG, share: bool = True, replaced: dict[int, int] | None = None) -> XAG:
     """The gates that the outputs need, folded and, with `share`, each once.
 
