@@ -101,14 +101,6 @@ def end_of(path: Path, most: int) -> str:
         return ""
 
 
-def text_of(path: Path) -> str | None:
-    """A text; None where there is none. Raises OSError."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None
-
-
 def zipped(job: JobFolder, folder: str) -> Iterator[bytes]:
     """The files as a zip, uncompressed, piece by piece. Raises OSError."""
     sink = _Sink()

@@ -85,12 +85,6 @@ class Comparison(BaseModel):
     jobs: dict[str, list[MetricRow | AgentRow]]
 
 
-class Frame(BaseModel):
-    """A state of the automaton as it learns, as the worker drew it."""
-
-    model_config = ConfigDict(extra="allow")
-
-
 class GateLayer(BaseModel):
     """How many gates of one layer are of each kind."""
 
@@ -184,18 +178,6 @@ class FormatList(BaseModel):
     """All formats that a circuit can be exported to."""
 
     formats: list[FormatReply]
-
-
-class LimitsReply(BaseModel):
-    """The most that a job or an upload may ask for."""
-
-    epochs: int
-    population: int
-    hours: float
-    memory: int
-    upload: int
-    pixels: int
-    jobs: int
 
 
 class Health(BaseModel):

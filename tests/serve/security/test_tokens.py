@@ -62,7 +62,7 @@ def test_two_tokens_do_not_see_each_others_jobs(live: Live, client: httpx.Client
     job = submit(client)
     with live.client(BEN) as other:
         assert other.get("/jobs").json()["jobs"] == []
-        for path in ("", "/metrics", "/log", "/frame", "/gates", "/files", "/files/summary.txt", "/archive", "/events"):
+        for path in ("", "/metrics", "/log", "/gates", "/files", "/files/summary.txt", "/archive", "/events"):
             error(other.get(f"/jobs/{job}{path}"), 404, "no_job")
         for action in ("cancel", "pause", "resume", "retry", "clone", "simplify", "evaluate"):
             error(other.post(f"/jobs/{job}/{action}"), 404, "no_job")

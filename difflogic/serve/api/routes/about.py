@@ -1,4 +1,4 @@
-"""What the server is and has: devices, presets, limits."""
+"""What the server is and has: devices, presets, fields, formats."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from difflogic.config.schema import Config
 from difflogic.devices.cost import cost_of
 from difflogic.serve.api.agents import check_agents
 from difflogic.serve.api.context import ALWAYS, CurrentCaller, ServiceContext, errors, reply
-from difflogic.serve.api.replies import DeviceList, FieldList, FormatList, LimitsReply, PresetList
+from difflogic.serve.api.replies import DeviceList, FieldList, FormatList, PresetList
 from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.errors import ApiError
 from difflogic.serve.store.jobs import JobRequest
@@ -135,10 +135,3 @@ def _section(inside: type, path: str) -> str:
 def formats(_caller: CurrentCaller) -> Any:
     """What a circuit can be exported to."""
     return reply({"formats": [{"name": name, "about": form.summary} for name, form in FORMATS.items()]})
-
-
-@router.get("/limits", response_model=LimitsReply, responses=errors(*ALWAYS))
-def limits(context: ServiceContext, _caller: CurrentCaller) -> Any:
-    """The most that a job or an upload may ask for."""
-    caps = dataclasses.asdict(context.settings.caps)
-    return reply({name: caps[name] for name in LimitsReply.model_fields})

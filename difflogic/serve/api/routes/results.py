@@ -1,4 +1,4 @@
-"""What a job left: metrics, log, frames, gates and files."""
+"""What a job left: metrics, log, gates and files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from difflogic.serve.api.context import (
     reply,
     reply_text,
 )
-from difflogic.serve.api.replies import Comparison, FileList, Frame, GateCounts, LogReply, MetricRows
+from difflogic.serve.api.replies import Comparison, FileList, GateCounts, LogReply, MetricRows
 from difflogic.serve.errors import ApiError
 from difflogic.serve.store.jobs import ID, JobRecord
 
@@ -80,16 +80,6 @@ def log(
 ) -> Any:
     """The end of what the job's workers wrote."""
     return reply({"text": artefacts.end_of(context.store.job_folder(job.id).log, tail)})
-
-
-@router.get("/jobs/{job}/frame", response_model=Frame, responses=FOUND)
-def frame(context: ServiceContext, job: OwnJob) -> Any:
-    """The newest state frame; there is one while somebody listens to the job's events."""
-    found = artefacts.text_of(context.store.job_folder(job).frame)
-    if found is None:
-        words = "There is no state frame yet: frames are made only while a client listens to the job's events."
-        raise ApiError(404, "no_frame", words)
-    return reply_text(found)
 
 
 @router.get("/jobs/{job}/gates", response_model=GateCounts, responses=FOUND)
