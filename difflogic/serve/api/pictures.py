@@ -22,8 +22,6 @@ from difflogic.errors import DataError, LimitError, UsageError
 from difflogic.serve.errors import ApiError
 
 COMMAND = (sys.executable, "-m", "difflogic.serve.api.pictures")
-MAX_CHUNKS = 10_000
-"""Of a PNG: 80 MB in pieces of 8 KB, as most programs write them."""
 PROCESSOR_S = 5
 """Seconds of a processor that a picture may take; the largest that is taken needs less than one."""
 WALL_S = 60
@@ -32,7 +30,6 @@ MEMORY = 1 << 30
 """Bytes of addresses that the child may use, besides the pixels."""
 BYTES_PER_PIXEL = 32
 """What a pixel takes while it is unpacked, turned and packed again."""
-PNG = b"\x89PNG\r\n\x1a\n"
 SAMPLES = "data"
 """The name of a file that is a film or samples, and no picture."""
 KINDS = {b"GIF8": ".gif", b"\x93NUM": ".npy", b"PK\3\4": ".npz"}
@@ -42,8 +39,6 @@ MOST_CELLS, MOST_BYTES = 1 << 22, 1 << 16
 
 def make_plain(path: Path, pixels: int) -> None:
     """Put the same picture, upright, RGBA, or samples into the file, and nothing else. Raises DataError, ApiError."""
-    if _chunks(path) > MAX_CHUNKS:
-        raise DataError(f"{path} is a PNG of more than {MAX_CHUNKS} chunks: save it again with a picture editor.")
     advice = "give fewer samples, or a shorter film" if path.name == SAMPLES else "save it again, smaller, as a PNG"
     too_much = DataError(f"{path} takes too much time or memory to unpack: {advice}.")
     try:
@@ -61,20 +56,6 @@ def make_plain(path: Path, pixels: int) -> None:
         raise DataError(refusal["message"])
     if refusal is not None:
         raise ApiError(422, refusal["code"], refusal["message"])
-
-
-def _chunks(path: Path) -> int:
-    """The chunks of a PNG, counted up to MAX_CHUNKS + 1; 0 for anything else."""
-    with path.open("rb") as file:
-        if file.read(len(PNG)) != PNG:
-            return 0
-        for count in range(MAX_CHUNKS + 1):
-            # Four bytes of length and four of kind before the data, a checksum of four after them.
-            head = file.read(8)
-            if len(head) < 8:
-                return count
-            file.seek(int.from_bytes(head[:4], "big") + 4, os.SEEK_CUR)
-    return MAX_CHUNKS + 1
 
 
 def _check_pixels(path: Path, pixels: int) -> None:

@@ -61,14 +61,6 @@ def test_pictures_of_too_many_pixels_are_refused_unopened(client: httpx.Client, 
     assert "pixels" in error(upload(client, bomb(*sides), size="20x20"), 422, "too_many_pixels")
 
 
-def test_pictures_of_many_chunks_are_refused_unopened(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pictures, "COMMAND", ("/nowhere",))
-    plain = png(5, 5)
-    empty = struct.pack(">I", 0) + b"teXt" + struct.pack(">I", zlib.crc32(b"teXt"))
-    many = plain[:33] + empty * (pictures.MAX_CHUNKS + 1) + plain[33:]
-    assert "chunks" in error(upload(client, many), 422, "invalid_config")
-
-
 @pytest.mark.parametrize("does", ["while True: pass", "import os; os.abort()", "raise MemoryError"])
 def test_pictures_that_take_too_much_are_given_up(client: httpx.Client, monkeypatch, does: str) -> None:
     monkeypatch.setattr(pictures, "COMMAND", (sys.executable, "-c", does))
