@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+
+from difflogic.runs.journal import MetricsLine
 
 
 @dataclass(frozen=True)
-class PolicyRow:
+class PolicyRow(MetricsLine):
     """One iteration: a rollout and what was learned from it. What an algorithm does not measure is None."""
 
     iteration: int
@@ -45,23 +43,5 @@ class PolicyRow:
         """Environment steps, by which the rows of agents are counted as those of automata are by epochs."""
         return self.steps
 
-    def json_line(self, seed: int | None = None) -> str:
-        label = {} if seed is None else {"seed": seed}
-        return json.dumps(label | self.to_dict(), allow_nan=False) + "\n"
 
-    def csv_line(self, seed: int | None = None) -> str:
-        values = [*([] if seed is None else [seed]), *self.to_dict().values()]
-        return ",".join("" if value is None else repr(value) for value in values) + "\n"
-
-    def to_dict(self) -> dict[str, int | float | None]:
-        """The row as JSON holds it, with null for what is missing or not finite."""
-        return {name: None if isinstance(value, float) and not math.isfinite(value) else value
-                for name, value in vars(self).items()}  # fmt: skip
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> PolicyRow:
-        """The inverse of `to_dict`; a `seed` beside it does not count. Raises TypeError."""
-        return cls(**{name: value for name, value in values.items() if name != "seed"})
-
-
-COLUMNS = tuple(field.name for field in dataclasses.fields(PolicyRow))
+PolicyRow.columns = tuple(field.name for field in dataclasses.fields(PolicyRow))

@@ -20,7 +20,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Self
 
 from difflogic.engine.api import EpochMetrics, Evaluation
 from difflogic.runs import jsonl
@@ -31,9 +31,42 @@ CSV = "metrics.csv"
 COLUMNS = ("epoch", "soft_loss", "train_hard_loss", "hard_loss", "accuracy", "best", "gap", "undecided", "elapsed_s")
 
 
+# A logging run encodes a line per epoch and model: what `json.dumps` would do anew each time is done once.
+_ENCODE = json.JSONEncoder(allow_nan=False, check_circular=False).encode
+
+
+class MetricsLine:
+    """A row of metrics, a dataclass: `Row` is that of an automaton's epoch, `PolicyRow` of an agent's iteration."""
+
+    columns: ClassVar[Sequence[str]]
+    """Of metrics.csv."""
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`; a `seed` beside it does not count. Raises TypeError, KeyError."""
+        return cls(**{name: value for name, value in values.items() if name != "seed"})
+
+    def to_dict(self) -> dict[str, int | float | None]:
+        """The row as JSON holds it, with null for what is missing or not finite."""
+        return {name: None if isinstance(value, float) and not math.isfinite(value) else value
+                for name, value in vars(self).items()}  # fmt: skip
+
+    def json_line(self, seed: int | None = None) -> str:
+        """One JSON object and the end of the line, of a population with the member's seed."""
+        label = {} if seed is None else {"seed": seed}
+        return _ENCODE(label | self.to_dict()) + "\n"
+
+    def csv_line(self, seed: int | None = None) -> str:
+        """The values of the columns, of a population after the member's seed."""
+        values = [*([] if seed is None else [seed]), *(getattr(self, name) for name in self.columns)]
+        return ",".join("" if value is None else repr(value) for value in values) + "\n"
+
+
 @dataclass(frozen=True)
-class Row:
+class Row(MetricsLine):
     """The metrics of one epoch; see the module's text."""
+
+    columns = COLUMNS
 
     epoch: int
     soft_loss: float
@@ -67,10 +100,8 @@ class Row:
         )
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Row:
-        """The inverse of `to_dict`; a `seed` beside it does not count. Raises TypeError, KeyError."""
-        fields = {name: value for name, value in values.items() if name != "seed"}
-        return cls(**fields | {"soft_loss": math.nan if fields["soft_loss"] is None else fields["soft_loss"]})
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        return super().from_dict({**values, "soft_loss": math.nan if (soft := values["soft_loss"]) is None else soft})
 
     def unevaluated(self) -> Row:
         """This row with the hard columns empty."""
@@ -78,21 +109,6 @@ class Row:
             self, train_hard_loss=None, hard_loss=None, accuracy=None, best=None, gap=None, undecided=None
         )
 
-    def to_dict(self) -> dict[str, int | float | None]:
-        """The row as JSON holds it, with null for what is missing or not finite."""
-        return vars(self) | {"soft_loss": None if math.isnan(self.soft_loss) else self.soft_loss}
-
-    def json_line(self, seed: int | None = None) -> str:
-        label = {} if seed is None else {"seed": seed}
-        return _ENCODE(label | self.to_dict()) + "\n"
-
-    def csv_line(self, seed: int | None = None) -> str:
-        values = [*([] if seed is None else [seed]), *(getattr(self, name) for name in COLUMNS)]
-        return ",".join("" if value is None else repr(value) for value in values) + "\n"
-
-
-# A logging run encodes a line per epoch and model: what `json.dumps` would do anew each time is done once.
-_ENCODE = json.JSONEncoder(allow_nan=False, check_circular=False).encode
 
 Rows = Sequence[Sequence[Row]]
 """The rows of each member of a run, of the same epochs."""
@@ -101,16 +117,6 @@ Rows = Sequence[Sequence[Row]]
 def last_evaluated(rows: Sequence[Row]) -> Row | None:
     """The last row with hard columns."""
     return next((row for row in reversed(rows) if row.hard_loss is not None), None)
-
-
-class MetricsLine(Protocol):
-    """A row of metrics, whatever is measured: `Row` is that of an automaton's epoch."""
-
-    def json_line(self, seed: int | None = None) -> str:
-        """One JSON object and the end of the line, of a population with the member's seed."""
-
-    def csv_line(self, seed: int | None = None) -> str:
-        """The values of the columns, of a population after the member's seed."""
 
 
 class Journal:

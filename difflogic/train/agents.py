@@ -24,7 +24,7 @@ from difflogic.policies.environments import Arrays
 from difflogic.policies.evaluate import baselines
 from difflogic.policies.kinds import check_stop
 from difflogic.policies.member import Member
-from difflogic.policies.rows import COLUMNS, PolicyRow
+from difflogic.policies.rows import PolicyRow
 from difflogic.runs import checkpoint, chosen, jsonl
 from difflogic.runs.checkpoint import AgentState, Checkpoint
 from difflogic.runs.folder import RunFolder
@@ -39,7 +39,7 @@ MOST_MEMBERS = 1024
 class Agents(Session[Member, AgentRun]):
     """The agents of a run, each with its environment. Epochs are environment steps; those of an iteration are one."""
 
-    columns: ClassVar[Sequence[str]] = COLUMNS
+    columns: ClassVar[Sequence[str]] = PolicyRow.columns
     config: PolicyConfig
 
     def __init__(
