@@ -16,8 +16,9 @@ import shutil
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from difflogic.errors import StoreError
 from difflogic.runs import checkpoint
@@ -138,6 +139,10 @@ class RemoteStore(Store):
         self._sent: dict[str, tuple[int, int, int]] = {}
         """Of each file the inode, the time of its last change, and the size, when it was sent last."""
         self._sent_at = 0.0
+        for name in ("describe_worker", "mark_seen", "unregister_worker", "prolong"):
+            setattr(self, name, partial(ask, "ask", name))
+        for name in ("finish", "release", "fail_try"):
+            setattr(self, name, partial(self._end, name))
 
     # the worker -----------------------------------------------------------------------------------------
 
@@ -145,15 +150,6 @@ class RemoteStore(Store):
         self, name: str, device: str, description: str, pid: int, engines: Collection[str] = (), host: str | None = None
     ) -> None:
         self._ask("register", name, f"{self._host}/{device}", description, pid, tuple(engines), host or self._host)
-
-    def describe_worker(self, name: str, description: str) -> None:
-        self._ask("ask", "describe_worker", name, description)
-
-    def mark_seen(self, name: str, memory: int | None = None) -> None:
-        self._ask("ask", "mark_seen", name, memory)
-
-    def unregister_worker(self, name: str) -> None:
-        self._ask("ask", "unregister_worker", name)
 
     def is_full(self) -> bool:
         """Whether this disk is full; of the server's the claim knows."""
@@ -186,20 +182,6 @@ class RemoteStore(Store):
         is_due = "saved_progress" in progress or time.monotonic() - self._sent_at >= SEND_S
         reply: HeartbeatReply = self._tell("heartbeat", job, lease, is_due, lease_s, memory, **progress)
         return reply
-
-    def prolong(self, job: str, lease: int, lease_s: float) -> None:
-        self._ask("ask", "prolong", job, lease, lease_s)
-
-    def finish(
-        self, job: str, lease: int, status: Literal["done", "failed"], reason: str | None = None, **progress: Any
-    ) -> JobRecord:
-        return self._end("finish", job, lease, status, reason, **progress)
-
-    def release(self, job: str, lease: int, **progress: Any) -> JobRecord:
-        return self._end("release", job, lease, **progress)
-
-    def fail_try(self, job: str, lease: int, reason: str) -> JobRecord:
-        return self._end("fail_try", job, lease, reason)
 
     def _end(self, what: str, job: str, lease: int, *given: Any, **named: Any) -> JobRecord:
         ended: JobRecord = self._tell(what, job, lease, True, *given, **named)
