@@ -16,18 +16,20 @@ WATCHED = (signal.SIGINT, signal.SIGTERM)
 class Stop:
     """A request to end a run after the epochs under way, saved: whoever holds it may ask, from any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, other: Stop | None = None) -> None:
+        """`other`: what it asks for, this asks for too, which then ends the training alone."""
+        self._other = other
         self._reason: signal.Signals | str | None = None
 
     @property
     def reason(self) -> signal.Signals | str | None:
         """Return why to stop, once somebody has asked: a signal, or words."""
-        return self._reason
+        return self._reason or (None if self._other is None else self._other.reason)
 
     @property
     def is_urgent(self) -> bool:
         """Return whether an evaluation is not waited for either: not where the training alone is to end."""
-        return self.reason is not None
+        return self.reason is not None if self._other is None else self._other.is_urgent
 
     def ask(self, reason: signal.Signals | str) -> None:
         """Only the first one's reason is kept."""
@@ -35,23 +37,7 @@ class Stop:
             self._reason = reason
 
 
-class Ending(Stop):
-    """Ends the training alone: an evaluation is waited for. What another one asks for, it asks for too."""
-
-    def __init__(self, other: Stop) -> None:
-        super().__init__()
-        self._other = other
-
-    @property
-    def reason(self) -> signal.Signals | str | None:
-        return self._reason or self._other.reason
-
-    @property
-    def is_urgent(self) -> bool:
-        return self._other.is_urgent
-
-
-class Deadline(Ending):
+class Deadline(Stop):
     """Asks by itself when a time has passed; `used`: of the seconds, so many are over already."""
 
     def __init__(self, other: Stop, seconds: float, used: float = 0.0) -> None:
@@ -61,7 +47,7 @@ class Deadline(Ending):
 
     @property
     def reason(self) -> signal.Signals | str | None:
-        if self._other.reason is None and time.monotonic() >= self._end:
+        if super().reason is None and time.monotonic() >= self._end:
             self.ask(f"{OVER} {self._seconds:g} s")
         return super().reason
 

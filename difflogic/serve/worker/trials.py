@@ -22,7 +22,7 @@ from difflogic.sweeps import trial
 from difflogic.sweeps.trial import PAUSED, Outcome
 from difflogic.train.replica import Replica
 from difflogic.train.run_request import is_in
-from difflogic.train.signals import Ending
+from difflogic.train.signals import Stop
 
 if TYPE_CHECKING:  # half of what it loads is for agents alone
     from difflogic.policies.member import Member
@@ -33,7 +33,7 @@ class TrialObserver(ServiceObserver):
 
     def __init__(self, lease: Lease, engine: Engine, stopping: Callable[[], bool]) -> None:
         super().__init__(lease, engine, stopping)
-        self.stop = self._look = Ending(self._end)
+        self.stop = self._look = Stop(self._end)
         self._until = lease.job.options["until"]
 
     def judged(self, members: Sequence[Replica] | Sequence[Member]) -> None:
