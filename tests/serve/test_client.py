@@ -89,7 +89,7 @@ def test_what_is_done_with_jobs(here: Path, capsys, monkeypatch) -> None:
     assert (now["id"], now["priority"]) == (job, -5)
     text = call(capsys, "jobs", "export", job, "--format", "json", "--watch")
     assert "a_board.json" in text
-    assert "'cat' is not a format: expected one of" in call(capsys, "jobs", "export", job, "--format", "cat", code=2)
+    assert "must be one of c, " in call(capsys, "jobs", "export", job, "--format", "cat", code=1)
     assert "proved equal." in call(capsys, "jobs", "simplify", job, "--task", "--watch")
     for more in ((), ("--from-start", "--task")):
         assert "size needs from_start" in call(capsys, "jobs", "simplify", job, "--size", "8x9", *more, code=1)

@@ -17,27 +17,12 @@ if TYPE_CHECKING:
 ALL = "all"
 
 
-class FormatChoice(click.ParamType[str]):
-    """A name from the table of formats, which is read only when the command runs."""
-
-    name = "format"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        from difflogic.circuits.export.formats import FORMATS
-
-        # Not click.Choice: the table of formats imports every exporter, which `difflogic export --help` can do without.
-        if value not in (*FORMATS, ALL):
-            self.fail(f"{value!r} is not a format: expected {', '.join(FORMATS)} or {ALL}.", param, ctx)
-        return value
-
-
 @click.command("export")
 @click.argument("circuit", type=PATH)
 @circuit_options
 @click.option(
     "--format",
     "forms",
-    type=FormatChoice(),
     multiple=True,
     metavar="FORMAT",
     help="A format from the list above, or `all`. May be repeated.",

@@ -72,15 +72,6 @@ def _making(action: str, about: str, example: str, *options: Callable[[Any], Any
     return command
 
 
-def _known_formats(ctx: click.Context, param: click.Parameter, formats: tuple[str, ...]) -> tuple[str, ...]:
-    from difflogic.circuits.export.formats import FORMATS
-
-    for each in formats:
-        if each not in FORMATS:
-            raise UsageError(f"{each!r} is not a format: expected one of {', '.join(FORMATS)}.")
-    return formats
-
-
 @click.command("tag")
 @tag_argument
 @jobs_argument
@@ -199,7 +190,6 @@ ACTIONS = (
             metavar="FORMAT",
             multiple=True,
             required=True,
-            callback=_known_formats,
             help="A format of `difflogic export`. May be repeated.",
         ),
     ),
