@@ -72,11 +72,14 @@ class Attempt:
         return self.status in ("running", "interrupted")
 
     def __str__(self) -> str:
-        if self.score is not None:
-            return f"attempt {self.number}: {self.status} at step {self.epoch} with a mean return of {self.score:.1f}"
-        wrong = "" if self.wrong is None else f" with {self.wrong} wrong values"
-        built = ", built from the samples" if self.is_built else ""
-        return f"attempt {self.number}: {self.status} at epoch {self.epoch}{wrong * (self.status != 'solved')}{built}"
+        """What became of it."""
+        at = "" if self.status == "running" else f" at {'epoch' if self.score is None else 'step'} {self.epoch}"
+        made = "" if self.score is None else f" with a mean return of {self.score:.1f}"
+        if self.wrong is not None and self.status != "solved":
+            made = f" with {self.wrong} wrong values"
+        built = "built from the samples" if self.is_built else f"seed {self.seed}"
+        why = "" if self.given_up is None else f": {self.given_up}"
+        return f"attempt {self.number}: {self.status}{at}{made}, {built}{why}"
 
 
 @dataclass(frozen=True)

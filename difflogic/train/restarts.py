@@ -134,7 +134,10 @@ class Attempts:
     def summary(self) -> str:
         """The best attempt's result, and in a line for each what became of all."""
         number = self.runs.index(self.best) + 1
-        told = [f"Attempts:        {number} of {len(self.runs)} is the best", *map(_line, self.record.attempts)]
+        told = [
+            f"Attempts:        {number} of {len(self.runs)} is the best",
+            *(f"  {each}" for each in self.record.attempts),
+        ]
         return self._headline() + self.best.summary + "\n".join(told) + "\n"
 
     def _headline(self) -> str:
@@ -148,11 +151,6 @@ class Attempts:
         limit = str(self.interrupted)[len(OVER) :] if self.out_of_time else f" {self.record.most_epochs} epochs"
         what = "agent" if isinstance(self.best, AgentRun) else "circuit"
         return f"NOT solved within{limit}: the best {what} so far is kept.\n\n"
-
-
-def _line(attempt: Attempt) -> str:
-    why = "" if attempt.given_up is None else f": {attempt.given_up}"
-    return f"  {attempt}, seed {attempt.seed}{why}"
 
 
 def train(

@@ -916,7 +916,7 @@ def test_attempts_are_shown_and_in_the_end_the_best(opened, live):
     page = opened(f"#/jobs/{job}")
     page.see("attempt 1, the best of 2, 200 of 1,000 epochs", ".progress")
     page.js("document.querySelectorAll('details').forEach((each) => each.open = true)")
-    page.see("Attempt 2 (seed 8670748): complete at epoch 800, 14 wrong", ".tries")
+    page.see("Attempt 2: complete at epoch 800 with 14 wrong values, seed 8670748", ".tries")
     page.see("epochs 0 to 200", ".curves output")
     page.see("At epoch 200", ".automaton")
     page.see("at epoch 200", ".gates")

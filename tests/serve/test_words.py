@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
 
 from difflogic.config import agent_presets
+from difflogic.runs.attempts import Attempt
 from difflogic.serve.api.words import duration, words_of
 from difflogic.serve.store.jobs import JobRecord
 from difflogic.serve.store.queue import Turn
 
 WRONG = {"hard_loss": 9, "compared": 256}
-TRIED = {"number": 1, "seed": 3, "status": "stalled", "epoch": 1200, "wrong": 31, "given_up": "no progress"}
+TRIED = asdict(Attempt(1, None, 3, 1500, "it is the first", "given up", 1200, 31, "no progress"))
 UNTIL = {"request": {"until_solved": True, "within": "3m"}, "attempt": 1, "trained_s": 65.0}
 
 
@@ -51,7 +52,7 @@ def job(store, spec) -> JobRecord:
                 "progress": "attempt 1, the best of 2, 1,500 of 1,500 epochs",
                 "pace": "65 s of training",
                 "remark": "NOT solved within 3 min: the best circuit has 9 of 256 values wrong.",
-                "results": ["Attempt 1 (seed 3): stalled at epoch 1,200, 31 wrong, no progress"] * 2,
+                "results": ["Attempt 1: given up at epoch 1200 with 31 wrong values, seed 3: no progress"] * 2,
             },
         ),
         (

@@ -66,7 +66,7 @@ def command(run: Path, as_json: bool) -> int:
         return 0
     click.echo("\n".join([*_facts(entry, record, saved), f"Taken:     {found.told}"]))
     for attempt in together:
-        click.echo(f"           {attempt}, seed {attempt.seed}")
+        click.echo(f"           {attempt}")
     _show_models(saved, rows)
     _show_files(found.path)
     click.echo(f"\n{_next(entry, found.path, bool(together))}")
@@ -206,7 +206,7 @@ def _show_agents(entry: Entry, as_json: bool) -> int:
         f"Agent:       {config.policy}, {config.made_of}",
         f"Training:    {config.algorithm}, {config.unit} {entry.epoch} of {entry.epochs}, seed {seeds}",
         *_history(record, 13),
-        *(f"             {each}, seed {each.seed}" for each in tries),
+        *(f"             {each}" for each in tries),
     ]
     click.echo("\n".join(lines))
     _show_files(path)

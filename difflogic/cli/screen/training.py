@@ -100,7 +100,7 @@ class TrainingReporter(Observer):
             how = "built from what the samples show" if attempt.is_built else f"seed {attempt.seed}"
             text = f"Attempt {attempt.number}{of}, {how}."
         else:
-            text = f"{str(attempt).capitalize()}{'' if attempt.given_up is None else f': {attempt.given_up}'}"
+            text = str(attempt).capitalize()
         self._sink.show(Event("attempt", {**asdict(attempt), "folder": attempt.folder}, [text]))
 
     def logged(self, row: Row, judged: Row | None) -> None:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from difflogic.config.document import is_policy
 from difflogic.config.request import Within
+from difflogic.runs.attempts import Attempt
 from difflogic.serve.store.jobs import ON_DEVICES, JobRecord
 from difflogic.serve.store.queue import Turn
 
@@ -211,7 +212,7 @@ def _remark(job: JobRecord) -> str:
 def _results(job: JobRecord) -> Iterator[str]:
     found = job.result or {}
     for each in _attempts(job):
-        yield _ended(each)
+        yield str(Attempt(**each)).capitalize()
     if "gates" in found:
         start = found.get("from_start")
         equal = found["equal"] and (start is None or start["equal"])
@@ -230,18 +231,6 @@ def _results(job: JobRecord) -> Iterator[str]:
         yield f"{name}: {', '.join(names)}"
     for name, why in found.get("left_out", {}).items():
         yield f"{name} was left out: {why}"
-
-
-def _ended(attempt: Mapping[str, Any]) -> str:
-    """What became of an attempt."""
-    words = f"Attempt {attempt['number']} (seed {attempt['seed']}): {attempt['status']}"
-    if attempt["status"] != "running":
-        words += f" at {'epoch' if attempt.get('score') is None else 'step'} {attempt['epoch']:,}"
-    if attempt.get("wrong"):
-        words += f", {attempt['wrong']:,} wrong"
-    if attempt.get("score") is not None:
-        words += f", mean return {_number(attempt['score'])}"
-    return f"{words}, {attempt['given_up']}" if attempt.get("given_up") else words
 
 
 def _trials(found: Mapping[str, Any]) -> Iterator[str]:

@@ -112,7 +112,7 @@ class ServiceObserver(Observer):
         # misses an attempt that is over within one poll, is told of all of them.
         result = result_of_attempts(attempts.read(self._folder.whole))
         if attempt.status != "running":
-            say(f"{attempt}{'' if attempt.given_up is None else f': {attempt.given_up}'}")
+            say(str(attempt))
             self._lease.report(result=result)
             return
         of = "" if attempt.of is None else f" of at most {attempt.of}"
