@@ -82,12 +82,12 @@ class Client:
         )
 
     @classmethod
-    def from_environment(cls, server: str | None = None) -> Self:
-        """A server, or that of DIFFLOGIC_SERVER, with the token of DIFFLOGIC_TOKEN, or that a server of this user made.
+    def from_environment(cls) -> Self:
+        """The server of DIFFLOGIC_SERVER, with the token of DIFFLOGIC_TOKEN, or that a server of this user made.
 
         Raises UsageError without one.
         """
-        server = server or os.environ.get(SERVER) or DEFAULT
+        server = os.environ.get(SERVER) or DEFAULT
         token = os.environ.get(TOKEN) or local.token_of(server) or ""
         if not token:
             raise UsageError(

@@ -121,7 +121,6 @@ class ClusterSupervisor(Supervisor):
         ray: Any,
         folder: Path,
         devices: Sequence[str] = (known.AUTO,),
-        limits: WorkerLimits | None = None,
         max_memory: int | None = None,
         environment: Mapping[str, str] | None = None,
         engines: Sequence[str] = (),
@@ -130,7 +129,7 @@ class ClusterSupervisor(Supervisor):
         where each core has one; without any each device has one, as on this machine.
         """
         self._ray, self._engines = ray, list(engines)
-        super().__init__(folder, devices, limits, max_memory, environment=environment)
+        super().__init__(folder, devices, max_memory=max_memory, environment=environment)
         here = ray.get_runtime_context().get_node_id()
         # Where it is lost its locks are too, its workers end, and Ray begins another for those that follow them.
         how = {"num_cpus": 0, "max_concurrency": CALLS, "max_restarts": -1}

@@ -7,20 +7,18 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mappin
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
+from typing import Any
 
 from fastapi.routing import APIRoute
-from pydantic import BaseModel, ValidationError
 from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 from starlette.responses import Response
 
 from difflogic.config.request import TrainRequest, options
 from difflogic.errors import UsageError
-from difflogic.serve.errors import ApiError, invalid, one_sentence
+from difflogic.serve.errors import ApiError, one_sentence
 from difflogic.serve.store.jobs import JobRequest
 
-Model = TypeVar("Model", bound=BaseModel)
 Submitted = tuple[Any, Mapping[str, UploadFile]]
 """A job and the files that came with it."""
 
@@ -127,11 +125,3 @@ def job_request(data: Any) -> JobRequest:
         return JobRequest.from_dict(data)
     except UsageError as error:
         raise ApiError(422, "invalid_request", one_sentence(str(error))) from error
-
-
-def checked(model: type[Model], data: Any) -> Model:
-    """Raises ApiError where the data is not as the model says."""
-    try:
-        return model.model_validate(data)
-    except ValidationError as error:
-        raise invalid(error.errors()) from error

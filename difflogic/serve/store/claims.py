@@ -40,7 +40,6 @@ class NextJob:
     where that device has had no worker for ALIVE_S may another take it.
     """
 
-    worker: str
     device: str
     engines: list[str]
     now: float

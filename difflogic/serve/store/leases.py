@@ -137,7 +137,7 @@ class Leases(Records):
         """
         # One moment for all that follows: the job that the read finds is judged by the same clock as the one that is
         # taken.
-        selection = NextJob(worker, device, list(engines), self.clock())
+        selection = NextJob(device, list(engines), self.clock())
         # Workers ask a few times a second, mostly in vain: a read neither waits for a writer nor holds one up.
         with self.database.reading() as connection:
             if selection.overdue(connection) is None and selection.next(connection) is None:
@@ -177,7 +177,7 @@ class Leases(Records):
     def awaits(self, device: str) -> bool:
         """Whether there is a job for a worker of follow-ups, or one of sweeps."""
         with self.database.reading() as connection:
-            return NextJob("", device, [], self.clock()).next(connection) is not None
+            return NextJob(device, [], self.clock()).next(connection) is not None
 
     def heartbeat(
         self, job: str, lease: int, lease_s: float, memory: int | None = None, **progress: Any

@@ -63,13 +63,13 @@ def tail(path: Path, size: int) -> bytes:
     return text.partition(b"\n")[2] if begin else text
 
 
-def last_words(path: Path, length: int = 200) -> str:
+def last_words(path: Path) -> str:
     """The log's last line, for a sentence; empty where there is none."""
     try:
         lines = [line.strip() for line in tail(path, 4096).decode(errors="replace").splitlines() if line.strip()]
     except OSError:
         return ""
-    return lines[-1][:length] if lines else ""
+    return lines[-1][:200] if lines else ""
 
 
 def how_it_ended(status: int, who: str = "its worker") -> str:
