@@ -12,15 +12,14 @@ import json
 import os
 import re
 import secrets
-import shutil
 import ssl
-import stat
 import time
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, Self
 from urllib.parse import urlsplit
 
@@ -28,7 +27,7 @@ import httpx
 
 from difflogic.errors import ServiceError, UsageError
 from difflogic.serve import local
-from difflogic.serve.api.artefacts import BLOCK, NAME
+from difflogic.serve.api.artefacts import NAME
 from difflogic.serve.api.settings import is_loopback
 from difflogic.serve.store.jobs import ID
 
@@ -284,43 +283,21 @@ def unpack(file: BinaryIO, job: str, folder: Path) -> list[str]:
     folder = folder.resolve()  # a link to an empty folder stays, and leads to the files
     folder.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with zipfile.ZipFile(file) as archive:
-            members = {_member_name(each, job): each for each in archive.infolist()}
-            if len(members) < len(archive.infolist()):
-                raise ServiceError("The archive has two files of one name: nothing was unpacked.")
-            _extract(archive, members, folder)
+        # Beside the folder, so that it is on the same disk and the rename cannot fail half-way. Files appear all at
+        # once, under their final name: an interrupted fetch leaves no half of a run.
+        with zipfile.ZipFile(file) as archive, TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as made:
+            for each in archive.infolist():
+                # Our server sends plain files, and never compresses them: all else is refused and not repaired.
+                top, _, name = each.filename.partition("/")
+                if top != job or not NAME.fullmatch(name) or each.compress_type != zipfile.ZIP_STORED:
+                    words = f"The archive has an unexpected file, {each.filename[:80]!r}"
+                    raise ServiceError(f"{words}: nothing was unpacked.")
+            archive.extractall(made)  # also a link becomes a plain file
+            files = Path(made) / job
+            files.mkdir(exist_ok=True)  # a job may have none
+            if folder.exists():
+                folder.rmdir()
+            files.rename(folder)
     except zipfile.BadZipFile as error:
         raise ServiceError("The archive is damaged: nothing was unpacked, fetch it again.") from error
-    return sorted(members)
-
-
-def _extract(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], folder: Path) -> None:
-    # Beside the folder, so that it is on the same disk and the rename cannot fail half-way.
-    made = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
-    made.mkdir()
-    try:
-        for name, member in members.items():
-            with archive.open(member) as source, (made / name).open("xb") as target:
-                shutil.copyfileobj(source, target, BLOCK)
-        if folder.exists():
-            folder.rmdir()
-        # Files appear all at once, under their final name: an interrupted fetch leaves no half of a run.
-        made.rename(folder)
-    except BaseException:
-        shutil.rmtree(made)
-        raise
-
-
-def _member_name(member: zipfile.ZipInfo, job: str) -> str:
-    """The plain name of a member. Raises ServiceError."""
-    top, slash, name = member.filename.partition("/")
-    # A zip may hold links, absolute paths and `..`. What our server sends has none of these, so that all else is
-    # refused and not repaired.
-    is_file = stat.S_IFMT(member.external_attr >> 16) in (0, stat.S_IFREG)
-    if top != job or not slash or not NAME.fullmatch(name) or not is_file:
-        raise ServiceError(f"The archive has an unexpected file, {member.filename[:80]!r}: nothing was unpacked.")
-    if member.compress_type != zipfile.ZIP_STORED:
-        raise ServiceError(
-            "The archive is compressed, but a difflogic server never compresses archives: nothing was unpacked."
-        )
-    return name
+    return sorted(each.name for each in folder.iterdir())
