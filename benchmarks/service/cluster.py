@@ -17,14 +17,13 @@ from benchmarks.service import jobs
 from benchmarks.service.outcome import Outcome
 from benchmarks.service.same import differences
 from difflogic.errors import StoreError
-from difflogic.serve.cluster import ClusterSupervisor
+from difflogic.serve.cluster import ClusterSupervisor, connected
 from difflogic.serve.store.files import STORE
 from difflogic.serve.store.jobs import JobRecord
 from difflogic.serve.store.store import Store
 from difflogic.serve.sweep import QUEUE, SWEEP, sweep
 from difflogic.sweeps import Spec, Sweep, trial_rows
 from difflogic.sweeps.course import LEDGER
-from difflogic.system.cluster import connected
 from difflogic.train.signals import Stop
 
 TRIALS = 30

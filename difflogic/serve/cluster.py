@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import difflogic
-from difflogic.errors import first_line
+from difflogic.errors import MissingPackagesError, UsageError, first_line
 from difflogic.serve.log import log_event
 from difflogic.serve.store import mount
 from difflogic.serve.worker import devices as known
@@ -36,6 +36,30 @@ KILL_S = 60.0
 """Seconds within which Ray ends an actor, or gives up its machine."""
 CALLS = 64
 """Calls of workers that the store's side answers at once."""
+RAY = "ray"
+"""What is asked for with --workers."""
+
+
+def connected(where: str, what: str) -> Any | None:
+    """The module ray, connected to the cluster that `where` names: `ray` that of this machine, `ray:HOST:PORT`.
+
+    None where it is anything else. `what` needs it, say "A sweep". Raises MissingPackagesError, UsageError.
+    """
+    name, _, address = where.partition(":")
+    if name != RAY:
+        return None
+    try:
+        import ray
+    except ImportError as error:
+        raise MissingPackagesError.of(what, "ray", error.name) from error
+    try:
+        ray.init(address or "auto", namespace="difflogic", log_to_driver=False, configure_logging=False)
+    except (ConnectionError, ValueError) as error:
+        place = f"at {address}" if address else "on this machine"
+        raise UsageError(
+            f"There is no Ray cluster {place}: start one with `ray start --head`, or give ray:HOST:PORT."
+        ) from error
+    return ray
 
 
 class WorkerActor:

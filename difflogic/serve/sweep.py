@@ -18,6 +18,7 @@ from difflogic.config.policy import PolicyConfig
 from difflogic.config.schema import Config
 from difflogic.devices import open as devices_here
 from difflogic.errors import UsageError
+from difflogic.serve.cluster import RAY, ClusterSupervisor, connected
 from difflogic.serve.store import mount
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker.supervisor import Slot, Supervisor
@@ -25,7 +26,6 @@ from difflogic.serve.worker.trial_jobs import TrialJobs
 from difflogic.sweeps import table
 from difflogic.sweeps.course import Course, Sweep, SweepObserver, opened
 from difflogic.sweeps.spec import Spec
-from difflogic.system.cluster import RAY, connected
 from difflogic.system.files import TEMPORARY
 from difflogic.system.processor import cores
 from difflogic.train.signals import Stop, StopSignals
@@ -125,7 +125,12 @@ def _run(
             course = Course(
                 described, out, TrialJobs(store, out, SWEEP, engine, size=size), observer or SweepObserver()
             )
-            with _supervisor(store.folder, places, ray):
+            slots = [Slot(each, list(ENGINES)) for each in places]
+            with (
+                Supervisor(store.folder, environment=ONE_THREAD, slots=slots)
+                if ray is None
+                else ClusterSupervisor(ray, store.folder, places, environment=ONE_THREAD, engines=ENGINES)
+            ):
                 done = course.go(asked)
             table.write(done)
             if done.interrupted is None:
@@ -136,14 +141,6 @@ def _run(
     finally:
         if ray is not None:
             ray.shutdown()
-
-
-def _supervisor(folder: Path, places: Sequence[str], ray: Any) -> Supervisor:
-    if ray is None:
-        return Supervisor(folder, environment=ONE_THREAD, slots=[Slot(each, list(ENGINES)) for each in places])
-    from difflogic.serve.cluster import ClusterSupervisor
-
-    return ClusterSupervisor(ray, folder, places, environment=ONE_THREAD, engines=ENGINES)
 
 
 def _places(asked: Sequence[str], workers: int | str | None) -> list[str]:

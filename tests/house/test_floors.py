@@ -26,7 +26,6 @@ OWN_PACKAGES = {
     "jax.py": {"jax"},
     "torch.py": {"torch"},
     "system/cache.py": {"platformdirs"},
-    "system/cluster.py": {"ray"},
 }
 """What a ground file may import besides NumPy: the file format it reads and writes, or the library it serves."""
 

@@ -26,7 +26,6 @@ from difflogic.system.files import Output
 if TYPE_CHECKING:
     from difflogic.serve.api.settings import ServeSettings
     from difflogic.serve.api.tokens import Tokens
-    from difflogic.serve.worker.supervisor import Supervisor
 
 
 @click.command("serve")
@@ -77,12 +76,12 @@ def serve(
         from difflogic.serve import log
         from difflogic.serve.api.app import create_app
         from difflogic.serve.api.server import Server, listen
+        from difflogic.serve.cluster import ClusterSupervisor, connected
         from difflogic.serve.local import findable
         from difflogic.serve.store.cleanup import housekeeping
         from difflogic.serve.store.store import Store
         from difflogic.serve.worker import devices as known
         from difflogic.serve.worker.supervisor import Supervisor
-        from difflogic.system.cluster import connected
 
     # A misspelled device, or a certificate that is none, is found before the folder is made.
     settings = _settings(asked)
@@ -102,7 +101,7 @@ def serve(
         click.echo(f"Serving {folder} at {address}")
 
     server, most = Server(app, ready), asked["memory"]
-    elsewhere = nullcontext() if ray is None else _on_cluster(ray, folder, most)
+    elsewhere = nullcontext() if ray is None else ClusterSupervisor(ray, folder, max_memory=most)
     # Left in the opposite order: the housekeeper ends, workers save and hand back their jobs, the socket closes.
     with (
         socket,
@@ -112,12 +111,6 @@ def serve(
         housekeeping(folder, keep_days, quota),
     ):
         server.run(sockets=[socket])
-
-
-def _on_cluster(ray: Any, folder: Path, max_memory: int | None) -> Supervisor:
-    from difflogic.serve.cluster import ClusterSupervisor
-
-    return ClusterSupervisor(ray, folder, max_memory=max_memory)
 
 
 def _settings(asked: dict[str, Any]) -> ServeSettings:
