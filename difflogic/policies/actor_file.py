@@ -17,8 +17,8 @@ from difflogic.devices.device import Device
 from difflogic.errors import CheckpointError, ConfigError, UsageError
 from difflogic.policies import classifier
 from difflogic.policies.actors import Sightings
-from difflogic.policies.agents import Agent, make_agent
 from difflogic.policies.environments import Spaces, make, spaces
+from difflogic.policies.member import Agent, make_agent
 from difflogic.runs import checkpoint as files
 from difflogic.runs import checksummed
 from difflogic.runs.checksummed import part_of

@@ -11,22 +11,36 @@ from typing import cast
 import numpy as np
 
 from difflogic.config import table as tables
+from difflogic.config.choices import SUPERVISED
 from difflogic.config.policy import PolicyConfig
 from difflogic.config.table import LabelledTable
 from difflogic.devices.device import Device
 from difflogic.errors import CheckpointError, UsageError
 from difflogic.model.circuit import Circuit
 from difflogic.policies.actors import LogicActor, Sightings
-from difflogic.policies.agents import make_agent
 from difflogic.policies.classifier import Classifier, Rows
-from difflogic.policies.environments import Arrays, Environments
+from difflogic.policies.environments import Arrays, Environments, Spaces
 from difflogic.policies.evaluate import Score, Watch, evaluate_policy
+from difflogic.policies.ppo import PPO
 from difflogic.policies.rows import PolicyRow
+from difflogic.policies.sac import SAC
 from difflogic.runs import checkpoint, chosen
 from difflogic.runs.checksummed import part_of
 
 RECENT = 100
 """Episodes over which returns are averaged."""
+Agent = PPO | SAC | Classifier
+_BY_ALGORITHM: dict[str, type[Agent]] = {"ppo": PPO, "sac": SAC, SUPERVISED: Classifier}
+
+
+def make_agent(
+    config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
+) -> Agent:
+    """`wiring`: the seed of its wires, where that is another's.
+
+    Raises ConfigError where it does not fit the spaces, LimitError, DeviceError.
+    """
+    return _BY_ALGORITHM[config.algorithm](config, spaces, seen, device, wiring)
 
 
 class Member:
@@ -136,7 +150,8 @@ class Member:
     ) -> Member:
         """The member whose state this is. Raises CheckpointError."""
         try:
-            member = cls(config, device, _sightings(state), _wiring(state), table=table)
+            seen = Sightings(**part_of(state, "seen."))
+            member = cls(config, device, seen, int(state["wiring"]), table=table)
             member.agent.restore(part_of(state, "agent."))
             member.environments.restore(part_of(state, "environments."))
             member.episodes = int(state["episodes"])
@@ -151,18 +166,9 @@ class Member:
 
         What the lender saw before its own training decides on thresholds and scales: they go with its parameters.
         """
-        wiring = _wiring(lender)
-        member = cls(config, device, _sightings(lender), wiring, table=table)
+        member = cls(config, device, Sightings(**part_of(lender, "seen.")), int(lender["wiring"]), table=table)
         member.agent.adopt(part_of(lender, "agent."))
         return member
-
-
-def _sightings(state: Arrays) -> Sightings:
-    return Sightings(state["seen.mean"], state["seen.spread"])
-
-
-def _wiring(state: Arrays) -> int:
-    return int(state["wiring"])
 
 
 def restored(path: Path, number: int | None = None) -> Member:
