@@ -32,6 +32,7 @@ from difflogic.serve.store.job_file import JobFile, RecordError
 from difflogic.serve.store.jobs import ID, STATUS_AFTER, STATUSES
 from difflogic.serve.store.records import insert, tick
 from difflogic.system.files import sync_folder
+from difflogic.system.words import counted
 
 LEAP = 1_000_000_000
 """How far the versions of a rebuilt store are beyond those of its records: nobody has seen a later one."""
@@ -53,7 +54,7 @@ def provide(store: Path, wanted: bool) -> None:
         if has_folders(store):
             count = len(Folders.of(store).by_job)
             raise StoreError(
-                f"The database {path} is empty, but there are folders of {_counted(count, 'job')}: "
+                f"The database {path} is empty, but there are folders of {counted(count, 'job')}: "
                 f"{database.rebuild_advice(store)}"
             )
         _set_aside_logs(store)
@@ -159,14 +160,10 @@ def _say_rebuilt(store: Path, statuses: Counter[str], strange: str, replaced: bo
     if not statuses and not strange and not replaced:
         return
     listed = ", ".join(f"{statuses[each]} {each}" for each in STATUSES if statuses[each])
-    words = f"The database of {store} was made again from the folders of {_counted(statuses.total(), 'job')}"
+    words = f"The database of {store} was made again from the folders of {counted(statuses.total(), 'job')}"
     words += f" ({listed})" if listed else ""
     words += f"; what has no record that can be used is in {LOST}: {strange}" if strange else ""
     log_event(f"{words}; the old one is in {LOST}." if replaced else f"{words}.", logging.WARNING)
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _named(paths: Sequence[Path], found: Folders) -> str:
@@ -195,7 +192,7 @@ def reconcile(store: Path, connection: sqlite3.Connection) -> None:
     ahead = [job for job, (file, _) in found.by_job.items() if file.version > rows.get(job, newest)]
     if ahead:
         raise StoreError(
-            f"The database {store / STORE} is older than the folders of {_counted(len(ahead), 'job')}: "
+            f"The database {store / STORE} is older than the folders of {counted(len(ahead), 'job')}: "
             f"{database.rebuild_advice(store)}"
         )
     back = [job for job in rows.keys() - found.by_job.keys() if folders.back_in_place(store, job)]
@@ -215,8 +212,8 @@ def reconcile(store: Path, connection: sqlite3.Connection) -> None:
     gone = [job for job in rows if not (store / JOBS / job).is_dir()]
     _write_records(store, connection, found, rows)
     count = len(back) + len(renamed)
-    words = [f"{_counted(count, 'folder')} got the place of the job again"] * bool(count)
-    words += [f"{_counted(len(runs), 'run')} went back to the job whose it is"] * bool(runs)
+    words = [f"{counted(count, 'folder')} got the place of the job again"] * bool(count)
+    words += [f"{counted(len(runs), 'run')} went back to the job whose it is"] * bool(runs)
     if gone:
         words.append(f"nothing was left of the folder of {', '.join(gone[:MOST_NAMED])}, {len(gone)} in all")
     if moved := [*strangers, *aside]:
@@ -275,7 +272,7 @@ def rescue(store: Path, connection: sqlite3.Connection) -> None:
                 written += 1
     except (sqlite3.Error, OSError) as error:
         log_event("what was in the lost database could not be written to the folders", logging.ERROR, why=str(error))
-    saved = _counted(written, "record")
+    saved = counted(written, "record")
     log_event(f"The database of {store} was removed or replaced: {saved} of jobs were saved from it.", logging.ERROR)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shutil
 from base64 import b64decode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
@@ -15,7 +15,7 @@ from difflogic.config import dataset
 from difflogic.config.policy import PolicyConfig, any_config
 from difflogic.config.schema import Config
 from difflogic.devices.open import Placement
-from difflogic.errors import CheckpointError, ConfigError, StoreError
+from difflogic.errors import CheckpointError, ConfigError, MissingPackagesError, StoreError, UsageError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.statistics import active_gates, census
 from difflogic.runs import attempts, checkpoint
@@ -26,6 +26,9 @@ from difflogic.serve.worker.log import say
 from difflogic.serve.worker.observer import ServiceObserver, result_of_attempts
 from difflogic.train import run_request
 from difflogic.train.run import AgentRun, Run, load_any
+
+FILM_STEPS, FRAME_MS = 500, 40
+"""Of an episode that is shown."""
 
 
 @dataclass(frozen=True)
@@ -116,9 +119,7 @@ def _outcome_of_attempts(store: Store, job: JobRecord, path: Path, out_of_time: 
 def _final_progress(store: Store, job: JobRecord, run: Run | AgentRun) -> dict[str, Any]:
     """What a job shows of a run that is over; of agents pictures are drawn too."""
     if isinstance(run, AgentRun):
-        from difflogic.serve.worker import agents  # half of what it loads is for agents alone
-
-        store.job_folder(job).keep(agents.pictures(run, job.name))
+        store.job_folder(job).keep(_pictures(run, job.name))
         circuit = run.best.circuit
         gates = None if circuit is None else active_gates(circuit.flat_logits())
         solved = len(run.solved_members)
@@ -138,6 +139,25 @@ def _final_progress(store: Store, job: JobRecord, run: Run | AgentRun) -> dict[s
         "active_gates": sum(layer.active for layer in census(run.circuit)),
         "compared": run.member.job.values,
     }
+
+
+def _pictures(run: AgentRun, name: str) -> Iterator[tuple[str, str | bytes]]:
+    """The best agent as a film of an episode; of a controller also its page, and its circuit, drawn."""
+    from difflogic.actions.simplify import drawings  # half of what these load is for agents alone
+    from difflogic.policies import controllers, film
+    from difflogic.policies.actors import LogicActor
+
+    actor, spaces, controller = run.best.agent.actor, run.best.environments.spaces, None
+    if isinstance(actor, LogicActor) and not spaces.continuous:
+        controller = controllers.of_actor(actor, run.config.environment.id, spaces)
+        yield from drawings(controller, name).items()
+    try:
+        frames = film.of_agent(run.best, FILM_STEPS, controller)
+    # An agent is no worse for an environment that draws nothing, or one whose painter is not installed.
+    except (UsageError, MissingPackagesError) as error:
+        say(str(error))
+    else:
+        yield "episode.gif", film.encoded(frames, ".gif", FRAME_MS)
 
 
 def open_run(store: Store, job: JobRecord) -> Path:
