@@ -16,8 +16,7 @@ from difflogic.devices.device import Device
 from difflogic.policies.actors import Sightings, from_unit
 from difflogic.policies.buffers import ReplayBuffer
 from difflogic.policies.environments import Arrays, Environments, Floats, Spaces
-from difflogic.policies.kinds import require_continuous
-from difflogic.policies.learner import Learner
+from difflogic.policies.learner import Learner, require_continuous
 from difflogic.policies.ppo import Stepped
 from difflogic.runs.checksummed import part_of
 from difflogic.tensor import Tensor, nn, optim

@@ -22,7 +22,7 @@ from difflogic.policies import results
 from difflogic.policies.classifier import Rows
 from difflogic.policies.environments import Arrays
 from difflogic.policies.evaluate import baselines
-from difflogic.policies.kinds import check_stop
+from difflogic.policies.learner import check_stop
 from difflogic.policies.member import Member
 from difflogic.policies.rows import PolicyRow
 from difflogic.runs import checkpoint, chosen, jsonl

@@ -12,7 +12,7 @@ from difflogic.errors import ConfigError
 from difflogic.policies.actors import LogicActor, Sightings, distribution
 from difflogic.policies.environments import Spaces
 from difflogic.policies.evaluate import baselines, evaluate_policy, random_policy
-from difflogic.policies.kinds import make_actor
+from difflogic.policies.learner import make_actor
 from difflogic.tensor import Tensor
 from tests.policies import worlds
 from tests.policies.agents import config

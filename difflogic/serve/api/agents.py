@@ -68,7 +68,7 @@ def check_agents(config: PolicyConfig, population: int, stop_when_solved: int, s
     """The cost, where agents may and can be trained so. Raises ApiError, UsageError."""
     check_environment(config, settings)
     from difflogic.policies import cost
-    from difflogic.policies.kinds import check_stop, require_fit
+    from difflogic.policies.learner import check_stop, require_fit
 
     try:
         spaces = _spaces(config.environment.id)
