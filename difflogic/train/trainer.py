@@ -110,9 +110,9 @@ class Trainer(Generic[R]):
         rules = rules or Rules(finish=decided if request.decide else None)
         if resume is not None:
             _check_alone([out, *(given.get(name) for name in OF_A_NEW_RUN)])
-            opened = self._resumed(request, config, Path(resume), observer, rules)
+            opened = self._resumed(request, Path(resume), observer, rules)
         else:
-            opened = self._begun(request, config, None if out is None else Path(out), observer, rules)
+            opened = self._begun(request, None if out is None else Path(out), observer, rules)
         # Signals are watched before the engine opens its model, which may take long, so that Ctrl-C is never lost.
         with StopSignals() if observer.stop is None else nullcontext(observer.stop) as stop, opened as session:
             try:
@@ -124,24 +124,23 @@ class Trainer(Generic[R]):
 
     @contextmanager
     def _begun(
-        self, request: TrainRequest, config: Config | PolicyConfig, out: Path | None, observer: Observer, rules: Rules
+        self, request: TrainRequest, out: Path | None, observer: Observer, rules: Rules
     ) -> Iterator[Session[Any, R]]:
         if out is not None:
             folders.check_new(out)
         # Everything that can be refused, by the device too, is refused before the folder is made.
-        with closing(self._fresh(request, config, observer, rules)) as session:
+        with closing(self._fresh(request, observer, rules)) as session:
             if out is None:
                 yield session
                 return
             came_from = None if request.init_from is None else Path(request.init_from)
-            record = manifest.begin(config, session.info, self.placement.reason, came_from, session.seeds)
+            record = manifest.begin(request.whole, session.info, self.placement.reason, came_from, session.seeds)
             made = RunFolder.create(out, session.state(), manifest.to_json(record), session.contents(), session.columns)
             with closing(made) as folder:
                 yield session.keep(folder, record)
 
-    def _fresh(
-        self, request: TrainRequest, config: Config | PolicyConfig, observer: Observer, rules: Rules
-    ) -> Session[Any, Any]:
+    def _fresh(self, request: TrainRequest, observer: Observer, rules: Rules) -> Session[Any, Any]:
+        config = request.whole
         if isinstance(config, PolicyConfig):
             from difflogic.train.agents import Agents  # half of what it loads is for agents alone
 
@@ -162,10 +161,10 @@ class Trainer(Generic[R]):
 
     @contextmanager
     def _resumed(
-        self, request: TrainRequest, config: Config | PolicyConfig, path: Path, observer: Observer, rules: Rules
+        self, request: TrainRequest, path: Path, observer: Observer, rules: Rules
     ) -> Iterator[Session[Any, R]]:
-        folder, file = RunFolder.reopen(path)
-        with closing(folder), closing(self._left(request, config, folder, file, path, observer, rules)) as session:
+        config, (folder, file) = request.whole, RunFolder.reopen(path)
+        with closing(folder), closing(self._left(request, folder, file, path, observer, rules)) as session:
             # Nothing on the disk changes before the engine has taken the run. From here on the checkpoint that was
             # asked for is the run's last, and what is newer goes.
             folder.promote(file)
@@ -180,10 +179,10 @@ class Trainer(Generic[R]):
             yield session.keep(folder, record)
 
     def _left(
-        self, request: TrainRequest, config: Config | PolicyConfig, folder: RunFolder, file: Path, path: Path,
-        observer: Observer, rules: Rules,
-    ) -> Session[Any, Any]:  # fmt: skip
+        self, request: TrainRequest, folder: RunFolder, file: Path, path: Path, observer: Observer, rules: Rules
+    ) -> Session[Any, Any]:
         """What is trained, where it was left."""
+        config = request.whole
         if isinstance(config, PolicyConfig):
             from difflogic.train.agents import Agents
 
