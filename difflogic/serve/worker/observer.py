@@ -23,6 +23,7 @@ from difflogic.runs.attempts import Attempt, Record
 from difflogic.runs.journal import Row
 from difflogic.serve.worker.lease import Lease
 from difflogic.serve.worker.log import say
+from difflogic.sweeps.trial import PAUSED
 from difflogic.system import files
 from difflogic.train.observer import Beginning, Observer, Standing
 from difflogic.train.replica import Replica, best_of
@@ -223,6 +224,26 @@ class ServiceObserver(Observer):
         self._lease.enter("finishing")
         if self._judged:  # whoever comes later sees what became of it
             self._draw(self._judged)
+
+
+class TrialObserver(ServiceObserver):
+    """The observer of a trial, of automata or of agents, which it ends when the trial is to be looked at."""
+
+    def __init__(self, lease: Lease, engine: Engine, stopping: Callable[[], bool]) -> None:
+        super().__init__(lease, engine, stopping)
+        self.stop = self._look = Stop(self._end)
+        self._until = lease.job.options["until"]
+
+    def judged(self, members: Sequence[Replica] | Sequence[Member]) -> None:
+        """A trial keeps no history of its gates: there are many of them, and most are looked at as a row."""
+
+    def saved(self, epoch: int) -> None:
+        super().saved(epoch)
+        if self._until is not None and epoch >= self._until:
+            self._look.ask(PAUSED)
+
+    def wants_pictures(self) -> bool:
+        return False
 
 
 def result_of_attempts(record: Record) -> dict[str, Any]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import shutil
+import time
 from base64 import b64decode
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from difflogic.config import dataset
 from difflogic.config.policy import PolicyConfig, any_config
+from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
 from difflogic.devices.open import Placement
 from difflogic.errors import CheckpointError, ConfigError, MissingPackagesError, StoreError, UsageError
@@ -24,6 +26,7 @@ from difflogic.serve.store.jobs import JobRecord
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker.log import say
 from difflogic.serve.worker.observer import ServiceObserver, result_of_attempts
+from difflogic.sweeps import trial
 from difflogic.train import run_request
 from difflogic.train.run import AgentRun, Run, load_any
 
@@ -50,23 +53,17 @@ def train(store: Store, job: JobRecord, placement: Placement, observer: ServiceO
     if job.config is None:
         raise StoreError(f"The job {job.id} has no configuration to train: delete it.")
     config = any_config(job.config)
-    # Of an environment `module:Name` the module would be imported: whatever a server said, none is.
-    if isinstance(config, PolicyConfig) and ":" in config.environment.id:
+    # Of an environment `module:Name` the module would be imported: whatever a server said, none is. A trial may be
+    # of a sweep on this machine.
+    if job.parent is None and isinstance(config, PolicyConfig) and ":" in config.environment.id:
         raise ConfigError(f"A job may not name a module, got the environment {config.environment.id}.")
-    return persistent(observer, lambda: open_run(store, job), lambda: _train(store, job, config, placement, observer))
-
-
-def persistent(
-    observer: ServiceObserver, where: Callable[[], Path], train_once: Callable[[], TrainingOutcome]
-) -> TrainingOutcome:
-    """What `train_once` comes to, with the newest checkpoint that can be read of the run that `where` names."""
     while True:
         try:
-            return train_once()
+            return _train(store, job, config, placement, observer)
         # A damaged checkpoint is put aside, and the try begins again with the one before it: one interval of epochs is
         # lost, and not the run. Once training has begun, an error is not one of reading the first checkpoint.
         except CheckpointError as error:
-            if observer.began_at is not None or not _set_aside(where(), error):
+            if observer.began_at is not None or not _set_aside(_open_run(store, job), error):
                 raise
 
 
@@ -74,8 +71,9 @@ def _train(
     store: Store, job: JobRecord, config: Config | PolicyConfig, placement: Placement, observer: ServiceObserver
 ) -> TrainingOutcome:
     path = store.job_folder(job).whole
-    # All attempts may be over although the job is not: nothing is left to train, only to say.
-    if attempts.is_in(path) and attempts.read(path).is_over:  # its worker was lost before it could say so
+    # All attempts may be over although the job is not, whose worker was lost before it could say so: nothing is left to
+    # train.
+    if job.parent is None and attempts.is_in(path) and attempts.read(path).is_over:
         return _outcome_of_attempts(store, job, path)
     # A folder without a checkpoint is of a worker that was lost at the very beginning. It is removed, since a run
     # begins in a folder that is new.
@@ -93,6 +91,8 @@ def _train(
         # The source is read at the beginning only: it may be deleted while this job trains.
         init_from=store.job_folder(store.job(job.source, job.owner)).run if is_new and job.source is not None else None,
     )
+    if job.parent is not None:
+        return _of_trial(request, path, placement, observer)
     out, resume = (path, None) if is_new else (None, path)
     trained = run_request.run_request(request, placement, out, resume, observer)
     if trained.attempts is not None:
@@ -100,6 +100,17 @@ def _train(
     if not trained.run.complete:
         return TrainingOutcome(True, {"progress": trained.run.epoch, "saved_progress": trained.run.epoch})
     return TrainingOutcome(False, _final_progress(store, job, trained.run))
+
+
+def _of_trial(request: TrainRequest, path: Path, placement: Placement, observer: ServiceObserver) -> TrainingOutcome:
+    """Train a trial of a sweep, whose result, an `Outcome` of the sweep's, is compared with others'."""
+    began = time.monotonic()
+    made = trial.train(request, path, placement, observer)
+    made = replace(made, seconds=round(time.monotonic() - began, 3))
+    progress: dict[str, Any] = {"progress": made.done, "saved_progress": made.done}
+    if made.status == "interrupted":
+        return TrainingOutcome(True, progress)
+    return TrainingOutcome(False, progress | {"result": asdict(made)})
 
 
 def _outcome_of_attempts(store: Store, job: JobRecord, path: Path, out_of_time: bool = False) -> TrainingOutcome:
@@ -160,7 +171,7 @@ def _pictures(run: AgentRun, name: str) -> Iterator[tuple[str, str | bytes]]:
         yield "episode.gif", film.encoded(frames, ".gif", FRAME_MS)
 
 
-def open_run(store: Store, job: JobRecord) -> Path:
+def _open_run(store: Store, job: JobRecord) -> Path:
     """The run folder in which training goes on."""
     path = store.job_folder(job).whole
     return path / attempts.read(path).attempts[-1].folder if attempts.is_in(path) else path

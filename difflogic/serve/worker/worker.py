@@ -123,7 +123,7 @@ class WorkerProcess:
 
     def _train(self, lease: Lease) -> None:
         from difflogic.serve.worker import observer as watching
-        from difflogic.serve.worker import training, trials
+        from difflogic.serve.worker import training
 
         job = lease.job
         try:
@@ -134,14 +134,9 @@ class WorkerProcess:
             # Its supervisor starts another worker, with growing pauses where that one ends so too.
             sys.exit(EXIT_DEVICE_UNUSABLE)
         told = lease, placement.engine, lambda: self.stopping
-        observer: ServiceObserver
+        observer = (watching.ServiceObserver if job.parent is None else watching.TrialObserver)(*told)
         try:
-            if job.parent is None:
-                observer = watching.ServiceObserver(*told)
-                outcome = training.train(self.store, job, placement, observer)
-            else:
-                observer = trial = trials.TrialObserver(*told)
-                outcome = trials.train(self.store, job, placement, trial)
+            outcome = training.train(self.store, job, placement, observer)
         # Which failures count as a try? Those that another try may not meet: a full disk, a lost device, a locked
         # folder. A configuration that cannot be trained fails at once.
         except (RunFolderError, OSError) as error:
