@@ -42,3 +42,9 @@ def untar(archive: Path, folder: Path) -> None:
     """As a person does: the early releases of Python 3.11 have no safe way."""
     folder.mkdir(exist_ok=True)
     subprocess.run(["tar", "-xf", archive, "-C", folder], check=True)
+
+
+def is_alive(pid: int) -> bool:
+    """A process that ended but was not waited for, by a parent that is gone, does not count."""
+    stat = Path(f"/proc/{pid}/stat")
+    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"

@@ -108,8 +108,3 @@ def test_devices_are_checked_before_the_folder_is_made(tmp_path, workers, words,
     assert main(["serve", str(tmp_path / "jobs"), "--workers", workers]) == 2
     assert words in capsys.readouterr().err
     assert not (tmp_path / "jobs").exists()
-
-
-def test_a_backup_needs_a_store(tmp_path, capsys):
-    assert main(["backup", str(tmp_path / "none"), str(tmp_path / "copy.tar")]) == 2
-    assert "There is no store" in capsys.readouterr().err

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import stat
 import sys
 import threading
 from collections.abc import Iterator
@@ -19,7 +18,6 @@ from benchmarks.service.servers import Served
 from difflogic.cli import main as cli
 from difflogic.cli.screen.following import follow
 from difflogic.engine.api import EpochMetrics
-from difflogic.errors import UsageError
 from difflogic.runs import attempts
 from difflogic.runs.journal import Row
 from difflogic.serve import client as clients
@@ -170,15 +168,6 @@ def test_ctrl_c_detaches_and_the_job_goes_on(service: Served, here: Path, capsys
         wait(lambda: client.job(job)["status"] == "done", "the job to end")
 
 
-def test_the_log_is_json_lines_without_the_token(service: Served, here: Path, capsys) -> None:
-    call(capsys, "jobs")
-    assert stat.S_IMODE(service.folder.stat().st_mode) == 0o700
-    lines = [json.loads(line) for line in service.log.read_text().splitlines()]
-    assert {"time", "level", "event"} <= set.intersection(*map(set, lines))
-    assert any(line["event"] == "request" and line["path"] == "/api/v1/jobs" for line in lines)
-    assert ANN not in service.log.read_text()
-
-
 def test_the_token_that_a_server_of_ours_made_is_found(tmp_path: Path, capsys, monkeypatch) -> None:
     served = Served(tmp_path / "jobs", token="")
     monkeypatch.setenv(SERVER, served.address)
@@ -286,11 +275,6 @@ def test_without_the_extra_it_says_what_to_install(capsys, monkeypatch) -> None:
         'Error: `difflogic jobs` needs httpx, which comes with the extra `serve`: install it by pip install ".[serve]" '
         "in a folder with the sources of difflogic.\n"
     )
-
-
-def test_ids_are_never_parts_of_paths() -> None:
-    with Client("http://lab", ANN) as client, pytest.raises(UsageError):
-        client.job("../session")
 
 
 def test_attempts_are_told(here: Path, capsys) -> None:

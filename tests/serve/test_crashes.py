@@ -23,7 +23,7 @@ from difflogic.serve.store.store import Store
 from difflogic.serve.worker.lease import WorkerLimits
 from difflogic.serve.worker.supervisor import Supervisor
 from tests.serve.acting import acting
-from tests.serve.service import PATIENCE_S, by_hand, ended, held, reached, short_config, spec_of, wait
+from tests.serve.service import PATIENCE_S, by_hand, ended, held, is_alive, reached, short_config, spec_of, wait
 from tests.train.tiny import assert_same_run
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -86,7 +86,7 @@ def test_a_worker_that_stands_still(store, undisturbed):
         pid = store.workers()[0].pid
         os.kill(pid, signal.SIGSTOP)
         assert ended(store, job).lost_tries == 1
-        assert not _is_alive(pid)
+        assert not is_alive(pid)
     assert_same_run(store.job_folder(job).run, undisturbed)
 
 
@@ -143,7 +143,7 @@ def test_a_worker_does_not_outlive_its_supervisor(store):
         reached(store, job.id, 100)
         pid = store.workers()[0].pid
         supervisor.kill()
-    wait(lambda: not _is_alive(pid), "the worker to end")
+    wait(lambda: not is_alive(pid), "the worker to end")
     handed = store.job(job.id)
     assert (handed.status, handed.lost_tries) == ("queued", 0), "it saved, and handed its job back"
     assert handed.saved_progress >= 100
@@ -163,9 +163,3 @@ def test_several_supervisors_share_a_store(store, tmp_path):
     for job in made:
         assert store.job_folder(job).log.read_text().count("try 1") == 1
         assert_same_run(store.job_folder(job).run, hand)
-
-
-def _is_alive(pid: int) -> bool:
-    """A process that ended but was not waited for, by a parent that is gone, does not count."""
-    stat = Path(f"/proc/{pid}/stat")
-    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"

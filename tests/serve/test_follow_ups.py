@@ -23,7 +23,7 @@ from difflogic.serve.worker.follow_up_process import FollowUpProcess
 from difflogic.serve.worker.lease import WorkerLimits
 from difflogic.serve.worker.supervisor import Supervisor
 from tests.serve.acting import WORKS, acting
-from tests.serve.service import PATIENCE_S, ended, held, short_config, spec_of, wait
+from tests.serve.service import PATIENCE_S, ended, held, is_alive, short_config, spec_of, wait
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -143,7 +143,7 @@ def test_a_server_that_stops_hands_a_follow_up_back(trained, monkeypatch, begun)
     thread.join(PATIENCE_S)
     handed = store.job(job)
     assert (handed.status, handed.lost_tries, handed.reason) == ("queued", 0, None)
-    assert not _is_alive(begun[0].pid)
+    assert not is_alive(begun[0].pid)
     monkeypatch.undo()
     with Supervisor(store.folder, ["cpu"]):
         assert ended(store, job).status == "done"
@@ -159,7 +159,7 @@ def test_what_is_asked_ends_it_at_once(trained, monkeypatch, begun, ask, status)
     store.ask(job, ask)
     thread.join(PATIENCE_S)
     assert store.job(job).status == status
-    assert not _is_alive(begun[0].pid)
+    assert not is_alive(begun[0].pid)
     store.delete(job)
 
 
@@ -204,14 +204,6 @@ def test_its_process_does_not_outlive_its_worker(trained):
         wait(lambda: found.is_over(0.1), "its end")
         assert found._process.returncode in (0, 1, -9)  # its whole group is killed
     store.ask(job, "cancel")
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def test_processor_time(tmp_path: Path):

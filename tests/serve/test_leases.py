@@ -38,13 +38,6 @@ def test_owners_take_turns(store, spec):
     assert [claim(store, engines=())[0].owner for _ in jobs] == fair
 
 
-def test_only_what_the_device_can(store, spec):
-    store.submit("ann", replace(spec, engine="gpu"))
-    assert claim(store) is None
-    job, _ = claim(store, device="gpu:0", engines={"auto", "gpu", "gpu:0"})
-    assert (job.device, job.status, job.phase) == ("gpu:0", "running", "starting")
-
-
 def test_follow_ups_are_for_who_has_no_device(store, spec, clock):
     store.submit("ann", replace(spec, priority=10))
     assert not store.awaits("follow-ups")
@@ -204,13 +197,6 @@ def test_a_late_beat_keeps_a_job_that_nobody_took(store, spec, clock):
     clock.now += 3600
     store.heartbeat(job.id, lease, 15)
     assert claim(store, "other") is None
-
-
-def test_stopping_in_good_order_is_no_attempt(store, spec):
-    store.submit("ann", spec)
-    job, lease = claim(store)
-    released = store.release(job.id, lease, progress=4, saved_progress=4)
-    assert (released.status, released.lost_tries, released.progress, released.phase) == ("queued", 0, 4, None)
 
 
 def lose(store, clock, saved=0):

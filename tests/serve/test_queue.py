@@ -60,15 +60,6 @@ def test_a_follow_up_waits_for_no_training(store, spec):
     assert turns_of(store)[follow].position == 1
 
 
-def test_a_long_queue_is_told_quickly_and_whole(store, spec):
-    worker(store)
-    ids = [submit(store, spec, owner) for _ in range(40) for owner in ("ann", "ben", "cas")]
-    turns = turns_of(store)
-    assert {turns[each].position for each in ids} == set(range(1, 121))
-    owners = [store.job(each).owner for each in turns]
-    assert owners == ["ann", "ben", "cas"] * 40
-
-
 def test_each_owner_is_told_of_his_own(tmp_path: Path):
     with serving(tmp_path) as live:
         live.store.register_worker("cpu-1", "cpu", "", 1, CPU)

@@ -114,14 +114,6 @@ def test_what_is_stopped_goes_on_in_the_right_attempt(store, by_hand):
     assert_as_by_hand(store, job, by_hand)
 
 
-def test_what_is_killed_goes_on_in_the_right_attempt(store, by_hand):
-    job = submit(store, name="hold 2.60")
-    reached(store, job, 60, attempt=2)
-    os.kill(next(each.pid for each in store.workers() if each.job == job), signal.SIGKILL)
-    assert ended(store, job).lost_tries == 1
-    assert_as_by_hand(store, job, by_hand)
-
-
 def test_a_corrupt_checkpoint_of_an_attempt_costs_one_interval(store, by_hand):
     job = submit(store, name="hold 2.160")
     reached(store, job, 160, attempt=2)

@@ -12,6 +12,7 @@ from difflogic.serve.api import pictures, tokens
 from difflogic.serve.api.settings import Caps, ConnectionLimits
 from difflogic.serve.api.telemetry import Telemetry
 from difflogic.serve.api.tokens import ROLES, Tokens
+from difflogic.serve.store import files, job_file, machine, mount, records
 from difflogic.serve.store.jobs import TAGS
 from difflogic.serve.store.store import Store
 
@@ -37,6 +38,11 @@ def test_its_limits_are_the_servers():
         f"{pictures.MEMORY >> 30} GiB of memory",
         f"the same, {pictures.MOST_CELLS:,} cells, {pictures.MOST_BYTES:,} bytes once packed",
         f"at most {log.MOST_LINES} lines of the same event in {log.WINDOW_S:g} seconds",
+        f"until the other machine has been silent for {machine.GONE_S:.0f} seconds",
+        f"less than {records.MIN_FREE_BYTES >> 20} MiB are free",
+        f"set `{mount.ALLOW}=1`",
+        f"`{job_file.NAME}` in each job's folder describes the job",
+        f"moved to `{files.LOST}/`",
     ):
         assert words in SENTENCES
     assert TAGS.words.removeprefix("at most ").partition(" without")[0] in SENTENCES

@@ -11,7 +11,7 @@ import pytest
 
 from difflogic.errors import NotFoundError, StoreError
 from difflogic.serve.store import database, files, job_file
-from difflogic.serve.store.jobs import ConflictError, JobSpec, UnknownJobError, new_id
+from difflogic.serve.store.jobs import ConflictError, JobSpec, UnknownJobError
 from difflogic.serve.store.store import KEPT_DELETIONS, REMEMBER_S, Store
 
 ENGINES = {"auto", "cpu"}
@@ -24,52 +24,6 @@ def submit(store, spec, owner="ann", **fields):
 def running(store, spec, **fields):
     submit(store, spec, **fields)
     return store.claim("w", "cpu", ENGINES, 60)
-
-
-def test_a_job_comes_back_as_it_was_submitted(store, spec):
-    job, created = store.submit("ann", replace(spec, engine="cpu", request={"population": 3}, priority=-4))
-    assert created
-    again = Store.open(store.folder).job(job.id)
-    assert again == job
-    assert (job.status, job.owner, job.config, job.goal) == ("queued", "ann", spec.config, 12)
-    assert (job.engine, job.request, job.asked.population, job.priority) == ("cpu", {"population": 3}, 3, -4)
-
-
-def test_others_jobs_do_not_exist(store, spec):
-    job = submit(store, spec)
-    for call in (
-        lambda: store.job(job.id, "bob"),
-        lambda: store.ask(job.id, "cancel", "bob"),
-        lambda: store.resume(job.id, "bob"),
-        lambda: store.retry(job.id, "bob"),
-        lambda: store.edit(job.id, "bob", name="mine"),
-        lambda: store.delete(job.id, "bob"),
-        lambda: store.job(new_id()),
-    ):
-        with pytest.raises(UnknownJobError):
-            call()
-    assert store.jobs("bob") == []
-    assert store.counts("bob") == {}
-    assert store.changes(0, "bob") == []
-    assert store.job(job.id, "ann") == job
-
-
-def test_lists_are_filtered_and_paged(store, spec):
-    made = [submit(store, spec, name=f"Job {number}") for number in range(5)]
-    assert [job.id for job in store.jobs(limit=2)] == [made[4].id, made[3].id]
-    assert [job.id for job in store.jobs(limit=9, before=made[3].number)] == [job.id for job in made[2::-1]]
-    assert [job.name for job in store.jobs(text="jOB 3")] == ["Job 3"]
-    assert store.jobs(text="%") == []
-    assert [job.id for job in store.jobs(text=made[1].id[:12])] == [made[1].id]
-    store.ask(made[0].id, "cancel")
-    assert [job.id for job in store.jobs(status="cancelled")] == [made[0].id]
-    assert store.jobs(kind="export") == []
-    assert store.counts("ann") == {"queued": 4, "cancelled": 1}
-
-
-def test_jobs_as_text(store, spec):
-    made = submit(store, spec, name='é " \\')
-    store.submit("ann", JobSpec("simplify", "\x7f", source=made.id, options={"task": True}))
 
 
 def test_the_same_key_is_the_same_job(store, spec, clock):
@@ -221,17 +175,6 @@ def test_deletions_are_forgotten_in_time(store, spec):
     kept = [job for _, job, _ in store.deletions(0)]
     assert len(kept) == KEPT_DELETIONS
     assert ids[0] not in kept
-
-
-def test_deleting_removes_the_files(store, spec):
-    job = submit(store, spec)
-    place = store.job_folder(job.id)
-    place.files.mkdir(parents=True)
-    (place.files / "circuit.json").write_text("{}")
-    store.delete(job.id)
-    assert not place.path.exists()
-    with pytest.raises(UnknownJobError):
-        store.job(job.id)
 
 
 @pytest.mark.parametrize("name", ["../../../etc", "", "a" * 17, "A" * 16, "a" * 15 + "\n", "1" * 16])
