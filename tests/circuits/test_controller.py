@@ -33,7 +33,7 @@ def differs_by_one_threshold() -> tuple[Controller, Controller]:
 
 
 @given(controllers())
-@settings(max_examples=12)
+@settings(max_examples=5)
 def test_smaller_it_does_the_same_at_every_observation(controller: Controller) -> None:
     found = simplified(controller)
     assert (found.verdict.equal, found.verdict.proves) == (True, True)

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from difflogic.circuits.readers import digitaljs
-from difflogic.circuits.synthesis import tools
 from difflogic.circuits.synthesis.behaviour import pruned
 from difflogic.circuits.synthesis.convert import gate_count
-from difflogic.circuits.synthesis.prove import JUDGES, network, prove
+from difflogic.circuits.synthesis.prove import network, prove
 from difflogic.circuits.synthesis.simplify import Simplified, simplified, structural
 from difflogic.config import presets
 from difflogic.engine import job
@@ -19,7 +18,7 @@ from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
 from difflogic.model.statistics import active_gates
 from tests.circuits import digitaljs_text
-from tests.export_cases import needs, published
+from tests.export_cases import published
 from tests.random_circuits import bits
 
 BOARD = presets.checkerboard()
@@ -73,12 +72,3 @@ def test_life_is_proved_on_all_neighbourhoods(life: Circuit, small_life: Simplif
     verdict = network(life, small_life.netlist)
     assert (verdict.equal, verdict.proves) == (True, False)
     assert "all 512" in verdict.how
-
-
-@pytest.mark.parametrize("tool", [tools.ABC, tools.YOSYS])
-def test_life_by_every_judge(life: Circuit, small_life: Simplified, tool: str) -> None:
-    needs(tool)
-    (verdict,) = prove(CellNetlist.from_circuit(life), small_life.netlist, [tool])
-    assert verdict.judge == tool
-    assert verdict.equal is True
-    assert tool in JUDGES

@@ -20,7 +20,7 @@ from difflogic.circuits.synthesis.convert import gate_count, to_netlist, to_xag
 from difflogic.circuits.synthesis.prove import prove
 from difflogic.circuits.synthesis.resubstitution import improved, resubstituted
 from difflogic.circuits.synthesis.sat import Solver
-from difflogic.circuits.synthesis.simplify import FUNCTIONAL, PassReport, Search, simplified
+from difflogic.circuits.synthesis.simplify import FUNCTIONAL, Search, simplified
 from difflogic.circuits.synthesis.sweep import differ_anywhere, swept
 from difflogic.circuits.synthesis.symmetric import rebuilt_symmetric
 from difflogic.circuits.synthesis.truth_tables import output_tables
@@ -88,13 +88,6 @@ def test_all_passes_together_prove_what_they_did(netlist: CellNetlist, seed: int
     assert not any(step.gained for step in simplified(found.netlist).steps), "again it gains nothing"
 
 
-@pytest.mark.parametrize("case", ["learned checkerboard", "learned life", "tangled", "eight channels"])
-def test_what_is_simplified_cannot_be_simplified_again(case: str) -> None:
-    found = simplified(CASES[case])
-    assert any(step.gained for step in found.steps)
-    assert not any(step.gained for step in simplified(found.netlist).steps)
-
-
 def test_passes_go_on_until_each_gains_nothing_on_what_the_others_left() -> None:
     """One that gained goes on by itself, so that the others alone are asked again."""
     calls: list[str] = []
@@ -148,20 +141,6 @@ def test_windows_find_a_factor_of_products_in_a_graph_of_many_inputs() -> None:
 
 def interrupt(*_: object) -> NoReturn:
     raise KeyboardInterrupt
-
-
-def test_ctrl_c_keeps_what_is_reached_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And what it keeps is proved; who does not ask is interrupted."""
-    monkeypatch.setitem(FUNCTIONAL, "resynthesis", interrupt)
-    netlist = CASES["learned life"]
-    told: list[PassReport] = []
-    found = simplified(netlist, told.append)
-    assert found.stopped
-    assert [step.stopped for step in told] == [False] * (len(told) - 1) + [True]
-    assert found.verdict.equal
-    assert gate_count(found.netlist) < gate_count(netlist)
-    with pytest.raises(KeyboardInterrupt):
-        simplified(netlist)
 
 
 def test_ctrl_c_in_a_proof_leaves_the_circuit_unproved(monkeypatch: pytest.MonkeyPatch) -> None:

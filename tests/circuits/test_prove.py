@@ -113,27 +113,6 @@ def test_the_network_and_its_gates(channels: int) -> None:
     assert network(circuit, wrong).equal is False
 
 
-@pytest.mark.parametrize("name", ["berkeley-abc", "yosys"])
-def test_a_missing_tool_is_named_with_its_package(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "/nowhere")
-    netlist = random_netlist(np.random.default_rng(1), 5)
-    (verdict,) = prove(netlist, netlist, [name])
-    assert verdict.equal is None
-    assert verdict.how.startswith(f"{name} is not installed: on Debian and Ubuntu it is the package {name}")
-
-
-def test_a_tool_that_hangs_is_stopped(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
-    program = tmp_path / tools.ABC
-    program.write_text("#!/bin/sh\nexec sleep 60\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    monkeypatch.setattr(tools, "SECONDS", 0.2)
-    netlist = random_netlist(np.random.default_rng(1), 5)
-    (verdict,) = prove(netlist, netlist, [tools.ABC])
-    assert verdict.equal is None
-    assert "gave no answer within" in verdict.how
-
-
 def test_a_tool_that_says_nothing_is_no_proof(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
     program = tmp_path / tools.YOSYS
     program.write_text("#!/bin/sh\necho broken\n")

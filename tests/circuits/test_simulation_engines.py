@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from difflogic.core.bits import Planes
 from difflogic.cpu.codegen import row_code
 from difflogic.cpu.hard.simulation import CpuSimulation
 from difflogic.engine.simulation import Simulation, SimulationSpec
-from difflogic.errors import DeviceError, LimitError, NoAdapterError, UsageError
+from difflogic.errors import DeviceError, LimitError, NoAdapterError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.reference.simulation import ReferenceSimulation
 from difflogic.system.files import Output
@@ -36,21 +35,6 @@ def check_ten_steps(simulation: Simulation) -> None:
     for each in (simulation, judge):
         each.run(10)
     np.testing.assert_array_equal(simulation.planes(), judge.planes())
-
-
-@pytest.mark.parametrize("name", ["auto", "numba", "gpu", "gpu:0", "reference"])
-def test_all_engines_give_the_same_bits(name: str) -> None:
-    opened = engines.open_simulation(SPEC, START, name)
-    check_ten_steps(opened.simulation)
-    assert opened.reason
-    opened.simulation.close()
-
-
-@pytest.mark.parametrize("name", ["c", "cpu", "numba:0", "", "GPU"])
-def test_unknown_engines(name: str) -> None:
-    expected = f"Unknown engine {name!r}: expected auto, numba, gpu or reference."
-    with pytest.raises(UsageError, match=re.escape(expected)):
-        engines.open_simulation(SPEC, START, name)
 
 
 def test_an_adapter_that_is_not_here() -> None:
