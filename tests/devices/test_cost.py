@@ -76,7 +76,7 @@ def test_what_takes_long_is_announced() -> None:
     assert "minutes an epoch" in slow
 
 
-@pytest.mark.parametrize("name", ["game-of-life", "checkerboard-small", "heart-steady"])
+@pytest.mark.parametrize("name", ["game-of-life", "checkerboard", "checkerboard-async", "lizard", "heart-persistent"])
 def test_what_is_predicted_is_what_the_cpu_engine_takes(name: str) -> None:
     engine = open_engine("cpu")
     member = start.fresh(TrainRequest(config=presets.get(name))).members[0]

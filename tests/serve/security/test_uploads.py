@@ -16,8 +16,6 @@ import pytest
 from PIL import Image
 
 from difflogic.config import presets
-from difflogic.config.request import TrainRequest
-from difflogic.devices import cost
 from difflogic.errors import DataError
 from difflogic.serve.api import pictures
 from difflogic.serve.api.settings import ServeSettings
@@ -170,21 +168,3 @@ def test_the_queue_of_an_owner_is_bounded(tmp_path: Path) -> None:
 def drawn(preset: str) -> JobSpec:
     config = presets.get(preset)
     return JobSpec("train", config.name, config.to_dict())
-
-
-@pytest.mark.parametrize("name", ["checkerboard", "checkerboard-async", "game-of-life", "lizard", "heart-persistent"])
-def test_predicted_memory_is_what_the_cpu_engine_takes(name: str) -> None:
-    """Its buffers, to a factor: the prediction is a bound, and not a wild one."""
-    from difflogic.cpu.workspace import SoftWorkspace
-    from difflogic.engine.shape import Hyper, Shape
-    from difflogic.model.circuit import Circuit
-    from difflogic.train import start
-
-    config = presets.get(name)
-    circuit = Circuit.initial(config.model, config.seed)
-    shape = Shape.training(circuit, config)
-    job = start.fresh(TrainRequest(config=config)).members[0].job
-    workspace = SoftWorkspace(circuit, shape, cost.THREADS, Hyper.of(config), config.train.asynchronous, job)
-    taken = sum(each.nbytes for each in workspace.buffers if isinstance(each, np.ndarray))
-    predicted = cost.cost_of(config, 1).memory
-    assert taken <= predicted <= 12 * taken
