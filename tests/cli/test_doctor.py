@@ -18,7 +18,6 @@ from difflogic.bench.plans import sizes
 from difflogic.config import presets
 from difflogic.devices import selftest
 from difflogic.devices.selftest import Check
-from difflogic.engine import memory
 from difflogic.engine.job import make_job
 from difflogic.gpu import adapter as adapters
 from difflogic.gpu.adapter import NO_ADAPTER, list_adapters, select_adapter
@@ -220,9 +219,3 @@ def test_memory_of_a_run(run: Path, said: Said) -> None:
 )
 def test_bad_input(arguments: list[str], code: int, text: str, said: Said) -> None:
     assert text in said("doctor", *arguments, code=code).err
-
-
-def test_a_grid_past_the_machines_memory(monkeypatch: pytest.MonkeyPatch, said: Said) -> None:
-    monkeypatch.setattr(memory, "physical_memory", lambda: 10**9)
-    error = said("doctor", "--set", "task.height=2000", "--set", "task.width=2000", code=1).err
-    assert "One model needs at least 1.3 GB, but this machine has 1.0 GB of memory" in error
