@@ -10,7 +10,6 @@ import pytest
 
 from difflogic.core import prng
 from difflogic.core.gates import TABLE
-from difflogic.core.wiring import PATCH
 from difflogic.engine import control as c
 from difflogic.engine.batch import Batch
 from difflogic.engine.events import NO_FAULTS, UNITS, FaultRates, Hardening
@@ -18,13 +17,11 @@ from difflogic.engine.shape import Shape
 from difflogic.model.circuit import Circuit
 from difflogic.model.layout import flat_layout
 from difflogic.reference.engine import ReferenceEngine
-from difflogic.reference.kernels.coefficients import coefficients, softmax
-from difflogic.reference.kernels.gate_backward import gate_backward, sum_slots
+from difflogic.reference.kernels.coefficients import softmax
+from difflogic.reference.kernels.gate_backward import gate_backward
 from difflogic.reference.kernels.gate_forward import gate_forward
-from difflogic.reference.kernels.gradients import gradients
-from difflogic.reference.kernels.grid import gather_rows, sum_rows, write_patches
+from difflogic.reference.kernels.grid import gather_rows
 from difflogic.reference.kernels.harden import harden
-from difflogic.reference.kernels.loss import loss
 from difflogic.reference.rollout import RolloutSpec, SoftPass, soft_gradients
 from tests import tolerances
 from tests.random_circuits import bits, random_circuit
@@ -116,41 +113,6 @@ def test_steps_backward_through_time(case: Case) -> None:
     assert_is_derivative(lambda w: towards * run(start, w)[0][-1], weights, d_weights, rng)
 
 
-@pytest.mark.parametrize("loss_channels", [1, 3])
-def test_loss(loss_channels: int) -> None:
-    rng = np.random.default_rng(2)
-    shape = Shape(2, 3, 5, 3, steps=1, loss_channels=loss_channels)
-    state, targets = rng.random((3, shape.cells)), bits(rng, loss_channels, shape.cells)
-    d_rows = np.full((3 * 3, shape.cells), np.nan)
-    partials = np.empty(shape.cells)
-    loss(shape, state, targets, d_rows, partials, CONTROL)
-
-    def value(state: np.ndarray) -> float:
-        loss(shape, state, targets, np.empty_like(d_rows), partials, CONTROL)
-        return float(partials.sum())
-
-    assert_is_derivative(value, state, d_rows[1::3], rng)
-    assert_is_derivative(value, state, gather_rows(shape, d_rows), rng)
-
-
-def test_softmax_and_coefficients() -> None:
-    rng = np.random.default_rng(3)
-    layout = flat_layout(random_circuit(rng, channels=3))
-    logits = 2 * rng.standard_normal((layout.gates, 16))
-    moments = rng.standard_normal((layout.instances, 4))
-
-    def value(logits: np.ndarray) -> np.ndarray:
-        weights = np.empty((layout.gates, 4))
-        coefficients(logits, weights, np.empty(layout.gates, dtype=np.uint32))
-        return weights[layout.instance_gates] * moments
-
-    got = np.empty_like(logits)
-    gradients(NO_FAULTS, layout, moments, logits, got, CONTROL)
-    assert not CONTROL.any()
-    assert_is_derivative(value, logits, got, rng)
-    np.testing.assert_allclose(got.sum(axis=1), 0, atol=1e-13)  # a softmax does not see a shift of all its logits
-
-
 def test_hardened_gates_get_the_softmaxs_gradient_at_what_they_compute(case: Case) -> None:
     """The gradient of: the hard coefficients, and beside them, whatever the logits add to the soft ones."""
     rng = np.random.default_rng(8)
@@ -209,24 +171,6 @@ def test_the_whole_model(case: Case) -> None:
     flat = np.concatenate([layer.reshape(-1, 16) for layers in by_layer.values() for layer in layers])
     assert reported == pytest.approx(value(circuit.flat_logits()), rel=tolerances.FLOAT64_RTOL)
     assert_is_derivative(value, circuit.flat_logits(), flat, rng)
-
-
-@pytest.mark.parametrize("periodic", [False, True])
-@pytest.mark.parametrize("shape", [Shape(1, 3, 3, 1, 1), Shape(2, 5, 7, 3, 1), Shape(17, 4, 3, 2, 1)])
-def test_gathering_patches_is_the_adjoint_of_writing_them(shape: Shape, periodic: bool) -> None:
-    rng = np.random.default_rng(5)
-    shape = replace(shape, periodic=periodic)
-    state = rng.integers(-9, 9, (shape.channels, shape.cells)).astype(float)
-    d_patches = rng.integers(-9, 9, (PATCH * shape.channels, shape.cells)).astype(float)
-    patches = np.empty_like(d_patches)
-    write_patches(shape, state, patches)
-    assert np.sum(patches * d_patches) == np.sum(state * gather_rows(shape, sum_rows(shape, d_patches)))
-
-
-def test_a_node_sums_its_slots_and_an_unread_one_gets_nothing() -> None:
-    slots = np.array([[1.0], [20.0], [300.0], [4000.0]])
-    fanout = np.array([[1, 4], [0, 1], [4, 4]], dtype=np.uint32)
-    assert sum_slots(slots, fanout).tolist() == [[4320.0], [1.0], [0.0]]
 
 
 @pytest.mark.parametrize("every_state", [False, True])

@@ -41,24 +41,6 @@ def test_ties_take_the_lowest_gate() -> None:
     np.testing.assert_array_equal(states, naive.rollout(tied, x, 3, naive.hard_gate))
 
 
-def test_every_gate_on_every_pair_of_bits() -> None:
-    """Gate `i` of sixteen is id `i`; the cell's own two channels are its inputs."""
-    rng = np.random.default_rng(2)
-    drawn = random_circuit(rng, channels=16, hidden=())
-    circuit = Circuit.from_arrays(
-        logits={"perceive": drawn.logits["perceive"], "update": [np.eye(16)]},
-        wires={"perceive": drawn.wires["perceive"], "update": [np.array([[0] * 16, [1] * 16])]},
-        channels=16,
-    )
-    x = bits(rng, 2, 3, 3, 16)
-    x[0, 0, :2, 0] = x[0, 0, ::2, 1] = 1
-    a, b = x[..., 0].astype(int), x[..., 1].astype(int)
-    assert len(set((2 * a + b).flat)) == 4
-    out = ReferenceEngine().rollout(circuit, x, 1, "hard")[1]
-    for gate in range(16):
-        np.testing.assert_array_equal(out[..., gate], gate >> (3 - (2 * a + b)) & 1)
-
-
 def test_a_soft_rollout_of_decided_gates_is_the_hard_one() -> None:
     rng = np.random.default_rng(3)
     circuit = random_circuit(rng)

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 from difflogic.core import prng
-from difflogic.core.wiring import CENTRE
 from difflogic.engine import control as c
 from difflogic.engine.shape import Hyper, Shape
 from difflogic.model.circuit import Circuit
-from difflogic.model.layout import flat_layout
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.reference.kernels.adamw import adamw
-from difflogic.reference.kernels.coefficients import coefficients
 from difflogic.reference.kernels.fire_mask import draw_masks
-from difflogic.reference.kernels.gate_forward import gate_forward
 from difflogic.reference.kernels.grid import write_patches
 from tests import parity, tolerances
 from tests.closeness import assert_gradients_close
 from tests.experiments import MODELS, checkerboard_target
 from tests.parity import SmallModel
-from tests.random_circuits import random_circuit
 
 PRIMITIVES = parity.load("primitives")
 
@@ -67,56 +60,6 @@ def test_patches(periodic: bool) -> None:
     write_patches(shape, grid.reshape(-1, channels).T, nodes)
     ours = nodes.reshape(channels, 9, height * width).transpose(2, 1, 0)
     np.testing.assert_array_equal(ours, PRIMITIVES[f"patch/periodic{int(periodic)}"])
-
-
-def nodes_of_one_patch(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """The flat nodes of the authors' perception on `kernel1/patch [9, C]`, and the update network's inputs.
-
-    A grid of 3x3 has that patch around its middle cell. The authors' update network may be wider at its end
-    than C, so ours is a plain one of C gates: perception does not depend on it.
-    """
-    logits, wires = parity.layers(PRIMITIVES, f"{name}/logits/"), parity.layers(PRIMITIVES, f"{name}/wires/")
-    patch = PRIMITIVES["kernel1/patch"]
-    channels = patch.shape[1]
-    kernels, outputs = logits["perceive"][-1].shape[:2]
-    inputs = channels * (1 + kernels * outputs)
-    probe = random_circuit(np.random.default_rng(0), channels=channels, kernels=kernels, hidden=(inputs,))
-    circuit = Circuit.from_arrays(
-        logits={"perceive": logits["perceive"], "update": probe.logits["update"]},
-        wires={
-            "perceive": wires["perceive"],
-            "update": [np.stack([np.arange(inputs)] * 2), probe.wires["update"][1]],
-        },
-        channels=channels,
-    )
-    layout = flat_layout(circuit)
-    flat = circuit.flat_logits()
-    weights = np.empty((len(flat), 4), dtype=flat.dtype)
-    coefficients(flat, weights, np.empty(len(flat), dtype=np.uint32))
-    state = np.ascontiguousarray(patch.T, dtype=np.float32)
-    nodes = np.empty((layout.nodes, 9), dtype=np.float32)
-    gate_forward(Shape(1, 3, 3, channels, steps=1), 0, layout, weights, None, state, np.empty_like(state), nodes)
-    read = layout.wires[layout.levels[len(circuit.perceive)].first_instance :][:inputs, 0]
-    return nodes[:, CENTRE], nodes[read, CENTRE]
-
-
-@pytest.mark.parametrize("name", ["kernel1", "kernel2"])
-def test_the_order_of_the_update_networks_inputs(name: str) -> None:
-    """Channel slowest, then output, kernel fastest; the cell itself in front."""
-    _, inputs = nodes_of_one_patch(name)
-    close: dict[str, Any] = {"rtol": tolerances.STATE_RTOL, "atol": tolerances.STATE_ATOL}
-    np.testing.assert_allclose(inputs, PRIMITIVES[f"{name}/perceive_out"], **close)
-
-
-def test_the_layers_inside_perception() -> None:
-    nodes, _ = nodes_of_one_patch("kernel1")
-    channels = PRIMITIVES["kernel1/patch"].shape[1]
-    first = 9 * channels
-    for layer in range(3):
-        theirs = PRIMITIVES[f"kernel1/after_layer{layer}"]  # [C, out]
-        ours = nodes[first : first + theirs.size].reshape(theirs.shape[1], channels).T
-        np.testing.assert_allclose(ours, theirs, rtol=tolerances.STATE_RTOL, atol=tolerances.STATE_ATOL)
-        first += theirs.size
 
 
 def test_a_whole_circuit_on_one_patch() -> None:

@@ -58,9 +58,3 @@ def test_a_step_that_was_drawn_is_the_same_wherever_the_run_began() -> None:
 def test_a_scene_has_a_probability(units: int) -> None:
     with pytest.raises(DataError, match=f"1 to {CERTAIN} units of probability, got {units}"):
         SimulationSpec(life(), 5, 5, units)
-
-
-@pytest.mark.parametrize("sides", [(2, 9), (9, 2), (0, 3)])
-def test_a_grid_of_fewer_than_three_rows_or_columns(sides: tuple[int, int]) -> None:
-    with pytest.raises(DataError, match=rf"at least 3x3 cells, got {sides[1]}x{sides[0]}"):
-        SimulationSpec(life(), *sides)
