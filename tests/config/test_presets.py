@@ -54,16 +54,6 @@ def test_the_papers_values(name: str) -> None:
     assert train.fire_rate == (0.6 if name == "checkerboard-async" else 1)
 
 
-def test_the_others_ask_for_what_the_paper_does_not() -> None:
-    healing, persistent, steady = (
-        presets.get(name) for name in ("checkerboard-healing", "heart-persistent", "heart-steady")
-    )
-    assert (healing.task.steps, healing.task.damage_side, healing.task.damage_steps) == (36, 8, (20,))
-    assert healing.task.loss_steps == steady.task.damage_steps == ()
-    assert (persistent.pool.size, persistent.train.batch, persistent.pool.reset) == (16, 4, 1)
-    assert (steady.task.loss_steps, steady.pool.size) == ((12, 15, 18), 0)
-
-
 @pytest.mark.parametrize("name", presets.PRESETS)
 def test_a_preset_has_its_name_and_both_files(name: str) -> None:
     config = presets.get(name)

@@ -389,14 +389,3 @@ def test_a_learning_rate_that_cannot_fall_is_refused(begin: int, end: int) -> No
         ConfigError, match=rf"^schedule\.end must be later than schedule\.begin, {begin}, .* got {end}\.$"
     ):
         SMALL.with_(schedule={"share": 0.5, "begin": begin, "end": end})
-
-
-def test_the_checkerboard_is_the_papers() -> None:
-    config = presets.checkerboard()
-    assert (config.model.gates, SMALL.model.gates) == (3040, 1496)
-    assert (config.model.channels, config.model.kernels, config.model.periodic) == (8, 16, False)
-    assert (config.task.height, config.task.width, config.task.steps, config.task.loss_channels) == (16, 16, 20, 1)
-    assert (config.train.epochs, config.train.batch, config.train.fire_rate) == (500, 2, 1)
-    assert config.optimizer == OptimizerConfig(0.05, 0.01, 0.9, 0.99, 1e-8, 100, "element")
-    assert config.initial.logit == 10
-    assert (config.seed, config.train.probes) == (23, 32)

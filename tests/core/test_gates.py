@@ -84,15 +84,6 @@ def test_soft_and_hard_gates_are_the_authors() -> None:
     )
 
 
-def test_ties_go_to_the_lowest_id() -> None:
-    logits = np.zeros((3, 16), dtype=np.float32)
-    logits[1, [5, 9]] = 2
-    logits[2, [15, 14]] = 1
-    gate_ids = np.empty(3, dtype=np.uint32)
-    coefficients(logits, np.empty((3, 4), dtype=np.float32), gate_ids)
-    assert gate_ids.tolist() == [0, 5, 14]
-
-
 def test_softmax_survives_large_logits() -> None:
     probs = softmax(np.array([[1000.0] + [0.0] * 15, [-1000.0] * 16], dtype=np.float32))
     np.testing.assert_array_equal(probs[0], np.eye(16)[0])
