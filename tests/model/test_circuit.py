@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
 
 from difflogic.config.train import InitialConfig
 from difflogic.core import gates, wiring
@@ -16,7 +15,7 @@ from difflogic.errors import CircuitError
 from difflogic.model.circuit import ArraysByNetwork, Circuit
 from difflogic.reference.engine import ReferenceEngine
 from tests.experiments import MODELS
-from tests.random_circuits import circuits, random_circuit
+from tests.random_circuits import random_circuit
 
 Parts = dict[str, Any]
 
@@ -178,16 +177,6 @@ def test_plain_lists_will_do() -> None:
     assert not as_lists.periodic
 
 
-@given(circuits())
-def test_unflatten_undoes_flat_logits(circuit: Circuit) -> None:
-    flat = circuit.flat_logits()
-    assert flat.shape == (circuit.gates, 16)
-    back = circuit.unflatten(flat)
-    for network, layers in circuit.logits.items():
-        for layer, own in zip(layers, back[network], strict=True):
-            np.testing.assert_array_equal(layer, own)
-
-
 def test_flat_logits_are_kernel_then_gate() -> None:
     circuit = Circuit.from_arrays(**parts())
     flat = circuit.flat_logits()
@@ -227,12 +216,6 @@ def test_every_gate_starts_as_the_pass_through() -> None:
     assert flat.dtype == np.float32
     np.testing.assert_array_equal(flat, np.broadcast_to(expected, (3040, 16)))
     assert (circuit.channels, circuit.kernels, circuit.periodic) == (8, 16, False)
-
-
-def test_the_start_logit_can_be_chosen() -> None:
-    circuit = Circuit.initial(MODELS["gol"], 23, InitialConfig(logit=6))
-    assert set(np.unique(circuit.flat_logits())) == {0, 6}
-    assert circuit.periodic
 
 
 def test_narrow_layers_can_start_lower() -> None:

@@ -8,7 +8,8 @@ from hypothesis import given
 from difflogic.core import gates
 from difflogic.core.bits import pack_bits, unpack_bits
 from difflogic.model.cell_netlist import CellNetlist
-from difflogic.model.straight_line import expression, lines, read_inputs
+from difflogic.model.straight_line import expression, lines, read_inputs, register_program
+from tests.export_cases import life
 from tests.random_netlists import netlists
 
 SAMPLES = 64
@@ -48,3 +49,16 @@ def test_an_expression_names_what_the_line_reads(netlist: CellNetlist) -> None:
         words = set(text.translate(str.maketrans("~()&|^", "      ")).split())
         constant = {0: {"none"}, 15: {"all"}}
         assert words == constant.get(line.gate, {f"b{bit}" for bit in line.reads})
+
+
+def test_registers_are_used_again() -> None:
+    program = register_program(life())
+    assert len(program.code) == 28
+    assert program.registers < 9 + 28 / 2
+
+
+def test_a_long_chain_needs_two_registers() -> None:
+    """An input that every gate reads, and the value that is handed on in the place of the other."""
+    wires = [(0, 1), *((1, 9 + index) for index in range(99))]
+    chain = CellNetlist.build(1, False, [6] * 100, wires, [108])
+    assert register_program(chain).registers == 2
