@@ -230,14 +230,6 @@ def test_it_runs_in_any_thread(config: Config, engine: Engine) -> None:
     assert runs[0].state.epoch == 12
 
 
-def test_target_is_the_checkerboard() -> None:
-    task = dataclasses.replace(tiny_config().task, height=16, width=16)
-    board = tasks.target(task)
-    assert board.shape == (16, 16, 1)
-    assert board.sum() == 128
-    assert board[:4, :4, 0].tolist() == [[0, 0, 1, 1], [0, 0, 1, 1], [1, 1, 0, 0], [1, 1, 0, 0]]
-
-
 def test_probes_are_fixed_and_not_training_data(config: Config) -> None:
     probes = tasks.probes(config)
     assert probes.shape == (4, 5, 6, 2)
@@ -249,19 +241,6 @@ def test_probes_are_fixed_and_not_training_data(config: Config) -> None:
     for _ in range(1000):
         key, sub = prng.split(key)
         assert not np.array_equal(sub, stream)
-
-
-def test_probe_masks(config: Config) -> None:
-    assert tasks.probe_masks(config) is None
-    masks = tasks.probe_masks(tiny_config(fire_rate=0.6))
-    assert masks is not None
-    assert masks.shape == (3, 5, 6, 1)
-    assert 0 < masks.mean() < 1
-
-
-def test_an_asynchronous_run_ends_too(engine: Engine, tmp_path: Path) -> None:
-    run = Trainer(tiny_config(fire_rate=0.6), engine).run(epochs=2, out=tmp_path / "run")
-    assert (run.path / "rollout.gif").exists()
 
 
 def test_what_is_right_is_decided_for_good(config: Config, one: Engine) -> None:
