@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,6 @@ import pytest
 from difflogic.bench import cases
 from difflogic.bench.results import Results
 from difflogic.cli.main import main
-from difflogic.cli.screen import table
 from difflogic.devices import check_gradients
 from difflogic.devices.check_gradients import Subject
 from difflogic.errors import NoAdapterError
@@ -58,14 +56,6 @@ def test_json_is_the_results_file(said: Said, tmp_path: Path) -> None:
     assert captured.out == out.read_text()
     found = [(each["case"], each["engine"]) for each in json.loads(captured.out)["cases"]]
     assert found == [("train/tiny", "reference"), ("train/tiny", "cpu"), ("batch/3", "cpu"), ("batch/12", "cpu")]
-
-
-def test_a_terminal_gets_a_drawn_table(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    table.show(("what", "ms"), [("[a]", "1.0")], "title")
-    out = capsys.readouterr().out
-    assert "[a]" in out
-    assert "━" in out or "─" in out
 
 
 def test_unknown_words(capsys: pytest.CaptureFixture[str], said: Said) -> None:

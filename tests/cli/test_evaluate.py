@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from difflogic.cli.main import main
 from difflogic.devices.open import open_engine
 from difflogic.evaluation import suite
 from difflogic.runs import checkpoint, checksummed
@@ -116,17 +115,6 @@ def test_the_report_needs_nothing_else(run: Path, said: Said) -> None:
         assert measure["text"] in text
 
 
-def test_nothing_is_replaced_unasked(run: Path, said: Said) -> None:
-    Path("report.html").write_text("mine")
-    assert said("evaluate", run, "--html", "report.html", code=2).err == (
-        "Error: report.html exists already: choose another name, or replace it with --force.\n"
-    )
-    assert Path("report.html").read_text() == "mine"
-    assert not (run / "evaluation.json").exists()
-    assert main(["evaluate", str(run), "--quick", "--html", "report.html", "--force"]) == 0
-    assert Path("report.html").read_text().startswith("<!doctype html>")
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [
@@ -140,13 +128,6 @@ def test_nothing_is_replaced_unasked(run: Path, said: Said) -> None:
 )
 def test_refusals(run: Path, said: Said, arguments: list[str], code: int, text: str) -> None:
     assert text in said("evaluate", *arguments, code=code).err
-
-
-def test_a_folder_without_a_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / (checkpoint.NAME + ".tmp")).write_bytes(b"half")
-    assert main(["evaluate", str(tmp_path)]) == 2
-    error = f"The folder {tmp_path} holds no checkpoint.safetensors: expected the folder of an earlier run."
-    assert error in capsys.readouterr().err
 
 
 def test_a_run_of_another_version(run: Path, said: Said) -> None:

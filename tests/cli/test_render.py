@@ -139,15 +139,6 @@ def test_strip_gates_and_loss(run: Path) -> None:
             assert picture.width > 500
 
 
-def test_nothing_is_replaced_unasked(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    Path("film.gif").write_text("mine")
-    assert render(run, "-o", "film.gif") == 2
-    assert "film.gif exists already: choose another name, or replace it with --force." in capsys.readouterr().err
-    assert Path("film.gif").read_text() == "mine"
-    assert render(run, "-o", "film.gif", "--force") == 0
-    assert Path("film.gif").read_bytes()[:3] == b"GIF"
-
-
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [

@@ -174,13 +174,6 @@ def test_show_as_json(runs: Path, said: Said) -> None:
     assert data["files"]["summary.txt"] > 100
 
 
-def test_how_to_go_on(runs: Path, said: Said) -> None:
-    record = json.loads((runs / "one" / manifest.NAME).read_text())
-    record["config"]["train"]["epochs"] = 9
-    changed(runs / "one", config=record["config"], status="interrupted")
-    assert "Go on with:  difflogic train --resume all/one" in said("show", "all/one").out
-
-
 def test_show_wants_a_folder(runs: Path, said: Said) -> None:
     assert (
         "all/one/summary.txt is not a folder: expected that of a run" in said("show", "all/one/summary.txt", code=2).err

@@ -168,16 +168,6 @@ def test_an_environment_without_a_threshold_leaves_json_that_any_program_reads(t
     assert json.loads(run("runs", path, "--json"))["solved"] == 0
 
 
-def test_it_goes_on(trained, tmp_path, capsys):
-    file = tmp_path / "signs.toml"
-    file.write_text(config(steps=256).to_toml())
-    run("train-policy", "--config", file, "--out", tmp_path / "run")
-    run("train-policy", "--resume", tmp_path / "run", "--steps", 512)
-    assert checkpoint.read_agents(tmp_path / "run").epoch == 512
-    code, sentence = refusal(capsys, "train-policy", "--resume", tmp_path / "run", "--seed", 4)
-    assert (code, "drop --seed" in sentence) == (2, True)
-
-
 FEW = ("--steps", 1, *(word for each in (
     "ppo.n_steps=8", "sac.learning_starts=2000", "logic.random_steps=60", "automaton.random_steps=60",
     "evaluation.episodes=1", "evaluation.final_episodes=1",
@@ -247,6 +237,7 @@ def test_train_is_the_same_road(trained, tmp_path, capsys):
         (("train", "cartpole", "--restarts", 2), "--restarts is for automata"),
         (("train", "checkerboard", "--steps", 3), "--steps is for agents, and this trains automata"),
         (("train", "--resume", trained, "--epochs", 3), "is counted in steps: give --steps"),
+        (("train-policy", "--resume", tmp_path / "run", "--seed", 4), "drop --seed"),
         (("render", trained, "-o", "x.gif", "--damage", 3), "drop --damage"),
     ):
         code, sentence = refusal(capsys, *words)

@@ -19,7 +19,7 @@ from tests.train.scripted import Scripted
 
 @pytest.fixture(scope="module")
 def engine() -> Engine:
-    return open_engine("reference")
+    return open_engine("cpu")
 
 
 def ended(config: Config, engine: Engine, wrong: int, **options: Any) -> Run:
@@ -35,11 +35,12 @@ def test_a_solved_run_needs_no_advice(engine: Engine) -> None:
 
 
 def test_only_what_a_run_has_not_had(engine: Engine, tmp_path: Path) -> None:
-    told = "\n".join(next_steps(ended(board(), engine, 100), restarted=False))
+    run = ended(board(), engine, 100)
+    told = "\n".join(next_steps(run, restarted=False))
     assert "--recipe robust" in told
     assert "--restarts" in told
     assert "harden" not in told  # in memory there is no run to name
-    assert "--restarts" not in "\n".join(next_steps(ended(board(), engine, 100), restarted=True))
+    assert "--restarts" not in "\n".join(next_steps(run, restarted=True))
     robust = recipes.applied("robust", board())
     searched = board().with_(search={"begin": 10})  # as the robust pictures are, without hardening
     for config in (robust, searched):
