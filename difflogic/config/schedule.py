@@ -1,14 +1,22 @@
-"""The schedule says at which epochs a run is evaluated, on which grid it trains, and where a search begins."""
+"""The schedule says at which epochs a run is evaluated, on which grid it trains, where a search begins, and what is
+left of it for a further attempt.
+"""
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from itertools import pairwise
 
+from difflogic.config import recipes
 from difflogic.config.limits import MOST
 from difflogic.config.policy import PolicyConfig
 from difflogic.config.schema import Config
 from difflogic.config.train import GrowthConfig
+from difflogic.core import prng
+
+STREAM = 0x72657374
+"""`fold_in` data of the first restart's seed ("rest"); later ones follow."""
 
 
 def is_evaluated(epoch: int, interval: int) -> bool:
@@ -83,3 +91,36 @@ def _shares(config: Config) -> list[tuple[int, int, float]]:
     sizes = [task.height * task.width * task.steps for task in tasks]
     ends = (0, *config.growth.until, max(MOST, config.train.epochs))
     return [(first, last, size / sizes[-1]) for (first, last), size in zip(pairwise(ends), sizes, strict=True)]
+
+
+def seed_of(seed: int, attempt: int) -> int:
+    """The seed of an attempt, counted from 0; the first one's is the run's own."""
+    if not attempt:
+        return seed
+    # The seeds beside a run's own belong to its population, so restarts draw theirs from far away.
+    return int(prng.fold_in(prng.key_from_seed(seed), STREAM + attempt - 1)[1])
+
+
+def attempt_of(config: Config | PolicyConfig, number: int, left: int) -> Config | PolicyConfig:
+    """The configuration of an attempt, counted from 0, that has `left` epochs: the run's, cut short.
+
+    Where training ends with a search, its whole schedule shrinks instead, so that there is time for that. Every second
+    attempt at a rule that gates are hardened for searches from the start: no gradient tells anything of a parity, since
+    each value is as often right as wrong whatever else is known, but a search that takes equals too finds one in a
+    second.
+    """
+    cut = config.with_(seed=seed_of(config.seed, number)).with_epochs(left)
+    if isinstance(cut, Config) and number % 2 and cut.hardening.share and recipes.is_other_rule(cut.task):
+        return cut.with_(search={"begin": 1}, hardening={"share": 0.0})
+    if isinstance(cut, PolicyConfig) or not cut.search.begin:
+        return cut
+
+    def shrunk(epoch: int) -> int:
+        # For example a search from epoch 400 of 500 begins at epoch 200 where 250 are left.
+        return math.ceil(epoch * left / config.epochs)
+
+    return cut.with_(
+        schedule={"begin": shrunk(cut.schedule.begin), "end": shrunk(cut.schedule.end)},
+        hardening={"begin": shrunk(cut.hardening.begin), "end": shrunk(cut.hardening.end)},
+        search={"begin": shrunk(cut.search.begin)},
+    )

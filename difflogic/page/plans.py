@@ -122,7 +122,7 @@ def _constants() -> Data:
     }
     found = {name: getattr(module, name) for module, wanted in named.items() for name in wanted}
     return found | {
-        "RESTART_STREAM": restarts.STREAM,
+        "RESTART_STREAM": schedule.STREAM,
         "SEARCH_STREAM": search.STREAM,
         "HISTORY": HISTORY,
         "SUBMIT_SECONDS": SUBMIT_SECONDS,

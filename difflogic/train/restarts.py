@@ -13,7 +13,6 @@ each (`difflogic.runs.attempts`): the folder that holds them is taken by every c
 
 from __future__ import annotations
 
-import math
 import shutil
 import signal
 from collections.abc import Callable, Sequence
@@ -24,13 +23,12 @@ from pathlib import Path
 from typing import Any
 
 from difflogic.circuits.synthesis.prune import pruned
-from difflogic.config import dataset, recipes
+from difflogic.config import dataset, schedule
 from difflogic.config.dataset import Dataset
 from difflogic.config.limits import MOST
 from difflogic.config.policy import PolicyConfig
 from difflogic.config.request import TrainRequest, Within
 from difflogic.config.schema import Config
-from difflogic.core import prng
 from difflogic.devices.open import Placement, place
 from difflogic.engine.api import Engine
 from difflogic.errors import UsageError
@@ -57,41 +55,6 @@ RESULTS = (
     "evaluation.json",
 )  # fmt: skip
 """Of the best attempt, copied to the top of the folder."""
-STREAM = 0x72657374
-"""`fold_in` data of the first restart's seed ("rest"); later ones follow."""
-
-
-def seed_of(seed: int, attempt: int) -> int:
-    """The seed of an attempt, counted from 0; the first one's is the run's own."""
-    if not attempt:
-        return seed
-    # The seeds beside a run's own belong to its population, so restarts draw theirs from far away.
-    return int(prng.fold_in(prng.key_from_seed(seed), STREAM + attempt - 1)[1])
-
-
-def attempt_of(config: AnyConfig, number: int, left: int) -> AnyConfig:
-    """The configuration of an attempt, counted from 0, that has `left` epochs: the run's, cut short.
-
-    Where training ends with a search, its whole schedule shrinks instead, so that there is time for that. Every second
-    attempt at a rule that gates are hardened for searches from the start: no gradient tells anything of a parity, since
-    each value is as often right as wrong whatever else is known, but a search that takes equals too finds one in a
-    second.
-    """
-    cut = config.with_(seed=seed_of(config.seed, number)).with_epochs(left)
-    if isinstance(cut, Config) and number % 2 and cut.hardening.share and recipes.is_other_rule(cut.task):
-        return cut.with_(search={"begin": 1}, hardening={"share": 0.0})
-    if isinstance(cut, PolicyConfig) or not cut.search.begin:
-        return cut
-
-    def shrunk(epoch: int) -> int:
-        # For example a search from epoch 400 of 500 begins at epoch 200 where 250 are left.
-        return math.ceil(epoch * left / config.epochs)
-
-    return cut.with_(
-        schedule={"begin": shrunk(cut.schedule.begin), "end": shrunk(cut.schedule.end)},
-        hardening={"begin": shrunk(cut.hardening.begin), "end": shrunk(cut.hardening.end)},
-        search={"begin": shrunk(cut.search.begin)},
-    )
 
 
 @dataclass(frozen=True)
@@ -305,7 +268,7 @@ class _Series:
             why = earlier[-1].given_up or f"all its {_unit(record.config)}s were done"
             how = "ended" if earlier[-1].given_up is None else "was given up"
             reason = f"attempt {len(earlier)} {how} at {_unit(record.config)} {earlier[-1].epoch}, as {why}"
-        seed = seed_of(record.config.seed, len(earlier))
+        seed = schedule.seed_of(record.config.seed, len(earlier))
         of = None if record.restarts is None else record.restarts + 1
         return Attempt(
             len(earlier) + 1, of, seed, record.left, reason, is_built=not earlier and self._built is not None
@@ -320,7 +283,7 @@ class _Series:
 
     def _run(self, attempt: Attempt, folder: Path | None) -> Run | AgentRun:
         record = self.record
-        config, begin = attempt_of(record.config, attempt.number - 1, attempt.epochs), None
+        config, begin = schedule.attempt_of(record.config, attempt.number - 1, attempt.epochs), None
         if attempt.is_built and self._built is not None and isinstance(config, Config):
             config, begin = built.fitted(config, self._built), self._built
         fields: dict[str, Any] = {"stop_when_solved": record.stop_when_solved}

@@ -16,6 +16,7 @@ import pytest
 from difflogic.cli.main import main
 from difflogic.config import schedule
 from difflogic.config.limits import MOST
+from difflogic.config.schedule import seed_of
 from difflogic.devices.open import open_engine, open_local_search
 from difflogic.engine import search
 from difflogic.engine.job import make_job
@@ -27,7 +28,6 @@ from difflogic.page.export import training_page
 from difflogic.page.plans import page_config, recorded
 from difflogic.runs.journal import Row
 from difflogic.train import stalled
-from difflogic.train.restarts import seed_of
 from difflogic.train.success import LARGE, SuccessTest
 from tests.export_cases import needs
 from tests.serve.chromium import Page, chromium

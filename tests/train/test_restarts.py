@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from difflogic.config import presets
+from difflogic.config import presets, schedule
 from difflogic.config.customise import configure
 from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
@@ -106,12 +106,12 @@ def test_a_search_of_twice_its_trainings_epochs_is_given_up(begin: int, over: in
 
 
 def test_a_schedule_that_ends_with_a_search_shrinks_and_others_are_cut_short() -> None:
-    alone = restarts.attempt_of(SEARCHED, 1, 250)
-    assert alone.seed == restarts.seed_of(SEARCHED.seed, 1)
+    alone = schedule.attempt_of(SEARCHED, 1, 250)
+    assert alone.seed == schedule.seed_of(SEARCHED.seed, 1)
     assert (alone.train.epochs, alone.hardening.begin, alone.hardening.end, alone.search.begin) == (250, 51, 200, 200)
-    assert restarts.attempt_of(SEARCHED, 0, EPOCHS) == SEARCHED
-    cut = restarts.attempt_of(GROWING, 2, 250)
-    assert cut == GROWING.with_(seed=restarts.seed_of(GROWING.seed, 2), train={"epochs": 250})
+    assert schedule.attempt_of(SEARCHED, 0, EPOCHS) == SEARCHED
+    cut = schedule.attempt_of(GROWING, 2, 250)
+    assert cut == GROWING.with_(seed=schedule.seed_of(GROWING.seed, 2), train={"epochs": 250})
 
 
 def test_what_is_not_finite_is_given_up() -> None:
@@ -124,7 +124,7 @@ def test_nothing_is_given_up_where_no_other_attempt_could_be_of_use(left: int, s
 
 
 def test_every_attempt_has_a_seed_of_its_own() -> None:
-    seeds = [restarts.seed_of(seed, attempt) for seed in range(9) for attempt in range(5)]
+    seeds = [schedule.seed_of(seed, attempt) for seed in range(9) for attempt in range(5)]
     assert seeds[::5] == list(range(9))
     assert len(set(seeds)) == 45
     assert all(0 <= seed < 2**32 for seed in seeds)
@@ -151,7 +151,7 @@ def test_attempts_share_the_epochs(population: int, config: Config, placement: P
     assert [run.interrupted for run in done.runs] == [None] * 3
     told = json.loads((tmp_path / "run" / attempts.NAME).read_text())
     assert [each["status"] for each in told["attempts"]] == ["given up", "given up", "complete"]
-    assert [each["seed"] for each in told["attempts"]] == [restarts.seed_of(config.seed, n) for n in range(3)]
+    assert [each["seed"] for each in told["attempts"]] == [schedule.seed_of(config.seed, n) for n in range(3)]
     manifest = json.loads((tmp_path / "run" / "attempt-1" / "manifest.json").read_text())
     assert manifest["status"] == "complete"
     circuits = {(tmp_path / "run" / f"attempt-{n}" / "circuit.json").read_bytes() for n in (1, 2, 3)}
@@ -295,7 +295,7 @@ def test_what_has_learned_has_as_long_again(epochs: int, left: int, given_up: bo
 
 def test_every_second_attempt_at_a_rule_searches() -> None:
     parity = configure(TrainRequest("game-of-life", rule="B1357/S1357")).config
-    begins = [restarts.attempt_of(parity, number, parity.train.epochs).search.begin for number in range(4)]
+    begins = [schedule.attempt_of(parity, number, parity.train.epochs).search.begin for number in range(4)]
     assert begins == [0, 1, 0, 1]
     conway = configure(TrainRequest("game-of-life")).config
-    assert restarts.attempt_of(conway, 1, conway.train.epochs).search.begin == 0
+    assert schedule.attempt_of(conway, 1, conway.train.epochs).search.begin == 0

@@ -59,7 +59,7 @@ def solve(placement: Placement, out: Path | None = None, limit: str | None = Non
 
 
 def test_it_goes_on_until_one_passes(placement: Placement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    third = restarts.seed_of(FLAT.seed, 2)
+    third = schedule.seed_of(FLAT.seed, 2)
     passes_at(monkeypatch, third, 10)
     done = solve(placement, tmp_path / "run")
     assert done.solved
@@ -102,7 +102,7 @@ def test_the_gates_of_a_solution_that_compute_nothing_are_wires(
 def test_the_best_attempts_results_lie_at_the_top(
     placement: Placement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    passes_at(monkeypatch, restarts.seed_of(FLAT.seed, 1), 10)
+    passes_at(monkeypatch, schedule.seed_of(FLAT.seed, 1), 10)
     done = difflogic.solve(FLAT, engine=placement.engine, out=str(tmp_path / "run"))
     assert done.solved
     for name in ("config.toml", "circuit.json", "rollout.gif", "loss.png"):
@@ -116,7 +116,7 @@ def test_a_limit_of_epochs(placement: Placement, tmp_path: Path, monkeypatch: py
     assert [each.epoch for each in done.record.attempts] == [20, 20, 5]
     assert done.is_unsolved
     assert done.summary.startswith("NOT solved within 45 epochs: the best circuit so far is kept.")
-    passes_at(monkeypatch, restarts.seed_of(FLAT.seed, 3), 10)
+    passes_at(monkeypatch, schedule.seed_of(FLAT.seed, 3), 10)
     more = restarts.resume(tmp_path / "run", placement, within=Within.parse("90 epochs"))
     assert more.solved
     assert [each.epoch for each in more.record.attempts] == [20, 20, 5, 10]
@@ -125,7 +125,7 @@ def test_a_limit_of_epochs(placement: Placement, tmp_path: Path, monkeypatch: py
 def test_a_limit_of_time_leaves_what_goes_on_bit_for_bit(
     placement: Placement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    passes_at(monkeypatch, restarts.seed_of(FLAT.seed, 1), 10)
+    passes_at(monkeypatch, schedule.seed_of(FLAT.seed, 1), 10)
     whole = solve(placement, tmp_path / "whole")
     cut = solve(placement, tmp_path / "cut", "0.000001s")
     assert cut.out_of_time

@@ -11,6 +11,7 @@ import click
 from difflogic.cli.screen import sinks
 from difflogic.cli.screen.sinks import Event
 from difflogic.cli.screen.training import TrainingReporter
+from difflogic.config import schedule
 from difflogic.config.document import is_policy
 from difflogic.config.policy import any_config
 from difflogic.config.request import TrainRequest
@@ -20,7 +21,6 @@ from difflogic.runs.attempts import Attempt
 from difflogic.runs.journal import Row
 from difflogic.serve.client import Client, JobJson
 from difflogic.serve.store.jobs import ENDED
-from difflogic.train import restarts
 from difflogic.train.observer import Beginning, Standing
 
 DETACHED = 130
@@ -142,7 +142,7 @@ class _Follower:
         info = EngineInfo(engine=job["device"])
         config = any_config(job["config"])
         if self._attempt:
-            config = restarts.attempt_of(config, self._attempt - 1, job["goal"])
+            config = schedule.attempt_of(config, self._attempt - 1, job["goal"])
             asked = _asked(job)
             of = None if asked.until_solved else (asked.restarts or 0) + 1
             attempt = Attempt(self._attempt, of, config.seed, job["goal"], "")
