@@ -52,7 +52,7 @@ class Attempt:
     score: float | None = None
     """Mean return of its best agent on fresh episodes, else of its last evaluation; of automata None."""
     is_built: bool = False
-    """Whether its circuit was built from what the samples show, and is only tested."""
+    """Whether its circuit was built, from what samples show or from a picture, and is only tested."""
 
     @property
     def folder(self) -> str:
@@ -77,7 +77,7 @@ class Attempt:
         made = "" if self.score is None else f" with a mean return of {self.score:.1f}"
         if self.wrong is not None and self.status != "solved":
             made = f" with {self.wrong} wrong values"
-        built = "built from the samples" if self.is_built else f"seed {self.seed}"
+        built = "built and not trained" if self.is_built else f"seed {self.seed}"
         why = "" if self.given_up is None else f": {self.given_up}"
         return f"attempt {self.number}: {self.status}{at}{made}, {built}{why}"
 

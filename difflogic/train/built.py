@@ -1,31 +1,39 @@
-"""The attempt at samples that is built, not trained: they may show the whole of a rule."""
+"""The attempt that is built, not trained: samples may show a whole rule, and a picture can always be looked up."""
 
 from __future__ import annotations
 
 from difflogic.circuits.synthesis.layered import layered
 from difflogic.circuits.synthesis.observed import observed
+from difflogic.circuits.synthesis.placed import placed
 from difflogic.config import presets
 from difflogic.config.dataset import Dataset
+from difflogic.config.model import ModelConfig
 from difflogic.config.policy import PolicyConfig
 from difflogic.config.schema import Config
 from difflogic.core import wiring
 from difflogic.model.circuit import Circuit
 
 
-def of_samples(config: Config | PolicyConfig, samples: Dataset | None) -> Circuit | None:
-    """Return a circuit that does what the samples show, of those that are not held out.
+def circuit(config: Config | PolicyConfig, samples: Dataset | None) -> Circuit | None:
+    """Return a circuit that does what the samples show, of those that are not held out, or that shows the picture.
 
     None where none is found, where the recipe decides no gates, or where the configuration names a circuit to train.
     """
-    if samples is None or isinstance(config, PolicyConfig):
+    if isinstance(config, PolicyConfig) or not (config.hardening.share or config.search.begin):
         return None
-    model, usual = config.model, presets.model_of_samples(samples)
-    named = (model.channels, model.perceive, model.update) != (usual.channels, usual.perceive, usual.update)
-    if named or not config.hardening.share or config.train.asynchronous or config.task.disturbed:
+    if config.train.asynchronous or config.task.disturbed or config.pool.size:
         return None
-    learned, _ = samples.split(config.data.held_out)
-    graph = observed(learned, model.periodic, model.neighbourhood)
+    model, graph = config.model, None
+    if samples is not None and _is_usual(model, presets.model_of_samples(samples)):
+        learned, _ = samples.split(config.data.held_out)
+        graph = observed(learned, model.periodic, model.neighbourhood)
+    elif config.task.target == "picture" and config.name in presets.PRESETS:
+        graph = placed(config) if _is_usual(model, presets.get(config.name).model) else None
     return None if graph is None else layered(graph, model.periodic, model.neighbourhood)
+
+
+def _is_usual(model: ModelConfig, usual: ModelConfig) -> bool:
+    return (model.channels, model.perceive, model.update) == (usual.channels, usual.perceive, usual.update)
 
 
 def fitted(config: Config, circuit: Circuit) -> Config:
@@ -33,13 +41,14 @@ def fitted(config: Config, circuit: Circuit) -> Config:
     perceive, update = ([layer.shape[-2] for layer in layers] for layers in circuit.logits.values())
     inputs = circuit.channels * (1 + circuit.kernels * perceive[-1])
     model = {
+        "channels": circuit.channels,
         "kernels": circuit.kernels,
         "perceive": {"widths": [wiring.PATCH, *perceive], "connections": ["first_kernel"]},
         "update": {"widths": [inputs, *update], "connections": ["random"] * len(update)},
         "wiring_per_kernel": False,
         "all_round": False,
     }
-    return config.with_(model=model, hardening={"share": 0.0})
+    return config.with_(model=model, hardening={"share": 0.0}, search={"begin": 0})
 
 
 def refuted(*_: object) -> str:

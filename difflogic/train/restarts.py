@@ -42,12 +42,14 @@ from difflogic.train.observer import Observer
 from difflogic.train.replica import Replica
 from difflogic.train.run import AgentRun, Run, load_any
 from difflogic.train.session import Rules
-from difflogic.train.signals import OVER, Deadline, StopSignals
+from difflogic.train.signals import OVER, Deadline, Stop, StopSignals
 from difflogic.train.success import SuccessTest
 from difflogic.train.trainer import Trainer
 
 AnyConfig = Config | PolicyConfig
 
+LAST = 5.0
+"""Seconds of a limit that are kept, at most a tenth of it, to build at last what training has not solved."""
 LOOK = 10
 """Epochs between evaluations, at most, of what goes on until it is solved: it ends with the first that finds it so."""
 RESULTS = (
@@ -110,7 +112,10 @@ class Attempts:
         if self.solved:
             if isinstance(self.best, AgentRun):
                 return "A solution: the agent reaches the threshold, on fresh episodes.\n\n"
-            return "A solution: the circuit passes the test of success, on fresh starts and beyond its training.\n\n"
+            how = ", built and not trained" if self.record.attempts[-1].is_built else ""
+            return (
+                f"A solution{how}: the circuit passes the test of success, on fresh starts and beyond its training.\n\n"
+            )
         limit = str(self.interrupted)[len(OVER) :] if self.out_of_time else f" {self.record.most_epochs} epochs"
         what = "agent" if isinstance(self.best, AgentRun) else "circuit"
         return f"NOT solved within{limit}: the best {what} so far is kept.\n\n"
@@ -231,32 +236,43 @@ class _Series:
         within, asked = self.request.within, self.observer.stop
         if within is None or within.seconds is None:
             # Without a limit of time each run watches signals itself; with one the deadline stands over all of them.
-            return self._train(out)
+            return self._train(out, asked)
         with StopSignals() if asked is None else nullcontext(asked) as stop:
-            self.observer.stop = Deadline(stop, within.seconds, within.used)
+            kept = min(LAST, within.seconds / 10) if self._is_built_last else 0
+            self.observer.stop = Deadline(stop, within.seconds, within.used + kept)
             try:
-                return self._train(out)
+                return self._train(out, stop)
             finally:
                 self.observer.stop = asked
 
-    def _train(self, out: Path | None) -> Attempts:
+    def _train(self, out: Path | None, stop: Stop | None) -> Attempts:
+        """Make the attempts; `stop` is what may still end the one that is built when the time is over."""
         done = [attempt for attempt in self.record.attempts if not attempt.is_open]
         # What was done before a resume is read again, for the best of all attempts may be among it.
         runs = [] if out is None else [load_any(out / attempt.folder) for attempt in done]
         while not self.record.is_over:
-            attempt = self._next()
-            self._note(attempt, out)
-            # The record says `running` before the attempt has a folder, so that a kill at any moment leaves something
-            # to go on from.
-            runs.append(self._run(attempt, None if out is None else out / attempt.folder))
-            is_solved = runs[-1].solved if self.record.restarts is not None else runs[-1].accepted
-            self._note(_ended(attempt, runs[-1], is_solved), out)
+            runs.append(self._attempt(self._next(), out))
             if runs[-1].interrupted is not None:
                 break
         made = Attempts(out, self.record, tuple(runs))
+        if made.is_unsolved and self._is_built_last:
+            self.observer.stop, last = stop, self.record.attempts[-1]
+            if last.is_open:
+                self._note(replace(last, status="given up", given_up="the time was over"), out)
+            runs.append(self._attempt(replace(self._next(), epochs=1, is_built=True), out))
+            made = Attempts(out, self.record, tuple(runs))
         if out is not None:
             _show_best(made, out)
         return made
+
+    def _attempt(self, attempt: Attempt, out: Path | None) -> Run | AgentRun:
+        self._note(attempt, out)
+        # The record says `running` before the attempt has a folder, so that a kill at any moment leaves something to go
+        # on from.
+        run = self._run(attempt, None if out is None else out / attempt.folder)
+        is_solved = run.solved if self.record.restarts is not None else run.accepted
+        self._note(_ended(attempt, run, is_solved), out)
+        return run
 
     def _next(self) -> Attempt:
         """The attempt that was cut short, else a new one."""
@@ -270,9 +286,8 @@ class _Series:
             reason = f"attempt {len(earlier)} {how} at {_unit(record.config)} {earlier[-1].epoch}, as {why}"
         seed = schedule.seed_of(record.config.seed, len(earlier))
         of = None if record.restarts is None else record.restarts + 1
-        return Attempt(
-            len(earlier) + 1, of, seed, record.left, reason, is_built=not earlier and self._built is not None
-        )
+        is_built = not earlier and self.request.data is not None and self._built is not None
+        return Attempt(len(earlier) + 1, of, seed, record.left, reason, is_built=is_built)
 
     def _note(self, attempt: Attempt, out: Path | None) -> None:
         """Keep and tell how an attempt stands."""
@@ -297,8 +312,14 @@ class _Series:
 
     @cached_property
     def _built(self) -> Circuit | None:
-        """What the first attempt begins with, unless it is the only one."""
-        return None if self.record.restarts == 0 else built.of_samples(self.record.config, self.request.data)
+        """What the attempt begins with that is built, unless there is only one."""
+        return None if self.record.restarts == 0 else built.circuit(self.record.config, self.request.data)
+
+    @property
+    def _is_built_last(self) -> bool:
+        """Return whether a picture is built where training has not solved it in time: until then it is learned."""
+        within = self.request.within if self.record.restarts is None else None
+        return within is not None and self.request.data is None and self._built is not None
 
     def _rules(self, attempt: Attempt, config: AnyConfig, begin: Circuit | None) -> Rules | None:
         """What begins and ends an attempt of automata; agents are solved by what the session itself tests."""

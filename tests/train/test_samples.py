@@ -23,8 +23,7 @@ from difflogic.errors import DataError, DifflogicError
 from difflogic.evaluation.render import render
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.runs import chosen
-from difflogic.train import restarts
-from difflogic.train.built import of_samples
+from difflogic.train import built, restarts
 from difflogic.train.observer import Observer
 from difflogic.train.run import load_run
 from difflogic.train.signals import Stop
@@ -134,7 +133,7 @@ def test_the_first_attempt_is_built_from_what_samples_show(tmp_path: Path) -> No
     made = restarts.train(configure(request).request, Placement(ReferenceEngine()), tmp_path / "run")
     [attempt] = made.record.attempts
     assert (attempt.status, attempt.epoch, attempt.is_built) == ("solved", 1, True)
-    assert "attempt 1: solved at epoch 1, built from the samples" in made.summary
+    assert "attempt 1: solved at epoch 1, built and not trained" in made.summary
     fresh_x = RNG.integers(0, 4, (8, 12, 12), dtype=np.uint8)
     other = of_states(fresh_x, wireworld(fresh_x))
     assert evaluate(tmp_path / "run", ReferenceEngine(), data=other)["samples"].values["wrong"] == 0
@@ -158,16 +157,16 @@ def test_an_attempt_that_is_built_goes_on_where_it_was_cut_short(tmp_path: Path)
 )
 def test_nothing_is_built_where_something_else_is_asked_for(fields: dict[str, Any]) -> None:
     request = configure(TrainRequest(data=SAMPLES, until_solved=True, **fields)).request
-    assert of_samples(request.whole, SAMPLES) is None
+    assert built.circuit(request.whole, SAMPLES) is None
 
 
 def test_what_is_built_is_given_up_where_held_out_samples_refute_it(monkeypatch: pytest.MonkeyPatch) -> None:
     torn = np.where(np.arange(len(WIRES))[:, None, None] % 2, WIRES, wireworld(WIRES)).astype(np.uint8)
     samples = of_states(WIRES, torn)
     request = configure(TrainRequest(data=samples, restarts=1, set={"train": {"epochs": 20}})).request
-    assert of_samples(request.whole, samples) is None  # equal cells become different ones: nothing is built
-    circuit = of_samples(request.whole, SAMPLES)
-    monkeypatch.setattr(restarts.built, "of_samples", lambda config, data: circuit)
+    assert built.circuit(request.whole, samples) is None  # equal cells become different ones: nothing is built
+    circuit = built.circuit(request.whole, SAMPLES)
+    monkeypatch.setattr(restarts.built, "circuit", lambda config, data: circuit)
     first, second = restarts.train(request, Placement(ReferenceEngine())).record.attempts
     assert (first.status, first.epoch, first.given_up) == (
         "given up",

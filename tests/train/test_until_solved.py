@@ -5,25 +5,32 @@ from __future__ import annotations
 import json
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import difflogic
+from difflogic.circuits.synthesis.invariant import start_of
 from difflogic.config import presets, recipes, schedule
+from difflogic.config.customise import configure
 from difflogic.config.presets import checkerboard
 from difflogic.config.request import TrainRequest, Within
 from difflogic.config.schema import Config
 from difflogic.devices.open import Placement, open_engine
 from difflogic.engine.api import Evaluation
+from difflogic.engine.job import fixed_target
 from difflogic.errors import UsageError
 from difflogic.model import netlist_json
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
 from difflogic.model.statistics import active_gates
 from difflogic.runs import attempts, chosen
-from difflogic.train import budget, restarts
+from difflogic.runs.attempts import Attempt
+from difflogic.train import budget, built, restarts
+from difflogic.train.observer import Observer
 from difflogic.train.replica import Replica
 from difflogic.train.restarts import Attempts
 from difflogic.train.signals import Deadline, Stop
@@ -231,3 +238,56 @@ def test_a_limit_of_time_that_is_short_is_told() -> None:
     assert notice(board, 1, Within(seconds=10)) is None
     assert notice(board, 64, Within(seconds=10)) is not None
     assert notice(lizard, 1, Within(epochs=1)) is notice(lizard, 1, None) is None is None
+
+
+@pytest.mark.parametrize("limit", ["4 epochs", "2s"])
+def test_a_picture_that_is_not_learned_within_the_limit_is_built(
+    limit: str, placement: Placement, tmp_path: Path
+) -> None:
+    """Until then it is learned; the record, the summary and a further resume know it."""
+    asked = configure(TrainRequest(preset="lizard", recipe="robust", set={"train": {"epochs": 20}}))
+    request = replace(asked.request, until_solved=True, within=Within.parse(limit))
+    made = restarts.train(request, placement, tmp_path / "run")
+    *learned, last = made.record.attempts
+    assert learned
+    assert made.solved
+    assert not any(each.is_built or each.is_open for each in learned)
+    assert (last.status, last.is_built, last.epoch) == ("solved", True, 1)
+    assert made.summary.startswith("A solution, built and not trained: ")
+    netlist = netlist_json.from_json((tmp_path / "run/circuit.json").read_text(encoding="utf-8"))
+    grown = netlist.rollout(start_of(netlist)[None], asked.config.task.steps)[-1, 0, ..., :1]
+    assert np.array_equal(grown, fixed_target(asked.config.task))
+    with pytest.raises(UsageError, match="has ended"):
+        restarts.resume(tmp_path / "run", placement)
+
+
+def test_a_picture_is_still_built_where_that_was_cut_short(placement: Placement, tmp_path: Path) -> None:
+    asked = configure(TrainRequest(preset="lizard", recipe="robust", set={"train": {"epochs": 20}}))
+    request = replace(asked.request, until_solved=True, within=Within.parse("4 epochs"))
+    observer = Observer()
+
+    def attempted(attempt: Attempt) -> None:
+        if attempt.is_built:
+            observer.stop = Stop()
+            observer.stop.ask("enough")
+
+    observer.attempted = attempted  # type: ignore[method-assign]
+    cut = restarts.train(request, placement, tmp_path / "run", observer)
+    assert (cut.solved, cut.record.attempts[-1].status) == (False, "interrupted")
+    assert restarts.resume(tmp_path / "run", placement).solved
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"task": {"steps": 6}},
+        {"model": {"channels": 64, "update": {"widths": [320, 64], "connections": ["random"]}}},
+        {"train": {"fire_rate": 0.5}},
+    ],
+)
+def test_no_picture_is_built_where_something_else_is_asked_for(fields: dict[str, Any]) -> None:
+    config = configure(TrainRequest(preset="lizard", recipe="robust")).config
+    assert built.circuit(config, None) is not None
+    assert built.circuit(presets.lizard(), None) is None, "the paper's recipe decides no gates"
+    assert built.circuit(presets.heart_persistent(), None) is None, "it begins with ends of its own"
+    assert built.circuit(config.with_(**fields), None) is None

@@ -97,7 +97,7 @@ class TrainingReporter(Observer):
     def attempted(self, attempt: Attempt) -> None:
         if attempt.status == "running":
             of = "" if attempt.of is None else f" of at most {attempt.of}"
-            how = "built from what the samples show" if attempt.is_built else f"seed {attempt.seed}"
+            how = "built and not trained" if attempt.is_built else f"seed {attempt.seed}"
             text = f"Attempt {attempt.number}{of}, {how}."
         else:
             text = str(attempt).capitalize()
