@@ -1,0 +1,174 @@
+"""Pictures of one's own, grown from a cell: each by the command as a user gives it, then judged here.
+
+python -m benchmarks.pictures 52001                     # the twenty of a generator seed; --save keeps the rows
+python -m benchmarks.pictures 52001 --only 0,3          # some of them
+python -m benchmarks.pictures 52001 --draw FOLDER       # only the pictures, as files
+
+Each is learned by `difflogic train lizard --target PICTURE --until-solved --within 240s`. The circuit that the command
+leaves is read from circuit.json, run by NumPy from a single cell, and compared with the picture itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import numpy.typing as npt
+from PIL import Image, ImageDraw, ImageFont
+
+from benchmarks.films import stepped
+from benchmarks.store import Line, append
+from difflogic.bench.machine import stamp
+from difflogic.model.straight_line import READS
+
+Pixels = npt.NDArray[np.uint8]
+Generator = np.random.Generator
+COUNT, SIDES, COLORS, SECONDS = 20, (12, 32), (2, 8, 64), 240
+KINDS = ("shapes", "letters", "emoji", "gradient")
+FONT = Path(matplotlib.get_data_path(), "fonts/ttf/DejaVuSans.ttf")
+EMOJI = [*range(0x1F600, 0x1F641), 0x1F42D, 0x1F42E, 0x1F431, 0x1F435, *range(0x2600, 0x2624), *range(0x2654, 0x2670)]
+"""Characters of that font: faces, animals, weather, pieces of chess, cards."""
+BRIGHT = {2: (255,), 8: (0, 255), 64: (0, 85, 170, 255)}
+"""What red, green and blue of a colour may be; of two colours one is black."""
+
+
+class Picture:
+    """One of a block: `number` and `colors` say its kind, and `pixels [H, W, 3]` are what a user has."""
+
+    def __init__(self, rng: Generator, number: int) -> None:
+        self.colors = COLORS[number % len(COLORS)]
+        kind = KINDS[number % len(KINDS)]
+        height, width = rng.integers(SIDES[0], SIDES[1] + 1, 2).tolist()
+        self.name = f"{kind} {width}x{height}"
+        page = Image.new("RGB", (width, height))
+        getattr(self, f"_{kind}")(rng, ImageDraw.Draw(page), page)
+        self.pixels: Pixels = np.asarray(page)
+
+    @property
+    def bits(self) -> Pixels:
+        """`[H, W, channels]`: on or off, or the first and then the second bit of red, green and blue."""
+        if self.colors == 2:
+            return self.pixels.any(axis=-1, keepdims=True).astype(np.uint8)
+        level: Pixels = (self.pixels // (255 if self.colors == 8 else 85)).astype(np.uint8)
+        return level if self.colors == 8 else np.concatenate([level >> 1, level & 1], axis=-1)
+
+    def _color(self, rng: Generator) -> tuple[int, ...]:
+        while not any(color := rng.choice(BRIGHT[self.colors], 3).tolist()):
+            pass
+        return tuple(color)
+
+    def _shapes(self, rng: Generator, pen: ImageDraw.ImageDraw, page: Image.Image) -> None:
+        for _ in range(int(rng.integers(3, 7))):
+            x, y, side = (
+                int(rng.integers(page.width - 4)),
+                int(rng.integers(page.height - 4)),
+                int(rng.integers(4, 12)),
+            )
+            draw = (pen.rectangle, pen.ellipse)[rng.integers(2)]
+            # In two colours shapes are cut out of others too, or nothing but a spot would be left.
+            color = self._color(rng) if self.colors > 2 or rng.random() < 0.7 else (0, 0, 0)
+            draw((x, y, x + side, y + int(rng.integers(4, 12))), fill=color)
+
+    def _letters(self, rng: Generator, pen: ImageDraw.ImageDraw, page: Image.Image) -> None:
+        letters = [chr(65 + int(rng.integers(26))) for _ in range(2 if page.width > page.height else 1)]
+        self._write(rng, pen, page, letters)
+
+    def _emoji(self, rng: Generator, pen: ImageDraw.ImageDraw, page: Image.Image) -> None:
+        self._write(rng, pen, page, [chr(int(rng.choice(EMOJI)))])
+
+    def _write(self, rng: Generator, pen: ImageDraw.ImageDraw, page: Image.Image, letters: list[str]) -> None:
+        """Each of its own colour, in its part of the page, without grey."""
+        room = page.width / len(letters)
+        font = ImageFont.truetype(str(FONT), int(min(1.1 * room, page.height)))
+        pen.fontmode = "1"
+        for place, letter in enumerate(letters):
+            pen.text(((place + 0.5) * room, page.height / 2), letter, self._color(rng), font, anchor="mm")
+
+    def _gradient(self, rng: Generator, pen: ImageDraw.ImageDraw, page: Image.Image) -> None:
+        """From one corner to the other, red, green and blue each in its own direction, in a disc or all over."""
+        y, x = np.indices((page.height, page.width))
+        steep = rng.uniform(-1, 1, (3, 2)) if self.colors > 2 else np.repeat(rng.uniform(-1, 1, (1, 2)), 3, axis=0)
+        slope = np.stack([a * y / page.height + b * x / page.width for a, b in steep], axis=-1)
+        slope = (slope - slope.min((0, 1))) / np.ptp(slope, axis=(0, 1))
+        levels = len(BRIGHT[self.colors]) if self.colors > 2 else 2
+        made = np.minimum(levels - 1, (slope * levels).astype(int)) * (255 // (levels - 1))
+        if rng.random() < 0.5:
+            made[(2 * y / page.height - 1) ** 2 + (2 * x / page.width - 1) ** 2 > 1] = 0
+        page.paste(Image.fromarray(made.astype(np.uint8)))
+
+
+def pictures(seed: int) -> list[Picture]:
+    """The twenty of a seed."""
+    rng = np.random.default_rng(seed)
+    return [Picture(rng, number) for number in range(COUNT)]
+
+
+def run(picture: Picture, seed: int, number: int, seconds: int = SECONDS) -> Line:
+    """Train on the picture, and judge the circuit by it."""
+    with tempfile.TemporaryDirectory() as folder:
+        file, out = Path(folder, "picture.png"), Path(folder, "run")
+        Image.fromarray(picture.pixels).save(file)
+        command = [sys.executable, "-m", "difflogic", "train", "lizard", "--target", str(file), "--out", str(out)]
+        command += ["--colors", str(picture.colors), "--until-solved", "--within", f"{seconds}s"]
+        command += ["--seed", str(number), "--engine", "cpu"]
+        began = time.monotonic()
+        ended = subprocess.run(command, capture_output=True, text=True)
+        took = time.monotonic() - began
+        if not (out / "circuit.json").exists():
+            raise SystemExit(ended.stderr)
+        circuit = json.loads((out / "circuit.json").read_text(encoding="utf-8"))
+        attempts = json.loads((out / "restarts.json").read_text(encoding="utf-8"))["attempts"]
+    target = picture.bits
+    state = np.zeros((1, *target.shape[:2], len(circuit["outputs"])), dtype=np.uint8)
+    state[:, target.shape[0] // 2, target.shape[1] // 2] = 1
+    for _ in range(circuit["habitat"]["steps"]):
+        state = stepped(circuit, state)
+    said = re.search(r"^(A solution|NOT solved)", ended.stdout, re.MULTILINE)
+    return {
+        "seed": seed,
+        "number": number,
+        "picture": picture.name,
+        "colors": picture.colors,
+        "said_solved": said is not None and said[0] == "A solution",
+        "wrong": int(np.count_nonzero(state[0, ..., : target.shape[-1]] != target)),
+        "values": target.size,
+        "seconds": round(took, 1),
+        "within": seconds,
+        "attempts": len(attempts),
+        "built": attempts[-1]["is_built"],
+        "tried": [[attempt["epoch"], attempt["wrong"]] for attempt in attempts],
+        "gates": sum(READS[gate["gate"]] == 2 for gate in circuit["gates"]),
+        "engine": "cpu",
+        **stamp(),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("seed", type=int, help="what the pictures are drawn from")
+    parser.add_argument("--only", help="only these, counted from 0, with commas")
+    parser.add_argument("--within", type=int, default=SECONDS, help="seconds for each")
+    parser.add_argument("--draw", type=Path, help="only write the pictures into this folder")
+    parser.add_argument("--save", action="store_true", help="keep the rows in benchmarks/results/pictures.jsonl")
+    options = parser.parse_args()
+    block = pictures(options.seed)
+    for number in map(int, options.only.split(",")) if options.only else range(len(block)):
+        if options.draw is not None:
+            Image.fromarray(block[number].pixels).save(options.draw / f"{number:02}.png")
+            continue
+        line = run(block[number], options.seed, number, options.within)
+        print(json.dumps(line), flush=True)
+        if options.save:
+            append("pictures", [line])
+
+
+if __name__ == "__main__":
+    main()
