@@ -64,7 +64,7 @@ def _require_widths(name: str, widths: tuple[int, ...]) -> None:
 
 @section
 class EnvironmentConfig(Section):
-    """`[environment]`: any that gymnasium has registered, with Box observations."""
+    """`[environment]`: any that gymnasium has registered."""
 
     path = "environment."
 

@@ -128,11 +128,15 @@ def group_size(config: PolicyConfig, spaces: Spaces) -> int:
     return last // outputs
 
 
-def _thermometer(gates: LogicConfig, seen: Sightings) -> Thermometer:
-    """The thresholds that the configuration gives, else those around what a random policy saw. Raises ConfigError."""
+def _thermometer(gates: LogicConfig, spaces: Spaces, seen: Sightings) -> Thermometer:
+    """The thresholds that the configuration gives, else all that tell something apart, or those around what was seen.
+
+    Raises ConfigError.
+    """
     given, numbers = gates.thresholds, seen.mean.size
     if not given:
-        return Thermometer.around(seen.mean, seen.spread, gates.bits, gates.spread)
+        around = Thermometer.around(seen.mean, seen.spread, gates.bits, gates.spread).thresholds
+        return Thermometer(tuple(known or found for known, found in zip(spaces.known or around, around, strict=True)))
     if len(given) != numbers:
         raise ConfigError(
             f"{gates.path}thresholds has {len(given)} rows, but an observation of this environment has {numbers} "
@@ -150,7 +154,7 @@ class LogicActor:
 
     def __init__(self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device) -> None:
         gates = config.gates
-        self.thermometer = _thermometer(gates, seen)
+        self.thermometer = _thermometer(gates, spaces, seen)
         self._actions, self._continuous = spaces.actions, spaces.continuous
         circuit, steps, self._votes = self._begun(config, spaces, InitialConfig(logit=gates.start_logit), device)
         self.layer = nn.Logic(circuit, steps, hard=gates.forward == "hard", device=device)

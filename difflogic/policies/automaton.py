@@ -113,7 +113,8 @@ class AutomatonActor(LogicActor):
         # Bits come dimension by dimension, a0 a1 a2 b0 b1 b2, and are laid out as a0 b0 a1 b1 a2 b2: a cell then holds
         # bits of several numbers of the observation. With 4 channels the cells have a0 b0 a1 b1, a2 b2 a0 b0, a1 b1 a2
         # b2, and so on.
-        bits = code.reshape(self.thermometer.dimensions, -1, code.shape[1]).swapaxes(0, 1).reshape(code.shape)
+        found = self.thermometer.places
+        bits = code[sorted(range(len(code)), key=lambda bit: found[bit][::-1])]
         places = (np.arange(len(rows))[:, None] * self.channels + np.arange(self.channels)) % len(bits)
         grids[:, rows, columns] = bits[places].transpose(2, 0, 1)
         return grids

@@ -35,6 +35,8 @@ TRAINING, EVALUATION, RANDOM = range(3)
 NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 MOST_NUMBERS = 4096
 """Numbers of an observation."""
+MOST_VALUES = 1024
+"""A whole number that can have more values has thresholds where a random policy goes, as others have."""
 
 
 def library() -> Any:
@@ -51,13 +53,15 @@ class Spaces:
     """The spaces of gymnasium say what an agent sees and does."""
 
     observations: int
-    """Numbers of an observation, in the order of the flattened Box."""
+    """Numbers of an observation, in the order of its parts."""
     actions: int
     """How many to choose from, or the dimensions of a continuous action."""
     bounds: tuple[Floats, ...] = ()
     """The least and the largest of continuous actions, float32 `[actions]` each; empty where they are discrete."""
     first: int = 0
     """The number of the first discrete action."""
+    known: tuple[tuple[float, ...], ...] = ()
+    """The thresholds between the values of each number of an observation that can have few; none of another."""
 
     @property
     def continuous(self) -> bool:
@@ -210,7 +214,7 @@ def make(identifier: str) -> Any:
     """One registered environment. Raises ConfigError with the nearest names, or what it needs to run."""
     gym = library()
     try:
-        return gym.make(_registered(identifier))
+        return in_a_box(gym.make(_registered(identifier)))
     except gym.error.UnregisteredEnv as error:
         raise _unknown(identifier, gym.registry) from error
     except gym.error.DependencyNotInstalled as error:
@@ -272,17 +276,62 @@ def spaces(environment: Any, identifier: str) -> Spaces:
     seen, done = environment.observation_space, environment.action_space
     if not isinstance(seen, box) or not 0 < math.prod(seen.shape) <= MOST_NUMBERS:
         raise ConfigError(
-            f"{identifier} shows {seen}, but a policy reads observations in a Box of 1 to {MOST_NUMBERS} numbers: "
-            "take another environment, or one of gymnasium's wrappers that flattens it."
+            f"{identifier} shows {seen}, but a policy reads 1 to {MOST_NUMBERS} numbers in a Box, Discrete, "
+            "MultiDiscrete or MultiBinary, or some of them in a Tuple or Dict: take another environment."
         )
-    numbers = math.prod(seen.shape)
+    numbers, known = math.prod(seen.shape), getattr(environment, "known", ())
     if isinstance(done, discrete):
-        return Spaces(numbers, int(done.n), first=int(done.start))
+        return Spaces(numbers, int(done.n), first=int(done.start), known=known)
     if isinstance(done, box) and len(done.shape) == 1 and np.isfinite([done.low, done.high]).all():
-        return Spaces(numbers, done.shape[0], (done.low.astype(np.float32), done.high.astype(np.float32)))
+        return Spaces(numbers, done.shape[0], (done.low.astype(np.float32), done.high.astype(np.float32)), known=known)
     raise ConfigError(
         f"{identifier} takes actions in {done}, but a policy gives a Discrete action, or a Box of one axis with bounds."
     )
+
+
+def in_a_box(environment: Any) -> Any:
+    """The environment, its observations in one Box: a Discrete is its number, a Tuple or Dict one part behind another.
+
+    So a hand of Blackjack is three numbers, and what can have 32 values takes 31 thresholds, between them.
+    """
+    gym, space = library(), environment.observation_space
+    ends = _ends(space)
+    if isinstance(space, gym.spaces.Box) or ends is None:
+        return environment
+    box = gym.spaces.Box(*(np.array([end[k] for end in ends], dtype=np.float32) for k in (0, 1)))
+    made = gym.wrappers.TransformObservation(environment, lambda seen: _in_a_row(space, seen), box)
+    made.known = tuple(
+        tuple(np.arange(low, high) + 0.5) if whole and high - low < MOST_VALUES else () for low, high, whole in ends
+    )
+    return made
+
+
+def _ends(space: Any) -> list[tuple[float, float, bool]] | None:
+    """The least and the largest of each number, and whether it is a whole one; None where there are others in it."""
+    kinds = library().spaces
+    if isinstance(space, kinds.Discrete):
+        return [(int(space.start), int(space.start + space.n - 1), True)]
+    if isinstance(space, kinds.MultiBinary):
+        return [(0, 1, True)] * math.prod(space.shape)
+    if isinstance(space, kinds.MultiDiscrete):
+        return [(low, low + n - 1, True) for low, n in zip(space.start.flat, space.nvec.flat, strict=True)]
+    if isinstance(space, kinds.Box):
+        return [(low, high, False) for low, high in zip(space.low.flat, space.high.flat, strict=True)]
+    if not isinstance(space, kinds.Tuple | kinds.Dict):
+        return None
+    parts = [_ends(each) for _, each in _parts(space)]
+    return None if None in parts else [end for part in parts for end in part or ()]
+
+
+def _parts(space: Any) -> list[tuple[Any, Any]]:
+    """The parts of a Tuple or Dict, each with its key."""
+    return list(space.items() if isinstance(space, library().spaces.Dict) else enumerate(space))
+
+
+def _in_a_row(space: Any, seen: Any) -> Floats:
+    if isinstance(space, library().spaces.Tuple | library().spaces.Dict):
+        return np.concatenate([_in_a_row(each, seen[key]) for key, each in _parts(space)])
+    return np.asarray(seen, dtype=np.float32).reshape(-1)
 
 
 def from_action(spaces: Spaces, action: Any) -> Any:

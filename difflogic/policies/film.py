@@ -14,7 +14,7 @@ from difflogic.core.bits import pack_bits, unpack_bits
 from difflogic.errors import ConfigError, MissingPackagesError, UsageError
 from difflogic.model.controller import Controller
 from difflogic.policies.automaton import AutomatonActor
-from difflogic.policies.environments import from_action, library, spaces
+from difflogic.policies.environments import from_action, in_a_box, library, spaces
 from difflogic.policies.evaluate import Decide
 from difflogic.runs import film, plots
 
@@ -40,7 +40,7 @@ def episode(decide: Decide, identifier: str, seed: int, steps: int, below: Below
     """
     gym = library()
     try:
-        environment = gym.make(identifier, render_mode="rgb_array")
+        environment = in_a_box(gym.make(identifier, render_mode="rgb_array"))
         seen, _ = environment.reset(seed=seed)
         frames, rows = [environment.render()], [np.asarray(seen, dtype=np.float32).reshape(-1)]
     except gym.error.DependencyNotInstalled as error:

@@ -7,13 +7,15 @@ import sys
 import numpy as np
 import pytest
 
+from difflogic.devices.device import Device
 from difflogic.errors import CheckpointError, ConfigError, FaultyEnvironmentError, MissingPackagesError
 from difflogic.policies.actors import Sightings, random_actions
 from difflogic.policies.environments import EVALUATION, TRAINING, Environments, threshold
+from difflogic.policies.kinds import make_actor
 from tests.policies import worlds
 from tests.policies.agents import config
 
-NAMES = ("CartPole-v1", "Pendulum-v1", "test/Signs-v0", "test/Aim-v0")
+NAMES = ("CartPole-v1", "Pendulum-v1", "test/Signs-v0", "test/Aim-v0", "test/Parts-v0")
 
 
 def play(environments, steps, seed=0):
@@ -70,6 +72,17 @@ def test_a_training_may_begin_its_episodes_elsewhere():
         Environments("CartPole-v1", 1, seed=5, reset={"low": "far"})
 
 
+def test_what_is_shown_in_parts_is_one_row_and_few_values_have_every_threshold():
+    seen = Environments("test/Parts-v0", 2, seed=5)
+    np.testing.assert_array_equal(seen.observations[:, 0], np.sign(seen.observations[:, 5]))
+    np.testing.assert_array_equal(seen.observations[:, 1:5], [[1, 0, 0, 3]] * 2)
+    assert seen.spaces.known == ((-0.5, 0.5), (0.5,), (0.5,), (0.5,), (0.5, 1.5, 2.5), ())
+    actor = make_actor(config(), seen.spaces, Sightings(*np.ones((2, 6), np.float32)), Device("cpu"))
+    assert [*map(len, actor.thermometer.thresholds)] == [2, 1, 1, 1, 3, 5]
+    for name, counts in (("FrozenLake-v1", [15]), ("Blackjack-v1", [31, 10, 1])):
+        assert [len(row) for row in Environments(name, 1, seed=0).spaces.known] == counts
+
+
 def test_an_environment_that_does_not_repeat_itself_is_told_on():
     forgetful = Environments(worlds.broken("forgetful"), 2, seed=5)
     play(forgetful, 5)
@@ -98,7 +111,7 @@ def test_what_nobody_can_learn_from_is_one_sentence(fault, words):
     [
         ("CartPol-v1", r"no environment 'CartPol-v1' \(did you mean CartPole-v1\?\)"),
         ("no_such_module:Maze-v0", "no_such_module"),
-        (worlds.broken("discrete observations"), r"shows Discrete\(3\), but a policy reads observations in a Box"),
+        (worlds.broken("text to read"), r"shows Dict\(.*, but a policy reads 1 to 4096 numbers in a Box"),
         (worlds.broken("two actions at once"), r"takes actions in MultiDiscrete"),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gymnasium
 import numpy as np
-from gymnasium.spaces import Box, Discrete, MultiDiscrete
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text, Tuple
 
 STEPS = 12
 
@@ -52,13 +52,25 @@ class Choose(Signs):
         return super().step(4 if action == self.action_space.n - 1 else 3 if action == 0 else None)
 
 
+class Parts(Signs):
+    """The same number, the last part of what is seen: as a sign, and as it is."""
+
+    observation_space = Dict(
+        a=Tuple([Discrete(3, start=-1), MultiBinary(2)]), b=MultiDiscrete([2, 4]), c=Box(-1, 1, (1, 1), np.float32)
+    )
+
+    def _look(self):
+        sign = int(np.sign(super()._look()[0]))
+        return {"a": (sign, np.array([1, 0], np.int8)), "b": np.array([0, 3]), "c": self.seen.reshape(1, 1)}
+
+
 class Broken(Signs):
     """What `fault` names goes wrong in the third step."""
 
     def __init__(self, fault):
         self.fault = fault
-        if fault == "discrete observations":
-            self.observation_space = Discrete(3)
+        if fault == "text to read":
+            self.observation_space = Dict(said=Text(3), seen=Box(-1, 1, (1,), np.float32))
         if fault == "two actions at once":
             self.action_space = MultiDiscrete([2, 2])
 
@@ -83,7 +95,7 @@ class Broken(Signs):
         return seen, reward, over, cut, info
 
 
-FAULTS = ("raises", "nan observation", "nan reward", "ends at once", "forgetful", "discrete observations",
+FAULTS = ("raises", "nan observation", "nan reward", "ends at once", "forgetful", "text to read",
           "two actions at once", "nothing to see")  # fmt: skip
 
 
@@ -94,6 +106,7 @@ def broken(fault):
 
 gymnasium.register("test/Signs-v0", Signs, reward_threshold=0.9 * STEPS)
 gymnasium.register("test/Aim-v0", Aim)
+gymnasium.register("test/Parts-v0", Parts)
 for _actions in (3, 5, 6, 7, 9):
     gymnasium.register(f"test/Choose{_actions}-v0", Choose, kwargs={"actions": _actions})
 for _fault in FAULTS:
