@@ -100,7 +100,7 @@ def _grid_text(netlist: CellNetlist) -> str:
         if step % 2:  # every cell in each other step
             fires[1 + step] = random_bits(drawn, shape)
     states = [state, *netlist.steps(state, _STEPS, fires[1:, ..., None])]
-    return hexadecimal_lines(*(np.stack(values).reshape(len(values), -1).T for values in (fires, states)))
+    return hexadecimal_lines(*(values.reshape(len(values), -1).T for values in (fires, np.stack(states))))
 
 
 def hexadecimal_lines(*columns: Bits) -> str:
