@@ -30,8 +30,9 @@ class EventStream(StreamingResponse):
 
     media_type = "text/event-stream"
 
-    def __init__(self, context: Context, events: AsyncGenerator[str]) -> None:
-        super().__init__(events, headers={"X-Accel-Buffering": "no"})
+    # No caller gives the status, but FastAPI reads it here for the OpenAPI document.
+    def __init__(self, context: Context, events: AsyncGenerator[str], status_code: int = 200) -> None:
+        super().__init__(events, status_code, {"X-Accel-Buffering": "no"})
         self._events, self._context = events, context
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
