@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from difflogic.config.fields import Section, field, require, section, shown
+from difflogic.config.fields import Section, field, require, require_ascending, section, shown
 from difflogic.config.limits import WIDTH, one_of
 from difflogic.core import wiring
 
@@ -59,6 +59,11 @@ class ModelConfig(Section):
         one_of(tuple(wiring.NEIGHBOURHOODS)),
         default="moore",
     )
+    held: tuple[int, ...] = field(
+        "Channels that keep what they begin with, counted from 0: what is written there asks for a picture; their "
+        "gates are not learned",
+        default=(),
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -75,6 +80,12 @@ class ModelConfig(Section):
             self.update.widths[-1] == self.channels,
             f"the update network's output is the new cell: its widths must end with {self.channels}, "
             f"got {self.update.widths[-1]}.",
+        )
+        require_ascending("held", self.held, 0, self.channels - 1, "channels")
+        require(
+            len(self.held) < min(self.update.widths[1:]),
+            f"each layer of the update network needs more gates than channels are held, {len(self.held)}, got "
+            f"{list(self.update.widths[1:])}.",
         )
         if self.all_round:
             require(self.wiring_per_kernel, "all_round needs wiring_per_kernel: each kernel begins with its own cells.")

@@ -144,7 +144,7 @@ _GROWN = Recipe(
 )
 _BORDERED = Recipe(searched=0.15)
 _UNSEARCHED = Recipe((0.12, 0.68))
-"""Of pictures that a search cannot judge: damaged on the way, or begun with earlier ends."""
+"""Of pictures that no search may follow: damaged on the way, begun with earlier ends, or with held channels."""
 
 
 def robust(config: Config) -> Recipe:
@@ -154,7 +154,7 @@ def robust(config: Config) -> Recipe:
         return _RULE
     if task.target == "checkerboard":
         return _ASYNCHRONOUS if config.train.asynchronous else _BOARD
-    if task.disturbed or config.pool.size:
+    if not config.can_be_searched:
         return _UNSEARCHED
     # From nothing but the border all of it sends signals, and they are many: from one cell they are few.
     return _BORDERED if task.start == "zeros" else _GROWN

@@ -110,7 +110,7 @@ def attempt_of(config: Config | PolicyConfig, number: int, left: int) -> Config 
     second.
     """
     cut = config.with_(seed=seed_of(config.seed, number)).with_epochs(left)
-    if isinstance(cut, Config) and number % 2 and cut.hardening.share and recipes.is_other_rule(cut.task):
+    if isinstance(cut, Config) and number % 2 and cut.hardening.share and _is_searched(cut):
         return cut.with_(search={"begin": 1}, hardening={"share": 0.0})
     if isinstance(cut, PolicyConfig) or not cut.search.begin:
         return cut
@@ -124,3 +124,7 @@ def attempt_of(config: Config | PolicyConfig, number: int, left: int) -> Config 
         hardening={"begin": shrunk(cut.hardening.begin), "end": shrunk(cut.hardening.end)},
         search={"begin": shrunk(cut.search.begin)},
     )
+
+
+def _is_searched(config: Config) -> bool:
+    return recipes.is_other_rule(config.task) and config.can_be_searched

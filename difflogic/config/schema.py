@@ -87,8 +87,9 @@ class Config(Document):
             except DataError as error:
                 raise ConfigError(f"start_picture: {error}") from error
         require(
-            not self.search.begin or not (self.pool.size or self.task.disturbed),
-            "A search judges fresh starts that nothing damages: set search.begin to 0, or leave out pool and damage.",
+            not self.search.begin or self.can_be_searched,
+            "A search judges fresh starts that nothing damages, and may change every gate: set search.begin to 0, or "
+            "leave out pool, damage and held channels.",
         )
         self._check_pool()
         self._check_growth()
@@ -117,6 +118,11 @@ class Config(Document):
 
     def with_epochs(self, epochs: int) -> Config:
         return self.with_(train={"epochs": epochs})
+
+    @property
+    def can_be_searched(self) -> bool:
+        """Return whether a search may follow training."""
+        return not (self.pool.size or self.task.disturbed or self.model.held)
 
     def _check_rule(self) -> None:
         if self.task.target != "rule":

@@ -30,6 +30,9 @@ NETWORKS = ("perceive", "update")
 NOISE_STREAM = 0x6E6F6973
 """`fold_in` data of the noise in start logits ("nois")."""
 
+FIXED = 1e6
+"""The logit of a gate that is not learned. Weight decay takes a share of it in each epoch; enough is left."""
+
 PAPER_START = InitialConfig()
 """The logits that the notebook begins with."""
 
@@ -140,8 +143,10 @@ class Circuit:
         if model.all_round:
             key = prng.fold_in(perceive_key, wiring.ALL_ROUND_STREAM)
             wiring.begin_all_round(perceive, perceive_wires, key, model.neighbourhood)
+        update = _update_start(model.update.widths[1:], initial)
+        _hold(model.held, update, update_wires)
         circuit = cls.from_arrays(
-            logits={"perceive": perceive, "update": _update_start(model.update.widths[1:], initial)},
+            logits={"perceive": perceive, "update": update},
             wires={"perceive": perceive_wires, "update": update_wires},
             channels=model.channels,
             periodic=model.periodic,
@@ -270,6 +275,24 @@ def _update_start(widths: Sequence[int], initial: InitialConfig) -> list[Array]:
     """The logits of an update network's layers; those that are narrower than the first begin lower."""
     wide, narrow = _start(initial.logit), _start(initial.logit - initial.narrow_drop)
     return [np.tile(narrow if n < widths[0] else wide, (n, 1)) for n in widths]
+
+
+def _hold(channels: Sequence[int], logits: Sequence[Array], wires: Sequence[Array]) -> None:
+    """Lead these channels of a cell through the update network to themselves, in place, by a gate of each layer.
+
+    `logits[l]` float `[out, 16]`, `wires[l]` int `[2, out]`. The gates of a channel have its place in the list, from
+    the end; in the last layer it is the channel itself.
+    """
+    # With channels 1 and 2 of 8 held, and layers of 32, 32 and 8 gates:
+    #     channel 1 -> gate 31 -> gate 31 -> gate 1        channel 2 -> gate 30 -> gate 30 -> gate 2
+    for number, channel in enumerate(channels):
+        read = channel
+        for layer, pair in zip(logits, wires, strict=True):
+            gate = channel if layer is logits[-1] else len(layer) - 1 - number
+            pair[:, gate], read = read, gate
+            # Beside it the probability of each other gate is exp(-FIXED), which is 0 in float32, and so is the
+            # gradient of every logit: nothing is learned here, in any engine, and none needs a case of its own.
+            layer[gate, gates.PASS_THROUGH] = FIXED
 
 
 def _draw(network: NetworkConfig, key: prng.Key, among: Sequence[int] | None = None) -> list[Array]:

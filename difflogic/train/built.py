@@ -21,7 +21,7 @@ def circuit(config: Config | PolicyConfig, samples: Dataset | None) -> Circuit |
     """
     if isinstance(config, PolicyConfig) or not (config.hardening.share or config.search.begin):
         return None
-    if config.train.asynchronous or config.task.disturbed or config.pool.size:
+    if config.train.asynchronous or not config.can_be_searched:
         return None
     model, graph = config.model, None
     if samples is not None and _is_usual(model, presets.model_of_samples(samples)):

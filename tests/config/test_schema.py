@@ -172,6 +172,21 @@ def test_a_missing_field_is_named_by_its_path() -> None:
         Config.from_dict(data)
 
 
+HELD: list[tuple[dict[str, Any], str]] = [
+    ({"model": {"held": [8]}}, "held must be ascending channels between 0 and 7, got [8]."),
+    ({"model": {"held": [0, 1, 2, 3, 4, 5, 6, 7]}}, "each layer of the update network needs more gates than channels"),
+    ({"model": {"held": [1]}, "search": {"begin": 5}}, "A search judges fresh starts that nothing damages, and may"),
+]
+
+
+@pytest.mark.parametrize(("sections", "message"), HELD)
+def test_channels_that_cannot_be_held_are_refused(sections: dict[str, Any], message: str) -> None:
+    assert SMALL.with_(model={"held": [1, 2]}).model.held == (1, 2)
+    with pytest.raises(ConfigError) as raised:
+        SMALL.with_(**sections)
+    assert str(raised.value).startswith(message)
+
+
 ALL_ROUND: list[tuple[dict[str, Any], str]] = [
     ({"wiring_per_kernel": False}, "all_round needs wiring_per_kernel: each kernel begins with its own cells."),
     (

@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from difflogic.config import own_task
 from difflogic.config.train import InitialConfig
 from difflogic.core import gates, wiring
+from difflogic.cpu.engine import CpuEngine
+from difflogic.engine.batch import Batch
 from difflogic.errors import CircuitError
 from difflogic.model.circuit import ArraysByNetwork, Circuit
 from difflogic.reference.engine import ReferenceEngine
@@ -255,6 +258,28 @@ def test_a_wiring_per_kernel_draws_each_kernel_its_own() -> None:
         assert (pairs[1] == wiring.CENTRE).all()
     for ours, theirs in zip(own.update_wires, shared.update_wires, strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("periodic", [False, True])
+def test_channels_that_are_held_keep_what_they_begin_with_and_are_not_learned(periodic: bool) -> None:
+    model = replace(own_task.circuit(8, kernels=2, hidden=(12, 10), periodic=periodic), held=(2, 5))
+    initial = InitialConfig(noise=0.5)
+    held, free = Circuit.initial(model, 7, initial), Circuit.initial(replace(model, held=()), 7, initial)
+    start = np.random.default_rng(1).integers(0, 2, (2, 6, 5, 8)).astype(np.float32)
+    learned = np.random.default_rng(2).normal(0, 3, held.flat_logits().shape).astype(np.float32)
+    fixed = held.flat_logits().max(axis=1) > 1e5
+    assert fixed.sum() == 6  # two gates in each of three layers
+    circuit = held.with_logits(np.where(fixed[:, None], held.flat_logits(), learned))
+    for mode in ("soft", "hard"):
+        states = ReferenceEngine().rollout(circuit, start, 4, mode)
+        np.testing.assert_array_equal(states[..., [2, 5]], np.broadcast_to(start[..., [2, 5]], (5, 2, 6, 5, 2)))
+    np.testing.assert_array_equal(held.update_wires[0][:, :10], free.update_wires[0][:, :10])
+    for engine in (ReferenceEngine(), CpuEngine()):
+        after, _, _ = engine.train_step(circuit, None, Batch(start, 1 - start, 4), lr=0.1)
+        # Weight decay alone moves them: learning rate 0.1, decay 0.01.
+        decayed = np.float32(0.999) * circuit.flat_logits()
+        np.testing.assert_allclose(after.flat_logits()[fixed], decayed[fixed], rtol=1e-6)
+        assert (abs(after.flat_logits() - decayed)[~fixed] > 0.01).any()
 
 
 def beginning(circuit: Circuit, kernel: int) -> np.ndarray:
