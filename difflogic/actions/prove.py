@@ -97,15 +97,23 @@ def prove(
     if run.is_file() and run.suffix == ".json":
         raise UsageError(f"The proof of one circuit needs its run, got the file {run}: name a run, or two circuits.")
     trained = trained_circuit.load(run)
-    found = proofs.decide(proofs.of_run(trained, every_start, size), seconds, (*judges, proofs.OWN)[0])
+    if trained.config.task.target == "data" and not every_start and size is None:
+        claims = proofs.of_samples(trained)
+    else:
+        claims = [proofs.of_run(trained, every_start, size)]
+    found = [proofs.decide(claim, seconds, (*judges, proofs.OWN)[0]) for claim in claims]
+    # The proof of a run, where it has several the first that fails, is what code looks at.
+    first = next((each for each in found if not each.proved), found[0])
+    alone, files = len(found) == 1, proof_file.files_of(found[0])
+    files |= {proof_file.NUMBERED.format(number): each.to_json() for number, each in enumerate(found[1:], 2)}
     return Proved(
         "",
-        (found.text,),
-        found.to_dict(),
-        proof_file.files_of(found),
-        found.proved,
-        ok=bool(found.proved),
-        proof=found,
+        tuple(each.text if alone else f"Sample {number}: {each.text}" for number, each in enumerate(found, 1)),
+        first.to_dict() if alone else {"proved": first.proved, "samples": [each.to_dict() for each in found]},
+        files,
+        first.proved,
+        ok=bool(first.proved),
+        proof=first,
         told=trained.told,
         folder=trained.folder,
         outdated=proof_file.COUNTEREXAMPLE,

@@ -3,7 +3,7 @@
 Three claims, by the task:
 
 * every start: all grids of 0 and 1 in all channels end in the target (`difflogic.circuits.synthesis.every_start`);
-* one start: the picture that grows from the task's one start, and whether it stays;
+* one start: the picture that grows from the task's one start, or from that of a sample, and whether it stays;
 * rule: a step is one generation of the rule, on every grid, since every neighbourhood is compared.
 
 Its file is proof.json. It holds the circuit, so that nothing else is needed to check it:
@@ -37,7 +37,7 @@ from difflogic.circuits.synthesis.every_start import EveryStart
 from difflogic.config.resized import knows_larger_grids, resized
 from difflogic.config.schema import Config
 from difflogic.core import rules, text_picture
-from difflogic.core.bits import Bits
+from difflogic.core.bits import IGNORED, Bits
 from difflogic.engine import job
 from difflogic.errors import CircuitError, UsageError
 from difflogic.evaluation.trained_circuit import TrainedCircuit
@@ -58,6 +58,8 @@ OWN = "difflogic"
 SMALLEST = 3
 """Cells a side of a grid that tasks are on."""
 CLAIMS = ("every-start", "one-start", "rule")
+MOST_SAMPLES = 64
+"""Of which each is a proof."""
 MOST_STEPS = 10_000
 """A rollout from one start that has not repeated itself by then is said to be right so far."""
 
@@ -161,6 +163,30 @@ def of_run(trained: TrainedCircuit, every: bool = False, size: tuple[int, int] |
         raise UsageError(f"The picture of {run} takes its place from the border of its grid: leave `size` out.")
     scenario, target = _on_grid(config, *(size or (config.task.height, config.task.width)))
     return Claim("one-start" if has_one else "every-start", netlist, scenario, target)
+
+
+def of_samples(trained: TrainedCircuit) -> list[Claim]:
+    """The claims that each sample of a run's task becomes its target, of a few that each begin in one way.
+
+    Raises UsageError for samples of which this cannot be claimed.
+    """
+    config, task = trained.config, trained.config.task
+    samples = trained.data()
+    if (
+        samples is None
+        or len(samples) > MOST_SAMPLES
+        or samples.x.shape[-1] > text_picture.MAX_BITS
+        or (task.start, len(task.judged_steps)) != ("zeros", 1)
+        or task.disturbed
+        or (samples.targets == IGNORED).any()
+    ):
+        raise UsageError(
+            f"What samples become is proved of at most {MOST_SAMPLES} that are kept with the run, whose other channels "
+            f"begin as zeros, and of which all cells are compared, once: `difflogic evaluate {trained.path}` tests it."
+        )
+    netlist, here = CellNetlist.of_run(trained.circuit, config), Scenario.of(config)
+    scenarios = [replace(here, start="picture", picture=text_picture.encode(start)) for start in samples.x]
+    return [Claim("one-start", netlist, *pair) for pair in zip(scenarios, samples.targets[0], strict=True)]
 
 
 def _on_grid(config: Config, height: int, width: int) -> tuple[Scenario, Bits]:

@@ -16,6 +16,8 @@ from difflogic.evaluation.proof import CLAIMS, FORMAT, NAME, VERSION, Claim, Pro
 from difflogic.model import netlist_json
 from difflogic.runs import plots
 
+NUMBERED = "proof-{}.json"
+"""Of a further sample."""
 COUNTEREXAMPLE = ("proof-counterexample.npy", "proof-counterexample.png")
 
 

@@ -13,7 +13,8 @@ from PIL import Image
 
 import difflogic
 from difflogic.circuits.readers.rule import rule_netlist
-from difflogic.config import presets
+from difflogic.config import dataset, presets
+from difflogic.config.dataset import Dataset
 from difflogic.config.schema import Config
 from difflogic.core import rules
 from difflogic.engine import job
@@ -31,9 +32,9 @@ from tests.evaluation.pass_on import keeper, keeper_config
 from tests.learned import learned
 
 
-def kept_run(path: Path, config: Config, circuit: Circuit) -> Path:
+def kept_run(path: Path, config: Config, circuit: Circuit, data: Dataset | None = None) -> Path:
     """A run folder with nothing but that circuit's checkpoint."""
-    state = replace(TrainState.initial(job.make_job(config, circuit)), epoch=3)
+    state = replace(TrainState.initial(job.make_job(config, circuit, data)), epoch=3)
     path.mkdir()
     checkpoint.save(path, Checkpoint((ModelState(config, circuit, state),)))
     return path
@@ -241,3 +242,31 @@ def test_a_proof_that_is_none(tmp_path: Path, board: Path, path: tuple, to: obje
     else:
         with pytest.raises(CircuitError, match="needs a circuit whose start is always the same"):
             proof.decide(proof_file.read(file).claim)
+
+
+@pytest.mark.parametrize("lies", [False, True])
+def test_each_of_a_few_samples_is_proved(tmp_path: Path, lies: bool) -> None:
+    """Channel 0 is held, so that what is written there is still there, and nothing else is."""
+    x = np.random.default_rng(3).integers(0, 2, (3, 5, 4, 1), dtype=np.uint8)
+    y = x.copy()
+    y[2] ^= np.uint8(lies)
+    samples = difflogic.Dataset.of(x, y, steps=2)
+    model = replace(difflogic.circuit(channels=4, kernels=2, hidden=(8,)), held=(0,))
+    data = samples.fields() | {"data": {**samples.fields()["data"], "held_out": 0.0}}
+    config = presets.of_samples(samples).with_(**data, model=model, train={"batch": 3})
+    run = kept_run(tmp_path / "run", config, Circuit.initial(config.model, 1), samples)
+    (run / dataset.NAME).write_bytes(samples.encode())
+    found = difflogic.prove(run)
+    right = [words.startswith(f"Sample {number}: From its one") for number, words in enumerate(found.words, 1)]
+    assert found.proved is not lies
+    assert right == [True, True, not lies]
+    assert list(found.files) == ["proof.json", "proof-2.json", "proof-3.json"]
+    for name, text in found.files.items():
+        (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+        again = proof_file.read(tmp_path / name)
+        assert proof.lies(again, proof.decide(again.claim)) == []
+    drawn = config.with_(task={"start": "random"})
+    other = kept_run(tmp_path / "other", drawn, Circuit.initial(drawn.model, 1), samples)
+    (other / dataset.NAME).write_bytes(samples.encode())
+    with pytest.raises(UsageError, match=r"^What samples become is proved of at most 64"):
+        difflogic.prove(other)
