@@ -208,3 +208,13 @@ def test_a_distribution_that_cannot_be_loaded_is_named(
     assert "broken:fill" in registered.names()
     with pytest.raises(DifflogicError, match=r"The task broken:fill (could not be loaded|is not a task)"):
         registered.find("broken:fill")
+
+
+def test_the_packages_own_task_asks_for_four_pictures() -> None:
+    own = registered.find("difflogic-ca:suits")
+    samples, config = own.drawn(4), own.config()
+    assert sorted((int(x[0, 0, 1]), int(x[0, 0, 2])) for x in samples.x) == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert len({y.tobytes() for y in samples.y}) == 4
+    assert (samples.x[..., 1:] == samples.x[:, :1, :1, 1:]).all()  # every cell has the same bits
+    assert not samples.x[..., 0].any()
+    assert (config.model.held, config.data.held_out, config.train.batch) == ((1, 2), 0, 4)
