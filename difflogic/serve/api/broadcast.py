@@ -1,15 +1,8 @@
 """What changes in the store, passed on to every stream of events: one poll for all of them, one feed for each job.
 
 The feed never pushes data to a listener. It says only that there is more, and the listener, which knows its own
-position (the epoch and the version that it saw last), takes what it lacks when it can. So a slow listener holds nobody
-up: it gets larger batches of rows and fewer frames. An example with one job and two listeners:
-
-    the store          epoch 10, version 4            epoch 20, version 5            epoch 30, version 6
-    the job's feed     RowBatch(after=0, 1..10)       RowBatch(after=10, 11..20)     RowBatch(after=20, 21..30)
-    a quick listener   at 0: sends 1..10, now at 10   sends 11..20, now at 20        sends 21..30, now at 30
-    a slow listener    at 0: still sends 1..10        (misses a notification)        sends 11..20 and 21..30 as one text
-    one that comes     -                              at 0: its rows are batches     -
-      back later                                        no more: it reads the file
+position (the epoch and the version that it saw last), takes what it lacks when it can: rows from the job's file. So a
+slow listener holds nobody up: it gets more rows at once and fewer frames.
 """
 
 from __future__ import annotations
@@ -46,10 +39,8 @@ FRAMES_FOR_S = 15.0
 """Seconds for which a worker makes frames after it was asked for them; longer than ASK_AGAIN_S."""
 ASK_AGAIN_S = 4.0
 """Seconds between two requests for state frames, while somebody listens to a job that runs."""
-BATCHES_KEPT = 20
-"""Batches that a job's feed keeps for listeners that are close behind; whoever is further behind reads the file."""
 BATCH_ROWS = 500
-"""The most rows in one batch, unless one epoch of a large population has more."""
+"""The most rows in one event, unless one epoch of a large population has more."""
 CHANGES_PER_POLL = 1000
 """The most changes that one poll reads."""
 
@@ -83,17 +74,9 @@ async def arrived(event: asyncio.Event, seconds: float) -> bool:
     return True
 
 
-@dataclass(frozen=True)
-class RowBatch:
-    """The rows of metrics that follow an epoch."""
-
-    after: int
-    rows: Excerpt
-
-
 @dataclass
 class JobFeed:
-    """What is newest of one job, shared by all who listen to it: its state, its last rows, its state frame."""
+    """What is newest of one job, shared by all who listen to it: its state, how far its rows are, its state frame."""
 
     job: JobRecord
     text: str
@@ -101,7 +84,6 @@ class JobFeed:
     epoch: int
     """The epoch of the newest row."""
     listeners: int = 0
-    batches: deque[RowBatch] = field(default_factory=lambda: deque(maxlen=BATCHES_KEPT))
     frame: str | None = None
     frame_mark: tuple[int, int] | None = None
     """Time and inode of the frame's file: a new frame is a new file."""
@@ -110,10 +92,6 @@ class JobFeed:
     is_gone: bool = False
     """Whether the job was deleted."""
     changed: Broadcast = field(default_factory=Broadcast)
-
-    def following(self, epoch: int) -> Excerpt | None:
-        """The rows that follow an epoch; None where their batch is no longer kept."""
-        return next((batch.rows for batch in self.batches if batch.after == epoch), None)
 
 
 class ChangeFeed:
@@ -230,28 +208,22 @@ class ChangeFeed:
         if job.version < feed.job.version:
             return
         just_began = feed.job.status != "running" and job.status == "running"
-        if job.attempt != feed.job.attempt:  # another run folder: its rows begin at epoch 1 again, its frames too
-            last = await to_thread.run_sync(self._read_attempt, feed, job)
-            # All at once, and after the reading: a listener that looks meanwhile must not find the job at its end, but
-            # not yet its rows.
-            feed.job, feed.text, feed.epoch = job, text, last
-            feed.batches.clear()
-        while new := await to_thread.run_sync(self.rows, job, feed.epoch):
-            feed.batches.append(RowBatch(feed.epoch, new))
-            feed.epoch = new.until
-        feed.job, feed.text = job, text
+        if job.attempt != feed.job.attempt:  # another run folder: its frames begin again
+            await to_thread.run_sync(self._read_frame, feed, job)
+        last = await to_thread.run_sync(self._last_epoch, job)
+        # All at once, and after the reading: a listener that looks meanwhile must not find the job at its end, but not
+        # yet its rows.
+        feed.job, feed.text, feed.epoch = job, text, last
         if just_began:
             await to_thread.run_sync(self._store.watch, job.id, FRAMES_FOR_S)
         feed.changed.notify()
 
     def rows(self, job: JobRecord, epoch: int) -> Excerpt:
-        """Rows of a job after an epoch, a batch at most. Raises OSError."""
+        """Rows of a job after an epoch, for one event. Raises OSError."""
         epochs = jsonl.epochs_in(BATCH_ROWS, job.asked.population)
         return jsonl.after(self._store.job_folder(job).run / JSONL, epoch, epochs, job.asked.population)
 
-    def _read_attempt(self, feed: JobFeed, job: JobRecord) -> int:
-        """Read the frame of the attempt that a job is in now; returns the epoch of its newest row."""
-        self._read_frame(feed, job)
+    def _last_epoch(self, job: JobRecord) -> int:
         return jsonl.last_epoch(self._store.job_folder(job).run / JSONL)
 
     def _read_frame(self, feed: JobFeed, job: JobRecord | None = None) -> bool:
@@ -295,7 +267,7 @@ class ChangeFeed:
         """
         try:
             job = self._store.job(known.id)
-            feed = JobFeed(job, encoded(job), jsonl.last_epoch(self._store.job_folder(job).run / JSONL))
+            feed = JobFeed(job, encoded(job), self._last_epoch(job))
         except UnknownJobError:
             feed = JobFeed(known, encoded(known), 0, is_gone=True)
         self._job_feeds[known.id] = feed

@@ -92,13 +92,10 @@ async def _unseen(feed: ChangeFeed, job_feed: JobFeed, now: JobRecord, position:
     if now.version != position.version:
         position.version = now.version
         texts.append(event("job", job_feed.text, position))
-    # A slow listener may be many batches behind. Each text is yielded before the next rows are fetched, so that it
+    # A slow listener may be thousands of rows behind. Each text is yielded before the next rows are fetched, so that it
     # never holds more than two in memory.
     while position.epoch < job_feed.epoch and job_feed.job.attempt == now.attempt:
-        new = job_feed.following(position.epoch)
-        if new is None:
-            # The batch is no longer kept, or the position is none at which a batch begins: the rows come from the file.
-            new = await to_thread.run_sync(feed.rows, now, position.epoch)
+        new = await to_thread.run_sync(feed.rows, now, position.epoch)
         # A crash cut the rows back to a checkpoint: nothing follows this epoch until training is there again.
         if not new:
             break
