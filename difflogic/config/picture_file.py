@@ -86,8 +86,8 @@ def _bits(picture: Image.Image, colors: int, threshold: float | None, invert: bo
     return np.concatenate([levels >> 1, levels & 1], axis=-1).astype(np.uint8)
 
 
-def upright(path: Path) -> Image.Image:
-    """The picture in a file as RGBA, as its camera was held. Raises DataError as `load` does."""
+def upright(path: Path, most: int = MAX_PIXELS) -> Image.Image:
+    """The picture in a file as RGBA, as its camera was held. Raises DataError as `load` does, or for more pixels."""
     from PIL import Image, ImageOps
 
     if path.is_dir() or (path.exists() and not path.is_file()):
@@ -96,7 +96,7 @@ def upright(path: Path) -> Image.Image:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what matters in a damaged file is an error
             with Image.open(path, formats=FORMATS) as picture:
-                _check_still(path, picture)
+                _check_still(path, picture, most)
                 return _rgba(ImageOps.exif_transpose(picture))
     except OSError as error:
         # The system's errors have a text of their own, Pillow's do not.
@@ -104,7 +104,7 @@ def upright(path: Path) -> Image.Image:
             raise DataError(f"Cannot read the picture {path}: {error.strerror}.") from error
         raise _unreadable(path, error) from error
     except Image.DecompressionBombError as error:
-        raise DataError(f"{path} unpacks to far more than {MAX_PIXELS:,} pixels: scale it down first.") from error
+        raise DataError(f"{path} unpacks to far more than {most:,} pixels: scale it down first.") from error
     except (ValueError, SyntaxError, EOFError, LookupError, TypeError, ArithmeticError, RuntimeError) as error:
         raise _unreadable(path, error) from error  # what Pillow's readers raise on damaged files
 
@@ -115,9 +115,9 @@ def _unreadable(path: Path, error: Exception) -> DataError:
     return DataError(f"{path} is not a picture that can be read, expected {', '.join(FORMATS)}, undamaged.")
 
 
-def _check_still(path: Path, picture: Image.Image) -> None:
-    if picture.width * picture.height > MAX_PIXELS:
-        raise DataError(f"{path} is {_sides(picture.size)} pixels, more than {MAX_PIXELS:,}: scale it down first.")
+def _check_still(path: Path, picture: Image.Image, most: int) -> None:
+    if picture.width * picture.height > most:
+        raise DataError(f"{path} is {_sides(picture.size)} pixels, more than {most:,}: scale it down first.")
     if picture.format != "MPO" and getattr(picture, "is_animated", False):
         raise DataError(f"{path} is animated: expected a still picture, save one of its frames as PNG.")
 

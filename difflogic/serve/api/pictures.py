@@ -14,12 +14,10 @@ import json
 import os
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 
 from difflogic.config import picture_file
 from difflogic.errors import DataError, LimitError, UsageError
-from difflogic.serve.errors import ApiError
 
 COMMAND = (sys.executable, "-m", "difflogic.serve.api.pictures")
 PROCESSOR_S = 5
@@ -38,7 +36,7 @@ MOST_CELLS, MOST_BYTES = 1 << 22, 1 << 16
 
 
 def make_plain(path: Path, pixels: int) -> None:
-    """Put the same picture, upright, RGBA, or samples into the file, and nothing else. Raises DataError, ApiError."""
+    """Put the same picture, upright, RGBA, or samples into the file, and nothing else. Raises DataError."""
     advice = "give fewer samples, or a shorter film" if path.name == SAMPLES else "save it again, smaller, as a PNG"
     too_much = DataError(f"{path} takes too much time or memory to unpack: {advice}.")
     try:
@@ -51,29 +49,8 @@ def make_plain(path: Path, pixels: int) -> None:
         raise too_much from error
     if done.returncode != 0:
         raise too_much
-    refusal = json.loads(done.stdout)
-    if refusal is not None and refusal["code"] is None:
-        raise DataError(refusal["message"])
-    if refusal is not None:
-        raise ApiError(422, refusal["code"], refusal["message"])
-
-
-def _check_pixels(path: Path, pixels: int) -> None:
-    """Raises ApiError where a picture says of itself that it has more; what is no picture is refused later."""
-    from PIL import Image, UnidentifiedImageError
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of damaged files: they are refused where they are read
-        try:
-            with Image.open(path, formats=picture_file.FORMATS) as picture:
-                width, height = picture.size
-        except (UnidentifiedImageError, OSError, ValueError, SyntaxError, EOFError, TypeError, LookupError):
-            return
-        except Image.DecompressionBombError as error:
-            raise ApiError(422, "too_many_pixels", f"A picture may have at most {pixels:,} pixels.") from error
-    if width * height > pixels:
-        words = f"The picture has {width}x{height} pixels, at most {pixels:,} are taken: scale it down."
-        raise ApiError(422, "too_many_pixels", words)
+    if (refusal := json.loads(done.stdout)) is not None:
+        raise DataError(refusal)
 
 
 def _plain_samples(path: Path) -> None:
@@ -110,19 +87,16 @@ def main() -> None:
     """Make the picture or the samples in FILE plain; a refusal goes to standard output, as JSON, else `null`."""
     path, pixels = Path(sys.argv[1]), int(sys.argv[2])
     _limit(pixels)
-    refusal: dict[str, str | None] | None = None
+    refusal: str | None = None
     try:
         if path.name == SAMPLES:
             _plain_samples(path)
         else:
-            _check_pixels(path, pixels)
-            picture = picture_file.upright(path)
+            picture = picture_file.upright(path, pixels)
             picture.info.clear()  # colour profiles and comments would be written too
             picture.save(path, "PNG", compress_level=1)
-    except ApiError as error:
-        refusal = {"code": error.code, "message": error.message}
     except (DataError, LimitError, UsageError) as error:
-        refusal = {"code": None, "message": str(error)}
+        refusal = str(error)
     sys.stdout.write(json.dumps(refusal))
 
 
