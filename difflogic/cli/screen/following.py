@@ -29,13 +29,6 @@ BEFORE = 10
 """Log lines of what was before."""
 
 
-class _Remote(TrainingReporter):
-    """The engine is not known here in detail, and the run folder is the server's."""
-
-    def _where(self, beginning: Beginning) -> list[str]:
-        return [f"On {beginning.engine.engine}; {beginning.reason}"]
-
-
 def follow(client: Client, job: str, as_json: bool, log_interval: int = 10) -> int:
     """Follow a job until it ends; the exit code. Raises ServiceError where it failed."""
     found = client.job(job)
@@ -72,7 +65,7 @@ class _Follower:
 
     def __init__(self, client: Client, sink: sinks.Lines, log_interval: int) -> None:
         self._client, self._sink, self._log_interval = client, sink, log_interval
-        self._reporter = _Remote(sink)
+        self._reporter = TrainingReporter(sink)
         self._status = ""
         self._began = False
         self._attempts = 0
@@ -138,8 +131,7 @@ class _Follower:
             self._begin(job)
 
     def _begin(self, job: JobJson) -> None:
-        reason = f"job {job['id']} at {self._client.server}"
-        info = EngineInfo(engine=job["device"])
+        info = EngineInfo(engine=job["device"], adapter=f"at {self._client.server}")
         config = any_config(job["config"])
         if self._attempt:
             config = schedule.attempt_of(config, self._attempt - 1, job["goal"])
@@ -148,7 +140,7 @@ class _Follower:
             attempt = Attempt(self._attempt, of, config.seed, job["goal"], "")
             self._reporter.attempted(attempt)
         so_far = job["progress"], job["goal"], _asked(job).population
-        self._reporter.began(Beginning(config, info, reason, None, *so_far))
+        self._reporter.began(Beginning(config, info, f"job {job['id']}", None, *so_far))
 
     def _show_ended_attempts(self, job: JobJson) -> None:
         """Show each attempt that is over, once. The job holds them all, so that whoever comes late misses none."""

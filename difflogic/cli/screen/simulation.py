@@ -76,6 +76,8 @@ class SimulationReporter:
     def frame(self, progress: SimulationProgress, simulation: Simulation) -> None:
         if self._recording is not None:
             self._recording.add(simulation.planes())
+        if isinstance(self.sink, GridScreen):
+            self.sink.draw(progress, simulation)
 
     def advanced(self, progress: SimulationProgress) -> None:
         self.sink.advance(progress.step, progress.steps, f"{progress.updates_per_s:.1e} cell updates/s")
@@ -161,18 +163,6 @@ class GridScreen(Lines):
         self._live.stop()
 
 
-class LiveSimulationReporter(SimulationReporter):
-    """Draws each frame on the terminal too."""
-
-    def __init__(self, screen: GridScreen, recording: Recording | None, every: int) -> None:
-        super().__init__(screen, recording, every)
-        self._screen = screen
-
-    def frame(self, progress: SimulationProgress, simulation: Simulation) -> None:
-        super().frame(progress, simulation)
-        self._screen.draw(progress, simulation)
-
-
 def choose(as_json: bool, live: bool, recording: Recording | None, every: int | None) -> SimulationReporter:
     """Raises UsageError where the options do not go together."""
     if live and as_json:
@@ -182,7 +172,7 @@ def choose(as_json: bool, live: bool, recording: Recording | None, every: int | 
     if every is not None and recording is None and not live:
         raise UsageError("--every says how often a frame is kept: give -o FILE.gif, -o FILE.npy or --live with it.")
     if live:
-        return LiveSimulationReporter(GridScreen(), recording, every or 1)
+        return SimulationReporter(GridScreen(), recording, every or 1)
     return SimulationReporter(sinks.choose(as_json, "step"), recording)
 
 

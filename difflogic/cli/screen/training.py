@@ -64,7 +64,8 @@ class TrainingReporter(Observer):
         }
         text: list[object] = [
             f"{config.name}: {beginning.about}, {seeds(beginning)}",
-            *self._where(beginning),
+            f"Engine {describe_engine(beginning.engine)}; {beginning.reason}",
+            *([] if beginning.path is None else [f"Run folder {beginning.path}"]),
             *([Preview(config)] if isinstance(config, Config) else []),
         ]
         # A program that reads the events of one run need not know of populations.
@@ -83,13 +84,6 @@ class TrainingReporter(Observer):
         # Kept for the bar: later events say only how far the run is.
         self._epochs = beginning.epochs
         self._sink.advance(beginning.epoch, self._epochs)
-
-    def _where(self, beginning: Beginning) -> list[str]:
-        """Return what it runs on, and where it is kept."""
-        return [
-            f"Engine {describe_engine(beginning.engine)}; {beginning.reason}",
-            f"Run folder {beginning.path}",
-        ]
 
     def advanced(self, epoch: int) -> None:
         self._sink.advance(epoch, self._epochs)
