@@ -90,17 +90,6 @@ def find(job: JobFolder, name: str) -> Path | None:
     return _paths(job).get(name)
 
 
-def end_of(path: Path, most: int) -> str:
-    """The last so many bytes of a text; nothing where there is none. Raises OSError."""
-    try:
-        with path.open("rb") as file:
-            # A log may be a megabyte, of which a page shows the end.
-            file.seek(max(0, os.fstat(file.fileno()).st_size - most))
-            return file.read(most).decode("utf-8", "replace")
-    except FileNotFoundError:
-        return ""
-
-
 def zipped(job: JobFolder, folder: str) -> Iterator[bytes]:
     """The files as a zip, uncompressed, piece by piece. Raises OSError."""
     sink = _Sink()

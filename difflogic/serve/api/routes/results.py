@@ -26,6 +26,7 @@ from difflogic.serve.api.context import (
 from difflogic.serve.api.replies import Comparison, FileList, GateCounts, LogReply, MetricRows
 from difflogic.serve.errors import ApiError
 from difflogic.serve.store.jobs import ID, JobRecord
+from difflogic.serve.worker.log import tail as end_of
 
 router = APIRouter(tags=["results"])
 
@@ -79,7 +80,11 @@ def log(
     context: ServiceContext, job: OwnJob, tail: Annotated[int, Query(ge=1, le=1 << 20, description="Bytes.")] = 1 << 16
 ) -> Any:
     """The end of what the job's workers wrote."""
-    return reply({"text": artefacts.end_of(context.store.job_folder(job.id).log, tail)})
+    try:
+        text = end_of(context.store.job_folder(job.id).log, tail).decode("utf-8", "replace")
+    except FileNotFoundError:
+        text = ""
+    return reply({"text": text})
 
 
 @router.get("/jobs/{job}/gates", response_model=GateCounts, responses=FOUND)
