@@ -18,9 +18,8 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from difflogic.errors import DifflogicError, RunFolderError, StoreError
 from difflogic.serve.store.jobs import JobRecord
@@ -30,15 +29,6 @@ from difflogic.system import files
 
 GROUPS = os.name == "posix"
 COMMAND = (sys.executable, "-m", "difflogic.serve.worker.follow_up_process")
-
-
-@dataclass(frozen=True)
-class FollowUpOutcome:
-    """How a follow-up ended: done with a result, or failed for a reason."""
-
-    status: Literal["done", "failed"]
-    reason: str | None = None
-    result: dict[str, Any] | None = None
 
 
 class FollowUpProcess:
@@ -100,12 +90,14 @@ class FollowUpProcess:
         whole, _, _ = self._answer.read().rpartition(b"\n")
         return [json.loads(line) for line in whole.splitlines()]
 
-    def outcome(self) -> FollowUpOutcome | str:
-        """How the follow-up ended; where its process broke off, the beginning of a sentence that says how."""
+    def outcome(self) -> dict[str, Any] | str:
+        """How the follow-up ended, `status`, `reason` and `result`; where its process broke off, the beginning of a
+        sentence that says how.
+        """
         status = self._process.returncode
         if status != 0:
             return how_it_ended(status, "its process")
-        return FollowUpOutcome(**self._lines()[-1])
+        return self._lines()[-1]
 
 
 def processor_time(process: int) -> float | None:
@@ -166,13 +158,12 @@ def main() -> None:
     # A sweep goes on from where it is, with the next try.
     again = (RunFolderError, StoreError, OSError) if record.kind == "sweep" else ()
     try:
-        outcome = FollowUpOutcome("done", None, _result(store, record, tell))
+        tell({"status": "done", "reason": None, "result": _result(store, record, tell)})
     except again as error:
         say(str(error))
         sys.exit(1)
     except (DifflogicError, OSError, MemoryError) as error:
-        outcome = FollowUpOutcome("failed", str(error) or "There was not enough memory.")
-    tell(asdict(outcome))
+        tell({"status": "failed", "reason": str(error) or "There was not enough memory.", "result": None})
 
 
 if __name__ == "__main__":

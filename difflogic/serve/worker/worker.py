@@ -212,7 +212,7 @@ class WorkerProcess:
             words = last_words(self.store.job_folder(lease.job.id).log)
             self._fail_try(lease, self._public(f"{outcome}, and last printed: {words}"))
         else:
-            self._finish(lease, outcome.status, outcome.reason, **lease.progress | {"result": outcome.result})
+            self._finish(lease, **lease.progress | outcome)
 
 
 def _without_stop(error: Exception) -> str:
