@@ -89,6 +89,8 @@ class JobFeed:
     """Time and inode of the frame's file: a new frame is a new file."""
     frames: int = 0
     """How many frames were read so far; a listener that saw fewer has a new one to send."""
+    reading: tuple[tuple[int, int, int], asyncio.Future[Excerpt]] | None = None
+    """The rows that were asked for last, by attempt, the epoch before them, and the newest epoch."""
     is_gone: bool = False
     """Whether the job was deleted."""
     changed: Broadcast = field(default_factory=Broadcast)
@@ -218,10 +220,15 @@ class ChangeFeed:
             await to_thread.run_sync(self._store.watch, job.id, FRAMES_FOR_S)
         feed.changed.notify()
 
-    def rows(self, job: JobRecord, epoch: int) -> Excerpt:
-        """Rows of a job after an epoch, for one event. Raises OSError."""
-        epochs = jsonl.epochs_in(BATCH_ROWS, job.asked.population)
-        return jsonl.after(self._store.job_folder(job).run / JSONL, epoch, epochs, job.asked.population)
+    async def rows(self, feed: JobFeed, job: JobRecord, epoch: int) -> Excerpt:
+        """Rows of a job after an epoch, for one event. Who asks for the same at once shares them. Raises OSError."""
+        asked, last = (job.attempt, epoch, feed.epoch), feed.reading
+        # What failed, or found nothing since a crash had just cut the rows back, is read again.
+        if last is None or last[0] != asked or (last[1].done() and (last[1].exception() or not last[1].result())):
+            path, epochs = self._store.job_folder(job).run / JSONL, jsonl.epochs_in(BATCH_ROWS, job.asked.population)
+            read = to_thread.run_sync(jsonl.after, path, epoch, epochs, job.asked.population)
+            feed.reading = asked, asyncio.ensure_future(read)
+        return await asyncio.shield(feed.reading[1])  # whoever leaves leaves it to the others
 
     def _last_epoch(self, job: JobRecord) -> int:
         return jsonl.last_epoch(self._store.job_folder(job).run / JSONL)

@@ -95,7 +95,7 @@ async def _unseen(feed: ChangeFeed, job_feed: JobFeed, now: JobRecord, position:
     # A slow listener may be thousands of rows behind. Each text is yielded before the next rows are fetched, so that it
     # never holds more than two in memory.
     while position.epoch < job_feed.epoch and job_feed.job.attempt == now.attempt:
-        new = await to_thread.run_sync(feed.rows, now, position.epoch)
+        new = await feed.rows(job_feed, now, position.epoch)
         # A crash cut the rows back to a checkpoint: nothing follows this epoch until training is there again.
         if not new:
             break
