@@ -32,7 +32,7 @@ from difflogic.serve.api.auth import Authenticator
 from difflogic.serve.api.broadcast import ChangeFeed
 from difflogic.serve.api.context import Context, reply
 from difflogic.serve.api.middleware import ServiceMiddleware
-from difflogic.serve.api.routes import about, document, events, health, jobs, overview, results, session
+from difflogic.serve.api.routes import about, events, health, jobs, results, session
 from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.api.telemetry import Telemetry
 from difflogic.serve.api.tokens import Tokens
@@ -78,10 +78,9 @@ def create_app(store: Store, tokens: Tokens, settings: ServeSettings) -> FastAPI
         servers=[{"url": settings.root_path}] if settings.root_path else None,
     )  # fmt: skip
     app.state.context = context
-    for module in (session, jobs, overview, results, events, about):
+    for module in (session, jobs, about, results, events):
         app.include_router(module.router, prefix="/api/v1")
-    for module in (health, document):
-        app.include_router(module.router)
+    app.include_router(health.router)
     app.mount("/static", _Static(directory=WEB, check_dir=False), name="static")
     app.add_api_route("/", _page, include_in_schema=False)
     app.add_exception_handler(ApiError, _api_error)

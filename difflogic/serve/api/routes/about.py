@@ -1,4 +1,4 @@
-"""What the server is and has: devices, presets, fields, formats."""
+"""What the server has: devices, presets, fields, formats, and over all jobs the queue, tags and owners."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ from difflogic.config.schema import Config
 from difflogic.devices.cost import cost_of
 from difflogic.serve.api.agents import check_agents
 from difflogic.serve.api.context import ALWAYS, CurrentCaller, ServiceContext, errors, reply
-from difflogic.serve.api.replies import DeviceList, FieldList, FormatList, PresetList
+from difflogic.serve.api.replies import DeviceList, FieldList, FormatList, OwnerList, PresetList, QueueReply, TagList
 from difflogic.serve.api.settings import ServeSettings
+from difflogic.serve.api.words import turn_words
 from difflogic.serve.errors import ApiError
-from difflogic.serve.store.jobs import JobRequest
+from difflogic.serve.store.jobs import ID, JobRequest
 from difflogic.system.memory import free_memory, physical_memory
 
-router = APIRouter(tags=["server"])
+router = APIRouter()
 
 KINDS = {bool: "boolean", int: "integer", float: "number", str: "text"}
 """The kind of a field that is no list, by its Python type."""
 
 
-@router.get("/devices", response_model=DeviceList, responses=errors(*ALWAYS))
+@router.get("/devices", tags=["server"], response_model=DeviceList, responses=errors(*ALWAYS))
 def devices(context: ServiceContext, caller: CurrentCaller) -> Any:
     """The workers: what they compute on, and what they do."""
     running = {each.id for each in context.store.jobs(caller.sees, 10_000, status="running")}
@@ -44,7 +45,7 @@ def devices(context: ServiceContext, caller: CurrentCaller) -> Any:
     )
 
 
-@router.get("/presets", response_model=PresetList, responses=errors(*ALWAYS))
+@router.get("/presets", tags=["server"], response_model=PresetList, responses=errors(*ALWAYS))
 def presets(context: ServiceContext, _caller: CurrentCaller) -> Any:
     """What can be trained by name."""
     return reply({"presets": [*_presets(context.settings.tasks), *_agents(context.settings)]})
@@ -70,7 +71,7 @@ def _agents(settings: ServeSettings) -> Iterator[dict[str, Any]]:
                    "recipes": [], "cost": cost.to_dict()}  # fmt: skip
 
 
-@router.get("/fields", response_model=FieldList, responses=errors(*ALWAYS))
+@router.get("/fields", tags=["server"], response_model=FieldList, responses=errors(*ALWAYS))
 def fields(
     context: ServiceContext,
     _caller: CurrentCaller,
@@ -131,7 +132,37 @@ def _section(inside: type, path: str) -> str:
     return about
 
 
-@router.get("/formats", response_model=FormatList, responses=errors(*ALWAYS))
+@router.get("/formats", tags=["server"], response_model=FormatList, responses=errors(*ALWAYS))
 def formats(_caller: CurrentCaller) -> Any:
     """What a circuit can be exported to."""
     return reply({"formats": [{"name": name, "about": form.summary} for name, form in FORMATS.items()]})
+
+
+@router.get("/queue", tags=["jobs"], response_model=QueueReply, responses=errors(*ALWAYS))
+def queue(
+    context: ServiceContext,
+    caller: CurrentCaller,
+    ids: Annotated[
+        str | None, Query(pattern=f"^{ID.pattern}(,{ID.pattern}){{0,199}}$", description="Only these jobs.")
+    ] = None,
+) -> Any:
+    """Where your jobs that wait stand: their turns among everybody's."""
+    wanted = None if ids is None else ids.split(",")
+    turns = context.turns().values()
+    shown = [each for each in turns if caller.sees in (None, each.owner) and (wanted is None or each.id in wanted)]
+    return reply({"waiting": [{"id": each.id, "turn": turn_words(each)} for each in shown]})
+
+
+@router.get("/tags", tags=["jobs"], response_model=TagList, responses=errors(*ALWAYS))
+def tags(context: ServiceContext, caller: CurrentCaller) -> Any:
+    """The tags that your jobs have, by name."""
+    return reply({"tags": [{"tag": tag, "jobs": jobs} for tag, jobs in context.store.tags(caller.sees).items()]})
+
+
+@router.get("/owners", tags=["jobs"], response_model=OwnerList, responses=errors(*ALWAYS))
+def owners(context: ServiceContext, caller: CurrentCaller) -> Any:
+    """How many jobs you have and what they take; for an operator those of everybody who has jobs."""
+    jobs: dict[str, dict[str, int]] = {caller.owner: {}} | context.store.counts_by_owner(caller.sees)
+    taken, quota = context.usage.bytes(), context.settings.caps.owner_quota
+    found = [{"owner": each, "jobs": jobs[each], "bytes": taken.get(each, 0), "quota": quota} for each in sorted(jobs)]
+    return reply({"owners": found})

@@ -1,12 +1,14 @@
-"""Signs of life, for whoever looks after the server."""
+"""What anybody may ask: signs of life, for whoever looks after the server, and which addresses there are."""
 
 from __future__ import annotations
 
+import json
+from functools import partial
 from typing import Any
 
 from anyio import to_thread
 from fastapi import APIRouter, Request
-from fastapi.responses import PlainTextResponse, Response
+from fastapi.responses import HTMLResponse, PlainTextResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from difflogic.serve.api.context import ServiceContext, errors, reply
@@ -46,3 +48,13 @@ async def metrics(request: Request, context: ServiceContext) -> Response:
     if forwarded or not context.settings.is_local:
         await context.authenticator.caller(request)
     return Response(await to_thread.run_sync(context.telemetry.text), media_type=CONTENT_TYPE_LATEST)
+
+
+@router.get("/docs", include_in_schema=False)
+def docs(request: Request) -> HTMLResponse:
+    """The OpenAPI document, every address with what it takes and answers, as a page without script and network."""
+    from jinja2 import Environment, PackageLoader
+
+    environment = Environment(loader=PackageLoader("difflogic.serve.api", "routes"), autoescape=True, trim_blocks=True)
+    environment.filters["json"] = partial(json.dumps, indent=1, ensure_ascii=False)
+    return HTMLResponse(environment.get_template("document.html").render(document=request.app.openapi()))
