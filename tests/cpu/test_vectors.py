@@ -18,37 +18,14 @@ from numba import njit
 
 from difflogic.cpu.codegen.compiled import cache_folder
 from difflogic.cpu.codegen.gate_vectors import (
-    clip,
-    divide,
     exp,
-    largest,
     load_gate_vector,
-    root,
-    splat_gate_vector,
-    subtract,
-    total,
 )
 from difflogic.cpu.codegen.vectors import (
-    TILE,
-    WORDS,
-    add,
-    add_sums,
-    bit_fma,
-    bit_where,
-    fma,
-    load,
-    load_shifted,
-    mul,
-    splat,
     store,
-    store_sums,
-    where,
-    zeros,
 )
 from difflogic.cpu.engine import CpuEngine, vector_unit, warm_up
 from difflogic.cpu.tables import aligned
-
-RANDOM = np.random.default_rng(0)
 
 PACKED = {
     "AVX-512": (r"vfmadd\d+ps\s[^\n]*%zmm", r"vpternlog[dq]\s[^\n]*%zmm"),
@@ -86,74 +63,6 @@ def apply(function: Callable[..., Any], *vectors: np.ndarray) -> np.ndarray:
     rows[:-1] = vectors
     function(rows.reshape(-1))
     return rows[-1]
-
-
-def some(count: int = TILE) -> np.ndarray:
-    return RANDOM.standard_normal(count).astype(np.float32)
-
-
-def test_float_operations() -> None:
-    @njit
-    def work(rows: np.ndarray) -> None:
-        x, y, z = load(rows, 0), load(rows, TILE), load(rows, 2 * TILE)
-        chosen = where(z, x, add(y, splat(np.float32(3))))
-        store(rows, 3 * TILE, fma(chosen, mul(x, y), add(z, zeros())))
-
-    x, y, z = some(), some(), np.where(RANDOM.random(TILE) < 0.5, 0, some()).astype(np.float32)
-    expected = np.where(z != 0, x, y + 3) * (x * y) + z
-    np.testing.assert_allclose(apply(work, x, y, z), expected, rtol=1e-5, atol=1e-6)
-
-
-def test_bit_operations() -> None:
-    @njit
-    def work(rows: np.ndarray) -> None:
-        x, y, z = load(rows, 0), load(rows, WORDS), load(rows, 2 * WORDS)
-        store(rows, 3 * WORDS, bit_where(x, bit_fma(x, y, z), splat(np.uint64(5))))
-
-    x, y, z = RANDOM.integers(0, 2**64, (3, WORDS), dtype=np.uint64)
-    expected = (x & ((x & y) ^ z)) | (~x & np.uint64(5))
-    np.testing.assert_array_equal(apply(work, x, y, z), expected)
-
-
-@pytest.mark.parametrize("shift", [0, 1, 5, TILE])
-def test_shifted_rows_with_lanes_left_out(shift: int) -> None:
-    lanes = int(RANDOM.integers(0, 2**TILE))
-
-    @njit
-    def work(rows: np.ndarray) -> None:
-        store(rows, 2 * TILE, load_shifted(rows, shift, np.uint64(lanes)))
-
-    x, y = some(), some()
-    chosen = np.array([lanes >> lane & 1 for lane in range(TILE)], dtype=bool)
-    expected = np.where(chosen, np.concatenate([x, y])[shift : shift + TILE], 0)
-    np.testing.assert_array_equal(apply(work, x, y), expected)
-
-
-def test_sums_of_four() -> None:
-    @njit
-    def work(rows: np.ndarray, sums: np.ndarray) -> None:
-        w, x, y, z = load(rows, 0), load(rows, TILE), load(rows, 2 * TILE), load(rows, 3 * TILE)
-        store_sums(sums, 1, w, x, y, z)
-        add_sums(sums, 1, x, x, x, w)
-
-    rows, sums = aligned(4, TILE), np.full(6, 7, dtype=np.float32)
-    rows[:] = some(4 * TILE).reshape(4, TILE)
-    work(rows.reshape(-1), sums)
-    w, x, y, z = rows.sum(axis=1)
-    np.testing.assert_allclose(sums, [7, w + x, x + x, y + x, z + w, 7], rtol=1e-5)
-
-
-def test_operations_on_a_gates_sixteen() -> None:
-    @njit
-    def work(rows: np.ndarray) -> None:
-        x, y = load_gate_vector(rows, 0), load_gate_vector(rows, 16)
-        limited = clip(x, splat_gate_vector(np.float32(-0.5)), splat_gate_vector(np.float32(0.5)))
-        scaled = divide(subtract(limited, splat_gate_vector(largest(x))), splat_gate_vector(total(y)))
-        store(rows, 32, add(root(y), scaled))
-
-    x, y = some(16), RANDOM.random(16, dtype=np.float32)
-    expected = np.sqrt(y) + (np.clip(x, -0.5, 0.5) - x.max()) / y.sum()
-    np.testing.assert_allclose(apply(work, x, y), expected, rtol=1e-5)
 
 
 @njit

@@ -1,4 +1,4 @@
-"""Random numbers: the same bits as NumPy's, for words, start grids and fire masks."""
+"""Random numbers: the same bits as NumPy's, for start grids and fire masks."""
 
 from __future__ import annotations
 
@@ -9,40 +9,10 @@ from difflogic.core import prng
 from difflogic.engine import control as c
 from difflogic.engine.shape import Shape
 from difflogic.gpu.device import GpuDevice
-from difflogic.gpu.probes import AnyShader
-from difflogic.gpu.shaders import Source, shader_root
 from difflogic.reference.kernels.fire_mask import fire_mask
 from difflogic.reference.kernels.seed_grid import seed_grid
 from tests.gpu.rig import assert_twins, rig
 from tests.random_circuits import random_circuit
-
-COUNT_WORDS = """
-@group(0) @binding(0) var<storage, read> keys: array<vec2<u32>>;
-@group(0) @binding(1) var<storage, read_write> words: array<vec2<u32>>;
-@group(0) @binding(2) var<storage, read_write> splits: array<vec4<u32>>;
-
-@compute @workgroup_size(1)
-fn main(@builtin(workgroup_id) id: vec3<u32>) {
-    let key = keys[id.x];
-    splits[id.x] = vec4<u32>(split_first(key), split_second(key));
-    let half = (COUNT + 1u) / 2u;
-    for (var i = 0u; i < half; i++) { words[id.x * half + i] = random_pair(key, i, COUNT); }
-}
-"""
-
-
-@pytest.mark.parametrize("count", [1, 2, 7, 64])
-def test_words_and_splits(device: GpuDevice, count: int) -> None:
-    keys = np.random.default_rng(1).integers(0, 2**32, (9, 2), dtype=np.uint32)
-    keys[0], keys[1] = 0, 0xFFFFFFFF
-    half = (count + 1) // 2
-    text = (shader_root() / "common/threefry.wgsl").read_text() + COUNT_WORDS.replace("COUNT", f"{count}u")
-    outputs = [np.zeros((9, half, 2), np.uint32), np.zeros((9, 4), np.uint32)]
-    program = AnyShader(device, Source("words", text, ()), [keys, *outputs], uniforms=0)
-    program.run([0, 1, 2], (9, 1))
-    words = program.read(1).reshape(9, half, 2).transpose(0, 2, 1).reshape(9, -1)[:, :count]
-    np.testing.assert_array_equal(words, [prng.random_bits(key, count) for key in keys])
-    np.testing.assert_array_equal(program.read(2).reshape(9, 2, 2), [prng.split(key) for key in keys])
 
 
 def control_words(seeds: tuple[int, ...]) -> np.ndarray:

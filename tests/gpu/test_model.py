@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from dataclasses import replace
 
 import pytest
 
 from difflogic.engine.job import Job, TrainState
-from difflogic.errors import DataError, DeviceError
+from difflogic.errors import DataError
 from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.model import GpuModel
 from difflogic.gpu.plan import HISTORY
@@ -53,10 +52,3 @@ def test_a_pool_is_part_of_the_state(device: GpuDevice) -> None:
     job = task_job("a pool")
     with pytest.raises(DataError, match="keeps a pool, but the state has none"):
         GpuModel.from_cpu(device, [job], [replace(TrainState.initial(job), pool=None)])
-
-
-def test_another_layout_of_memory_needs_another_workspace(device: GpuDevice, job: Job) -> None:
-    with closing(GpuModel.from_cpu(device, [job], [start(job)])) as model:
-        launch = model.plan.launch
-        with pytest.raises(DeviceError, match="needs a workspace of its own"):
-            model.workspace.under(replace(launch, chunks_per_workgroup=2 * launch.chunks_per_workgroup))

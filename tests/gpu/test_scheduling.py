@@ -18,7 +18,7 @@ from difflogic.model.circuit import Circuit
 from difflogic.model.layout import flat_layout
 from difflogic.reference.engine import ReferenceEngine
 from tests import tolerances
-from tests.closeness import STATES, assert_gradients_close
+from tests.closeness import assert_gradients_close
 from tests.gpu.rig import LAUNCHES, RECOMPUTING
 from tests.random_circuits import bits, random_circuit
 
@@ -89,16 +89,3 @@ def test_the_number_of_blocks_changes_rounding_only(
     expected_loss, expected = ReferenceEngine().loss_and_gradients(CIRCUIT, given())
     assert loss == pytest.approx(expected_loss, rel=tolerances.LOSS_RTOL)
     assert_gradients_close(gradients, expected)
-
-
-def test_blocks_of_several_chunks_where_they_come_by_themselves(device: GpuDevice) -> None:
-    """More than 512 chunks of 16 cells: a batch of 33 grids of 16x16."""
-    circuit = random_circuit(np.random.default_rng(2), channels=1, kernels=1, perceive=(2,), hidden=())
-    rng = np.random.default_rng(3)
-    x, y = (bits(rng, 33, 16, 16, 1) for _ in range(2))
-    engine = GpuEngine(device)
-    loss, gradients = engine.loss_and_gradients(circuit, Batch(x, y, steps=2))
-    expected_loss, expected = ReferenceEngine().loss_and_gradients(circuit, Batch(x, y, steps=2))
-    assert loss == pytest.approx(expected_loss, rel=tolerances.LOSS_RTOL)
-    assert_gradients_close(gradients, expected)
-    np.testing.assert_allclose(engine.rollout(circuit, x, 2), ReferenceEngine().rollout(circuit, x, 2), **STATES)

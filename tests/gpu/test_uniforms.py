@@ -53,18 +53,6 @@ def test_the_order_of_the_fields_changes_nothing(device: GpuDevice, text: str) -
     np.testing.assert_array_equal(shader.read(1), [*expected, *range(1024)])
 
 
-def test_offsets_are_those_of_wgsl() -> None:
-    struct = UniformStruct.parse(SMALL, "Small")
-    assert {name: place[1] for name, place in (struct.fields.fields or {}).items()} == {
-        "first": 0,
-        "rate": 4,
-        "key": 8,
-        "table": 16,
-    }
-    assert UniformStruct.parse("struct Odd { a: u32, b: vec4<u32>, c: u32 }", "Odd").fields.itemsize == 48
-    assert (len(struct.pack(SMALL_VALUES)), struct.stride, len(struct.pack_all([SMALL_VALUES] * 3))) == (48, 256, 768)
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [

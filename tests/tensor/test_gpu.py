@@ -18,7 +18,7 @@ from tests.tensor.test_gradients import OPERATIONS, operands
 FORWARD, GRADIENT = 1e-5, 1e-4
 """Shares of the largest entry: float32 sums of hundreds of terms, and twice as many on the way back."""
 
-SIZES = (0, 1, 2, 3, 255, 256, 257)
+SIZES = (0, 1, 3, 256, 257)
 UNARY = ("exp", "log", "sqrt", "tanh", "sigmoid", "relu")
 
 
@@ -97,7 +97,7 @@ def test_axes_in_another_order(shape: tuple[int, ...], axes: tuple[int, ...], gp
     check(lambda a: a.transpose(*axes), operands([shape]), gpu)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_any_shapes_that_broadcast(seed: int, gpu: Device) -> None:
     """In fours where they fit, along joined axes and along axes that are repeated."""
     rng = np.random.default_rng(seed)
