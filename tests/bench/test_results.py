@@ -33,6 +33,7 @@ def test_saved_and_loaded(results: Results, tmp_path: Path) -> None:
     ("text", "sentence"),
     [
         ("nonsense", "cannot be read as a results file of difflogic bench: Expecting value"),
+        ("[" * 100_000, "cannot be read as a results file of difflogic bench: "),
         ("[1]", "is not a results file of difflogic bench: it has no format."),
         ('{"format": 99}', "has format 99, but this version reads format 2: measure it again."),
         ('{"format": 2, "cases": []}', "is not a complete results file: engines, machine, skipped missing."),
@@ -66,12 +67,6 @@ def test_a_damaged_file(
     with pytest.raises(UsageError) as caught:
         Results.load(file)
     assert str(caught.value) == f"{file} is damaged: {sentence}. Measure it again."
-
-
-def test_a_file_that_is_nothing_but_brackets(tmp_path: Path) -> None:
-    (tmp_path / "a.json").write_text("[" * 100_000)
-    with pytest.raises(UsageError, match="cannot be read"):
-        Results.load(tmp_path / "a.json")
 
 
 def test_a_missing_file(tmp_path: Path) -> None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
-from typing import Any
 
 import numpy as np
 import pytest
 
-from benchmarks.rivals.problem import FIRST_HARD_LOSS, FIRST_SOFT_LOSS, Problem, complaint
+from benchmarks.rivals.problem import FIRST_HARD_LOSS, FIRST_SOFT_LOSS, complaint
 from benchmarks.rivals.worker import open_verified
 from difflogic.devices.open import hardware_gpus
 from difflogic.errors import NoAdapterError
-from difflogic.reference.model import ReferenceModel
 from tests.parity import SMALL_MODELS, SmallModel, small_model
 
 needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed")
@@ -51,16 +49,6 @@ def test_torch(model: SmallModel) -> None:
     from difflogic.autodiff import torch_model
 
     assert_right(model, *torch_model.gradients(model.circuit, model.batch))
-
-
-def test_start_grids_are_those_of_training() -> None:
-    problem = Problem.checkerboard()
-    reference: Any = ReferenceModel(problem.job, problem.state)
-    from difflogic.reference.kernels.seed_grid import seed_grid
-
-    seed_grid(reference._shape, reference._control, reference._start)
-    shape = problem.starts(1)[0].shape
-    assert np.array_equal(reference._start.T.reshape(shape), problem.starts(1)[0])
 
 
 @pytest.mark.parametrize(

@@ -15,16 +15,6 @@ def test_growth(results: Results) -> None:
     assert curve.growth == (4.0, 5.0)
 
 
-def test_what_is_compared_is_compared_round_by_round() -> None:
-    """A machine that becomes slower between rounds changes the medians' ratio, not that of neighbours."""
-    old, new = line("grid/16", 1.0), line("grid/32", 4.0)
-    drift = [1.0, 3.0, 2.0]
-    old["rounds_ms"], new["rounds_ms"] = drift, [4 * each for each in drift]
-    assert scaling.ratio(new, old) == 4.0
-    new["rounds_ms"] = [4.0, 15.0, 8.2]
-    assert scaling.ratio(new, old) == 4.1
-
-
 def test_what_logging_costs(results: Results) -> None:
     assert scaling.logging_share(results, "cpu") is None
     lines = [
