@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -90,24 +91,12 @@ def favours(best: LaunchConfig, gain: float) -> Speed:
 BEST = LaunchConfig(16, 2, forward_workgroup_size=8, hard_workgroup_size=32)
 
 
-def test_the_best_of_each_kernel_is_kept(tuner: Make) -> None:
-    outcome = tuner(favours(BEST, 2)).run()
-    assert outcome.stored is not None
-    assert outcome.stored.launch == BEST
-    assert outcome.measured == 3 + 3
-
-
-def test_a_second_run_measures_nothing(tuner: Make) -> None:
-    first = tuner(favours(BEST, 2)).run()
-    again = tuner(favours(LaunchConfig(8, 8), 9)).run()
-    assert again == dataclasses.replace(first, measured=0)
-
-
 @pytest.mark.parametrize(("gain", "kept"), [(1.03, False), (1.2, True)])
 def test_only_a_clear_win_is_kept(tuner: Make, gain: float, kept: bool) -> None:
     outcome = tuner(favours(BEST, gain)).run()
     assert outcome.stored is not None
     assert outcome.stored.launch == (BEST if kept else outcome.default)
+    assert outcome.measured == 3 + 3
 
 
 def test_training_uses_what_was_stored_and_its_numbers_stay(tuner: Make, device: GpuDevice) -> None:
@@ -166,10 +155,12 @@ def test_a_memory_limit_goes_before_what_was_tuned(tuner: Make, device: GpuDevic
 
 def test_a_variant_that_computes_something_else_is_refused(tuner: Make, cache: Path) -> None:
     one = tuner(favours(BEST, 2))
+    one.measured.add(LaunchConfig(8, 2), dict.fromkeys(tune.FUSED, 1.0))
     one._expected = [b"other"]
     with pytest.raises(DeviceError, match=r"gives other numbers than the default on .*: nothing was stored"):
         one.run()
     assert not cache.exists()
+    assert tuning_cache.MEASURED.read() == {}
 
 
 def test_an_adapter_that_disagrees_with_the_reference_is_not_tuned(
@@ -182,22 +173,38 @@ def test_an_adapter_that_disagrees_with_the_reference_is_not_tuned(
 
 
 def test_command(monkeypatch: pytest.MonkeyPatch, config: Config, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is stopped, goes on, has nothing left to measure, and forgets."""
     from difflogic.config import presets
+
+    stopping = True
+
+    def time(self: Tuner, work: Workspace, _: list[Dispatch]) -> float:
+        if stopping and len(self.measured) == 2:
+            raise KeyboardInterrupt
+        return 0.5 if work.plan.launch.chunks_per_workgroup == 2 else 1.0
 
     monkeypatch.setattr(presets, "checkerboard", lambda small: config)
     monkeypatch.setattr(selftest, "require", lambda adapter: None)
-    monkeypatch.setattr(
-        Tuner, "_time", lambda self, work, _: 0.5 if work.plan.launch.chunks_per_workgroup == 2 else 1.0
-    )
-    assert main(["tune"]) == 0
+    monkeypatch.setattr(Tuner, "_time", time)
+    with monkeypatch.context() as terminal:
+        terminal.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+        assert main(["tune"]) == 130
     out = capsys.readouterr().out
     assert "At most 6 variants; each is compiled" in out
-    assert "ms (1 of at most 6, about " in out
+    assert "Stopped: 2 variant(s) measured so far are kept; tune again to go on." in out
+    stopping = False
+    assert main(["tune"]) == 0
+    out = capsys.readouterr().out
+    assert "At most 6 variants, 2 of them measured before" in out
+    assert re.search(r"ms \(\d of at most 6, about ", out)
     assert "times as fast as the default" in out
     assert main(["tune", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["measured"] == 0
+    tuning_cache.MEASURED.write("another", {"adapter": select_adapter().name, "variants": []})
     assert main(["tune", "--reset"]) == 0
-    assert capsys.readouterr().out.startswith("Forgot 1 result(s) of ")
+    out = capsys.readouterr().out
+    assert out.startswith("Forgot 1 result(s) of ")
+    assert ", and 1 sweep(s) that were cut off." in out
     assert main(["tune", "--reset", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"adapter": select_adapter().name, "forgotten": 0, "cut_off": 0}
 
@@ -226,15 +233,6 @@ def test_a_sweep_that_is_cut_off_goes_on_where_it_was(tuner: Make, device: GpuDe
     assert outcome.measured == 6
     assert outcome.stored is not None
     assert outcome.stored.launch == BEST
-    assert tuning_cache.MEASURED.read() == {}
-
-
-def test_a_wrong_variant_forgets_the_others(tuner: Make) -> None:
-    one = tuner(favours(BEST, 2))
-    one.measured.add(LaunchConfig(8, 2), dict.fromkeys(tune.FUSED, 1.0))
-    one._expected = [b"other"]
-    with pytest.raises(DeviceError):
-        one.run()
     assert tuning_cache.MEASURED.read() == {}
 
 
@@ -320,27 +318,3 @@ def test_the_default_is_not_measured_against_itself() -> None:
     assert not LaunchConfig(8, 8, forward_workgroup_size=16).runs_as(default)
     assert not LaunchConfig(8, 4).runs_as(default)
     assert not LaunchConfig(8, 8, store_activations=False).runs_as(default)
-
-
-def test_command_that_is_stopped(
-    monkeypatch: pytest.MonkeyPatch, config: Config, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from difflogic.config import presets
-
-    def time(self: Tuner, work: Workspace, _: list[Dispatch]) -> float:
-        if len(self.measured) == 2:
-            raise KeyboardInterrupt
-        return 1.0
-
-    monkeypatch.setattr(presets, "checkerboard", lambda small: config)
-    monkeypatch.setattr(selftest, "require", lambda adapter: None)
-    monkeypatch.setattr(Tuner, "_time", time)
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
-    assert main(["tune"]) == 130
-    assert "Stopped: 2 variant(s) measured so far are kept; tune again to go on." in capsys.readouterr().out
-    monkeypatch.setattr(Tuner, "_time", lambda self, work, _: 1.0)
-    assert main(["tune"]) == 0
-    assert "At most 6 variants, 2 of them measured before" in capsys.readouterr().out
-    tuning_cache.MEASURED.write("another", {"adapter": select_adapter().name, "variants": []})
-    assert main(["tune", "--reset"]) == 0
-    assert ", and 1 sweep(s) that were cut off." in capsys.readouterr().out
