@@ -55,25 +55,14 @@ def installed(wheel, tmp_path_factory) -> Path:
     return home / "bin"
 
 
-def test_every_shader_is_in_the_wheel(wheel):
+def test_every_file_of_the_package_and_every_shader_is_in_the_wheel(wheel):
+    """Templates and the page of the service are among them."""
+    package = Path(difflogic.__file__).parent
+    files = {f"difflogic/{path.relative_to(package)}": path for path in package.rglob("*") if path.is_file()}
+    files |= {f"difflogic/_shaders/{path.relative_to(SHADERS)}": path for path in SHADERS.rglob("*") if path.is_file()}
     with zipfile.ZipFile(wheel) as archive:
-        shipped = {name: archive.read(name) for name in archive.namelist() if name.endswith(".wgsl")}
-    expected = {f"difflogic/_shaders/{p.relative_to(SHADERS)}": p.read_bytes() for p in SHADERS.rglob("*.wgsl")}
-    assert expected
-    assert shipped == expected
-
-
-def test_the_report_template_is_in_the_wheel(wheel):
-    with zipfile.ZipFile(wheel) as archive:
-        assert "difflogic/evaluation/templates/report.html" in archive.namelist()
-
-
-def test_the_page_of_the_server_is_in_the_wheel(wheel):
-    web = Path(difflogic.__file__).parent / "serve" / "web"
-    with zipfile.ZipFile(wheel) as archive:
-        shipped = {name for name in archive.namelist() if name.startswith("difflogic/serve/web/")}
-    assert shipped == {f"difflogic/serve/web/{path.name}" for path in web.iterdir()}
-    assert {"difflogic/serve/web/index.html", "difflogic/serve/web/main.js"} < shipped
+        shipped = {name: archive.read(name) for name in archive.namelist() if name.startswith("difflogic/")}
+    assert shipped == {name: path.read_bytes() for name, path in files.items() if "__pycache__" not in name}
 
 
 def test_nothing_else_is_installed_beside_the_package(wheel):
