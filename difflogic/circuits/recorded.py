@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.circuits import rle
-from difflogic.config.dataset import UNREADABLE, Dataset, why_unreadable
+from difflogic.config.dataset import UNREADABLE, Dataset, numbers_in, why_unreadable
 from difflogic.core import rules
 from difflogic.core.bits import Bits
 from difflogic.errors import DataError, LimitError, UsageError
@@ -74,11 +74,8 @@ def bits_of(states: States) -> Bits:
 
 
 def _npy(path: Path) -> npt.NDArray[Any]:
-    try:
-        film = np.load(path, mmap_mode="r", allow_pickle=False)  # whose values are not read yet
-    except UNREADABLE as error:
-        raise DataError(f"Cannot read the film {path}: {why_unreadable(error)}.") from error
-    if getattr(film, "ndim", 0) not in (3, 4) or not film.size or film.dtype.kind not in "biu":
+    film = numbers_in(path, "film", "[T, H, W]", "[T, H, W, C]")
+    if not film.size or film.dtype.kind == "f":
         raise DataError(f"{path} must be [T, H, W] of states or [T, H, W, C] of bits, in whole numbers.")
     _check_size(path, film.size)
     least, largest = film.min(), film.max()

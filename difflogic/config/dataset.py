@@ -49,6 +49,31 @@ def why_unreadable(error: Exception) -> str:
     return (getattr(error, "strerror", None) or str(error)).rstrip(".")
 
 
+def numbers_in(path: Path, what: str, *shapes: str) -> npt.NDArray[Any]:
+    """The array of a .npy file, of numbers or truth values and one of the shapes, whose values are not read yet.
+
+    A shape is named as in "[H, W, C]". Raises DataError.
+    """
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (*UNREADABLE, SyntaxError) as error:
+        raise DataError(f"Cannot read the {what} {path}: {why_unreadable(error)}.") from error
+    if not isinstance(array, np.ndarray):
+        raise DataError(f"Cannot read the {what} {path}: it is an archive.")
+    if array.dtype.kind not in "biuf" or array.ndim not in {shape.count(",") + 1 for shape in shapes}:
+        expected = f"numbers of shape {' or '.join(shapes)}"
+        raise DataError(f"The {what} {path} must be {expected}, got {array.dtype} of shape {list(array.shape)}.")
+    return array
+
+
+def bits_in(path: Path, what: str, *shapes: str) -> Bits:
+    """What `numbers_in` reads, where it is nothing but 0 and 1. Raises DataError."""
+    array = numbers_in(path, what, *shapes)
+    if not np.isin(array, (0, 1)).all():
+        raise DataError(f"The {what} {path} must hold nothing but 0 and 1.")
+    return np.array(array, dtype=np.uint8, order="C")
+
+
 MOST_STEPS = 1 << 16
 """Of a range, which is a few bytes in a file whatever its length."""
 MOST_CELLS = 1 << 21

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.config.dataset import why_unreadable
+from difflogic.config.dataset import bits_in
 from difflogic.config.schema import Config
 from difflogic.config.train import GrowthConfig
 from difflogic.errors import ConfigError, DataError
@@ -34,16 +34,11 @@ def load(path: Path, config: Config) -> Grids:
     if task.start != "random" or task.target == "rule":
         raise ConfigError(f"`starts` needs a task with random starts and one target, and {config.name} has none.")
     grid = (task.height, task.width, config.model.channels)
-    try:
-        array = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"Cannot read the starts {path}: {why_unreadable(error)}.") from error
-    if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf" or not np.isin(array, (0, 1)).all():
-        raise DataError(f"{path} must be one array of 0 and 1: start grids, in all channels.")
+    array = bits_in(path, "starts", "[H, W, C]", "[N, H, W, C]")
     grids = array[None] if array.ndim == len(grid) else array
     if grids.shape[1:] != grid or not len(grids):
         raise DataError(f"The starts in {path} must have shape {list(grid)} or [N, ...], got {list(array.shape)}.")
-    return np.ascontiguousarray(grids, dtype=np.uint8)
+    return grids
 
 
 def digest(grids: Grids) -> str:

@@ -147,13 +147,9 @@ def option(about: str, limits: Limits | None = None, *, default: Any = None, **m
     return dataclasses.field(default=default, metadata={"about": about, "limits": limits, "option": made})
 
 
+@cache  # a store reads thousands of requests when it is opened
 def options(cls: type) -> list[Option]:
     """Return the options of a request, or of a part of one, in their order."""
-    return _options(cls)
-
-
-@cache  # a store reads thousands of requests when it is opened
-def _options(cls: type) -> list[Option]:
     kinds = hints_of(cls)
     found = []
     for each in dataclasses.fields(cls):
@@ -352,7 +348,11 @@ class TrainRequest(Request):
         for each in options(cls):
             if each.sent is not None and each.is_in(made) and not each.sent.holds(getattr(made, each.name)):
                 raise ConfigError(f"`{each.name}` must be {each.sent.words}, got {shown(getattr(made, each.name))}.")
-        return made if config is None else replace(made, config=_document(config))
+        if config is None:
+            return made
+        from difflogic.config.policy import any_config
+
+        return replace(made, config=any_config(config))
 
     def configured(self, config: Document) -> Self:
         """The request for the configuration that it makes, instead of all that this is made from."""
@@ -377,10 +377,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Within | Size | Path):
         return str(value)
     return value.to_dict() if hasattr(value, "to_dict") else plain(value)
-
-
-def _document(data: Any) -> Document:
-    """A configuration of automata or of agents. Raises ConfigError."""
-    from difflogic.config import document, policy, schema
-
-    return (policy.PolicyConfig if document.is_policy(data) else schema.Config).from_dict(data)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from difflogic.config import picture_file
 from difflogic.config.choices import DRAWINGS, STARTS
-from difflogic.config.dataset import Dataset, why_unreadable
+from difflogic.config.dataset import Dataset, bits_in
 from difflogic.config.resized import resized
 from difflogic.config.schema import Config
 from difflogic.core import prng
@@ -126,16 +126,8 @@ def _from_file(path: Path, config: Config) -> Bits:
     if path.suffix.lower() != ".npy":
         kinds = ", ".join((".npy", *PICTURES))
         raise UsageError(f"A start is {', '.join(STARTS)}, or a file that ends with {kinds}, got {str(path)!r}.")
-    try:
-        array = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"Cannot read the start {path}: {why_unreadable(error)}.") from error
-    if not isinstance(array, np.ndarray) or array.ndim not in (2, 3) or array.dtype.kind not in "biuf":
-        raise DataError(f"The start {path} must be an array of 0 and 1, [H, W] or [H, W, C].")
-    if not np.isin(array, (0, 1)).all():
-        raise DataError(f"The start {path} must hold nothing but 0 and 1.")
-    bits: Bits = array.astype(np.uint8)
-    return bits if bits.ndim == 3 else bits[..., None]
+    array = bits_in(path, "start", "[H, W]", "[H, W, C]")
+    return array if array.ndim == 3 else array[..., None]
 
 
 Channels = Literal["loss", "all"] | int

@@ -99,7 +99,7 @@ def test_a_film_that_contradicts_itself_is_told_where_and_how_often(tmp_path: Pa
     ("name", "content", "options", "message"),
     [
         ("one.npy", np.zeros((1, 5, 5), dtype=int), {}, "has one frame: a film needs at least 2."),
-        ("flat.npy", np.zeros((5, 5), dtype=int), {}, "must be [T, H, W] of states or [T, H, W, C] of bits"),
+        ("flat.npy", np.zeros((5, 5), dtype=int), {}, "must be numbers of shape [T, H, W] or [T, H, W, C]"),
         ("many.npy", np.full((2, 5, 5), 256), {}, "must be 0 to 255, got 256 to 256."),
         ("pickled.npy", np.array([{}]), {}, "Cannot read the film"),
         ("film.npy", np.zeros((2, 5, 5), dtype=int), {"rule": "B3/S23"}, "are for patterns, .rle and .cells"),

@@ -162,7 +162,7 @@ def test_strip_gates_and_loss(run: Path) -> None:
         (["-o", "film.gif", "--start", "no.npy"], "Cannot read the start no.npy"),
         (["-o", "film.gif", "--start", "no.png"], "Cannot read the picture no.png"),
         (["-o", "film.gif", "--start", "half.npy"], "must hold nothing but 0 and 1."),
-        (["-o", "film.gif", "--start", "words.npy"], "must be an array of 0 and 1, [H, W] or [H, W, C]."),
+        (["-o", "film.gif", "--start", "words.npy"], "must be numbers of shape [H, W] or [H, W, C], got <U"),
         (["-o", "film.gif", "--rollouts", "3"], "All rollouts of this circuit from one start are the same"),
         (["-o", "film.gif", "--start", "wide.npy"], "wide.npy has 9x2 cells of 1 channels, but the grid has 6x5 of 2"),
         (["-o", "film.gif", "--start", "pickled.npy"], "Cannot read the start pickled.npy"),

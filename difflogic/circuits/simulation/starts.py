@@ -8,7 +8,7 @@ import numpy as np
 
 from difflogic.circuits import rle
 from difflogic.circuits.simulation import pictures
-from difflogic.config.dataset import why_unreadable
+from difflogic.config.dataset import bits_in, numbers_in
 from difflogic.core import bernoulli
 from difflogic.core.bits import Bits, Planes, pack_planes
 from difflogic.engine.simulation import SimulationSpec
@@ -16,6 +16,8 @@ from difflogic.errors import DataError, UsageError
 
 NAMES = ("random", "seed", "zeros", "picture")
 FILES = (".rle", ".png", ".npy")
+SHAPES = ("[H, W]", "[H, W, C]")
+"""Of the cells in a file."""
 GRAMMAR = "a start is random, seed, zeros, picture (the circuit's own), or a file that ends in .rle, .png or .npy"
 
 
@@ -35,7 +37,7 @@ def size_of(path: Path) -> tuple[int, int]:
     """Height and width of a start's file. Raises DataError."""
     suffix = path.suffix.lower()
     if suffix == ".npy":
-        return _array(path).shape[:2]
+        return numbers_in(path, "start", *SHAPES).shape[:2]
     return rle.size(path) if suffix == ".rle" else pictures.size(path)
 
 
@@ -96,27 +98,11 @@ def _read(spec: SimulationSpec, path: Path) -> Bits:
         return rle.read(path, spec.channels)
     if suffix == ".png":
         return pictures.read(path, spec.channels, spec.netlist.visible)
-    array = _array(path)
+    array = bits_in(path, "start", *SHAPES)
     cells = array if array.ndim == 3 else array[..., None]
     if cells.shape[2] not in (1, spec.channels):
         raise DataError(
             f"{path} has {cells.shape[2]} channels, but the circuit has {spec.channels}: expected an array [H, W] or "
             f"[H, W, {spec.channels}]."
         )
-    if not np.isin(cells, (0, 1)).all():
-        raise DataError(f"{path} has other values than 0 and 1: a cell is a bit.")
-    return cells.astype(np.uint8)
-
-
-def _array(path: Path) -> np.ndarray:
-    """The array of a .npy file, of numbers and two or three axes. Raises DataError."""
-    try:
-        array = np.load(path, allow_pickle=False, mmap_mode="r")
-    except (ValueError, EOFError, SyntaxError, OSError) as error:
-        raise DataError(f"Cannot read the start {path}: {why_unreadable(error)}.") from error
-    if not isinstance(array, np.ndarray) or array.dtype.kind not in "buif":
-        kind = array.dtype if isinstance(array, np.ndarray) else "an archive"
-        raise DataError(f"{path} must be an array of numbers or truth values, got {kind}.")
-    if array.ndim not in (2, 3) or not array.size:
-        raise DataError(f"{path} must be an array [H, W] or [H, W, C], got {list(array.shape)}.")
-    return array
+    return cells
