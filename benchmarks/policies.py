@@ -72,10 +72,10 @@ def _controller(config: PolicyConfig, member: Member) -> dict[str, Any]:
     whole = controllers.of_actor(member.agent.actor, config.environment.id, member.environments.spaces)
     begin = time.perf_counter()
     small = synthesis.simplified(whole)
-    pruned = controllers.pruned(small.function, EPISODES, config.seed)
+    pruned = controllers.pruned(small.netlist, EPISODES, config.seed)
     return {
-        "gates": [gate_count(each) for each in (whole, small.function, pruned.smaller.function)],
-        "thresholds": [each.inputs for each in (whole, small.function, pruned.smaller.function)],
+        "gates": [gate_count(each) for each in (whole, small.netlist, pruned.smaller.netlist)],
+        "thresholds": [each.inputs for each in (whole, small.netlist, pruned.smaller.netlist)],
         "proved": bool(small.verdict.equal and small.verdict.proves),
         "pruned_mean": pruned.after.mean,
         "pruned_reached": pruned.after.reached(config.evaluation.threshold),

@@ -127,12 +127,12 @@ def _of_function(given: FunctionNetlist, task: bool, on_pass: OnPass) -> Simplif
     if task and not isinstance(given, Controller):
         raise UsageError("`task` needs a controller, which meets observations: a function has no task.")
     smaller, tested = functions.simplified(given, on_pass), None
-    if task and isinstance(smaller.function, Controller) and not smaller.stopped:
+    if task and isinstance(smaller.netlist, Controller) and not smaller.stopped:
         # Imported late: nothing else here needs what plays episodes.
         from difflogic.policies.controllers import pruned
 
-        tested = pruned(smaller.function, EPISODES, 0, on_pass)
-    made = smaller.function if tested is None else tested.smaller.function
+        tested = pruned(smaller.netlist, EPISODES, 0, on_pass)
+    made = smaller.netlist if tested is None else tested.smaller.netlist
     verdict, stopped = smaller.verdict, smaller.stopped if tested is None else tested.smaller.stopped
     report: dict[str, Any] = {
         "kind": given.kind,
@@ -144,7 +144,7 @@ def _of_function(given: FunctionNetlist, task: bool, on_pass: OnPass) -> Simplif
         and {"episodes": EPISODES, "codes": tested.codes, "before": tested.before.mean, "after": tested.after.mean},
         "note": smaller.note,
     }
-    proved = f"{WORDS[verdict.equal]}: {verdict.how}; {_size(smaller.function)}."
+    proved = f"{WORDS[verdict.equal]}: {verdict.how}; {_size(smaller.netlist)}."
     words = [smaller.note, STOPPED if stopped else "", proved]
     if tested is not None:
         words.append(f"Pruned to its task: {tested.words}")

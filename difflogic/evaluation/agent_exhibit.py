@@ -8,8 +8,7 @@ from typing import Any
 from difflogic.circuits.export.text import Files
 from difflogic.circuits.synthesis import function as synthesis
 from difflogic.circuits.synthesis.convert import gate_count
-from difflogic.circuits.synthesis.function import SmallerFunction
-from difflogic.circuits.synthesis.simplify import OnPass, silent
+from difflogic.circuits.synthesis.simplify import OnPass, Simplified, silent
 from difflogic.errors import MissingPackagesError, RunFolderError, UsageError
 from difflogic.evaluation.gallery import Exhibit, add_exports, listed
 from difflogic.evaluation.report import page
@@ -53,7 +52,7 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
         left_out = ["a controller: only gates that choose between discrete actions end as one."]
     else:
         files[f"files/{function_json.NAME}"] = (run / function_json.NAME).read_bytes()
-        left_out = add_exports(files, found.function, name)
+        left_out = add_exports(files, found.netlist, name)
     cover = CARD
     try:
         files["film.gif"] = film.encoded(film.of_agent(member, STEPS, given), ".gif", FRAME_MS)
@@ -78,7 +77,7 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
         config=config.to_toml(),
     )
     member.environments.close()
-    counts = "no controller" if found is None else f"{gate_count(found.function)} gates, {config.environment.id}"
+    counts = "no controller" if found is None else f"{gate_count(found.netlist)} gates, {config.environment.id}"
     told = f"The agent of seed {scored['best']}, the best of {len(scored['members'])}."
     return Exhibit(name, config.name, headline, counts, told, files, cover)
 
@@ -98,12 +97,12 @@ def _scores(scored: dict[str, Any]) -> list[tuple[str, str]]:
     return agents + [(name, f"{value:.1f}") for name, value in scored["baselines"].items()]
 
 
-def _counts(given: Controller | None, found: SmallerFunction[Controller] | None) -> list[tuple[str, int]]:
+def _counts(given: Controller | None, found: Simplified[Controller] | None) -> list[tuple[str, int]]:
     if given is None or found is None:
         return []
     return [
         ("gates of two inputs, as trained, the decision included", gate_count(given)),
-        ("gates of two inputs, simplified", gate_count(found.function)),
+        ("gates of two inputs, simplified", gate_count(found.netlist)),
         ("thresholds, as trained", given.inputs),
-        ("thresholds, simplified", found.function.inputs),
+        ("thresholds, simplified", found.netlist.inputs),
     ]

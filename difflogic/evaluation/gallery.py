@@ -123,7 +123,7 @@ def _facts(trained: TrainedCircuit) -> str:
     )
 
 
-def _counts(trained: TrainedCircuit, netlist: CellNetlist, found: Simplified) -> list[tuple[str, int]]:
+def _counts(trained: TrainedCircuit, netlist: CellNetlist, found: Simplified[CellNetlist]) -> list[tuple[str, int]]:
     return [
         ("gates trained", trained.config.model.gates),
         ("active: neither A nor B, a perception gate once per kernel", active_gates(trained.circuit.flat_logits())),

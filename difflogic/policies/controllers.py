@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.circuits.synthesis import function as synthesis
-from difflogic.circuits.synthesis.function import SmallerFunction
-from difflogic.circuits.synthesis.simplify import OnPass, silent
+from difflogic.circuits.synthesis.simplify import OnPass, Simplified, silent
 from difflogic.core.bits import Bits
 from difflogic.errors import UsageError
 from difflogic.model.controller import Controller
@@ -99,7 +98,7 @@ def codes_met(controller: Controller, episodes: int, seed: int) -> tuple[Bits, n
 class PrunedController:
     """A controller that is right where it was met, and what it and the one before reach on fresh episodes."""
 
-    smaller: SmallerFunction[Controller]
+    smaller: Simplified[Controller]
     codes: int
     """Codes at which it does the same, the most frequent ones..."""
     met: int
@@ -140,10 +139,10 @@ def pruned(controller: Controller, episodes: int, seed: int, on_pass: OnPass = s
         if kept >= count or found.stopped:
             continue
         # What was found already reads fewer thresholds: of the codes, which have all, it takes the rows of these.
-        rows = [controller.input_names.index(name) for name in found.function.input_names]
-        tried = synthesis.pruned(found.function, codes[rows, :kept], on_pass)
-        if tried.stopped or score(tried.function, *trials).mean < least:
+        rows = [controller.input_names.index(name) for name in found.netlist.input_names]
+        tried = synthesis.pruned(found.netlist, codes[rows, :kept], on_pass)
+        if tried.stopped or score(tried.netlist, *trials).mean < least:
             break
         count, found = kept, tried
-    before, after = (score(each, episodes, seed + FRESH) for each in (controller, found.function))
+    before, after = (score(each, episodes, seed + FRESH) for each in (controller, found.netlist))
     return PrunedController(found, count, codes.shape[1], before, after)

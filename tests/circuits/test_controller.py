@@ -37,7 +37,7 @@ def differs_by_one_threshold() -> tuple[Controller, Controller]:
 def test_smaller_it_does_the_same_at_every_observation(controller: Controller) -> None:
     found = simplified(controller)
     assert (found.verdict.equal, found.verdict.proves) == (True, True)
-    small = found.function
+    small = found.netlist
     assert gate_count(small) <= gate_count(controller)
     assert small.inputs <= controller.inputs
     assert found.steps[-1].gates[1] == gate_count(small)
@@ -48,7 +48,7 @@ def test_smaller_it_does_the_same_at_every_observation(controller: Controller) -
 def test_a_policy_for_the_pole_becomes_a_hundred_gates() -> None:
     controller = random_controller(0)
     assert gate_count(controller) > 150
-    assert gate_count(simplified(controller).function) <= 100
+    assert gate_count(simplified(controller).netlist) <= 100
 
 
 def met(controller: Controller, count: int) -> Bits:
@@ -59,12 +59,12 @@ def test_pruned_it_does_the_same_where_it_was() -> None:
     controller = random_controller(2)
     codes = met(controller, 30)
     found = pruned(controller, codes)
-    kept = [controller.input_names.index(name) for name in found.function.input_names]
-    assert np.array_equal(found.function.decide(codes[kept]), controller.decide(codes))
+    kept = [controller.input_names.index(name) for name in found.netlist.input_names]
+    assert np.array_equal(found.netlist.decide(codes[kept]), controller.decide(codes))
     assert (found.verdict.equal, found.verdict.proves) == (True, False)
-    assert gate_count(found.function) <= 12
-    assert found.function.inputs <= 12
-    (verdict,) = prove(controller, found.function, ["difflogic"])
+    assert gate_count(found.netlist) <= 12
+    assert found.netlist.inputs <= 12
+    (verdict,) = prove(controller, found.netlist, ["difflogic"])
     assert verdict.equal is False
     assert verdict.counterexample.outputs
 
@@ -81,7 +81,7 @@ def test_codes_too_many_to_be_listed_are_known_by_what_they_imply(
     found = simplified(controller)
     assert (found.verdict.equal, found.verdict.proves) == (True, True)
     assert found.verdict.how.startswith("outputs: 1 by exhaustion")
-    assert gate_count(found.function) < 0.8 * gate_count(controller)
+    assert gate_count(found.netlist) < 0.8 * gate_count(controller)
 
 
 @pytest.mark.parametrize("judge", ["difflogic", "SAT", "berkeley-abc", "yosys"])
@@ -93,7 +93,7 @@ def test_every_judge_knows_equal_from_different(judge: str, monkeypatch: pytest.
         judge = "difflogic"
     one, other = differs_by_one_threshold()
     assert prove(one, other, [judge])[0].equal is False
-    small = simplified(one).function
+    small = simplified(one).netlist
     assert small.inputs < one.inputs or gate_count(small) < gate_count(one)
     assert prove(one, small, [judge])[0].equal is True
 
@@ -118,7 +118,7 @@ def test_ctrl_c_keeps_what_was_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.stopped
     assert [step.stopped for step in told] == [False, False, True]
     assert found.verdict.equal
-    assert gate_count(found.function) < gate_count(controller)
+    assert gate_count(found.netlist) < gate_count(controller)
     with pytest.raises(KeyboardInterrupt):
         simplified(controller)
 
@@ -128,7 +128,7 @@ def test_ctrl_c_in_the_proof_keeps_the_smaller_controller(monkeypatch: pytest.Mo
     monkeypatch.setattr(synthesis, "prove", Mock(side_effect=KeyboardInterrupt))
     found = simplified(controller, lambda step: None)
     assert (found.stopped, found.steps[-1].name, found.verdict.equal) == (True, "proof", None)
-    assert gate_count(found.function) < gate_count(controller)
+    assert gate_count(found.netlist) < gate_count(controller)
 
 
 def test_a_search_ends_with_its_work_and_always_alike(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +140,7 @@ def test_a_search_ends_with_its_work_and_always_alike(monkeypatch: pytest.Monkey
         monkeypatch.setattr(resubstitution, "PROVED_WORK", work)
         found = simplified(controller)
         assert found.verdict.equal
-        gates.append((gate_count(found.function), found.function.gates.tolist()))
+        gates.append((gate_count(found.netlist), found.netlist.gates.tolist()))
     assert gates[1] == gates[2]
     assert gates[0] > gates[1] > gates[3]
 
@@ -149,8 +149,8 @@ def test_a_constant_action_is_a_controller_too() -> None:
     rule = linear_rule()
     always = rule.with_gates([15], [(0, 0)], [rule.inputs])
     found = simplified(always)
-    assert (gate_count(found.function), found.function.inputs, found.verdict.equal) == (0, 1, True)
-    assert set(found.function(np.zeros((3, 4)))) == {1}
+    assert (gate_count(found.netlist), found.netlist.inputs, found.verdict.equal) == (0, 1, True)
+    assert set(found.netlist(np.zeros((3, 4)))) == {1}
 
 
 def test_what_cannot_be_compared_or_met_is_one_sentence() -> None:

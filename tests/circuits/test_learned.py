@@ -25,7 +25,7 @@ BOARD = presets.checkerboard()
 
 
 @pytest.fixture(scope="module")
-def small_life(life: Circuit) -> Simplified:
+def small_life(life: Circuit) -> Simplified[CellNetlist]:
     return simplified(CellNetlist.from_circuit(life))
 
 
@@ -59,7 +59,7 @@ def test_checkerboard_pruned_to_its_task(checkerboard: Circuit) -> None:
     assert (final[..., :1] == job.target(BOARD.task)).all()
 
 
-def test_life_is_proved_on_all_neighbourhoods(life: Circuit, small_life: Simplified) -> None:
+def test_life_is_proved_on_all_neighbourhoods(life: Circuit, small_life: Simplified[CellNetlist]) -> None:
     assert active_gates(life.flat_logits()) == 315
     assert gate_count(structural(CellNetlist.from_circuit(life))) <= 170
     assert gate_count(small_life.netlist) <= 24

@@ -137,7 +137,7 @@ def test_pruned_it_loses_no_return_and_does_the_same_at_the_codes_that_are_met_m
     assert (np.diff(shares) <= 0).all()
     assert shares.sum() == pytest.approx(1)
     pruned = controllers.pruned(controller, 20, 0)
-    small = pruned.smaller.function
+    small = pruned.smaller.netlist
     assert 0 < pruned.codes <= pruned.met == codes.shape[1]
     kept = [controller.input_names.index(name) for name in small.input_names]
     sure = codes[:, : pruned.codes]

@@ -98,7 +98,7 @@ def pruned(netlist: CellNetlist, config: Config, on_pass: OnPass = silent) -> Pr
     return Pruned(search.cell.netlist(netlist), tuple(search.steps), len(seen.starts) + unseen)
 
 
-def prune(search: Search, rollouts: Rollouts, holds: Callable[[Cell], bool]) -> None:
+def prune(search: Search[Cell], rollouts: Rollouts, holds: Callable[[Cell], bool]) -> None:
     """Leave out what the rollouts do not need, as long as a cell `holds`: what makes one that does not is undone."""
     changes: dict[str, Callable[[Cell], Cell]] = {
         "values on the rollouts kept": lambda cell: replace(cell, graph=_kept_on(rollouts, cell)),

@@ -16,14 +16,25 @@ def neighbour(channel: int, cell: int, cells: int = wiring.PATCH) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Cell:
+class BareGraph:
+    """A graph whose ends are what they are: of a function, from a sample's bits to a result's."""
+
+    graph: XAG
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Two-input gates, which are all that a graph is made of, and inputs that are read."""
+        return len(self.graph.gates), len(self.graph.support(self.graph.outputs))
+
+
+@dataclass(frozen=True, eq=False)
+class Cell(BareGraph):
     """A graph and what its ends mean: of n cells, input `n*i + p` is cell `p` of channel `i`, output `i` its next bit.
 
     The graph knows the cells of the neighbourhood alone, so that no pass can make it read another. It would: on the
     rollouts of a task, and always on a line, some cell beyond it is what one of its own is.
     """
 
-    graph: XAG
     origin: tuple[int, ...]
     """What each channel is called."""
     visible: int
@@ -50,7 +61,7 @@ class Cell:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Two-input gates, which are all that a graph is made of, and channels."""
+        """Two-input gates and channels."""
         return len(self.graph.gates), len(self.origin)
 
     def netlist(self, like: CellNetlist) -> CellNetlist:

@@ -12,22 +12,21 @@ two agree on all bits exactly where they agreed on all codes.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
 
+from difflogic.circuits.synthesis.cell import BareGraph
 from difflogic.circuits.synthesis.convert import gate_count, to_netlist, to_xag
 from difflogic.circuits.synthesis.prove import Counterexample, Equivalence
 from difflogic.circuits.synthesis.prove import prove as prove_netlists
 from difflogic.circuits.synthesis.resubstitution import improved
 from difflogic.circuits.synthesis.resynthesis import resynthesised_where
 from difflogic.circuits.synthesis.sat import Clause
-from difflogic.circuits.synthesis.simplify import OnPass, PassReport, silent
+from difflogic.circuits.synthesis.simplify import OnPass, Pass, PassReport, Search, Simplified, silent
 from difflogic.circuits.synthesis.sweep import swept_by_proof, swept_on
-from difflogic.circuits.synthesis.xag import TRUE, XAG, Builder, Interrupted, input_literal, narrowed, rebuilt
+from difflogic.circuits.synthesis.xag import TRUE, XAG, Builder, input_literal, narrowed, rebuilt
 from difflogic.core.bits import Bits, pack_bits
 from difflogic.errors import CircuitError, DataError
 from difflogic.model.function_netlist import FunctionNetlist
@@ -51,47 +50,22 @@ _OR = 7
 RESYNTHESIS = "resynthesis on these codes"
 
 
-@dataclass(frozen=True, eq=False)
-class SmallerFunction(Generic[F]):
-    """A function made smaller, how it came about, and what is known of it."""
-
-    function: F
-    steps: tuple[PassReport, ...]
-    """Gates and thresholds before and after each pass."""
-    note: str
-    """What was left out, in a sentence; empty where nothing was."""
-    verdict: Equivalence
-    """It `proves` that both do the same at every sample; after pruning, that they do so at the codes met."""
-
-    @property
-    def stopped(self) -> bool:
-        """Return whether Ctrl-C ended the search."""
-        return self.steps[-1].stopped
-
-
-def simplified(function: F, on_pass: OnPass = silent) -> SmallerFunction[F]:
+def simplified(function: F, on_pass: OnPass = silent) -> Simplified[F]:
     """Fewer gates and thresholds, the same result for every sample."""
     thermometer = function.thermometer
     if thermometer.codes <= LISTED:
-        found, steps = _smaller(function, thermometer.code_number(np.arange(thermometer.codes)), on_pass)
+        search = _searched(function, thermometer.code_number(np.arange(thermometer.codes)), on_pass)
     else:
         random = np.random.default_rng(SEED)
         levels = [random.integers(0, len(values) + 1, SAMPLES) for values in thermometer.thresholds]
         # Where a threshold is reached, those below it are.
         clauses = [(input_literal(lower), input_literal(upper) ^ 1) for lower, upper in thermometer.implied]
-        found, steps = _smaller(function, thermometer.code_levels(levels), on_pass, clauses)
-    start = time.perf_counter()
-    try:
-        verdict = prove(function, found, ["difflogic"])[0]
-    except KeyboardInterrupt:
-        verdict, size = Equivalence("difflogic", None, "Ctrl-C stopped the proof"), (gate_count(found), found.inputs)
-        gates, thresholds = zip(size, size, strict=True)
-        steps = (*steps, PassReport("proof", gates, thresholds, time.perf_counter() - start, stopped=True))
-        on_pass(steps[-1])
-    return SmallerFunction(found, steps, _note(steps), verdict)
+        search = _searched(function, thermometer.code_levels(levels), on_pass, clauses)
+    made, note = _on_read_thresholds(search.cell.graph, function), _note(search.steps)
+    return search.proved(function, made, lambda one, other: prove(one, other, ["difflogic"])[0], note)
 
 
-def pruned(function: F, codes: Bits, on_pass: OnPass = silent) -> SmallerFunction[F]:
+def pruned(function: F, codes: Bits, on_pass: OnPass = silent) -> Simplified[F]:
     """Fewer gates and thresholds, the same result at these codes, uint8 `[bits, N]`; at others anything.
 
     Raises DataError for what is no code of the function's thermometer.
@@ -103,11 +77,12 @@ def pruned(function: F, codes: Bits, on_pass: OnPass = silent) -> SmallerFunctio
     if not function.thermometer.is_code(given).all():
         raise DataError("A column of codes is 1 above a threshold that is 0: that is no code of an observation.")
     met = np.unique(given.astype(np.uint8), axis=1)
-    found, steps = _smaller(function, met, on_pass)
+    search = _searched(function, met, on_pass)
+    found = _on_read_thresholds(search.cell.graph, function)
     kept = [function.input_names.index(name) for name in found.input_names]
     equal = bool(np.array_equal(function.decide(met), found.decide(met[kept])))
     how = f"on the {met.shape[1]} codes met of {function.thermometer.codes}, by exhaustion"
-    return SmallerFunction(found, steps, "", Equivalence("difflogic", equal, how, proves=False))
+    return Simplified(found, tuple(search.steps), Equivalence("difflogic", equal, how, proves=False))
 
 
 def _note(steps: Sequence[PassReport]) -> str:
@@ -119,33 +94,19 @@ def _note(steps: Sequence[PassReport]) -> str:
     )
 
 
-def _smaller(
-    function: F, codes: Bits, on_pass: OnPass, clauses: Sequence[Clause] | None = None
-) -> tuple[F, tuple[PassReport, ...]]:
-    """The passes in turn; without clauses all that counts is the codes, with them these are samples of what does."""
-    graph, steps = to_xag(function), list[PassReport]()
-    before = gate_count(function), function.inputs
+def _searched(
+    function: FunctionNetlist, codes: Bits, on_pass: OnPass, clauses: Sequence[Clause] | None = None
+) -> Search[BareGraph]:
+    """After the passes; without clauses all that counts is the codes, with them these are samples of what does."""
+    search = Search(BareGraph(to_xag(function)), on_pass, (gate_count(function), function.inputs))
     for name, change in _passes(codes, clauses).items():
-        if steps and clauses is not None and len(graph.gates) > SEARCHED:
+        if search.steps and clauses is not None and len(search.cell.graph.gates) > SEARCHED:
             break
-        start, stopped = time.perf_counter(), True
-        try:
-            graph, stopped = change(graph), False
-        except Interrupted as interrupted:
-            graph = interrupted.graph
-        except KeyboardInterrupt:
-            pass  # what the pass began with is kept
-        after = len(graph.gates), len(graph.support(graph.outputs))
-        gates, thresholds = zip(before, after, strict=True)
-        steps.append(PassReport(name, gates, thresholds, time.perf_counter() - start, stopped))
-        on_pass(steps[-1])
-        before = after
-        if stopped:
-            break
-    return _on_read_thresholds(graph, function), tuple(steps)
+        search.apply(name, change)
+    return search
 
 
-def _passes(codes: Bits, clauses: Sequence[Clause] | None) -> dict[str, Callable[[XAG], XAG]]:
+def _passes(codes: Bits, clauses: Sequence[Clause] | None) -> dict[str, Pass]:
     """Return the passes by name, in order."""
     # The last word is filled up with its last code: zeros would be one more code, which pruning was not given.
     words = pack_bits(np.concatenate([codes, np.repeat(codes[:, -1:], -codes.shape[1] % 64, axis=1)], axis=1))

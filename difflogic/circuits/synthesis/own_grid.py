@@ -55,7 +55,7 @@ def of_size(netlist: CellNetlist, size: tuple[int, int]) -> CellNetlist:
     return netlist
 
 
-def on_own_grid(netlist: CellNetlist, on_pass: OnPass = silent) -> Simplified:
+def on_own_grid(netlist: CellNetlist, on_pass: OnPass = silent) -> Simplified[CellNetlist]:
     """The smaller netlist with the proof that it shows the same on its grid; `on_pass` hears of each pass.
 
     `netlist` is one of those that `of_size` lets pass.
@@ -65,7 +65,7 @@ def on_own_grid(netlist: CellNetlist, on_pass: OnPass = silent) -> Simplified:
     rollouts = Rollouts(netlist, invariant.start_of(netlist)[None], None, steps, tuple(range(steps + 1)))
     search = Search(Cell.of(netlist), on_pass)
     prune(search, rollouts, lambda cell: proved(netlist, cell.netlist(netlist)).equal is True)
-    return search.proved(netlist, proved)
+    return search.proved(netlist, search.cell.netlist(netlist), proved)
 
 
 def proved(one: CellNetlist, other: CellNetlist) -> Equivalence:

@@ -18,8 +18,8 @@ from difflogic.system.brief import brief
 class PipelineResult:
     """The result of `difflogic simplify` has a circuit for each kind of simplification; None was not asked for."""
 
-    found: Simplified
-    reachable: Simplified | None
+    found: Simplified[CellNetlist]
+    reachable: Simplified[CellNetlist] | None
     pruned: Pruned | None
 
     __repr__ = brief

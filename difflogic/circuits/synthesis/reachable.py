@@ -21,7 +21,7 @@ from difflogic.circuits.synthesis.xag import FALSE, TRUE, XAG, embedded, input_l
 from difflogic.model.cell_netlist import CellNetlist
 
 
-def on_reachable_states(netlist: CellNetlist, on_pass: OnPass = silent) -> Simplified:
+def on_reachable_states(netlist: CellNetlist, on_pass: OnPass = silent) -> Simplified[CellNetlist]:
     """The smaller netlist with the proof, from nothing, that it shows the same; `on_pass` hears of each pass.
 
     Raises UsageError without a start that is always the same.
@@ -40,7 +40,8 @@ def on_reachable_states(netlist: CellNetlist, on_pass: OnPass = silent) -> Simpl
     }
     search.to_fixpoint(search.turns(passes))
     search.drop_unseen_channels()
-    return search.proved(netlist, lambda one, other: proved(one, other, found))
+    made = search.cell.netlist(netlist)
+    return search.proved(netlist, made, lambda one, other: proved(one, other, found))
 
 
 def _replaced(graph: XAG, found: Invariant, cells: int) -> XAG:

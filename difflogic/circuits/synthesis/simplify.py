@@ -11,14 +11,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import cycle
+from typing import Generic, TypeVar
 
-from difflogic.circuits.synthesis.cell import Cell
+from difflogic.circuits.synthesis.cell import BareGraph, Cell
 from difflogic.circuits.synthesis.convert import gate_count
 from difflogic.circuits.synthesis.prove import Equivalence, prove
 from difflogic.circuits.synthesis.resynthesis import by_channel, in_windows, resynthesised
 from difflogic.circuits.synthesis.sweep import swept
 from difflogic.circuits.synthesis.xag import XAG, Interrupted, rebuilt
 from difflogic.model.cell_netlist import CellNetlist
+from difflogic.model.netlist import Netlist
 from difflogic.system.brief import brief
 
 MOST_GATES = 50_000
@@ -38,7 +40,7 @@ FUNCTIONAL: dict[str, Pass] = {
 
 @dataclass(frozen=True)
 class PassReport:
-    """One pass: two-input gates and channels before and after."""
+    """One pass: two-input gates and channels, of a function thresholds, before and after."""
 
     name: str
     gates: tuple[int, int]
@@ -64,11 +66,15 @@ def silent(step: PassReport) -> None:
         raise KeyboardInterrupt
 
 
-@dataclass(frozen=True, eq=False)
-class Simplified:
-    """The smaller netlist, how it came about, and whether it is proved to be the same automaton."""
+S = TypeVar("S", bound=BareGraph)
+N = TypeVar("N", bound=Netlist)
 
-    netlist: CellNetlist
+
+@dataclass(frozen=True, eq=False)
+class Simplified(Generic[N]):
+    """The smaller netlist, how it came about, and whether it is proved to do the same."""
+
+    netlist: N
     steps: tuple[PassReport, ...]
     verdict: Equivalence
     """Of difflogic's own judge, on the whole: before against after."""
@@ -83,11 +89,16 @@ class Simplified:
         return self.steps[-1].stopped
 
 
-class Search:
-    """A cell on its way through passes, and a report of each. Once Ctrl-C stopped one, no other is begun."""
+class Search(Generic[S]):
+    """A cell, or a function, on its way through passes, and a report of each.
 
-    def __init__(self, cell: Cell, on_pass: OnPass = silent) -> None:
+    Once Ctrl-C stopped one, no other is begun. The first begins with the size that is given, where it is another than
+    that of the graph.
+    """
+
+    def __init__(self, cell: S, on_pass: OnPass = silent, size: tuple[int, int] | None = None) -> None:
         self.cell = cell
+        self.size = size or cell.size  # before the first pass
         self.steps: list[PassReport] = []
         self.on_pass = on_pass
 
@@ -96,7 +107,7 @@ class Search:
         """Return whether Ctrl-C ended the search."""
         return bool(self.steps) and self.steps[-1].stopped
 
-    def run(self, name: str, change: Callable[[Cell], Cell]) -> None:
+    def run(self, name: str, change: Callable[[S], S]) -> None:
         """Go on with what `change` makes of the cell, or had made of it when Ctrl-C stopped it."""
         if self.stopped:
             return
@@ -109,17 +120,17 @@ class Search:
             self.cell = replace(before, graph=interrupted.graph)
         except KeyboardInterrupt:
             pass  # a pass that is not made of small steps has nothing to show before it ends
-        self.report(name, before.size, start, stopped)
+        self.report(name, start, stopped)
 
     def apply(self, name: str, change: Pass) -> None:
         """Apply a pass to the graph only, so that the channels stay as they are."""
         self.run(name, lambda cell: replace(cell, graph=change(cell.graph)))
 
-    def drop_unseen_channels(self) -> None:
+    def drop_unseen_channels(self: Search[Cell]) -> None:
         """The one pass that changes inputs and outputs. Any other may have freed a channel: it comes after them too."""
         self.run("channels that are never seen dropped", Cell.without_unseen_channels)
 
-    def drop_structure(self) -> None:
+    def drop_structure(self: Search[Cell]) -> None:
         """The structural passes, which prove themselves: what is left has the same structure."""
         self.apply("gates that nothing reads dropped", partial(rebuilt, share=False))
         self.drop_unseen_channels()
@@ -141,7 +152,7 @@ class Search:
         """The passes by name, as `to_fixpoint` takes them."""
         return [partial(self.apply, name, change) for name, change in passes.items()]
 
-    def simplify(self, effort: int = 1) -> str:
+    def simplify(self: Search[Cell], effort: int = 1) -> str:
         """All passes to a fixpoint; returns what was left out, and why."""
         self.drop_structure()
         count = len(self.cell.graph.gates)
@@ -156,35 +167,35 @@ class Search:
             self.to_fixpoint([*self.turns(passes), self.drop_unseen_channels])
         return ""
 
-    def proved(
-        self, given: CellNetlist, proof: Callable[[CellNetlist, CellNetlist], Equivalence], note: str = ""
-    ) -> Simplified:
-        """The result, compared with what was given; undecided where Ctrl-C stops the proof, which is a step more."""
+    def proved(self, given: N, made: N, proof: Callable[[N, N], Equivalence], note: str = "") -> Simplified[N]:
+        """What was made, compared with what was given; undecided where Ctrl-C stops the proof, which is a step more."""
         # Two netlists are compared, not two graphs: what is proved is what is written, conversions included.
-        start, current = time.perf_counter(), self.cell.netlist(given)
+        start = time.perf_counter()
         try:
-            verdict = proof(given, current)
+            verdict = proof(given, made)
         except KeyboardInterrupt:
-            self.report("proof", self.cell.size, start, stopped=True)
+            self.report("proof", start, stopped=True)
             verdict = Equivalence("difflogic", None, "Ctrl-C stopped the proof")
-        return Simplified(current, tuple(self.steps), verdict, note)
+        return Simplified(made, tuple(self.steps), verdict, note)
 
-    def report(self, name: str, before: tuple[int, int], start: float, stopped: bool = False) -> None:
-        """Enter and tell a pass that began at `start` with so many gates and channels."""
+    def report(self, name: str, start: float, stopped: bool = False) -> None:
+        """Enter and tell a pass that began at `start`."""
+        before = (self.steps[-1].gates[1], self.steps[-1].channels[1]) if self.steps else self.size
         gates, channels = zip(before, self.cell.size, strict=True)
         self.steps.append(PassReport(name, gates, channels, time.perf_counter() - start, stopped))
         self.on_pass(self.steps[-1])
 
 
-def simplified(netlist: CellNetlist, on_pass: OnPass = silent, effort: int = 1) -> Simplified:
+def simplified(netlist: CellNetlist, on_pass: OnPass = silent, effort: int = 1) -> Simplified[CellNetlist]:
     """All passes to a fixpoint; searches go on for `effort` times as long in vain. The visible channels behave the same
     in every step from every start.
     """
     start = time.perf_counter()
-    search = Search(Cell.of(netlist), on_pass)
-    search.report("constants, wires and NOTs folded", (gate_count(netlist), netlist.channels), start)
+    search = Search(Cell.of(netlist), on_pass, (gate_count(netlist), netlist.channels))
+    search.report("constants, wires and NOTs folded", start)
     note = search.simplify(effort)
-    return search.proved(netlist, lambda one, other: prove(one, other, ["difflogic"])[0], note)
+    made = search.cell.netlist(netlist)
+    return search.proved(netlist, made, lambda one, other: prove(one, other, ["difflogic"])[0], note)
 
 
 @lru_cache(maxsize=1)
