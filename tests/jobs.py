@@ -14,10 +14,9 @@ from difflogic.config.task import TaskConfig
 from difflogic.config.train import TrainConfig
 from difflogic.core import prng
 from difflogic.engine.api import Engine, EpochMetrics, Evaluation, Model
+from difflogic.engine.events import draw_masks
 from difflogic.engine.job import Job, OptimizerState, TrainState
-from difflogic.engine.shape import Shape
 from difflogic.model.circuit import Circuit
-from difflogic.reference.kernels.fire_mask import draw_masks
 from tests.experiments import checkerboard_target
 from tests.random_circuits import bits
 from tests.sections import sections
@@ -43,7 +42,7 @@ def make_job(
         train=TrainConfig(epochs=9, batch=batch, fire_rate=fire_rate),
         seed=seed,
     ).with_(initial={"logit": 2.0}, **sections(**fields))
-    masks = draw_masks(Shape(1, *grid, C, steps), fire_rate, prng.key_from_seed(seed + 77)).reshape(steps, *grid, 1)
+    masks = draw_masks(prng.key_from_seed(seed + 77), steps, (*grid, 1), fire_rate)[1]
     return Job(
         config,
         Circuit.initial(config.model, seed, config.initial),

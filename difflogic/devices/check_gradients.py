@@ -25,12 +25,10 @@ from difflogic.engine.api import Engine, describe_engine
 from difflogic.engine.batch import Batch
 from difflogic.engine.events import Damage, draw_corners
 from difflogic.engine.job import Floats, Job, TrainState
-from difflogic.engine.shape import Shape
 from difflogic.errors import DeviceError, LimitError, MissingPackagesError, UsageError
 from difflogic.model.circuit import ArraysByNetwork, Circuit
 from difflogic.model.layout import flat_layout
 from difflogic.reference.engine import ReferenceEngine
-from difflogic.reference.kernels.fire_mask import draw_masks
 from difflogic.runs.checkpoint import ModelState
 from difflogic.system.memory import physical_memory
 
@@ -85,8 +83,7 @@ class Subject:
             grids = state.pool[events.draw_places(data_key, train.batch, job.config.pool.size)]
         masks = None
         if train.asynchronous:
-            flat = draw_masks(Shape.training(job.circuit, job.config), train.fire_rate, key)
-            masks = flat.reshape(task.steps, task.height, task.width, 1)
+            masks = events.draw_masks(key, task.steps, (task.height, task.width, 1), train.fire_rate)[1]
         corners = None
         if task.damage_steps:
             corners = draw_corners(key, len(task.damage_steps), train.batch, task.height, task.width)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 
 import difflogic
 from difflogic.config.choices import Placing
@@ -15,7 +16,7 @@ from difflogic.config.schema import Config
 from difflogic.devices import open as devices
 from difflogic.devices.open import Placement
 from difflogic.devices.race import Candidate, Decision
-from difflogic.engine.api import Engine, EngineInfo
+from difflogic.engine.api import EngineInfo
 from difflogic.errors import DeviceError, UsageError
 from difflogic.system.cache import JsonCache, key_of
 from difflogic.system.processor import processor_name
@@ -37,7 +38,7 @@ def place_run(config: Config, population: int, placing: Placing = "auto", requir
     if placing == "cpu":
         if require_hardware:
             raise UsageError("--placement cpu means the CPU engine, but --require-hardware was given too: drop one.")
-        return Placement(_open_cpu(), "--placement cpu was given")
+        return Placement(devices.open_engine("cpu"), "--placement cpu was given")
     if placing == "sticky" and (again := _where_it_was(config, population, require_hardware)) is not None:
         return again
     found = devices.place("auto", require_hardware, trusted=True)
@@ -48,7 +49,7 @@ def place_run(config: Config, population: int, placing: Placing = "auto", requir
     return _remembered(found, config, population) or replace(
         found,
         reason=f"{found.reason}, and measures the first epochs on it and on the CPU engine",
-        candidate=Candidate("the CPU engine", _open_cpu, _cpu_opening_seconds),
+        candidate=Candidate("the CPU engine", partial(devices.open_engine, "cpu"), _cpu_opening_seconds),
     )
 
 
@@ -107,10 +108,6 @@ def _remembered(gpu: Placement, config: Config, population: int) -> Placement | 
         return Placement(devices.open_engine(place.engine), reason)
     except DeviceError:
         return None
-
-
-def _open_cpu() -> Engine:
-    return devices.open_engine("cpu")
 
 
 def _cpu_opening_seconds() -> float:

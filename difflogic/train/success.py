@@ -26,10 +26,9 @@ from difflogic.core import prng
 from difflogic.core.bits import Bits
 from difflogic.engine import job
 from difflogic.engine.api import Engine, Evaluation
-from difflogic.engine.shape import Shape
+from difflogic.engine.events import draw_masks
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
-from difflogic.reference.kernels.fire_mask import draw_masks
 from difflogic.train.replica import Replica
 
 STARTS = 64
@@ -205,8 +204,8 @@ class SuccessTest:
             height, width, steps = *x.shape[1:3], max(TIMES, 2 * times) * self._config.task.steps
             shares = []
             for sub in prng.split(key, MASK_SEEDS):
-                masks = draw_masks(Shape(1, height, width, 1, steps), self._config.train.fire_rate, sub)
-                count, stay = self.wrong(circuit, x, steps, masks.reshape(steps, height, width, 1))
+                masks = draw_masks(sub, steps, (height, width, 1), self._config.train.fire_rate)[1]
+                count, stay = self.wrong(circuit, x, steps, masks)
                 shares.append(count / (len(x) * height * width))
                 found["stay_wrong"] += stay
             found["wrong_shares"].append(shares)

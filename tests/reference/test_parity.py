@@ -7,11 +7,11 @@ import pytest
 
 from difflogic.core import prng
 from difflogic.engine import control as c
+from difflogic.engine.events import draw_masks
 from difflogic.engine.shape import Hyper, Shape
 from difflogic.model.circuit import Circuit
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.reference.kernels.adamw import adamw
-from difflogic.reference.kernels.fire_mask import draw_masks
 from difflogic.reference.kernels.grid import write_patches
 from tests import parity, tolerances
 from tests.closeness import assert_gradients_close
@@ -75,7 +75,7 @@ def test_the_asynchronous_checkerboards_first_losses() -> None:
     key = prng.key_from_seed(23)
     train_key, sub = prng.split(key)
     x = prng.randint_power_of_two(sub, (1, 14, 14, 8), 2).astype(np.float32)
-    masks = draw_masks(Shape(1, 14, 14, 8, steps=50), 0.6, prng.split(train_key)[1]).reshape(50, 14, 14, 1)
+    masks = draw_masks(prng.split(train_key)[1], 50, (14, 14, 1), 0.6)[1]
     circuit, target = Circuit.initial(MODELS["checkerboard_async"], 23), checkerboard_target(14, 14)
     soft, hard = (ReferenceEngine().rollout(circuit, x, 50, mode, masks)[-1][..., :1] for mode in ("soft", "hard"))
     assert np.sum((soft.astype(np.float64) - target) ** 2) == pytest.approx(87.93, abs=0.005)  # published to two places
