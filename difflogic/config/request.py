@@ -147,9 +147,13 @@ def option(about: str, limits: Limits | None = None, *, default: Any = None, **m
     return dataclasses.field(default=default, metadata={"about": about, "limits": limits, "option": made})
 
 
-@cache  # a store reads thousands of requests when it is opened
 def options(cls: type) -> list[Option]:
     """Return the options of a request, or of a part of one, in their order."""
+    return _options(cls)  # on its own, since mypy takes a dataclass for no key of a cache
+
+
+@cache  # a store reads thousands of requests when it is opened
+def _options(cls: type) -> list[Option]:
     kinds = hints_of(cls)
     found = []
     for each in dataclasses.fields(cls):

@@ -161,3 +161,13 @@ class Output:
 
     def _refused(self, error: OSError) -> DifflogicError:
         return DifflogicError(f"Cannot write {self.path}: {error.strerror or error}.")
+
+
+def tail(path: Path, size: int) -> bytes:
+    """The last whole lines of a file, at most so many bytes. Raises OSError."""
+    with path.open("rb") as file:
+        begin = max(0, file.seek(0, os.SEEK_END) - size)
+        file.seek(begin)
+        text = file.read(size)
+    # The first line is cut somewhere, unless the text begins with the file.
+    return text.partition(b"\n")[2] if begin else text

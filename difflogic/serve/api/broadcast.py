@@ -227,8 +227,8 @@ class ChangeFeed:
         if last is None or last[0] != asked or (last[1].done() and (last[1].exception() or not last[1].result())):
             path, epochs = self._store.job_folder(job).run / JSONL, jsonl.epochs_in(BATCH_ROWS, job.asked.population)
             read = to_thread.run_sync(jsonl.after, path, epoch, epochs, job.asked.population)
-            feed.reading = asked, asyncio.ensure_future(read)
-        return await asyncio.shield(feed.reading[1])  # whoever leaves leaves it to the others
+            feed.reading = last = asked, asyncio.ensure_future(read)
+        return await asyncio.shield(last[1])  # whoever leaves leaves it to the others
 
     def _last_epoch(self, job: JobRecord) -> int:
         return jsonl.last_epoch(self._store.job_folder(job).run / JSONL)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from difflogic.system.files import write_all
+from difflogic.system.files import tail, write_all
 
 MOST_BYTES = 1 << 20
 """A longer log loses its older half."""
@@ -51,16 +51,6 @@ def trim(path: Path) -> None:
         write_all(descriptor, half)
     finally:
         os.close(descriptor)
-
-
-def tail(path: Path, size: int) -> bytes:
-    """The last whole lines of a file, at most so many bytes. Raises OSError."""
-    with path.open("rb") as file:
-        begin = max(0, file.seek(0, os.SEEK_END) - size)
-        file.seek(begin)
-        text = file.read(size)
-    # The first line is cut somewhere, unless the text begins with the file.
-    return text.partition(b"\n")[2] if begin else text
 
 
 def last_words(path: Path) -> str:

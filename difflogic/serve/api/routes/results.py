@@ -26,7 +26,7 @@ from difflogic.serve.api.context import (
 from difflogic.serve.api.replies import Comparison, FileList, GateCounts, LogReply, MetricRows
 from difflogic.serve.errors import ApiError
 from difflogic.serve.store.jobs import ID, JobRecord
-from difflogic.serve.worker.log import tail as end_of
+from difflogic.system.files import tail as end_of
 
 router = APIRouter(tags=["results"])
 
