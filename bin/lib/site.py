@@ -15,6 +15,7 @@ from mkdocs.plugins import get_plugin_logger
 from mkdocs.structure.files import File
 
 sys.path.insert(0, str(Path(__file__).parent))
+import gallery
 import reference
 
 from difflogic.page.export import training_page
@@ -51,6 +52,9 @@ FRONT = """
 def on_files(files: Any, config: Any) -> Any:
     """Add what does not stand in docs/."""
     files.append(File.generated(config, "train.html", content=training_page(TRAINING)))
+    files.append(File.generated(config, gallery.PAGE, content=gallery.page()))
+    for path, content in gallery.pictures().items():
+        files.append(File.generated(config, path, content=content))
     for origin, site in ELSEWHERE.items():
         files.append(File.generated(config, site, content=(CHECKOUT / origin).read_text(encoding="utf-8")))
     return files

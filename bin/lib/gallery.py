@@ -1,0 +1,48 @@
+"""The page of the site that shows every circuit of the zoo: picture, gates, proof, seed and command."""
+
+from __future__ import annotations
+
+import html
+import io
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from benchmarks.zoo.__main__ import picture
+from difflogic.circuits.readers import zoo
+from difflogic.cli.commands.zoo import what
+
+PAGE = "results/gallery.md"
+HEAD = """# Gallery of the zoo
+
+Each circuit was learned by the command that stands with it, and then simplified. [The zoo](zoo.md) says how they are
+used. A rule is shown as what it makes of random cells in 30 steps, and a picture as it is grown.
+
+"""
+
+
+def pictures() -> dict[str, bytes]:
+    """The pictures of the page, by their paths on the site."""
+    found = {}
+    for name in zoo.names():
+        picture(name).save(file := io.BytesIO(), "PNG")
+        found[f"images/zoo/{name}.png"] = file.getvalue()
+    return found
+
+
+def page() -> str:
+    """The page, in Markdown."""
+    return HEAD + "\n".join(map(_card, zoo.names()))
+
+
+def _card(name: str) -> str:
+    data = zoo.entry(name)
+    before, after = data["learned"]["gates"]
+    command = data["learned"]["command"]
+    about = f"{what(data)}. {before} gates as trained, {after} simplified. Seed {command.rpartition(' ')[2]}."
+    picture = f"![{html.escape(what(data))}](../images/zoo/{name}.png){{ width=62 height=62 }}"
+    return f"## {name}\n\n{picture}\n\n{about[0].upper()}{about[1:]}\n\n{data['text']}\n\n    {command}\n"
+
+
+if __name__ == "__main__":
+    print(page())
