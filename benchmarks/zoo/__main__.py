@@ -5,6 +5,7 @@
     python -m benchmarks.zoo --seconds 150         # begin none after so long
     python -m benchmarks.zoo --report              # the table of docs/results/zoo.md anew
     python -m benchmarks.zoo life --judge my.blif  # is another program's result the same circuit, and is it smaller?
+    python -m benchmarks.zoo life --judge my.aig   # the same in binary AIGER, whose ANDs are counted
 
 The pictures lie here, 10x10 cells each. The names of rules are those under which people know them.
 """
@@ -17,6 +18,7 @@ import shlex
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,6 +28,7 @@ from PIL import Image, ImageDraw
 
 from benchmarks.circuits.__main__ import read_blif
 from benchmarks.store import CHECKOUT, inserted
+from difflogic.circuits.export import aiger
 from difflogic.circuits.readers import source, zoo
 from difflogic.circuits.synthesis.convert import gate_count
 from difflogic.circuits.synthesis.prove import prove
@@ -33,6 +36,7 @@ from difflogic.circuits.synthesis.simplify import simplified
 from difflogic.cli.commands.zoo import what
 from difflogic.core import text_picture
 from difflogic.evaluation import proof, trained_circuit
+from difflogic.model.cell_netlist import CellNetlist
 
 RULES = {
     "life": "B3/S23",
@@ -78,6 +82,7 @@ RULES = {
     "bugs": "B3567/S15678",
     "holstein": "B35678/S4678",
 }
+NOT_A = 12
 PRESETS = ("checkerboard", "checkerboard-async", "lizard", "colored-g")
 SEED = 23
 LIMIT = 600
@@ -115,12 +120,60 @@ def make(name: str, command: str) -> None:
 
 
 def judge(name: str, file: Path) -> str:
-    """What is to be said of another circuit in BLIF, of gates with two inputs and the names of difflogic's export."""
-    known = source.load(zoo.FOLDER / f"{name}.json").netlist
-    (verdict,) = prove(known, other := read_blif(file.read_text(encoding="utf-8"), known), ["difflogic"])
-    best, count = gate_count(known), gate_count(other)
+    """What is to be said of another circuit: BLIF of gates with two inputs, or binary AIGER; all in our order."""
+    known, data = source.load(zoo.FOLDER / f"{name}.json").netlist, file.read_bytes()
+    if data.startswith(b"aig "):
+        other, unit, ours = read_aiger(data, known), "ANDs", "what export writes"
+        best, count = ands(aiger.encode(known)), ands(data)
+    else:
+        other, unit, ours = read_blif(data.decode(), known), "gates", "the best known"
+        best, count = gate_count(known), gate_count(other)
+    (verdict,) = prove(known, other, ["difflogic"])
     word = "SMALLER than" if count < best else "as small as" if count == best else "larger than"
-    return f"{name}: equal, {count} gates: {word} the best known, {best}." if verdict.equal else f"{name}: {verdict}"
+    return f"{name}: equal, {count} {unit}: {word} {ours}, {best}." if verdict.equal else f"{name}: {verdict}"
+
+
+def ands(data: bytes) -> int:
+    """How many ANDs a binary AIGER says that it has."""
+    return int(data.split(maxsplit=6)[5])
+
+
+def read_aiger(data: bytes, like: CellNetlist) -> CellNetlist:
+    """Binary AIGER without latches, as ABC and yosys write it; the ends are those of `like` in its order."""
+    head, rest = data.split(b"\n", 1)
+    _, inputs, latches, outputs, count = map(int, head.split()[1:6])
+    assert (inputs, latches, outputs) == (like.inputs, 0, len(like.outputs)), f"other ends: {head.decode()}"
+    *ends, rest = rest.split(b"\n", outputs)
+    numbers = _numbers(rest)
+    # Bit 0 of a literal says whether its variable is inverted; variable 0 is FALSE, which is the first gate here.
+    types, wires = [0], [[0, 0]]
+    bits = [inputs, *range(inputs)]
+    for node in range(count):
+        high = 2 * (1 + inputs + node) - next(numbers)
+        low = high - next(numbers)
+        # An AND is 1 in one row of its table: where neither literal is 0.
+        types.append(8 >> (2 * (~high & 1) + (~low & 1)))
+        wires.append([bits[high >> 1], bits[low >> 1]])
+        bits.append(inputs + len(types) - 1)
+    shown = []
+    for literal in map(int, ends):
+        shown.append(bits[literal >> 1])
+        if literal & 1:
+            types.append(NOT_A)
+            wires.append([shown[-1]] * 2)
+            shown[-1] = inputs + len(types) - 1
+    return like.with_gates(types, wires, shown)
+
+
+def _numbers(data: bytes) -> Iterator[int]:
+    """Seven bits in each byte, the lowest first; the eighth says that more follow."""
+    value = shift = 0
+    for byte in data:
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            yield value
+            value = shift = 0
 
 
 def picture(name: str) -> Image.Image:
@@ -148,12 +201,13 @@ def sheet() -> Image.Image:
 
 def report() -> None:
     """Write the table of all circuits into the page, and their pictures."""
-    rows = ["| name | what it does | gates as trained | best known | made by |", "|---|---|---|---|---|"]
+    rows = ["| name | what it does | gates as trained | best known | exported as ANDs | made by |", "|---|---|---|---|---|---|"]
     for name in zoo.names():
         data = zoo.entry(name)
         before, after = data["learned"]["gates"]
         command = data["learned"]["command"].removeprefix("difflogic train ").removesuffix(ENDING)
-        rows.append(f"| `{name}` | {what(data)} | {before} | {after} | `{command}` |")
+        small = ands(aiger.encode(source.load(zoo.FOLDER / f"{name}.json").netlist))
+        rows.append(f"| `{name}` | {what(data)} | {before} | {after} | {small} | `{command}` |")
     sheet().save(CHECKOUT / "docs" / "images" / "zoo.png", optimize=True)
     page = CHECKOUT / "docs" / "results" / "zoo.md"
     page.write_text(inserted(page.read_text(encoding="utf-8"), BEGIN, "\n".join(rows)), encoding="utf-8")
@@ -164,7 +218,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin none after so many")
     parser.add_argument("--report", action="store_true", help="write the table of docs/results/zoo.md")
-    parser.add_argument("--judge", type=Path, metavar="FILE", help="another circuit for the one name, in BLIF")
+    parser.add_argument("--judge", type=Path, metavar="FILE", help="another circuit for the one name, in BLIF or AIGER")
     asked, began = parser.parse_args(), time.monotonic()
     if asked.judge is not None:
         print(judge(asked.names[0], asked.judge))

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 
 import difflogic
-from benchmarks.zoo.__main__ import judge
+from benchmarks.zoo.__main__ import judge, read_aiger
 from difflogic.circuits.readers import zoo
 from difflogic.circuits.synthesis.convert import gate_count
 from difflogic.core import text_picture
@@ -93,12 +93,27 @@ def test_commands_take_names_and_the_proof_holds_again(said: Said) -> None:
 
 
 def test_the_judge_of_other_programs_results(tmp_path: Path) -> None:
-    def blif(circuit: object, name: str) -> Path:
-        made = difflogic.export(circuit, ["blif"], name=name)  # type: ignore[arg-type]
-        (path := tmp_path / f"{name}.blif").write_text(str(made.files[f"{name}.blif"]))
+    def made_by_us(circuit: object, name: str, kind: str = "blif") -> Path:
+        made = difflogic.export(circuit, [{"aig": "aiger"}.get(kind, kind)], name=name)  # type: ignore[arg-type]
+        content = made.files[f"{name}.{kind}"]
+        (path := tmp_path / f"{name}.{kind}").write_bytes(content if isinstance(content, bytes) else content.encode())
         return path
 
     # As it is, larger, and the circuit of another rule.
-    assert judge("life", blif("life", "life")) == "life: equal, 24 gates: as small as the best known, 24."
-    assert judge("highlife", blif("B36/S23", "built")).startswith("highlife: equal, 33 gates: larger than")
-    assert "equal," not in judge("life", blif("highlife", "other"))
+    assert judge("life", made_by_us("life", "life")) == "life: equal, 24 gates: as small as the best known, 24."
+    assert judge("highlife", made_by_us("B36/S23", "built")).startswith("highlife: equal, 33 gates: larger than")
+    assert "equal," not in judge("life", made_by_us("highlife", "other"))
+    assert (
+        judge("life", made_by_us("life", "life", "aig")) == "life: equal, 52 ANDs: as small as what export writes, 52."
+    )
+    assert judge("highlife", made_by_us("B36/S23", "built", "aig")).startswith("highlife: equal, ")
+    assert "equal," not in judge("life", made_by_us("highlife", "other", "aig"))
+
+
+def test_binary_aiger_is_read_with_constants_and_inverters() -> None:
+    like = difflogic.load("life").netlist
+    read = read_aiger(b"aig 10 9 0 1 1\n21\n\x02\x03c\n", like)  # NOT (patch[8] AND NOT patch[6])
+    assert read.rollout(np.zeros((1, 3, 3, 1), np.uint8), 1)[-1].all()
+    for nothing, all_on in ((b"0", False), (b"1", True)):
+        read = read_aiger(b"aig 9 9 0 1 0\n" + nothing + b"\nc\n", like)
+        assert read.rollout(np.zeros((1, 3, 3, 1), np.uint8), 1)[-1].all() == all_on
