@@ -175,12 +175,11 @@ def resolved(request: Asked, config: Config | PolicyConfig) -> tuple[Asked, str 
         why = "`init_from` keeps the wiring of another run, so that there is one attempt"
     elif request.starts is not None:
         why = "`starts` is for one run"
-    elif request.population > 1:
-        why = "`population` tries other wirings at once, each with all epochs: give `restarts` too to begin again"
-    elif not most:
+    elif not most and request.population == 1:
         why = f"`epochs` {config.epochs} leaves no room for a second attempt"
     if why is None:
-        return replace(request, restarts=most), None
+        # A population tries other wirings at once, and begins again where somebody says how often.
+        return replace(request, restarts=most if request.population == 1 else 0), None
     return replace(request, restarts=0), f"The recipe {request.recipe} does not begin again here: {why}."
 
 

@@ -122,8 +122,7 @@ def test_a_recipe_brings_its_restarts(client):
     assert {name: each["request"].get("restarts") for name, each in found.items()} == {
         "its own": 21, "none": 0, "paper": None, "many": 0
     }  # fmt: skip
-    assert [name for name, each in found.items() if each["notices"]] == ["many"]
-    assert found["many"]["notices"][0].startswith("The recipe robust does not begin again here: `population` tries")
+    assert not any(each["notices"] for each in found.values())
 
 
 def test_until_solved_ends_within_what_the_server_allows(client):
