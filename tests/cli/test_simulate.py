@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import signal
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
+from rich.console import Console
 
 from difflogic.circuits.simulation import loop
 from difflogic.cli.main import main
@@ -162,12 +164,24 @@ def test_it_stops_where_the_state_repeats(
 def test_half_blocks() -> None:
     picture = np.array([[0, 255], [255, 0], [128, 128]], dtype=np.uint8)
     text = simulation.half_blocks(picture)
-    assert text.plain == "▀▀\n▀▀\n"
+    assert text.plain == "▀▀\n▀▀"
     assert [str(span.style) for span in text.spans] == [
         "rgb(0,0,0) on rgb(255,255,255)",
         "rgb(255,255,255) on rgb(0,0,0)",
         "rgb(128,128,128) on rgb(0,0,0)",
     ]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "system", "shown"),
+    [("utf-8", None, "▄▀\n▀▀"), ("cp1252", "truecolor", ".#\n#.\n##"), ("ascii", None, ".#\n#.\n##")],
+)
+def test_blocks_of_a_console_without_colours_or_without_blocks(encoding: str, system: Any, shown: str) -> None:
+    picture = np.array([[0, 255], [255, 0], [128, 128]], dtype=np.uint8)
+    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    console = Console(file=file, force_terminal=True, color_system=system)
+    assert simulation.blocks(picture, console).plain == shown
+    assert simulation.blocks(np.repeat(picture[..., None], 3, axis=2), console).plain == shown
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.cli.screen.simulation import half_blocks
+from difflogic.cli.screen.simulation import OFF, blocks, half_blocks
 from difflogic.config.schema import Config
 from difflogic.core import text_picture
 from difflogic.devices.open import open_engine
@@ -20,12 +20,8 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+    from difflogic.circuits.simulation.pictures import Picture
     from difflogic.train.replica import Replica
-
-OFF = (48, 48, 48)
-"""Instead of black, so that the grid is seen on a black terminal."""
-HALF_BLOCKS = " ▄▀█"
-"""Characters by the upper and lower cell, as bits."""
 
 
 class Preview:
@@ -56,7 +52,7 @@ class Preview:
         elif console.options.ascii_only:
             yield Text("\n".join(text_picture.encode(self._bits())))
         else:
-            yield _blocks(self._bits(), colored=console.color_system is not None and not console.no_color)
+            yield blocks(_shaded(self._bits()), console)
 
     def _headline(self) -> str:
         task = self._config.task
@@ -86,21 +82,13 @@ def beside(best: Replica) -> Table:
     target = job.fixed_target(task)[..., : text_picture.MAX_BITS]
     shown = states[-1, 0, ..., : target.shape[-1]].astype(np.uint8)
     table = Table.grid(padding=(0, 4))
-    table.add_row(_blocks(target, colored=True), _blocks(shown, colored=True))
+    table.add_row(half_blocks(_shaded(target)), half_blocks(_shaded(shown)))
     table.add_row("what it learns", "what it does now")
     return table
 
 
-def _blocks(bits: npt.NDArray[np.uint8], colored: bool) -> Text:
-    """Two rows of cells in each line."""
-    from rich.text import Text
-
-    # A half block shows two cells, one above the other; an odd last row gets an empty one below it.
-    even = np.pad(bits, ((0, len(bits) % 2), (0, 0), (0, 0)))
-    if not colored:
-        shapes = np.array(list(HALF_BLOCKS))[2 * even[::2].any(axis=-1) + even[1::2].any(axis=-1)]
-        return Text("\n".join(map("".join, shapes)))
-    shades = plots.colors(even)
-    text = half_blocks(np.where(shades.any(axis=-1, keepdims=True), shades, OFF))
-    text.rstrip()
-    return text
+def _shaded(bits: npt.NDArray[np.uint8]) -> Picture:
+    """`[H, W, 3]`, in which a cell that is off is not black."""
+    # An odd last row gets one below it, which is off too.
+    shades = plots.colors(np.pad(bits, ((0, len(bits) % 2), (0, 0), (0, 0))))
+    return np.where(shades.any(axis=-1, keepdims=True), shades, np.uint8(OFF))

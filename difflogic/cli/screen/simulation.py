@@ -14,6 +14,7 @@ from difflogic.core.bits import population
 from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.text import Text
 
     from difflogic.circuits.readers.source import LoadedCircuit
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 FRAMES_PER_S = 20
 REPORT_S = 0.5
 """Seconds between reports in JSON."""
+OFF = 48
+"""So bright at most is a cell that is off: a grid is seen on a black terminal."""
+SHAPES = " ▄▀█"
+"""Half blocks by the upper and lower cell, as bits."""
 
 
 class SimulationReporter:
@@ -146,14 +151,14 @@ class GridScreen(Lines):
 
         from difflogic.circuits.simulation.pictures import picture
 
-        spec, room = simulation.spec, self._live.console.size
-        # Two pixels in the height of a character; two lines are left for the text and the cursor.
-        most = (2 * max(1, room.height - 2), room.width)
+        spec, room, console = simulation.spec, self._live.console.size, self._live.console
+        # Two pixels in the height of a half block; two lines are left for the text and the cursor.
+        most = ((1 if console.options.ascii_only else 2) * max(1, room.height - 2), room.width)
         drawn = picture(simulation.planes(), spec.width, spec.netlist.visible, most)
         if spec.height == 1:
             self._rows = [*self._rows, drawn][-most[0] :]
             drawn = np.concatenate(self._rows)
-        shown = half_blocks(drawn)
+        shown = blocks(drawn, console)
         # The simulation is far faster than the eye. It waits here, so that what is seen is every frame.
         time.sleep(max(0.0, self._next - time.monotonic()))
         self._next = time.monotonic() + 1 / FRAMES_PER_S
@@ -176,6 +181,21 @@ def choose(as_json: bool, live: bool, recording: Recording | None, every: int | 
     return SimulationReporter(sinks.choose(as_json, "step"), recording)
 
 
+def blocks(picture: Picture, console: Console) -> Text:
+    """A picture in what a console can show: half blocks, in colours or by their shape, else a `#` for a cell."""
+    import numpy as np
+    from rich.text import Text
+
+    is_plain = console.options.ascii_only
+    if not is_plain and console.color_system is not None and not console.no_color:
+        return half_blocks(picture)
+    on = (picture if picture.ndim == 2 else picture.max(axis=2)) > OFF
+    # A half block shows two cells, one above the other; an odd last row gets an empty one below it.
+    even = np.pad(on, ((0, len(on) % 2), (0, 0)))
+    cells = np.where(on, "#", ".") if is_plain else np.array(list(SHAPES))[2 * even[::2] + even[1::2]]
+    return Text("\n".join(map("".join, cells)), no_wrap=True)
+
+
 def half_blocks(picture: Picture) -> Text:
     """A picture as text: the upper pixel of each two in the colour of a half block, the lower behind it."""
     import numpy as np
@@ -192,6 +212,7 @@ def half_blocks(picture: Picture) -> Text:
         for (above, below), run in groupby(zip(upper, lower, strict=True)):
             text.append("▀" * len(list(run)), "rgb({},{},{}) on rgb({},{},{})".format(*above, *below))
         text.append("\n")
+    text.rstrip()
     return text
 
 
