@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
@@ -42,8 +41,9 @@ class Entry:
     """Of the last epoch, of a population the lowest; None where it is not finite."""
     hard_loss: int | None
     """Wrong values of the best circuit so far."""
-    solved: int
-    """Models without a wrong value: at their last evaluation, or at least one where the best circuit has none."""
+    solved: int | None
+    """Models without a wrong value: at their last evaluation, or at least one where the best circuit has none. None
+    where nothing says when agents are solved: a classifier has an accuracy, and nothing false beside it."""
     size: int
     """Bytes on the disk."""
     started: str
@@ -186,14 +186,14 @@ def _entry_of_agents(path: Path, record: dict[str, Any]) -> Entry:
     rows, seeds = list(jsonl.objects(path / JSONL)), record.get("seeds", [record["seed"]])
     scores = [[row["score"] for row in rows[k :: len(seeds)] if row["score"] is not None] for k in range(len(seeds))]
     last = [each[-1] for each in scores if each]
-    least = float(record["config"]["evaluation"].get("threshold", -math.inf))
+    least = record["config"]["evaluation"].get("threshold")
     return Entry(
         **_of_every_run(path, record),
         epoch=int(rows[-1]["steps"]) if rows else 0,
         epochs=int(record["config"]["steps"]),
         soft_loss=None,
         hard_loss=None,
-        solved=sum(each >= least > -math.inf for each in last),
+        solved=None if least is None else sum(each >= least for each in last),
         score=max(last, default=None),
     )
 

@@ -165,7 +165,8 @@ def test_an_environment_without_a_threshold_leaves_json_that_any_program_reads(t
     assert lines[-1]["solved"] is False
     assert strict((path / "evaluation.json").read_text())["threshold"] is None
     assert strict((path / "manifest.json").read_text())["config"] == aim.to_dict()
-    assert json.loads(run("runs", path, "--json"))["solved"] == 0
+    assert json.loads(run("runs", path, "--json"))["solved"] is None
+    assert not run("runs", path, "--json", "--unsolved")  # neither: nothing says from where it is solved
 
 
 FEW = ("--steps", 1, *(word for each in (

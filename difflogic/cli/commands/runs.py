@@ -71,7 +71,7 @@ def _wanted(entry: Entry, preset: str | None, engine: str | None, solved: bool |
     return (
         preset in (None, entry.name)
         and engine in (None, entry.engine)
-        and (solved is None or solved == (entry.solved > 0))
+        and (solved is None or (entry.solved is not None and solved == (entry.solved > 0)))
     )
 
 

@@ -38,15 +38,15 @@ def show(headers: Row, rows: Sequence[Row], title: str = "", texts: bool = False
         click.echo("\n".join(_lines(headers, rows, title, PIPED) if wide else plain))
 
 
-def loss_cells(soft: float | None, hard: int | None, solved: int, models: int) -> tuple[str, str, str]:
+def loss_cells(soft: float | None, hard: int | None, solved: int | None, models: int) -> tuple[str, str, str]:
     """Soft loss, hard loss, and how many models are solved; before the first evaluation nobody knows the last two."""
     exact = solved_cell(solved, models)
     return "" if soft is None else f"{soft:.4g}", *(("", "") if hard is None else (str(hard), exact))
 
 
-def solved_cell(solved: int, models: int) -> str:
-    """Return how many models are solved."""
-    return ("yes" if solved else "no") if models == 1 else f"{solved} of {models}"
+def solved_cell(solved: int | None, models: int) -> str:
+    """How many models are solved; nothing where nobody says what that is."""
+    return "" if solved is None else ("yes" if solved else "no") if models == 1 else f"{solved} of {models}"
 
 
 def _plain(headers: Row, rows: Sequence[Row], left: Sequence[bool], title: str) -> list[str]:
