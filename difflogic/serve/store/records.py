@@ -24,7 +24,8 @@ from difflogic.serve.store.job_file import JSON_COLUMNS, Prepared
 from difflogic.serve.store.jobs import ASKED, DiskFullError, JobRecord, Sort, UnknownJobError
 
 COLUMNS = ("asked", *(each.name for each in fields(JobRecord) if each.name not in ASKED))
-SELECTED = ", ".join(COLUMNS)
+LISTED = ", ".join(("json_remove(asked, '$.options.data') AS asked", *COLUMNS[1:]))
+"""Of many jobs at once: without their samples, which may be longer than all else."""
 ORDERS: dict[Sort, str] = {
     "newest": "number DESC",
     "name": "lower(name), -number",
@@ -148,7 +149,7 @@ def listed(
         # Not LIKE, in which % and _ of the searched text would mean something.
         terms["instr(lower(name || ' ' || id), lower(?)) > 0"] = text
     where = " AND ".join([*terms, "parent IS NULL"])
-    query = f"SELECT {SELECTED} FROM jobs WHERE {where} ORDER BY {place} LIMIT ?"
+    query = f"SELECT {LISTED} FROM jobs WHERE {where} ORDER BY {place} LIMIT ?"
     return connection.execute(query, (*terms.values(), limit)).fetchall()
 
 

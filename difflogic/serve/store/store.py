@@ -45,7 +45,7 @@ from difflogic.serve.store.jobs import (
 )
 from difflogic.serve.store.leases import Leases
 from difflogic.serve.store.machine import Occupancy
-from difflogic.serve.store.records import FULL, as_stored, change, find, insert, job_of, listed, tick
+from difflogic.serve.store.records import FULL, LISTED, as_stored, change, find, insert, job_of, listed, tick
 from difflogic.system.files import quoted
 
 KEPT_DELETIONS = 1000
@@ -114,7 +114,7 @@ class Store(Leases):
             return job_of(find(connection, job, owner))
 
     def jobs(self, owner: str | None = None, limit: int = 100, **filters: Any) -> list[JobRecord]:
-        """Some jobs, the newest first.
+        """Some jobs, the newest first, as `changes` has them without their samples.
 
         `status`, `kind`; `source`: follow-ups of it; `tag`: those that have it; `text` is searched in names and ids;
         `sort`: see `records.ORDERS`; `before`: what follows the job of this number.
@@ -162,7 +162,7 @@ class Store(Leases):
         # A job that changed twice is listed once, as it is now: a listener needs the newest state, and not each step
         # on the way to it.
         query = (
-            "SELECT * FROM jobs WHERE version > ? AND parent IS NULL AND (? IS NULL OR owner = ?) "
+            f"SELECT {LISTED} FROM jobs WHERE version > ? AND parent IS NULL AND (? IS NULL OR owner = ?) "
             "ORDER BY version LIMIT ?"
         )
         return [job_of(row) for row in self.database.rows(query, since, owner, owner, limit)]

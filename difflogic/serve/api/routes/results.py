@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import FileResponse, Response, StreamingResponse
 
+from difflogic.config import dataset
 from difflogic.core.gates import NAMES as GATES
 from difflogic.runs import jsonl
 from difflogic.runs.journal import JSONL
@@ -114,10 +116,13 @@ def file(
 ) -> Response:
     """One of the job's files, as it is: a drawing to be opened, all others to be saved."""
     found = artefacts.find(context.store.job_folder(job), name)
+    media_type = artefacts.media_type(name)
+    if found is None and name == dataset.NAME and "data" in job.options:  # no worker has begun with it
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return Response(b64decode(job.options["data"]), 200, headers, media_type)
     if found is None:
         words = f"The job {job.id} has no file of this name: GET /jobs/{job.id}/files lists them."
         raise ApiError(404, "no_file", words)
-    media_type = artefacts.media_type(name)
     if name in artefacts.PAGES:
         return FileResponse(found, 200, artefacts.PAGE_HEADERS, "text/html", content_disposition_type="inline")
     if found.suffix != artefacts.DRAWING:
