@@ -14,7 +14,6 @@ export function previewPanel(signal, ...more) {
     const canvas = h("canvas", { class: "grid", role: "img" }),
         cursor = h("div", { class: "cursor", hidden: true });
     const words = h("p", { class: "quiet", role: "status" }),
-        told = h("p", { class: "quiet" }),
         notices = h("div", { role: "status" });
     const error = h("p", { class: "error", role: "alert", hidden: true });
     const numbers = numberList(),
@@ -28,7 +27,6 @@ export function previewPanel(signal, ...more) {
         words,
         error,
         numbers.element,
-        told,
         notices,
         h("div", { class: "foot" }, more),
     );
@@ -59,8 +57,6 @@ export function previewPanel(signal, ...more) {
             ["Time", within ? `at most ${within}` : `${found.trials ? "at most" : "about"} ${duration(cost.seconds)}`],
         ]);
         notices.replaceChildren(...found.notices.map((text) => h("p", { class: "warning" }, text)));
-        const changed = Object.keys(found.changed);
-        setText(told, changed.length ? `${changed.length} settings were changed to fit: see More.` : "");
     }
 
     // A rule as it runs, for it has no picture.
@@ -97,10 +93,12 @@ export function previewPanel(signal, ...more) {
         canvas,
         cursor,
         show,
-        fail(problem) {
-            error.hidden = false;
-            setText(error, problem.message);
-            element.classList.add("stale");
+        // What is only awaited is no error.
+        fail({ message, isAwaited = false }) {
+            error.hidden = isAwaited;
+            setText(isAwaited ? words : error, message);
+            if (isAwaited) numbers.fill([]);
+            element.classList.toggle("stale", !isAwaited);
         },
     };
 }

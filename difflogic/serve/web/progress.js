@@ -42,7 +42,8 @@ export function progressBar(job) {
         bar.value = now.progress;
         bar.setAttribute("aria-label", `Progress of ${now.name}`);
         bar.dataset.status = mark(now);
-        setText(words, [now.words.progress, now.words.pace].filter(Boolean).join(" · "));
+        const pace = now.words.pace.split(", ").filter((part) => !now.words.standing.includes(part)); // said above
+        setText(words, [now.words.progress, pace.join(", ")].filter(Boolean).join(" · "));
     };
     update(job);
     return { element, update };

@@ -100,7 +100,7 @@ export function whatToLearn(offers, copy, { rule }, { canvas, cursor }, { change
         if (offer === copy && copy.config.data?.sha256 && !copy.config.plugin.name) return (await download(`/jobs/${copy.id}/files/data.npz`)).blob();
         if (kind() !== "film") return null;
         canvas.hidden = true;
-        if (!film.file()) throw new Error("Drop a film or samples first.");
+        if (!film.file()) throw Object.assign(new Error("Drop a film or samples first."), { isAwaited: true });
         return film.file();
     }
 
