@@ -260,6 +260,7 @@ MEASURED = {
     "simulate": "the simulator",
     "rivals": "the train step in other libraries",
     "fpga": "automata on FPGAs, placed and routed on paper",
+    "pages": "pages of other programs, clicked through",
     "service": "the server, its workers and its store",
     "same_bits": "which results are the same",
 }
