@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeVar
 
 import numpy as np
 
@@ -31,6 +32,9 @@ from difflogic.circuits.synthesis.prove import prove
 from difflogic.circuits.synthesis.simplify import simplified
 from difflogic.core import gates
 from difflogic.model.cell_netlist import CellNetlist
+from difflogic.model.netlist import Netlist
+
+AnyNetlist = TypeVar("AnyNetlist", bound=Netlist)
 
 MFS = "mfs2 -a -e -W 20 -F 200 -D 100 -M 1000"
 END = f"if -K 2 -a; {MFS}; write_blif out1.blif; strash; dch; if -K 2 -a; {MFS}; {MFS}; write_blif out2.blif"
@@ -92,7 +96,7 @@ def made_by(tool: str, script: str, netlist: CellNetlist) -> CellNetlist:
     return made
 
 
-def read_blif(text: str, like: CellNetlist) -> CellNetlist:
+def read_blif(text: str, like: AnyNetlist) -> AnyNetlist:
     """Tables of at most two inputs, as ABC and yosys write them; the ends are those of `like` in its order."""
     tables: dict[str, tuple[list[str], list[str]]] = {}
     rows: list[str] = []

@@ -23,20 +23,24 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import gymnasium
 import numpy as np
 from PIL import Image, ImageDraw
 
-from benchmarks.circuits.__main__ import read_blif
+import difflogic
+from benchmarks.circuits.__main__ import AnyNetlist, read_blif
 from benchmarks.store import CHECKOUT, inserted
 from difflogic.circuits.export import aiger
 from difflogic.circuits.readers import source, zoo
 from difflogic.circuits.synthesis.convert import gate_count
-from difflogic.circuits.synthesis.prove import prove
 from difflogic.circuits.synthesis.simplify import simplified
 from difflogic.cli.commands.zoo import what
 from difflogic.core import text_picture
 from difflogic.evaluation import proof, trained_circuit
+from difflogic.model import function_json
 from difflogic.model.cell_netlist import CellNetlist
+from difflogic.model.controller import Controller
+from difflogic.model.function_netlist import FunctionNetlist
 
 RULES = {
     "life": "B3/S23",
@@ -84,7 +88,10 @@ RULES = {
 }
 NOT_A = 12
 PRESETS = ("checkerboard", "checkerboard-async", "lizard", "colored-g")
+CONTROLLERS = ("cartpole", "acrobot")
 SEED = 23
+EPISODES, EPISODES_FROM = 100, 910_000
+"""How many are played of a controller, and the seed of the first: no training begins there."""
 LIMIT = 600
 """Seconds of a training: what is not solved by then is left out."""
 HERE = Path("benchmarks/zoo")
@@ -96,7 +103,7 @@ def commands() -> dict[str, str]:
     """By name, what trains it."""
     made = {name: f"game-of-life --rule {rule}" for name, rule in RULES.items()}
     pictures = {path.stem: f"heart-steady --target {path}" for path in sorted(HERE.glob("*.png"))}
-    made |= {name: name for name in PRESETS} | {"heart": "heart-steady"} | pictures
+    made |= {name: name for name in (*PRESETS, *CONTROLLERS)} | {"heart": "heart-steady"} | pictures
     return {name: f"difflogic train {rest}{ENDING}" for name, rest in made.items()}
 
 
@@ -107,6 +114,9 @@ def make(name: str, command: str) -> None:
         words = [sys.executable, "-m", *shlex.split(command), "--out", str(run)]
         done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT, check=False)
         assert done.returncode == 0, f"{name}: {done.stdout[-600:]}{done.stderr[-600:]}"
+        if name in CONTROLLERS:
+            keep_controller(name, command, run)
+            return
         claim = proof.of_run(trained_circuit.load(run))
     found = simplified(claim.netlist)
     proved = proof.decide(replace(claim, netlist=found.netlist))
@@ -119,18 +129,50 @@ def make(name: str, command: str) -> None:
     print(name, *gates, flush=True)
 
 
+def keep_controller(name: str, command: str, run: Path) -> None:
+    """Simplify what a run of agents came to, play episodes that nobody has seen, and write it."""
+    trained, found = source.load_function(run), difflogic.simplify(run)
+    assert isinstance(found.netlist, Controller)
+    assert found.report["equal"], found.text
+    score = np.mean([episode(found.netlist, EPISODES_FROM + number) for number in range(EPISODES)])
+    text = f"Equal to the trained circuit in every state. Mean return {score:.1f} in {EPISODES} fresh episodes."
+    gates = [gate_count(trained), gate_count(found.netlist)]
+    entry = json.loads(function_json.to_json(found.netlist))
+    entry |= {"proved": True, "text": text, "learned": {"command": command, "gates": gates}}
+    (zoo.FOLDER / f"{name}.json").write_text(json.dumps(entry) + "\n", encoding="utf-8")
+    print(name, *gates, text, flush=True)
+
+
+def episode(controller: Controller, seed: int) -> float:
+    """The return of one episode, played here by gymnasium alone."""
+    environment = gymnasium.make(controller.environment)
+    seen, _ = environment.reset(seed=seed)
+    total, over = 0.0, False
+    while not over:
+        (action,) = controller(np.asarray(seen, dtype=np.float64)[None])
+        seen, reward, done, late, _ = environment.step(int(action))
+        total, over = total + float(reward), done or late
+    return total
+
+
 def judge(name: str, file: Path) -> str:
     """What is to be said of another circuit: BLIF of gates with two inputs, or binary AIGER; all in our order."""
-    known, data = source.load(zoo.FOLDER / f"{name}.json").netlist, file.read_bytes()
+    known, data = held(name), file.read_bytes()
     if data.startswith(b"aig "):
         other, unit, ours = read_aiger(data, known), "ANDs", "what export writes"
         best, count = ands(aiger.encode(known)), ands(data)
     else:
         other, unit, ours = read_blif(data.decode(), known), "gates", "the best known"
         best, count = gate_count(known), gate_count(other)
-    (verdict,) = prove(known, other, ["difflogic"])
+    (verdict,) = difflogic.prove(known, other, judges=["difflogic"]).verdicts
     word = "SMALLER than" if count < best else "as small as" if count == best else "larger than"
     return f"{name}: equal, {count} {unit}: {word} {ours}, {best}." if verdict.equal else f"{name}: {verdict}"
+
+
+def held(name: str) -> CellNetlist | FunctionNetlist:
+    """The circuit of this name."""
+    file = zoo.FOLDER / f"{name}.json"
+    return source.function(file) or source.load(file).netlist
 
 
 def ands(data: bytes) -> int:
@@ -138,7 +180,7 @@ def ands(data: bytes) -> int:
     return int(data.split(maxsplit=6)[5])
 
 
-def read_aiger(data: bytes, like: CellNetlist) -> CellNetlist:
+def read_aiger(data: bytes, like: AnyNetlist) -> AnyNetlist:
     """Binary AIGER without latches, as ABC and yosys write it; the ends are those of `like` in its order."""
     head, rest = data.split(b"\n", 1)
     _, inputs, latches, outputs, count = map(int, head.split()[1:6])
@@ -177,8 +219,10 @@ def _numbers(data: bytes) -> Iterator[int]:
 
 
 def picture(name: str) -> Image.Image:
-    """What a picture becomes, or what a rule makes of random cells in 30 steps."""
+    """What a picture becomes, what a rule makes of random cells in 30 steps, or what a controller decides."""
     data = zoo.entry(name)
+    if "environment" in data:
+        return decisions(source.load_function(name))
     bits = text_picture.decode(data["target"], 3) if data["target"] else None
     if bits is None:
         # An odd side: some rules add up a board to nothing on a torus of 32.
@@ -186,6 +230,16 @@ def picture(name: str) -> Image.Image:
         bits = source.load(zoo.FOLDER / f"{name}.json").netlist.rollout(start.astype(np.uint8), 30)[-1, 0]
     colours = bits if bits.shape[-1] == 3 and bits[..., 1:].any() else np.repeat(bits[..., :1], 3, axis=-1)
     return Image.fromarray((255 * colours).astype(np.uint8)).resize((62, 62), Image.Resampling.NEAREST)
+
+
+def decisions(function: FunctionNetlist) -> Image.Image:
+    """A controller's action, from black to white, by its last two numbers, of which the last grows upwards."""
+    reach = [1.2 * max(map(abs, each)) for each in function.thermometer.thresholds]
+    seen = np.zeros((62, 62, len(reach)))
+    seen[..., -2] = np.linspace(-reach[-2], reach[-2], 62)
+    seen[..., -1] = np.linspace(reach[-1], -reach[-1], 62)[:, None]
+    actions = function(seen.reshape(-1, len(reach))).reshape(62, 62)
+    return Image.fromarray((255 * actions // (len(function.choices) - 1)).astype(np.uint8))
 
 
 def sheet() -> Image.Image:
@@ -201,12 +255,15 @@ def sheet() -> Image.Image:
 
 def report() -> None:
     """Write the table of all circuits into the page, and their pictures."""
-    rows = ["| name | what it does | gates as trained | best known | exported as ANDs | made by |", "|---|---|---|---|---|---|"]
+    rows = [
+        "| name | what it does | gates as trained | best known | exported as ANDs | made by |",
+        "|---|---|---|---|---|---|",
+    ]
     for name in zoo.names():
         data = zoo.entry(name)
         before, after = data["learned"]["gates"]
         command = data["learned"]["command"].removeprefix("difflogic train ").removesuffix(ENDING)
-        small = ands(aiger.encode(source.load(zoo.FOLDER / f"{name}.json").netlist))
+        small = ands(aiger.encode(held(name)))
         rows.append(f"| `{name}` | {what(data)} | {before} | {after} | {small} | `{command}` |")
     sheet().save(CHECKOUT / "docs" / "images" / "zoo.png", optimize=True)
     page = CHECKOUT / "docs" / "results" / "zoo.md"

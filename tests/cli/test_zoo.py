@@ -6,14 +6,16 @@ import json
 import re
 from itertools import product
 from pathlib import Path
+from typing import Any
 
+import gymnasium
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 import difflogic
 from benchmarks.zoo.__main__ import judge, read_aiger
-from difflogic.circuits.readers import zoo
+from difflogic.circuits.readers import source, zoo
 from difflogic.circuits.synthesis.convert import gate_count
 from difflogic.core import text_picture
 from tests.cli.conftest import Said
@@ -21,7 +23,7 @@ from tests.cli.conftest import Said
 Bits = npt.NDArray[np.bool_]
 
 
-def next_state(circuit: dict[str, object], state: Bits) -> Bits:
+def next_state(circuit: dict[str, Any], state: Bits) -> Bits:
     """One step of `[C, H, W]`."""
     border = "wrap" if circuit["periodic"] else "constant"
     padded = np.pad(state, ((0, 0), (1, 1), (1, 1)), mode=border)  # type: ignore[call-overload]
@@ -29,19 +31,45 @@ def next_state(circuit: dict[str, object], state: Bits) -> Bits:
     names = circuit.get("origin", list(range(len(state))))
     values = {
         f"in[{name}][{3 * dy + dx}]": padded[channel, dy : dy + height, dx : dx + width]
-        for channel, name in enumerate(names)  # type: ignore[arg-type]
+        for channel, name in enumerate(names)
         for dy, dx in product(range(3), range(3))
     }
-    for gate in circuit["gates"]:  # type: ignore[attr-defined]
+    return results(circuit, values)
+
+
+def results(circuit: dict[str, Any], values: dict[str, Bits]) -> Bits:
+    """The outputs of a circuit, by its inputs' names."""
+    for gate in circuit["gates"]:
         a, b, table = values[gate["a"]], values[gate["b"]], gate["gate"]
         rows = [(~a & ~b, 8), (~a & b, 4), (a & ~b, 2), (a & b, 1)]
         values[gate["id"]] = np.any([row for row, bit in rows if table & bit] or [np.zeros_like(a)], axis=0)
-    return np.stack([values[output] for output in circuit["outputs"]])  # type: ignore[attr-defined]
+    return np.stack([values[output] for output in circuit["outputs"]])
+
+
+def played(controller: dict[str, Any], seed: int) -> float:
+    """The return of an episode."""
+    environment = gymnasium.make(controller["environment"])
+    seen, _ = environment.reset(seed=seed)
+    total, over = 0.0, False
+    while not over:
+        values = {
+            f"{each['name']}>={threshold}": np.asarray(value >= threshold)
+            for each, value in zip(controller["observations"], map(float, seen), strict=True)
+            for threshold in each["thresholds"]
+        }
+        action = sum(int(bit) << place for place, bit in enumerate(results(controller, values)))
+        seen, reward, done, late, _ = environment.step(action)
+        total, over = total + float(reward), done or late
+    return total
 
 
 @pytest.mark.parametrize("name", zoo.names())
 def test_a_circuit_of_the_zoo_does_what_it_says(name: str) -> None:
     data = zoo.entry(name)
+    if "environment" in data:
+        least = gymnasium.spec(data["environment"]).reward_threshold
+        assert np.mean([played(data, seed) for seed in range(5)]) >= least
+        return
     circuit, rng = data["circuit"], np.random.default_rng(5)
     channels, height, width = circuit["channels"], data["height"], data["width"]
     if data["rule"]:
@@ -69,7 +97,8 @@ def test_the_zoo_is_small_and_counts_as_simplify_does() -> None:
         data = zoo.entry(name)
         assert data["proved"]
         before, after = data["learned"]["gates"]
-        assert before >= after == gate_count(difflogic.load(zoo.FOLDER / f"{name}.json").netlist)
+        file = zoo.FOLDER / f"{name}.json"
+        assert before >= after == gate_count(source.function(file) or difflogic.load(file).netlist)
 
 
 def test_a_name_stands_for_a_file_unless_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,6 +115,8 @@ def test_commands_take_names_and_the_proof_holds_again(said: Said) -> None:
     assert [json.loads(line)["name"] for line in listed] == zoo.names()
     assert said("zoo").out.endswith("\n\nShow one: difflogic zoo NAME\n")
     assert said("zoo", "life").out.endswith("Run it:  difflogic simulate life --live\n")
+    assert said("zoo", "cartpole").out.endswith("Run it:  difflogic evaluate cartpole\n")
+    assert "mean return 500.0" in said("evaluate", "cartpole", "--starts", 1).out
     assert said("prove", "life", "B3/S23", "--judge", "difflogic").out.endswith("from every neighbourhood.\n")
     assert said("prove", "--check", zoo.FOLDER / "life.json").out.startswith("Confirmed. ")
     for command in ("zoo", "simulate", "show"):

@@ -124,6 +124,7 @@ def function(path: Path) -> FunctionNetlist | None:
 
     Raises UsageError for a run of agents that has none, CircuitError for a file that is damaged.
     """
+    path = zoo.path(path)
     if path.is_dir():
         path = chosen.run_folder(path)
         if not manifest.is_policy(manifest.read(path)):

@@ -1,7 +1,8 @@
 """The circuits that come with difflogic, by name: each a proof.json, of what it does and that this is proved.
 
-Beside what a proof holds, `learned` says how it came about: the command, and the two-input gates as they were trained
-and as `simplify` left them.
+Of a controller it is a controller.json, with `text`: that it is equal to the trained one, and what it reaches. Beside
+that `learned` says how it came about: the command, and the two-input gates as they were trained and as `simplify` left
+them.
 """
 
 from __future__ import annotations

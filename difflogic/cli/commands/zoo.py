@@ -40,6 +40,8 @@ def command(name: str | None, as_json: bool) -> None:
 
 def what(data: dict[str, Any]) -> str:
     """What a circuit of the zoo does, in some words."""
+    if "environment" in data:
+        return f"acts in {data['environment']}"
     if data["rule"]:
         return f"the rule {data['rule']}"
     start = data["circuit"]["habitat"]["start"]
@@ -49,6 +51,7 @@ def what(data: dict[str, Any]) -> str:
 
 def _shown(name: str, data: dict[str, Any]) -> str:
     before, after = data["learned"]["gates"]
-    lines = [*data["target"], f"Does:    {what(data)}", f"Gates:   {before} as trained, {after} simplified"]
+    run = "evaluate {}" if "environment" in data else "simulate {} --live"
+    lines = [*data.get("target", ()), f"Does:    {what(data)}", f"Gates:   {before} as trained, {after} simplified"]
     lines += [f"Proof:   {data['text']}", f"Made by: {data['learned']['command']}"]
-    return "\n".join([*lines, f"Run it:  difflogic simulate {name} --live"])
+    return "\n".join([*lines, f"Run it:  difflogic {run.format(name)}"])
