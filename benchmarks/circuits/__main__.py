@@ -6,7 +6,7 @@
     python -m benchmarks.circuits --structured 7349     # thirty that are drawn by this seed
 
 Gates are counted as `difflogic simplify` counts them, two-input gates with XOR as one. What a tool makes is read back
-and proved equal before it is counted. A line a circuit is appended to results/circuits.jsonl.
+and proved equal before it is counted. A line a circuit and effort is appended to results/circuits.jsonl.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from difflogic.circuits.synthesis.blif import to_blif
 from difflogic.circuits.synthesis.convert import gate_count, lean
 from difflogic.circuits.synthesis.prove import prove
 from difflogic.circuits.synthesis.simplify import simplified
+from difflogic.config.choices import EFFORTS
 from difflogic.core import gates
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.netlist import Netlist
@@ -146,35 +147,38 @@ def _gate(inputs: int, rows: list[str]) -> int:
     return int(np.flatnonzero((np.array(gates.TRUTH) == truth).all(axis=1))[0])
 
 
-def measured(name: str, netlist: CellNetlist, least: int, both_ways: bool) -> Line:
-    """One line of the table; `&deepsyn` has as much time as simplify took, and so many seconds at least.
+def measured(name: str, netlist: CellNetlist, least: int, efforts: list[str], both_ways: bool) -> Iterator[Line]:
+    """A line of the table for each effort, of which the others go on from what became.
 
-    With `both_ways` each goes on from the other's result too.
+    `&deepsyn` has as much time as simplify took with the first effort, and so many seconds at least. With `both_ways`
+    simplify goes on from the smallest of the others' too.
     """
     netlist = lean(netlist)
-    # Seconds of the processor, as &deepsyn takes its own: those of the wall are others' on a machine that many use.
-    began = time.process_time()
-    found = simplified(netlist)
-    spent = time.process_time() - began
-    assert found.verdict.equal, "what is counted is proved"
-    ours, seconds = found.netlist, max(least, math.ceil(spent))
-    scripts = {key: (tool, script.format(seconds=seconds)) for key, (tool, script) in SCRIPTS.items()}
-    alone = {key: made_by(tool, script, netlist) for key, (tool, script) in scripts.items()}
-    mixed: Line = {}
-    if both_ways:
-        after = {key: made_by(tool, script, ours) for key, (tool, script) in scripts.items()}
-        mixed["theirs_after_ours"] = {key: gate_count(each) for key, each in after.items()}
-        mixed["ours_after_theirs"] = gate_count(simplified(min(alone.values(), key=gate_count)).netlist)
-    return {
-        "circuit": name,
-        "given": gate_count(netlist),
-        "ours": gate_count(ours),
-        "seconds": round(spent, 2),
-        "theirs": {key: gate_count(each) for key, each in alone.items()},
-        **mixed,
-        "deepsyn_seconds": seconds,
-        **stamp(),
-    }
+    alone: dict[str, CellNetlist] = {}
+    for effort in efforts:
+        # Seconds of the processor, as &deepsyn takes its own: those of the wall are others' on a machine that many use.
+        began = time.process_time()
+        found = simplified(netlist, effort=EFFORTS[effort])
+        spent = time.process_time() - began
+        assert found.verdict.equal, "what is counted is proved"
+        if not alone:
+            seconds = max(least, math.ceil(spent))
+            scripts = {key: (tool, script.format(seconds=seconds)) for key, (tool, script) in SCRIPTS.items()}
+            alone = {key: made_by(tool, script, netlist) for key, (tool, script) in scripts.items()}
+        after = {key: made_by(tool, script, found.netlist) for key, (tool, script) in scripts.items()}
+        line: Line = {
+            "circuit": name,
+            "effort": effort,
+            "given": gate_count(netlist),
+            "ours": gate_count(found.netlist),
+            "seconds": round(spent, 2),
+            "theirs": {key: gate_count(each) for key, each in alone.items()},
+            "theirs_after_ours": {key: gate_count(each) for key, each in after.items()},
+        }
+        if both_ways:
+            smallest = min(alone.values(), key=gate_count)
+            line["ours_after_theirs"] = gate_count(simplified(smallest, effort=EFFORTS[effort]).netlist)
+        yield {**line, "deepsyn_seconds": seconds, **stamp()}
 
 
 def main() -> None:
@@ -184,25 +188,29 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=60, help="of &deepsyn, at least [60]")
     parser.add_argument("--structured", type=int, metavar="SEED", help="thirty drawn by a seed, and no others")
     parser.add_argument("--only", type=int, nargs="*", help="of these those counted so, from 0 on")
-    parser.add_argument("--alone", action="store_true", help="nothing goes on from another's result")
+    parser.add_argument("--effort", nargs="*", choices=EFFORTS, default=[*EFFORTS], help="of simplify [both]")
+    parser.add_argument("--alone", action="store_true", help="simplify does not go on from another's result")
     parser.add_argument("--save", action="store_true")
     asked = parser.parse_args()
     simplified(random_circuit(0, 60))  # what is compiled once for a processor is no time of a circuit
-    print("circuit                given  ours seconds | theirs | theirs after ours | ours after theirs", flush=True)
+    print(
+        "circuit               effort given  ours seconds | theirs | theirs after ours | ours after theirs", flush=True
+    )
     chosen = cases(asked.names, asked.random) if asked.structured is None else structured.circuits(asked.structured)
     for index, (name, netlist) in enumerate(chosen):
         if asked.only is not None and index not in asked.only:
             continue
-        line = measured(name, netlist, asked.seconds, not asked.alone)
-        theirs = [
-            " ".join(f"{gates:5}" for gates in line[key].values())
-            for key in ("theirs", "theirs_after_ours")
-            if key in line
-        ]
-        ours = f"{name:21} {line['given']:6} {line['ours']:5} {line['seconds']:7}"
-        print(ours, *theirs, line.get("ours_after_theirs", ""), sep=" | ", flush=True)
-        if asked.save:
-            append("circuits", [line])
+        for line in measured(name, netlist, asked.seconds, asked.effort, not asked.alone):
+            show(line)
+            if asked.save:
+                append("circuits", [line])
+
+
+def show(line: Line) -> None:
+    """A line as the table has it."""
+    theirs = [" ".join(f"{gates:5}" for gates in line[key].values()) for key in ("theirs", "theirs_after_ours")]
+    ours = f"{line['circuit']:21} {line['effort']:6} {line['given']:5} {line['ours']:5} {line['seconds']:7}"
+    print(ours, *theirs, line.get("ours_after_theirs", ""), sep=" | ", flush=True)
 
 
 if __name__ == "__main__":
