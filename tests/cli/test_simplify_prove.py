@@ -42,7 +42,8 @@ def test_a_run_made_small_and_proved(run: Path, said: Said) -> None:
         "equal gates shared",
     ]
     assert lines[-3].startswith("Proved equal in its visible channels: ")
-    assert lines[-1] == "Written: small.json"
+    assert lines[-5:-3] == ["Written: small.json", "Next:"]
+    assert lines[-1].split("    ")[0] == "  difflogic export small.json --format c"
     lines = said("prove", run, "small.json", "--judge", "network", "--judge", "difflogic").out.splitlines()
     assert [line.split()[:2] for line in lines[:3]] == [
         ["judge", "verdict"],

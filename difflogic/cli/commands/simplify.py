@@ -16,12 +16,18 @@ from difflogic.cli.options import (
     output_option,
 )
 from difflogic.cli.screen import sinks
-from difflogic.cli.screen.result import show
+from difflogic.cli.screen.result import next_lines, show
 from difflogic.config.choices import EFFORTS
 
 if TYPE_CHECKING:
     from difflogic.circuits.synthesis.simplify import PassReport
     from difflogic.system.files import Output
+
+NEXT = (
+    ("difflogic simulate {0}", "how it lives on a large grid"),
+    ("difflogic export {0} --format html", "a page that shows it"),
+    ("difflogic export {0} --format c", "a header for C"),
+)
 
 
 @click.command("simplify")
@@ -80,11 +86,15 @@ def command(circuit: Path, out: Output | None, as_json: bool, **asked: Any) -> i
     Example: difflogic simplify B36/S23 -o highlife.json
     """
     from difflogic.actions.simplify import simplify
+    from difflogic.model.cell_netlist import CellNetlist
 
     found = simplify(circuit, on_pass=ignored if as_json else sinks.show_pass, **asked)
     if out is not None:  # before it is shown: who reads that it was stopped has it
         out.write(str(next(iter(found.files.values()))).encode())
-    return show(found, as_json, lambda: [] if out is None else [out.path])
+    code = show(found, as_json, lambda: [] if out is None else [out.path])
+    if out is not None and not as_json:
+        click.echo("\n".join(next_lines(NEXT if isinstance(found.netlist, CellNetlist) else NEXT[1:], out.path)))
+    return code
 
 
 def ignored(step: PassReport) -> None:

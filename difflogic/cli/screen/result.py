@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from difflogic.cli.screen import table
 from difflogic.errors import RunFolderError
+from difflogic.system.files import quoted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,6 +37,13 @@ def show(found: ActionResult, as_json: bool, write: Callable[[], Iterable[Path]]
         if not as_json:
             click.echo(f"Written: {path}")
     return INTERRUPTED if found.stopped else 0 if found.ok else FAILED
+
+
+def next_lines(commands: Sequence[tuple[str, str]], path: Path) -> list[str]:
+    """Commands that what was made is ready for, `{0}` in them its path, and what each gives; none without any."""
+    said = [(command.format(quoted(path)), why) for command, why in commands]
+    width = max((len(command) for command, _ in said), default=0)
+    return ["Next:", *(f"  {command:{width}}    {why}" for command, why in said)] if said else []
 
 
 def kept(found: ActionResult, what: str) -> list[Path]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from difflogic.cli.request import in_options
 from difflogic.cli.screen.preview import Preview, beside
+from difflogic.cli.screen.result import next_lines
 from difflogic.cli.screen.sinks import Event, Lines
 from difflogic.config.policy import PolicyConfig
 from difflogic.config.schema import Config
@@ -164,10 +165,8 @@ class TrainingReporter(Observer):
             text.append(f"Go on with: difflogic train --resume {quoted(trained.path)} --within LIMIT")
         elif last.interrupted is not None and trained.path is not None:
             text.append(interruption(last, trained.path))
-        elif commands := _next(run):
-            said = [(command.format(quoted(trained.path or Path("RUN"))), why) for command, why in commands]
-            width = max(len(command) for command, _ in said)
-            text[1:1] = ["Next:", *(f"  {command:{width}}    {why}" for command, why in said)]
+        else:
+            text[1:1] = next_lines(_next(run), trained.path or Path("RUN"))
         fields = {
             "path": str(run.path),
             "epoch": run.epoch,
