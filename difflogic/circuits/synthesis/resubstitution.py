@@ -12,6 +12,7 @@ else reads the two ANDs.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,6 +33,8 @@ WALKS = 16
 """So many begin at the same graph in vain: a walk that gains does so early, or another one does (measured on Life)."""
 MOST_MOVES = 300
 """A walk tries no more replacements for each gate: a small graph on few samples has few, and had tried them all."""
+AT_ONCE = 4
+"""So many walks are made at once, each in a thread, where each is long."""
 AT_A_TIME = 200
 """Moves until Ctrl-C is heard, which compiled code does not hear: some milliseconds."""
 LEAST_MOVES = 2
@@ -139,19 +142,35 @@ def improved(
     bound = fewest(graph) if words is None else 0
     if words is None:
         words = all_patterns(graph.inputs)
-    starts, seed = [graph, twin or graph], 0
-    while len(graph.gates) > bound and seed < effort * WALKS:
+    starts, seed, idle = [graph, twin or graph], 0, 0
+    while len(graph.gates) > bound and idle < effort * WALKS:
         gates = len(graph.gates)
         least = LEAST_MOVES * gates
         moves = max(least, min(MOST_MOVES * gates, (WORK if work is None else work) // (gates * words.shape[1])))
-        found = _walked(starts[seed % 2], words, seed, moves)
-        if len(found.gates) < gates:
-            starts[seed % 2], seed, graph = found, 0, found
+        # No walk is made twice: each has a seed of its own. So many at once, whatever the machine, for the same result.
+        count = 1 if moves == least else AT_ONCE
+        states = [_State(starts[each % 2], words, each) for each in range(seed, seed + count)]
+        found = _walked(states, moves, graph)
+        seed, idle = seed + count, idle + count
+        smallest = sorted([*found, *starts], key=lambda each: len(each.gates))[:2]
+        if len(smallest[0].gates) < gates:
+            (graph, _), starts, idle = smallest, smallest, 0
         elif moves == least:
             break
-        else:
-            seed += 1
     return graph
+
+
+def _walked(states: list[_State], moves: int, best: XAG) -> list[XAG]:
+    """Return what the walks lead to, which may be larger than `best`. Raises Interrupted with the smallest."""
+    from difflogic.cpu.codegen.threads import default_threads
+
+    try:
+        with ThreadPoolExecutor(default_threads()) as pool:
+            list(pool.map(lambda state: state.walk(moves), states))
+    except KeyboardInterrupt as error:
+        reached = [best, *(_graph(state.nodes) for state in states)]
+        raise Interrupted(min(reached, key=lambda each: len(each.gates))) from error
+    return [_graph(state.nodes) for state in states]
 
 
 def fewest(graph: XAG) -> int:
@@ -162,16 +181,6 @@ def fewest(graph: XAG) -> int:
     made -= {min(table, table ^ ones) for table in (0, *input_tables(inputs))}
     needed = (sum(cofactor(f, i, 0, inputs) != cofactor(f, i, 1, inputs) for i in range(inputs)) - 1 for f in made)
     return max([len(made), *needed])
-
-
-def _walked(graph: XAG, words: Words, seed: int, moves: int) -> XAG:
-    """Return what a walk leads to, which may be larger."""
-    state = _State(graph, words, seed)
-    try:
-        state.walk(moves)
-    except KeyboardInterrupt as error:
-        raise Interrupted(min(graph, _graph(state.nodes), key=lambda each: len(each.gates))) from error
-    return _graph(state.nodes)
 
 
 def resubstituted(graph: XAG, words: Words, clauses: Sequence[Clause] = ()) -> XAG:
