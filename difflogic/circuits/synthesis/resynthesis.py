@@ -12,9 +12,9 @@ from difflogic.circuits.synthesis.truth_tables import MOST_INPUTS
 from difflogic.circuits.synthesis.xag import XAG, Builder, embedded, input_literal, narrowed, rebuilt
 from difflogic.core.bits import Words
 
-WHOLE_GATES = 300
+WHOLE_GATES = 600
 """A graph of few inputs is taken whole up to so many gates; what its truth tables suggest may be in its place."""
-WINDOW_ROUNDS = 6
+WINDOW_ROUNDS = 30
 """Walks in windows end after so many rounds without a gain."""
 MOST_GATES = 20_000
 """A larger graph is left as it is: it would take hours."""
