@@ -13,7 +13,8 @@ from difflogic.circuits.synthesis.xag import XAG, Builder, embedded, input_liter
 from difflogic.core.bits import Words
 
 WHOLE_GATES = 600
-"""A graph of few inputs is taken whole up to so many gates; what its truth tables suggest may be in its place."""
+"""A graph of few inputs is taken whole up to so many gates, half as many with MOST_INPUTS; what its truth
+tables suggest may be in its place."""
 WINDOW_ROUNDS = 30
 """Walks in windows end after so many rounds without a gain."""
 MOST_GATES = 20_000
@@ -23,8 +24,13 @@ MOST_GATES = 20_000
 def in_windows(graph: XAG, effort: int = 1) -> XAG:
     """Return the same functions by walks in windows; a graph that is searched whole, or is too large, stays."""
     graph = rebuilt(graph)
-    is_whole = len(graph.gates) <= WHOLE_GATES and len(graph.support(graph.outputs)) <= MOST_INPUTS
+    is_whole = _is_small(graph, len(graph.support(graph.outputs)))
     return graph if is_whole or len(graph.gates) > MOST_GATES else walked_in_windows(graph, WINDOW_ROUNDS, effort)
+
+
+def _is_small(graph: XAG, inputs: int) -> bool:
+    """Return whether a graph that reads so many inputs is taken whole."""
+    return inputs <= MOST_INPUTS and len(graph.gates) * (1 + (inputs == MOST_INPUTS)) <= WHOLE_GATES
 
 
 def resynthesised(graph: XAG, effort: int = 1) -> XAG:
@@ -83,6 +89,6 @@ def _whole(graph: XAG) -> list[XAG]:
     if len(graph.gates) <= fewest(graph):
         return [graph]
     # Two starts for one descent: local moves do not lead from a sum of products to a chain of adders, or back.
-    starts = (each for each in (graph, rebuilt_symmetric(graph)) if len(each.gates) <= WHOLE_GATES)
+    starts = (each for each in (graph, rebuilt_symmetric(graph)) if _is_small(each, each.inputs))
     found = sorted((improved(start, work=0) for start in starts), key=lambda each: len(each.gates))
     return [each for each in found if len(each.gates) <= len(found[0].gates) + 1]
