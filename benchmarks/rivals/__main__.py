@@ -25,6 +25,7 @@ from benchmarks.rivals.problem import Problem
 from benchmarks.rivals.worker import CONTENDERS
 from benchmarks.store import append
 from difflogic.bench.machine import stamp
+from difflogic.cpu.engine import vector_unit
 
 ROUND_SECONDS = 1.0
 
@@ -110,6 +111,7 @@ def _line(process: Process, place: str) -> dict[str, Any]:
         "what": CONTENDERS[process.name],
         "place": place,
         "device": process.ready["device"],
+        "vectors": vector_unit(),
         "median_ms": round(statistics.median(ms), 3),
         "min_ms": round(ms[0], 3),
         "max_ms": round(ms[-1], 3),

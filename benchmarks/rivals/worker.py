@@ -22,6 +22,7 @@ CONTENDERS = {
     "jax_plain": "train step and hard loss of the batch",
     "jax_tuned": "train step and hard loss of the batch",
     "torch_compiled": "train step and hard loss of the batch",
+    "in_c": "train step and hard loss of the batch",
 }
 """And what each does in one repetition."""
 
@@ -73,6 +74,12 @@ def open_verified(name: str, on_gpu: bool, expected: list[float]) -> tuple[Conte
 
 
 def _training(name: str, problem: Problem, on_gpu: bool) -> Any:
+    if name == "in_c":
+        from benchmarks.rivals import in_c
+
+        if on_gpu:
+            raise ImportError("the program in C is for processors")
+        return in_c.Training(problem)
     if name == "torch_compiled":
         import torch
 
