@@ -3,7 +3,7 @@
     python -m benchmarks.instruction_sets --save
 
 The simulator and the train step are compiled for a named processor, and so is the C beside them. Each set has processes
-of its own, which verify before they time; with --save their lines go to results/simulate.jsonl and results/bench.jsonl.
+of its own, which verify before they time; with --save their lines go to the results of the simulator, the rivals and bench.
 
     python -m benchmarks.instruction_sets --arm
 
@@ -65,7 +65,8 @@ def measure(rounds: int, save: bool) -> None:
             file = Path(folder) / "measured.json"
             cases = [option for case in CASES for option in ("--case", case)]
             bench = ["difflogic.cli.main", "bench", "--engine", "cpu", *cases, "--rounds", rounds, "--out", file]
-            commands = [["benchmarks.simulate", "--rounds", rounds, *kept], bench]
+            rivals = ["benchmarks.rivals", "difflogic", "in_c", "--rounds", rounds, *kept]
+            commands = [["benchmarks.simulate", "--rounds", rounds, *kept], rivals, bench]
             commands += [["benchmarks.keep", file]] if save else []
             for command in commands:
                 print(f"{name}: {command[0]}", flush=True)

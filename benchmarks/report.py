@@ -24,6 +24,7 @@ RIVALS = {
     "jax_plain": "JAX, plain",
     "jax_tuned": "JAX, tuned by hand",
     "torch_compiled": "PyTorch, `torch.compile`",
+    "in_c": "the same by hand in C, `-O3 -ffast-math`, OpenMP",
 }
 
 PAPER = ("checkerboard", *EXPERIMENTS)
@@ -147,7 +148,7 @@ def _logging() -> str:
 def _rivals() -> str:
     rows = []
     for place in ("cpu", "gpu"):
-        here = newest([line for line in load("rivals") if line["place"] == place], "contender", "machine")
+        here = newest([line for line in load("rivals") if line["place"] == place], "contender", "machine", "vectors")
         for line in here:
             times = "" if line["ratio_to_ours"] is None else f"{line['ratio_to_ours']:.1f}"
             cells = [RIVALS[line["contender"]], line["device"], machine(line)]
@@ -258,7 +259,8 @@ MEASURED = {
     "sweeps": "sweeps, and a population on two devices",
     "circuits": "`simplify` beside other programs",
     "simulate": "the simulator",
-    "rivals": "the train step in other libraries",
+    "rivals": "the train step in other libraries, and by hand in C",
+    "growth": "how the work of the processor grows",
     "fpga": "automata on FPGAs, placed and routed on paper",
     "pages": "pages of other programs, clicked through",
     "service": "the server, its workers and its store",
@@ -318,7 +320,8 @@ def _simulator() -> list[Line]:
 def headline() -> str:
     """The numbers for the README, each the newest that was kept."""
     (job,) = [line for line in newest(load("checkerboard"), "engine") if line["engine"] == "cpu"]
-    rivals = [line for line in newest(load("rivals"), "contender", "place") if line["place"] == "cpu"]
+    here = [line for line in load("rivals") if line["place"] == "cpu" and vectors(line) == SETS[0]]
+    rivals = newest(here, "contender")
     ours = next(line for line in rivals if line["contender"] == "difflogic")
     nearest = min((line for line in rivals if line is not ours), key=lambda line: line["ratio_to_ours"])
     tried = [line for line in load("success") if line["recipe"] == "robust" and line["preset"] in PAPER]
