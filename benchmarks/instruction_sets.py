@@ -3,7 +3,7 @@
     python -m benchmarks.instruction_sets --save
 
 The simulator and the train step are compiled for a named processor, and so is the C beside them. Each set has processes
-of its own, which verify before they time; with --save their lines go to the results of the simulator, the rivals and bench.
+of its own, which verify before they time; with --save their lines go to results/: simulate, rivals and bench.
 
     python -m benchmarks.instruction_sets --arm
 

@@ -119,6 +119,21 @@ def _growth() -> str:
     return table([*headers, "growth for 4 times the work", "device memory"], rows)
 
 
+def _growth_here() -> str:
+    rows = []
+    axes: dict[tuple[str, str, str], list[Line]] = {}
+    for line in newest(load("growth"), "axis", "size", "machine", "vectors"):
+        axes.setdefault((line["axis"], machine(line), vectors(line)), []).append(line)
+    for (axis, where, by), points in axes.items():
+        sizes = [str(point["size"]) if point["measured"] else f"({point['size']})" for point in points]
+        cells = [f"{axis} {', '.join(sizes)}", f"cpu ({by})", where]
+        cells.append(", ".join(milliseconds(point["median_ms"]) for point in points))
+        cells.append(", ".join(f"{point['growth']:.2f}" for point in points[1:]))
+        busy = ", ".join(f"{100 * point['busy']:.0f} %" for point in points)
+        rows.append([*cells, busy, points[-1]["limiter"]])
+    return table(["of", "engine", "machine", "a step", "growth", "threads at work", "limiter"], rows)
+
+
 def _grown(before: Line, after: Line) -> str:
     """Between two points of one run; others are no pair."""
     return f"{ratio(after, before):.2f}" if _run(before) == _run(after) else "other runs"
@@ -216,6 +231,10 @@ batch and of 32 probe grids after every step; `hard` is that evaluation alone. M
 How the step grows with its work. The largest grid took one step only, with a batch of 1 and every second state kept:
 
 {_growth()}
+The processor alone: what each size takes over the one before, and what limits the largest. Sizes in brackets are on
+paper, from the part of the work that threads do not share:
+
+{_growth_here()}
 Where every epoch is logged instead of none:
 
 {_logging()}
