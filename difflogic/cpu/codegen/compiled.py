@@ -8,6 +8,7 @@ functions it has taken in.
 from __future__ import annotations
 
 import contextlib
+import gc
 import hashlib
 import os
 import sys
@@ -84,13 +85,25 @@ def compile_now(first: Any, what: str, seconds: int, warm_up: Callable[[], None]
     if not is_cached(first.__module__.rpartition(".")[2]):
         once = ", once" if cache_folder() else ""
         warn(f"compiling {what} for this processor, which takes some {seconds} seconds{once}.")
-    with _one_compiler(first.__module__):
+    with _one_compiler(first.__module__), _no_collection():
         try:
             warm_up()
         except OSError as error:  # the disk is full: by then the code is compiled, and in memory
             tell_unkept(f"in {error.filename}", error.strerror)
             with contextlib.suppress(OSError):  # another entry point, too, may fail to be kept
                 warm_up()
+
+
+@contextlib.contextmanager
+def _no_collection() -> Iterator[None]:
+    """Numba's types and instructions live on: to look for garbage among them, again and again, takes half a second."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 @contextlib.contextmanager

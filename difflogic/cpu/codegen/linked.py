@@ -19,7 +19,20 @@ from numba import _dynfunc
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
-from numba.core.typed_passes import NativeLowering
+from numba.core.typed_passes import NativeLowering, NopythonRewrites
+from numba.core.untyped_passes import (
+    FindLiterallyCalls,
+    InlineClosureLikes,
+    InlineInlinables,
+    LiteralUnroll,
+    MakeFunctionToJitFunction,
+)
+
+_UNUSED = (
+    *(FindLiterallyCalls, InlineClosureLikes, InlineInlinables, LiteralUnroll),
+    *(MakeFunctionToJitFunction, NopythonRewrites),
+)
+"""Passes for closures, unrolled literals and expressions of whole arrays: there are none in inlined functions."""
 
 
 class LinkedCompiler(CompilerBase):
@@ -28,7 +41,8 @@ class LinkedCompiler(CompilerBase):
     def define_pipelines(self) -> list[Any]:
         pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
         # Types and optimisations of Numba's own code stay: only what follows them is left out.
-        pipeline.passes = [(_Lowering if each is NativeLowering else each, why) for each, why in pipeline.passes]
+        kept = [(each, why) for each, why in pipeline.passes if each not in _UNUSED]
+        pipeline.passes = [(_Lowering if each is NativeLowering else each, why) for each, why in kept]
         pipeline.finalize()
         return [pipeline]
 
