@@ -10,7 +10,6 @@ that takes most of it. More threads than there are here are told on paper: what 
 from __future__ import annotations
 
 import argparse
-import itertools
 import statistics
 import time
 from collections.abc import Callable
@@ -41,7 +40,7 @@ PAPER_THREADS = (4, 8)
 class Point:
     """One size on one axis, and its measured turns."""
 
-    def __init__(self, size: int, threads: int, run: Callable[[int], object], limiter: Callable[[], str]) -> None:
+    def __init__(self, size: int, threads: int, run: Callable[[int], None], limiter: Callable[[], str]) -> None:
         self.size, self.threads, self.limiter, self._run = size, threads, limiter, run
         self.seconds: list[float] = []
         self.busy: list[float] = []
@@ -64,8 +63,12 @@ def training(size: int, config: Config, threads: int, models: int = 1) -> Point:
     engine = CpuEngine(threads)
     opened = [engine.open([job], [TrainState.initial(job)]) for _ in range(models)]
 
+    def run(count: int) -> None:
+        for model in opened:
+            model.train(count)
+
     def limiter() -> str:
-        (model,) = opened[:1]
+        model = opened[0]
         assert isinstance(model, CpuModel)
         times: dict[str, float] = {}
         for name, _, seconds in time_phases(model):
@@ -73,7 +76,7 @@ def training(size: int, config: Config, threads: int, models: int = 1) -> Point:
         most = max(times, key=lambda name: times[name])
         return f"{most}, {100 * times[most] / sum(times.values()):.0f} % of a step"
 
-    return Point(size, threads, lambda count: [model.train(count) for model in opened], limiter)
+    return Point(size, threads, run, limiter)
 
 
 def simulating(side: int, threads: int) -> Point:
@@ -106,7 +109,7 @@ def measure(rounds: int) -> list[Line]:
         for _ in range(rounds):
             for point in points:
                 point.turn()
-        for before, point in itertools.pairwise([None, *points]):
+        for before, point in zip([None, *points[:-1]], points, strict=True):
             # Round by round: both met the same machine.
             grown = None if before is None else [a / b for a, b in zip(point.seconds, before.seconds, strict=True)]
             busy = statistics.median(point.busy)
