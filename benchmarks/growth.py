@@ -21,7 +21,6 @@ from difflogic.circuits.simulation.starts import planes_of
 from difflogic.config import presets
 from difflogic.config.schema import Config
 from difflogic.core import bernoulli
-from difflogic.cpu.codegen.row_code import compile_row
 from difflogic.cpu.engine import CpuEngine, vector_unit
 from difflogic.cpu.hard.simulation import CpuSimulation
 from difflogic.cpu.model import CpuModel, time_phases
@@ -82,7 +81,7 @@ def training(size: int, config: Config, threads: int, models: int = 1) -> Point:
 def simulating(side: int, threads: int) -> Point:
     """Generations of the kept Life on a square."""
     spec = SimulationSpec(netlist_json.load(CIRCUIT), side, side)
-    simulation = CpuSimulation(spec, compile_row(spec.netlist), threads)
+    simulation = CpuSimulation(spec, threads=threads)
     simulation.put(planes_of(spec, "random", bernoulli.CERTAIN // 2))
     return Point(side, threads, simulation.run, lambda: "the row's instructions")
 
