@@ -273,6 +273,7 @@ MEASURED = {
     "success": "how often training succeeds",
     "success_single": "the same, without attempts",
     "films": "rules of several states, learned from films",
+    "pictures": "own pictures, learned or built",
     "policies": "agents",
     "tables": "classifiers of tables",
     "sweeps": "sweeps, and a population on two devices",

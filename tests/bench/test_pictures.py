@@ -1,0 +1,21 @@
+"""The benchmark of own pictures: they are drawn alike each time, and judged by the bits that the command reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from benchmarks import pictures
+from difflogic.config import picture_file
+
+
+def test_pictures_follow_from_the_seed_and_are_read_as_they_are_judged(tmp_path: Path) -> None:
+    one, two = pictures.pictures(1), pictures.pictures(1)
+    assert [picture.name for picture in one] == [picture.name for picture in two]
+    for picture, again in zip(one, two, strict=True):
+        assert np.array_equal(picture.pixels, again.pixels)
+        Image.fromarray(picture.pixels).save(tmp_path / "picture.png")
+        assert np.array_equal(picture_file.load(tmp_path / "picture.png", picture.colors), picture.bits)
+        assert picture.pixels.any()
