@@ -38,6 +38,15 @@ def random_controller(
     return of_layers(thresholds, random_layers(rng, sum(dims), widths), actions)
 
 
+def remembering_controller(seed: int, memory: int = 3) -> Controller:
+    """Two numbers, three actions and some bits of memory, by random gates."""
+    rng = np.random.default_rng(seed)
+    thresholds = *(tuple(np.sort(rng.normal(size=count))) for count in (4, 3)), *((0.5,),) * memory
+    layers = random_layers(rng, 7 + memory, (20,))
+    gates = decision(7 + memory, [*layers, *random_layers(rng, 20, (12 + memory,))], 3, memory)
+    return Controller.from_gates(Thermometer(thresholds), gates, 3, memory=memory)
+
+
 @st.composite
 def controllers(draw: st.DrawFn) -> Controller:
     """One to three dimensions of up to four thresholds, two to five actions."""

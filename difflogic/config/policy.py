@@ -86,14 +86,13 @@ class LogicConfig(Section):
     spread: float = field(
         "Thresholds are the Gaussian quantiles of what a random policy sees, times this", POSITIVE, default=2.0
     )
-    random_steps: int = field(
-        "Steps of a random policy from which the thresholds are found", between(2, 10**6), default=500
-    )
+    random_steps: int = field("Steps of a random policy that thresholds are found from", between(2, 10**6), default=500)
     thresholds: tuple[tuple[float, ...], ...] = field(
         "Your own thresholds: a rising row of `bits` for each number of an observation; empty: found by random steps",
         default=(),
     )
     widths: tuple[int, ...] = field("Gates of each layer; the last is shared out among the actions", default=(64, 64))
+    memory: int = field("Bits that an agent remembers from a step to the next (PPO)", between(0, 16), default=0)
     learning_rate: float = field("Learning rate of the gates' logits", POSITIVE, default=0.02)
     averaging: float = field(
         "The evaluated agent has the mean of its logits over the last updates, which are this share of all updates "
@@ -331,15 +330,16 @@ class PolicyConfig(Document):
         """Gates of the actor; of an automaton those of a cell's rule."""
         if self.policy == "mlp":
             return 0
-        hidden, given = sum(self.gates.widths), self.automaton
+        hidden, given = sum(self.gates.widths) + self.gates.memory, self.automaton
         return hidden + given.channels + given.kernels * PERCEPTION[-1] if self.policy == "automaton" else hidden
 
     @property
     def made_of(self) -> str:
         """The kind of actor in words."""
-        grid = self.automaton
+        grid, widths = self.automaton, ", ".join(map(str, self.logic.widths))
+        kept = f", {self.logic.memory} bits of memory" if self.logic.memory else ""
         return {
-            "logic": f"{self.gates.bits} thresholds a number, layers of {', '.join(map(str, self.logic.widths))} gates",
+            "logic": f"{self.gates.bits} thresholds a number, layers of {widths} gates{kept}",
             "automaton": f"{self.gates.bits} thresholds a number, {grid.side}x{grid.side} cells of {grid.channels} "
             f"bits, {grid.steps} steps a decision",
             "mlp": f"dense layers of {', '.join(map(str, self.mlp.widths))}",
@@ -381,7 +381,7 @@ def any_config(data: dict[str, Any]) -> Config | PolicyConfig:
 
 _SHAPE = ("environment", "policy", "algorithm", "logic", "automaton", "mlp", "critic")
 """What two agents must have in common, of which one begins with what the other learned..."""
-_SIZES = ("id", "bits", "thresholds", "widths", "side", "channels", "steps", "kernels")
+_SIZES = ("id", "bits", "thresholds", "widths", "memory", "side", "channels", "steps", "kernels")
 """...and of those that are tables these fields."""
 
 

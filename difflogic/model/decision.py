@@ -30,10 +30,11 @@ Gates = tuple[list[int], list[tuple[int, int]], list[int]]
 _FALSE, _AND, _A_AND_NOT_B, _NOT_A_AND_B, _XOR, _OR, _XNOR = 0, 1, 2, 4, 6, 7, 9
 
 
-def decision(inputs: int, layers: Sequence[Layer], actions: int) -> Gates:
+def decision(inputs: int, layers: Sequence[Layer], actions: int, memory: int = 0) -> Gates:
     """All gates from `inputs` bits to the bits of the action's number; of no action, to the last layer's own.
 
-    Raises CircuitError.
+    `memory`: so many bits of the last layer stand behind the groups, and are outputs behind the action's. Raises
+    CircuitError.
     """
     circuit = _Circuit(inputs)
     bits = list(range(inputs))
@@ -41,11 +42,12 @@ def decision(inputs: int, layers: Sequence[Layer], actions: int) -> Gates:
         bits = circuit.layer(number, bits, np.asarray(wires), np.asarray(gates))
     if not actions:
         return circuit.gates, circuit.wires, bits
+    bits, kept = bits[: len(bits) - memory], bits[len(bits) - memory :]
     if not bits or len(bits) % actions:
         raise CircuitError(f"{len(bits)} output bits cannot be shared equally by {actions} actions.")
     size = len(bits) // actions
     counts = [circuit.count(bits[size * action : size * (action + 1)]) for action in range(actions)]
-    return circuit.gates, circuit.wires, circuit.first_largest(counts)
+    return circuit.gates, circuit.wires, circuit.first_largest(counts) + kept
 
 
 class _Circuit:

@@ -11,7 +11,8 @@ Version 1:
     {"format": "difflogic-controller", "version": 1, "difflogic": "0.1.0",
      "environment": "CartPole-v1", "environment_version": "1.4.0",   "" where it is not known
      "observations": [{"name": "angle", "thresholds": [-0.25, 0.25]}, ...],
-     "actions": ["left", "right"],
+     "memory": 2,                                                    where its last two observations are bits that
+     "actions": ["left", "right"],                                   its last two outputs were a step before
      "gates": [{"id": "g0", "gate": 1, "name": "AND", "a": "angle>=-0.25", "b": "angle>=0.25"}, ...],
      "outputs": ["g17"]}
 
@@ -46,6 +47,7 @@ def to_json(function: FunctionNetlist) -> str:
     if isinstance(function, Controller):
         head |= {"format": FORMAT, "environment": function.environment}
         head |= {"environment_version": function.environment_version}
+        head |= {"memory": function.memory} if function.memory else {}
         inputs, choices = "observations", "actions"
     rows = zip(function.observations, function.thermometer.thresholds, strict=True)
     head[inputs] = [
@@ -86,6 +88,7 @@ def from_data(data: Mapping[str, Any]) -> FunctionNetlist:
             choices=_texts(data, "actions"),
             environment=typed(data, "environment", str),
             environment_version=typed(data, "environment_version", str),
+            memory=typed(data, "memory", int) if "memory" in data else 0,
             **gate_arrays([], [], []),
         )
     return empty.with_gates(*read_gates(data, empty.input_names))

@@ -65,6 +65,8 @@ class FunctionNetlist(Netlist):
     """What the classes are called, by their numbers; none where the outputs are bits of their own."""
     named_outputs: tuple[str, ...] = ()
     """What those are called."""
+    memory: int = 0
+    """So many of the last numbers are bits of a controller's memory: its last outputs of a step before, 0 at first."""
 
     kind, buses = "function", ("code", "result")
     words: ClassVar[Words] = Words("sample", "a sample", "inputs", "class", "a class", "classes", "classify")
@@ -171,10 +173,14 @@ class FunctionNetlist(Netlist):
     @cached_property
     def output_names(self) -> Sequence[str]:
         bits = range((len(self.choices) - 1).bit_length())
-        return tuple(f"{self.words.choice}[{bit}]" for bit in bits) if self.choices else self.named_outputs
+        shown = tuple(f"{self.words.choice}[{bit}]" for bit in bits) if self.choices else self.named_outputs
+        return (*shown, *self.observations[len(self.observations) - self.memory :])
 
     def __call__(self, samples: npt.ArrayLike) -> Integers:
-        """The number of the class, int64 `[N]`, of each sample of `[N, D]`; without classes the bits `[N, outputs]`."""
+        """The number of the class, int64 `[N]`, of each sample of `[N, D]`; without classes the bits `[N, outputs]`.
+
+        Behind the bits of the number stand those that are remembered.
+        """
         return self.decide(self.thermometer.code(samples))
 
     def decide_fixed(self, fixed: npt.ArrayLike, form: FixedPoint) -> Integers:
@@ -189,6 +195,12 @@ class FunctionNetlist(Netlist):
     def result_bits(self, code: Bits) -> Bits:
         """The outputs, uint8 `[outputs, N]`."""
         return unpack_bits(self.evaluate(pack_bits(code)), code.shape[1])
+
+    @property
+    def latches(self) -> dict[int, int]:
+        """Of the memory that is read: the bit that is read, and the output that it becomes."""
+        shown, seen = len(self.outputs) - self.memory, len(self.observations) - self.memory
+        return {bit: shown + d - seen for bit, (d, _) in enumerate(self.thermometer.places) if d >= seen}
 
     def on(self, thermometer: Thermometer) -> Self:
         """The frame of gates that read another thermometer; those that it holds are not valid any more."""

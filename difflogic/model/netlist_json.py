@@ -43,7 +43,7 @@ MOST_SAID = 400
 MAX_BYTES = 1 << 29
 """A larger file is refused before it is parsed: some five million gates, and Python would take ten times its size."""
 
-KINDS = {bool: "true or false", str: "text", list: "a list", dict: "a JSON object"}
+KINDS = {bool: "true or false", int: "a whole number", str: "text", list: "a list", dict: "a JSON object"}
 """Types of JSON in a reader's words."""
 
 _INPUT = re.compile(r"in\[(\d{1,9})\]\[([0-8])\]")

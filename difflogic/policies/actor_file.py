@@ -66,4 +66,4 @@ def _spaces(config: PolicyConfig) -> Spaces:
     if config.is_classifier:
         return classifier.spaces(config.table)
     with closing(make(config.environment.id)) as world:
-        return spaces(world, config.environment.id)
+        return spaces(world, config.environment.id, config.gates.memory)

@@ -36,6 +36,8 @@ class Samples:
     """Of the observations, before the update."""
     advantages: Floats
     returns: Floats
+    goes_on: Flags
+    """Whether the episode did not end with the step, bool `[steps, copies]`."""
 
 
 class RolloutBuffer:
@@ -81,8 +83,10 @@ class RolloutBuffer:
             delta = self._rewards[t] + goes_on * values[t + 1] - values[t]
             following = delta + self.gae_lambda * goes_on * following
             advantages[t] = following
-        judged = (each.reshape(-1) for each in (values[:-1], advantages, advantages + values[:-1]))
-        return Samples(features, scaled[: len(features)], actions, log_probs, *judged)
+        before, gained = values[:-1].reshape(-1), advantages.reshape(-1)
+        return Samples(
+            features, scaled[: len(features)], actions, log_probs, before, gained, gained + before, ~self._ends
+        )
 
 
 def minibatches(count: int, size: int, generator: np.random.Generator) -> Iterator[npt.NDArray[np.int64]]:

@@ -55,16 +55,17 @@ def of_actor(actor: Actor, identifier: str, spaces: Spaces) -> Controller:
         actor.thermometer,
         actor.decision(),
         spaces.actions if done is None or len(done) != spaces.actions else done,
-        None if seen is None or len(seen) != spaces.observations else seen,
+        None if seen is None or len(seen) != spaces.observations - spaces.memory else seen,
         identifier,
         version("gymnasium"),
+        spaces.memory,
     )
 
 
 def decider(controller: Controller) -> Callable[[npt.NDArray[Any]], npt.NDArray[Any]]:
     """The controller as a policy. Raises ConfigError, UsageError where its environment is another."""
     environment = make(controller.environment)
-    spaces = spaces_of(environment, controller.environment)
+    spaces = spaces_of(environment, controller.environment, controller.memory)
     environment.close()
     if (spaces.observations, spaces.actions) != (len(controller.observations), len(controller.choices)):
         raise UsageError(
@@ -78,7 +79,7 @@ def score(controller: Controller, episodes: int, seed: int) -> Score:
     """Returns of whole episodes. Raises UsageError where the controller does not know its environment."""
     if not controller.environment:
         raise UsageError("This controller does not say which environment it is for.")
-    return evaluate_policy(decider(controller), controller.environment, episodes, seed)
+    return evaluate_policy(decider(controller), controller.environment, episodes, seed, memory=controller.memory)
 
 
 def codes_met(controller: Controller, episodes: int, seed: int) -> tuple[Bits, npt.NDArray[np.float64]]:
@@ -88,7 +89,7 @@ def codes_met(controller: Controller, episodes: int, seed: int) -> tuple[Bits, n
     def watch(seen: npt.NDArray[Any], _: object) -> None:
         met.update(row.tobytes() for row in controller.thermometer.code(seen).T)
 
-    evaluate_policy(decider(controller), controller.environment, episodes, seed, watch)
+    evaluate_policy(decider(controller), controller.environment, episodes, seed, watch, controller.memory)
     rows, counts = zip(*met.most_common(), strict=True)
     codes = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1).T
     return codes, np.array(counts) / sum(counts)

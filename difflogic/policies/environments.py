@@ -62,10 +62,27 @@ class Spaces:
     """The number of the first discrete action."""
     known: tuple[tuple[float, ...], ...] = ()
     """The thresholds between the values of each number of an observation that can have few; none of another."""
+    memory: int = 0
+    """How many of the last numbers are bits that the agent remembered: it gives them with its last action."""
 
     @property
     def continuous(self) -> bool:
         return bool(self.bounds)
+
+    @property
+    def remembered_weight(self) -> int:
+        """Actions are numbers below it; in a number that is both, an action and what is remembered, times this."""
+        return 1 << (self.actions - 1).bit_length()
+
+    def remembered(self, given: npt.NDArray[Any]) -> Floats:
+        """The bits `[..., memory]` that stand in such numbers `[...]`."""
+        bits = np.asarray(given)[..., None] // self.remembered_weight >> np.arange(self.memory) & 1
+        return bits.astype(np.float32)
+
+    def row(self, seen: Any, given: Any) -> Floats:
+        """An observation `[observations]` of what a single environment shows after such an action."""
+        flat = np.asarray(seen, dtype=np.float32).reshape(-1)
+        return np.concatenate([flat, self.remembered(given)]) if self.memory else flat
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,9 +100,10 @@ class Environments:
     """`count` copies of one environment; each begins a new episode where its last one ended."""
 
     def __init__(
-        self, identifier: str, count: int, seed: int, stream: int = TRAINING, reset: Mapping[str, Any] = NO_OPTIONS
-    ) -> None:
-        """`reset`: the options of every reset.
+        self, identifier: str, count: int, seed: int, stream: int = TRAINING, reset: Mapping[str, Any] = NO_OPTIONS,
+        memory: int = 0,
+    ) -> None:  # fmt: skip
+        """`reset`: the options of every reset. `memory`: bits that come with an action, and are shown in the next step.
 
         Raises ConfigError for an environment that is unknown or has other spaces, MissingPackagesError.
         """
@@ -93,7 +111,8 @@ class Environments:
         self.identifier, self.count = identifier, count
         self._seed, self._stream, self._options = seed, stream, reset
         self._made = [make(identifier) for _ in range(count)]
-        self.spaces = spaces(self._made[0], identifier)
+        self.spaces = spaces(self._made[0], identifier, memory)
+        self._remembered = np.zeros((count, memory), dtype=np.float32)
         # By default gymnasium resets a copy in the *next* step, which ignores the action and has the reward 0: a false
         # transition. Here `begin_anew` resets at once. Nothing is copied there, since `_checked` copies it.
         with self._guarded("cannot be stepped side by side"):
@@ -114,8 +133,10 @@ class Environments:
 
     def step(self, actions: npt.NDArray[Any]) -> Step:
         """One step of every copy by actions `[count]`, or float32 `[count, actions]`. Raises FaultyEnvironmentError."""
+        if self.spaces.memory:
+            self._remembered = self.spaces.remembered(actions)
         with self._guarded("raised in the middle of an episode"):
-            seen, rewards, terminated, truncated, _ = self._vector.step(self._given(actions))
+            seen, rewards, terminated, truncated, _ = self._vector.step(from_action(self.spaces, actions))
         step = Step(self._checked(seen), np.array(rewards), np.array(terminated), np.array(truncated))
         if not np.isfinite(step.rewards).all():
             raise FaultyEnvironmentError(f"The environment {self.identifier} gave the reward {step.rewards.tolist()}.")
@@ -136,6 +157,7 @@ class Environments:
                  for copy, (number, each) in enumerate(zip(self._episodes, which, strict=True))]  # fmt: skip
         with self._guarded("raised when an episode began"):
             seen, _ = self._vector.reset(seed=seeds, options={**self._options, "reset_mask": which})
+        self._remembered[which] = 0
         self.observations[which] = self._checked(seen)[which]
         self.returns[which] = 0
         for copy in np.flatnonzero(which):
@@ -166,7 +188,7 @@ class Environments:
             for action in state["actions"][end - length : end]:
                 with self._guarded("raised in the middle of an episode"):
                     seen, reward, *_ = self._made[copy].step(from_action(self.spaces, action))
-                self.observations[copy] = np.asarray(seen, dtype=np.float32).reshape(-1)
+                self.observations[copy] = self.spaces.row(seen, action)
                 self.returns[copy] += float(reward)
                 self._actions[copy].append(action)
         if not np.array_equal(self.observations, state["observations"]):
@@ -186,9 +208,6 @@ class Environments:
     def close(self) -> None:
         self._vector.close()
 
-    def _given(self, actions: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        return actions if self.spaces.continuous else actions + self.spaces.first
-
     def _checked(self, seen: npt.NDArray[Any]) -> Floats:
         flat = np.array(seen, dtype=np.float32).reshape(self.count, -1)
         if not np.isfinite(flat).all():
@@ -197,7 +216,7 @@ class Environments:
                 f"The environment {self.identifier} gave an observation whose number {number} is {flat[copy, number]}, "
                 f"after {len(self._actions[copy])} steps of an episode: an agent can only learn from finite numbers."
             )
-        return flat
+        return np.concatenate([flat, self._remembered], axis=1) if self.spaces.memory else flat
 
     @contextmanager
     def _guarded(self, what: str) -> Iterator[None]:
@@ -270,8 +289,11 @@ def _unknown(identifier: str, names: Iterable[str]) -> ConfigError:
     )
 
 
-def spaces(environment: Any, identifier: str) -> Spaces:
-    """The spaces of an environment. Raises ConfigError where an agent cannot have them."""
+def spaces(environment: Any, identifier: str, memory: int = 0) -> Spaces:
+    """The spaces of an environment, for an agent that remembers so many bits.
+
+    Raises ConfigError where an agent cannot have them.
+    """
     box, discrete = library().spaces.Box, library().spaces.Discrete
     seen, done = environment.observation_space, environment.action_space
     if not isinstance(seen, box) or not 0 < math.prod(seen.shape) <= MOST_NUMBERS:
@@ -280,8 +302,12 @@ def spaces(environment: Any, identifier: str) -> Spaces:
             "MultiDiscrete or MultiBinary, or some of them in a Tuple or Dict: take another environment."
         )
     numbers, known = math.prod(seen.shape), getattr(environment, "known", ())
+    if memory:
+        known = (*(known or ((),) * numbers), *((0.5,),) * memory)
     if isinstance(done, discrete):
-        return Spaces(numbers, int(done.n), first=int(done.start), known=known)
+        return Spaces(numbers + memory, int(done.n), first=int(done.start), known=known, memory=memory)
+    if memory:
+        raise ConfigError(f"An agent that remembers takes discrete actions, but {identifier} takes {done}.")
     if isinstance(done, box) and len(done.shape) == 1 and np.isfinite([done.low, done.high]).all():
         return Spaces(numbers, done.shape[0], (done.low.astype(np.float32), done.high.astype(np.float32)), known=known)
     raise ConfigError(
@@ -335,8 +361,10 @@ def _in_a_row(space: Any, seen: Any) -> Floats:
 
 
 def from_action(spaces: Spaces, action: Any) -> Any:
-    """Return what a single environment takes for an action of an agent's."""
-    return action if spaces.continuous else int(action) + spaces.first
+    """Return what environments take for an action of an agent's, or for many."""
+    if spaces.continuous:
+        return action
+    return (action % spaces.remembered_weight if spaces.memory else action) + spaces.first
 
 
 def _giving(environment: Any) -> Callable[[], Any]:

@@ -49,8 +49,12 @@ class Score:
         return {"mean": self.mean, "spread": self.spread, "mean_length": self.mean_length, **asdict(self)}
 
 
-def evaluate_policy(decide: Decide, identifier: str, episodes: int, seed: int, watch: Watch | None = None) -> Score:
+def evaluate_policy(
+    decide: Decide, identifier: str, episodes: int, seed: int, watch: Watch | None = None, memory: int = 0
+) -> Score:
     """Play whole episodes, those of `seed`, whoever plays: two policies of one seed meet the same starts.
+
+    `memory`: bits that it remembers, which come with its actions and are shown to it in the next step.
 
     Raises ConfigError, FaultyEnvironmentError.
     """
@@ -60,7 +64,7 @@ def evaluate_policy(decide: Decide, identifier: str, episodes: int, seed: int, w
     copies = min(COPIES, episodes)
     wanted = np.full(copies, episodes // copies) + (np.arange(copies) < episodes % copies)
     found: list[list[tuple[float, int]]] = [[] for _ in range(copies)]
-    with closing(Environments(identifier, copies, seed, EVALUATION)) as environments:
+    with closing(Environments(identifier, copies, seed, EVALUATION, memory=memory)) as environments:
         while any(len(each) < want for each, want in zip(found, wanted, strict=True)):
             seen = environments.observations.copy()
             step = environments.step(decide(seen))

@@ -32,8 +32,12 @@ SIDE, SPACE = 10, 2
 BACKGROUND, DARK, READ, LIT = (24, 24, 28), (60, 60, 68), (96, 190, 255), (255, 208, 64)
 
 
-def episode(decide: Decide, identifier: str, seed: int, steps: int, below: Below | None = None) -> Pixels:
+def episode(
+    decide: Decide, identifier: str, seed: int, steps: int, below: Below | None = None, memory: int = 0
+) -> Pixels:
     """RGB `[n, h, w, 3]` of one episode, with what is shown `below` it of the one that decides.
+
+    `memory`: as in `evaluate_policy`.
 
     Raises UsageError for an environment that draws nothing, MissingPackagesError where the package that draws it is not
     installed.
@@ -52,14 +56,14 @@ def episode(decide: Decide, identifier: str, seed: int, steps: int, below: Below
         raise UsageError(
             f"{identifier} cannot draw pictures of its episodes: {type(error).__name__}: {error}"
         ) from error
-    what = spaces(environment, identifier)
-    over = False
+    what = spaces(environment, identifier, memory)
+    rows[0], over = np.pad(rows[0], (0, memory)), False
     while not over and len(frames) <= steps:
-        action = from_action(what, decide(rows[-1][None])[0])
-        seen, _, terminated, truncated, _ = environment.step(action)
+        action = decide(rows[-1][None])[0]
+        seen, _, terminated, truncated, _ = environment.step(from_action(what, action))
         over = bool(terminated or truncated)
         frames.append(environment.render())
-        rows.append(np.asarray(seen, dtype=np.float32).reshape(-1))
+        rows.append(what.row(seen, action))
     environment.close()
     chosen = np.unique(np.linspace(0, len(frames) - 1, min(FRAMES, len(frames))).astype(int))
     pictures = np.stack([frames[index] for index in chosen]).astype(np.uint8)
@@ -90,7 +94,10 @@ def of_agent(member: Member, steps: int, controller: Controller | None, seed: in
     agent, below = member.agent, None if controller is None else partial(lamps, controller)
     if isinstance(agent.actor, AutomatonActor):
         below = partial(grids, agent.actor)
-    return episode(agent.decide, member.config.environment.id, member.seed if seed is None else seed, steps, below)
+    config = member.config
+    return episode(
+        agent.decide, config.environment.id, member.seed if seed is None else seed, steps, below, config.gates.memory
+    )
 
 
 def lamps(controller: Controller, observations: npt.NDArray[Any], width: int) -> Pixels:

@@ -13,7 +13,7 @@ from difflogic.devices.device import Device
 from difflogic.errors import ConfigError, UsageError
 from difflogic.policies.actors import Actor, DenseActor, LogicActor, Sightings, distribution, group_size
 from difflogic.policies.automaton import AutomatonActor, votes_of_a_cell
-from difflogic.policies.environments import Arrays, Spaces
+from difflogic.policies.environments import Arrays, Floats, Spaces
 from difflogic.tensor import Tensor
 
 KINDS: dict[str, type[LogicActor | DenseActor]] = {
@@ -122,5 +122,14 @@ class Chooser(Learner):
 
     def decide(self, observations: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The action that the environment takes, where nothing is drawn at random."""
-        judged = self.actor.decided(self._tensor(self.actor.features(observations))).numpy()
-        return self.distribution.given(self.distribution.best(judged))
+        judged, kept = self._stepped(self.actor.features(observations), evaluated=True)
+        given: npt.NDArray[Any] = self.distribution.given(self.distribution.best(judged)) + kept
+        return given
+
+    def _stepped(self, features: Floats, evaluated: bool) -> tuple[Floats, Any]:
+        """Preferences, and what is added to an action for what the agent remembers."""
+        given, actor = self._tensor(features), self.actor
+        if not self.spaces.memory or not isinstance(actor, LogicActor):
+            return (actor.decided if evaluated else actor)(given).numpy(), 0
+        judged, kept = actor.stepped(given, evaluated)
+        return judged.numpy(), self.spaces.remembered_weight * kept

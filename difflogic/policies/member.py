@@ -61,7 +61,9 @@ class Member:
             self.environments = Rows(config, table)
             seen = seen or self.environments.seen()
         else:
-            self.environments = Environments(area.id, area.n_envs, config.seed, reset=area.reset)
+            self.environments = Environments(
+                area.id, area.n_envs, config.seed, reset=area.reset, memory=config.gates.memory
+            )
         shown = self.environments.spaces.observations
         if seen is not None and seen.mean.size != shown:
             raise CheckpointError(
@@ -129,7 +131,8 @@ class Member:
         """The agent's best actions on episodes of its own seed; of a classifier rows not learned."""
         if isinstance(self.environments, Rows):
             return self.environments.score(self.agent.decide, held_out=offset > 0)
-        return evaluate_policy(self.agent.decide, self.config.environment.id, episodes, self.seed + offset, watch)
+        name, seed = self.config.environment.id, self.seed + offset
+        return evaluate_policy(self.agent.decide, name, episodes, seed, watch, self.config.gates.memory)
 
     def state(self) -> Arrays:
         """Return what `restore` takes."""

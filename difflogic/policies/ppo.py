@@ -5,9 +5,10 @@ Source: Schulman et al., *Proximal policy optimization algorithms* (2017); names
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from difflogic.config.policy import PolicyConfig
 from difflogic.devices.device import Device
@@ -73,9 +74,9 @@ class PPO(Chooser):
         for _ in range(ppo.n_steps):
             seen = environments.observations.copy()
             features = self.actor.features(seen)
-            preferences = self.actor(self._tensor(features)).numpy()
+            preferences, kept = self._stepped(features, evaluated=False)
             actions, log_probs = self.distribution.sample(preferences, generator)
-            step = environments.step(self.distribution.given(actions))
+            step = environments.step(self.distribution.given(actions) + kept)
             rewards = step.rewards.astype(np.float32)
             # What a time limit cuts off would have gone on: the critic estimates what it was worth. That is added to
             # the reward here, since the buffer stops at every end of an episode, and the next observation is of a new
@@ -101,17 +102,27 @@ class PPO(Chooser):
         rollout["taken"] = self._tensor(self.distribution.coded(samples.actions))
         updates = 0
         for _ in range(ppo.n_epochs):
-            for places in minibatches(len(samples.values), ppo.batch_size, generator):
+            for places in self._minibatches(samples, generator):
                 batch = rollout
                 if len(places) < len(samples.values):
                     batch = dict(zip(rollout, gathered([*rollout.values()], places), strict=True))
-                tell = self._update(batch, samples.advantages[places], ppo.clip_range * left)
+                goes_on = samples.goes_on.reshape(-1)[places]
+                tell = self._update(batch, samples.advantages[places], ppo.clip_range * left, goes_on)
                 updates += 1
             if ppo.target_kl and tell()["approx_kl"] > 1.5 * ppo.target_kl:
                 break
         spread = float(samples.returns.var())
         unexplained = float((samples.returns - samples.values).var())
         return tell() | {"explained_variance": 1 - unexplained / spread if spread else 0.0, "updates": updates}
+
+    def _minibatches(self, samples: Samples, generator: np.random.Generator) -> Iterator[npt.NDArray[np.int64]]:
+        steps, copies = samples.goes_on.shape
+        if not self.spaces.memory:
+            yield from minibatches(steps * copies, self.config.ppo.batch_size, generator)
+            return
+        # Copies whole: what an agent remembers goes through all steps of one.
+        for some in minibatches(copies, max(1, self.config.ppo.batch_size // steps), generator):
+            yield (copies * np.arange(steps)[:, None] + some).reshape(-1)
 
     def _rate_share(self, spread: float) -> float:
         """The share of the gates' rate that advantages of this spread deserve."""
@@ -123,12 +134,17 @@ class PPO(Chooser):
         least = self.config.gates.calm * largest
         return spread / least if spread < least else 1.0
 
-    def _update(self, batch: dict[str, Tensor], advantages: Floats, clip: float) -> Callable[[], dict[str, float]]:
+    def _update(
+        self, batch: dict[str, Tensor], advantages: Floats, clip: float, goes_on: Flags
+    ) -> Callable[[], dict[str, float]]:
         """One gradient step of both networks, and what tells of it."""
         ppo = self.config.ppo
         if ppo.normalize_advantage and advantages.size > 1:
             advantages = (advantages - advantages.mean()) / (advantages.std() + EPSILON)
-        preferences = self.actor(batch["features"])
+        if self.spaces.memory and isinstance(self.actor, LogicActor):
+            preferences = self.actor.unrolled(batch["features"], goes_on.reshape(ppo.n_steps, -1))
+        else:
+            preferences = self.actor(batch["features"])
         log_ratio = self.distribution.log_probs(preferences, batch["taken"]) - batch["log_probs"]
         ratio = log_ratio.exp()
         # A ratio gains the advantage A up to a bound, 1 + clip where A > 0 and 1 - clip where A < 0. Tensors have

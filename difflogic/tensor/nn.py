@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -163,6 +163,40 @@ class Logic(Module):
             return self._function(grid).backward_arrays(arrays, given, logits, d_y)
 
         return x._result(y, (self.logits, x), pull)
+
+    def unrolled(self, x: Tensor, memory: int, goes_on: npt.NDArray[np.bool_]) -> Tensor:
+        """T steps of a circuit whose last `memory` inputs are what its last outputs were: `[T, B, inputs]` to outputs.
+
+        The first step begins with the memory in `x`, another with zeros where `goes_on[t - 1]`, bool `[T, B]`, is
+        False. Gradients of the logits go back through all steps, by pass after pass on the host; none reach `x`.
+        """
+        arrays, steps = x._arrays, x.shape[0]
+        # A grid of its own, so that no other call takes its pass for the last.
+        function = self._function((1, x.shape[1]))
+        given, logits = x.numpy().copy(), self.logits.numpy()
+        first = x.shape[2] - memory
+        kept = goes_on[:, :, None].astype(given.dtype)
+
+        def forward() -> Iterator[npt.NDArray[Any]]:
+            function.update(logits)
+            for t in range(steps):
+                y = function.forward(given[t][None])[0]
+                if t + 1 < steps:
+                    given[t + 1, :, first:] = y[:, y.shape[1] - memory :] * kept[t]
+                yield y
+
+        def pull(d_y: DeviceArray) -> tuple[DeviceArray]:
+            function.update(logits)
+            adjoint, total = arrays.get(d_y).copy(), np.zeros_like(logits)
+            for t in reversed(range(steps)):
+                function.forward(given[t][None])
+                gradients, d_x = function.backward(adjoint[t][None])
+                total += gradients
+                if t:
+                    adjoint[t - 1, :, adjoint.shape[2] - memory :] += d_x[0, :, first:] * kept[t - 1]
+            return (arrays.put(total),)
+
+        return self.logits._result(arrays.put(np.stack([*forward()])), (self.logits,), pull)
 
     def to(self, device: Device | str) -> Self:
         return type(self)(self.circuit, self.steps, hard=self.hard, device=device)

@@ -14,7 +14,7 @@ from difflogic import Circuit, FunctionNetlist
 from difflogic.evaluation import evaluate, proof
 from difflogic.evaluation.trained_circuit import load
 from difflogic.model import function_json
-from tests.controllers import linear_rule
+from tests.controllers import linear_rule, remembering_controller
 from tests.train.tiny import tiny_config
 
 LAYER = Circuit.feed_forward([4, 4, 4], seed=0)
@@ -41,7 +41,9 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         "metrics.jsonl": [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()],
         "evaluation.json": [evaluation.to_dict()],
         "proof.json": [proved.to_dict()],
-        "controller.json": [json.loads(function_json.to_json(linear_rule()))],
+        "controller.json": [
+            json.loads(function_json.to_json(each)) for each in (linear_rule(), remembering_controller(2))
+        ],
         "function.json": [
             json.loads(
                 function_json.to_json(FunctionNetlist.from_circuit(Circuit.feed_forward([4, 4, 4], 0), classes=n))

@@ -16,7 +16,15 @@ from difflogic.errors import CircuitError
 from difflogic.model import function_json
 from difflogic.model.controller import Controller
 from difflogic.model.thermometer import Thermometer
-from tests.controllers import controllers, linear_rule, observations, of_layers, random_controller, random_layers
+from tests.controllers import (
+    controllers,
+    linear_rule,
+    observations,
+    of_layers,
+    random_controller,
+    random_layers,
+    remembering_controller,
+)
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -107,6 +115,18 @@ def test_its_bits_say_what_they_are() -> None:
     assert rule.output_names == ("action[0]",)
     assert rule([[0, 0, 0.2, 0.1], [0, 0, -0.2, 0.1]]).tolist() == [1, 0]
     assert random_controller(1, (5, 5), (2,), actions=5).output_names == ("action[0]", "action[1]", "action[2]")
+
+
+def test_its_memory_is_its_last_numbers_and_outputs() -> None:
+    one = remembering_controller(2)
+    assert one.observations == ("observation0", "observation1", "memory0", "memory1", "memory2")
+    assert one.output_names == ("action[0]", "action[1]", "memory0", "memory1", "memory2")
+    read = function_json.from_json(function_json.to_json(one))
+    assert (read.memory, read.output_names) == (3, one.output_names)
+    text = function_json.to_json(one)
+    for wrong in ('"memory": 4', '"memory": 6', '"memory": -1', '"memory": "x"'):
+        with pytest.raises(CircuitError, match=r"[Mm]emory|need 6 outputs"):
+            function_json.from_json(text.replace('"memory": 3', wrong))
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,24 @@ class Parts(Signs):
         return {"a": (sign, np.array([1, 0], np.int8)), "b": np.array([0, 3]), "c": self.seen.reshape(1, 1)}
 
 
+class Corridor(Signs):
+    """At its beginning a sign is shown, and at its end the side to turn to; nothing between says which it was."""
+
+    observation_space = Box(-1, 1, (2,), np.float32)
+    LENGTH = 4
+
+    def _look(self):
+        if self.left == STEPS:
+            super()._look()
+        at_end = self.left == STEPS - self.LENGTH
+        return np.array([np.sign(self.seen[0]) * (self.left == STEPS), at_end], np.float32)
+
+    def step(self, action):
+        at_end = self.left == STEPS - self.LENGTH
+        seen, reward, *_, info = super().step(action)
+        return seen, reward * at_end, at_end, False, info
+
+
 class Broken(Signs):
     """What `fault` names goes wrong in the third step."""
 
@@ -107,6 +125,7 @@ def broken(fault):
 gymnasium.register("test/Signs-v0", Signs, reward_threshold=0.9 * STEPS)
 gymnasium.register("test/Aim-v0", Aim)
 gymnasium.register("test/Parts-v0", Parts)
+gymnasium.register("test/Corridor-v0", Corridor, reward_threshold=0.95)
 for _actions in (3, 5, 6, 7, 9):
     gymnasium.register(f"test/Choose{_actions}-v0", Choose, kwargs={"actions": _actions})
 for _fault in FAULTS:

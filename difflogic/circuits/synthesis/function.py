@@ -13,6 +13,7 @@ two agree on all bits exactly where they agreed on all codes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -26,7 +27,7 @@ from difflogic.circuits.synthesis.resynthesis import resynthesised_where
 from difflogic.circuits.synthesis.sat import Clause
 from difflogic.circuits.synthesis.simplify import OnPass, Pass, PassReport, Search, Simplified, silent
 from difflogic.circuits.synthesis.sweep import swept_by_proof, swept_on
-from difflogic.circuits.synthesis.xag import TRUE, XAG, Builder, input_literal, narrowed, rebuilt
+from difflogic.circuits.synthesis.xag import FALSE, TRUE, XAG, Builder, input_literal, narrowed, rebuilt
 from difflogic.core.bits import Bits, pack_bits
 from difflogic.errors import CircuitError, DataError
 from difflogic.model.function_netlist import FunctionNetlist
@@ -80,7 +81,8 @@ def pruned(function: F, codes: Bits, on_pass: OnPass = silent) -> Simplified[F]:
     search = _searched(function, met, on_pass)
     found = _on_read_thresholds(search.cell.graph, function)
     kept = [function.input_names.index(name) for name in found.input_names]
-    equal = bool(np.array_equal(function.decide(met), found.decide(met[kept])))
+    outputs = compared(function, found)
+    equal = bool(np.array_equal(function.result_bits(met)[outputs], found.result_bits(met[kept])[outputs]))
     how = f"on the {met.shape[1]} codes met of {function.thermometer.codes}, by exhaustion"
     return Simplified(found, tuple(search.steps), Equivalence("difflogic", equal, how, proves=False))
 
@@ -102,8 +104,12 @@ def _searched(
     for name, change in _passes(codes, clauses).items():
         if search.steps and clauses is not None and len(search.cell.graph.gates) > SEARCHED:
             break
-        search.apply(name, change)
+        search.apply(name, _also_forgetting(change, function))
     return search
+
+
+def _also_forgetting(change: Pass, function: FunctionNetlist) -> Pass:
+    return lambda graph: _forgetting(change(graph), function)
 
 
 def _passes(codes: Bits, clauses: Sequence[Clause] | None) -> dict[str, Pass]:
@@ -128,8 +134,33 @@ def _on_read_thresholds(graph: XAG, function: F) -> F:
     """The graph as a function that has no thresholds but those it reads; bits are all left, being its interface."""
     if function.reads_bits:
         return to_netlist(graph, function)
+    graph = _forgetting(graph, function)
     read = graph.support(graph.outputs) or [0]  # a constant is a gate too, and a gate reads something
     return to_netlist(narrowed(graph, read), function.on(function.thermometer.keep(read)))
+
+
+def _forgetting(graph: XAG, function: FunctionNetlist) -> XAG:
+    """The graph, where what is remembered is 0 if no decision ever depends on it."""
+    shown = len(graph.outputs) - function.memory
+    place = {output - shown: bit for bit, output in function.latches.items()}
+    used, more = set[int](), True
+    while more:
+        # A bit that only its own next value reads is none that a decision depends on.
+        read = graph.support([*graph.outputs[:shown], *(graph.outputs[shown + k] for k in used)])
+        found = {k for k, bit in place.items() if bit in read}
+        used, more = found, found != used
+    kept = (output if k < shown or k - shown in used else FALSE for k, output in enumerate(graph.outputs))
+    return rebuilt(replace(graph, outputs=tuple(kept))) if len(used) < function.memory else graph
+
+
+def compared(one: FunctionNetlist, other: FunctionNetlist) -> list[int]:
+    """The outputs in which functions of the same names have to agree: not what one of them remembers and never reads.
+
+    Where they agree in these at every sample and every state, no decision of either depends on the rest, and both
+    begin at 0: so they decide the same in every sequence of samples.
+    """
+    shown = len(one.outputs) - one.memory
+    return [*range(shown), *sorted({*one.latches.values()} & {*other.latches.values()})]
 
 
 def prove(one: FunctionNetlist, other: FunctionNetlist, judges: Sequence[str] | None = None) -> list[Equivalence]:
@@ -138,9 +169,9 @@ def prove(one: FunctionNetlist, other: FunctionNetlist, judges: Sequence[str] | 
     difflogic tries all codes of the thresholds of both, up to EXHAUSTIVE, else it asks the SAT solver. Raises
     CircuitError where samples or results differ.
     """
-    ends = [(each.observations, each.choices or each.named_outputs) for each in (one, other)]
+    ends = [(each.observations, each.choices or each.named_outputs, each.memory) for each in (one, other)]
     if ends[0] != ends[1] or one.reads_bits != other.reads_bits:
-        said = " and ".join(f"{_few(read)} -> {_few(result)}" for read, result in ends)
+        said = " and ".join(f"{_few(read)} -> {_few(result)}" for read, result, _ in ends)
         raise CircuitError(
             f"Two {one.kind}s are compared between the same {one.words.inputs} and {one.words.choices}, not between "
             f"{said}."
@@ -148,11 +179,19 @@ def prove(one: FunctionNetlist, other: FunctionNetlist, judges: Sequence[str] | 
     pairs = zip(one.thermometer.thresholds, other.thermometer.thresholds, strict=True)
     both = Thermometer(tuple(tuple(sorted({*a, *b})) for a, b in pairs))
     pair = (one, other) if one.reads_bits else (on_any_bits(one, both), on_any_bits(other, both))
+    if len(outputs := compared(one, other)) < len(one.outputs):
+        pair = (_with_outputs(pair[0], outputs), _with_outputs(pair[1], outputs))
     if both.codes > EXHAUSTIVE:
         return prove_netlists(*pair, judges)
     found = [_by_exhaustion(*pair)] if judges is None or "difflogic" in judges else []
     others = ["berkeley-abc", "yosys"] if judges is None else [judge for judge in judges if judge != "difflogic"]
     return found + prove_netlists(*pair, others)
+
+
+def _with_outputs(function: F, kept: Sequence[int]) -> F:
+    """The function whose other outputs are its first input."""
+    outputs = [output if k in kept else 0 for k, output in enumerate(function.outputs.tolist())]
+    return function.with_gates(function.gates.tolist(), [(a, b) for a, b in function.wires.tolist()], outputs)
 
 
 def _few(names: Sequence[str]) -> str:

@@ -219,7 +219,8 @@ def _render_episode(path: Path, out: Output, what: str, member: int | None, opti
     controller = source.controller(path) if file.is_file() and member is None else None
     if controller is not None and not (path / CELL).is_file():
         lamps = partial(film.lamps, controller)
-        frames = film.episode(controllers.decider(controller), controller.environment, seed, steps, lamps)
+        decide, memory = controllers.decider(controller), controller.memory
+        frames = film.episode(decide, controller.environment, seed, steps, lamps, memory)
     else:
         frames = film.of_agent(restored(path, member), steps, None, seed)
     out.write(film.encoded(frames, out.path.suffix, options["frame_ms"] or FRAME_MS))
