@@ -16,7 +16,7 @@ from difflogic.core.bits import pack_bits, unpack_bits
 from difflogic.errors import CircuitError, ExportError, ToolError
 from difflogic.model.controller import Controller
 from difflogic.model.thermometer import Thermometer
-from tests.controllers import controllers, linear_rule, random_controller
+from tests.controllers import controllers, linear_rule, random_controller, remembering_controller
 from tests.export_cases import needs
 
 HELD = sorted(form for form, row in formats.FORMATS.items() if not row.cells_only)
@@ -46,6 +46,33 @@ def test_another_controller_is_noticed(form: str) -> None:
     other = wrong if formats.FORMATS[form].framed or form == "json" else right.with_gates([1], [(14, 25)], [28])
     with pytest.raises((ExportError, ToolError), match=r"differ|another|proves|FAIL"):
         formats.verify(right, "rule", form, formats.export(other, "rule", form))
+
+
+@pytest.mark.parametrize("form", HELD)
+def test_what_it_remembers_is_kept_in_registers(form: str) -> None:
+    said = proofs(remembering_controller(2), form)
+    if form in {"c", "numpy", "verilog", "vhdl"}:
+        assert any("a sequence of 2000" in sentence for sentence in said), said
+
+
+@pytest.mark.parametrize(
+    ("form", "file", "old", "new"),
+    [
+        ("c", "rule.h", "*memory >> (d", "*memory >> 1 >> (d"),
+        ("numpy", "rule_numpy.py", "memory)[..., None] >>", "memory)[..., None] * 2 >>"),
+        ("verilog", "rule.v", "reset ? 3'd0 : next", "next"),
+        ("vhdl", "rule.vhd", "if reset = '1' then", "if reset = 'X' then"),
+    ],
+)
+def test_a_memory_that_goes_wrong_is_noticed(form: str, file: str, old: str, new: str) -> None:
+    needs(*formats.FORMATS[form].programs)
+    controller = remembering_controller(2)
+    files = formats.export(controller, "rule", form)
+    text = files[file]
+    assert isinstance(text, str)
+    assert old in text
+    with pytest.raises((ExportError, ToolError), match=r"sequence|differs|FAIL|no verdict"):
+        formats.verify(controller, "rule", form, files | {file: text.replace(old, new)})
 
 
 @pytest.mark.parametrize("form", QUICK)

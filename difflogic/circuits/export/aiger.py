@@ -13,6 +13,7 @@ from __future__ import annotations
 from difflogic.circuits.export.proving import check_machine, proved_by_abc
 from difflogic.circuits.export.text import Files, about, bit_names, legend, output_names
 from difflogic.circuits.synthesis.xag import FALSE, Builder, input_literal
+from difflogic.model.controller import Controller
 from difflogic.model.grid import Grid, LatchNetlist
 from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import lines
@@ -20,7 +21,14 @@ from difflogic.model.straight_line import lines
 
 def export(netlist: Netlist | Grid, name: str) -> Files:
     """`NAME.aig`."""
-    return {f"{name}.aig": encode(netlist.machine() if isinstance(netlist, Grid) else netlist)}
+    return {f"{name}.aig": encode(_machine(netlist))}
+
+
+def _machine(netlist: Netlist | Grid) -> Netlist:
+    """With latches, where there is a state."""
+    if isinstance(netlist, Grid) or (isinstance(netlist, Controller) and netlist.memory):
+        return netlist.machine()
+    return netlist
 
 
 def encode(netlist: Netlist) -> bytes:
@@ -82,6 +90,5 @@ def _delta(value: int) -> bytes:
 
 def verify(netlist: Netlist | Grid, name: str, files: Files) -> list[str]:
     """Raises ExportError and ToolError."""
-    if not isinstance(netlist, Grid):
-        return proved_by_abc(netlist, files, f"{name}.aig")
-    return [check_machine(netlist), *proved_by_abc(netlist.machine(), files, f"{name}.aig")]
+    proved = proved_by_abc(_machine(netlist), files, f"{name}.aig")
+    return [check_machine(netlist), *proved] if isinstance(netlist, Grid) else proved

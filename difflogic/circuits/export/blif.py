@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from difflogic.circuits.export.proving import proved_by_abc
 from difflogic.circuits.export.text import Files, about, bit_names, legend, output_names
+from difflogic.model.controller import Controller
 from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import READS, Assignment, lines
 
@@ -21,16 +22,20 @@ def export(netlist: Netlist, name: str) -> Files:
 
 def _model(netlist: Netlist, name: str) -> str:
     names = bit_names(netlist)
-    inputs, results = names[: netlist.inputs], output_names(netlist)
+    latches = netlist.latches if isinstance(netlist, Controller) else {}
+    inputs = [name for bit, name in enumerate(names[: netlist.inputs]) if bit not in latches]
+    # What is remembered and never read is left out.
+    results = output_names(netlist)[: len(netlist.outputs) - (netlist.memory if isinstance(netlist, Controller) else 0)]
     text = [
         *(f"# {line}" for line in (about(netlist), *legend(netlist))),
         f".model {name}",
         f".inputs {' '.join(inputs)}",
         f".outputs {' '.join(results)}",
     ]
+    text += [f".latch {names[netlist.outputs[output]]} {names[bit]} 0" for bit, output in latches.items()]
     for line in lines(netlist):
         text += _table(line, names)
-    for result, output in zip(results, netlist.outputs.tolist(), strict=True):
+    for result, output in zip(results, netlist.outputs.tolist(), strict=False):
         text += [f".names {names[output]} {result}", "1 1"]
     return "\n".join([*text, ".end", ""])
 
@@ -50,4 +55,5 @@ def _table(line: Assignment, names: list[str]) -> list[str]:
 
 def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
     """Raises ExportError and ToolError."""
-    return proved_by_abc(netlist, files, f"{name}.blif")
+    machine = netlist.machine() if isinstance(netlist, Controller) and netlist.memory else netlist
+    return proved_by_abc(machine, files, f"{name}.blif")

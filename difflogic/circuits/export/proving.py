@@ -120,6 +120,6 @@ def proved_by_abc(netlist: Netlist, files: Files, file: str) -> list[str]:
         write_circuit(netlist, folder)
         if isinstance(netlist, LatchNetlist):
             # Latches become inputs and outputs behind the others, as they are in the netlist.
-            tools.run_in(folder, tools.ABC, "-q", f"read {file}; comb; write_aiger combinational.aig")
+            tools.run_in(folder, tools.ABC, "-q", f"read {file}; comb; strash; write_aiger combinational.aig")
             file = "combinational.aig"
         return [equivalent(folder, file, "it")]

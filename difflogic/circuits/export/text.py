@@ -109,7 +109,9 @@ def _ends(netlist: Netlist) -> str:
             )
         case FunctionNetlist(choices=choices):
             where = f" in {netlist.environment}" if isinstance(netlist, Controller) and netlist.environment else ""
-            read = counted(netlist.inputs, "input" if netlist.reads_bits else "threshold")
+            kept = len(netlist.latches)
+            read = counted(netlist.inputs - kept, "input" if netlist.reads_bits else "threshold")
+            read += f", {counted(kept, 'bit')} of memory" if netlist.memory else ""
             result = f"{len(choices)} {netlist.words.choices}" if choices else counted(len(netlist.outputs), "output")
             return f"{read}, {result}{where}"
     return f"{counted(netlist.inputs, 'input')}, {counted(len(netlist.outputs), 'output')}"
@@ -146,6 +148,10 @@ def _function_marks(netlist: FunctionNetlist) -> dict[str, object]:
     marks |= {"result_bits": len(netlist.outputs), "last_result_bit": len(netlist.outputs) - 1}
     # A bit is an input of hardware as it is; a number takes so many.
     marks |= {"width": form.width, "fraction_bits": form.fraction_bits}
+    seen, memory = dimensions - netlist.memory, netlist.memory
+    marks |= {"remembers": bool(memory), "memory": memory, "last_memory_bit": memory - 1}
+    marks |= {"last_seen_bit": seen * form.width - 1, "last_choice_bit": len(netlist.outputs) - memory - 1}
+    marks["weight"] = 1 << len(netlist.outputs) - memory
     marks["last_bit"] = dimensions * (1 if bits else form.width) - 1
     apart = f"they differ in less than 2^-{form.fraction_bits} above a threshold, and nowhere else"
     marks["agreement"] = f"they agree on every {words.sample}" if form.exact else apart

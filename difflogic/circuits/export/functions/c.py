@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from difflogic.circuits.export.c import FLAGS, optimised
-from difflogic.circuits.export.functions.observations import Observations
+from difflogic.circuits.export.functions.observations import Steps, trials
 from difflogic.circuits.export.proving import check_cells, folder_of, vectors_for
 from difflogic.circuits.export.text import Files, fill, statements
 from difflogic.circuits.synthesis import tools
@@ -44,8 +44,12 @@ def verify(function: FunctionNetlist, name: str, files: Files) -> list[str]:
             found = np.frombuffer(tools.run_in(folder, "./proof", stdin=words.tobytes()), np.uint64)
             answers = unpack_bits(found.reshape(len(words), -1).T, vectors.count)
             return [check_cells(function, vectors, answers, what)]
-        tried = Observations(function, function.thermometer.fixed_point())
-        # Each sample twice, eight bytes a number in both forms.
-        both = np.stack([tried.values.view(np.int64), tried.fixed], axis=1)
-        given = np.frombuffer(tools.run_in(folder, "./proof", stdin=both.tobytes()), np.int32).reshape(-1, 2)
-    return [tried.check(given[:, 0], False, what), tried.check(given[:, 1], True, what)]
+        proofs = list[str]()
+        for tried in trials(function):
+            program = ["sequence"] * isinstance(tried, Steps)
+            # Each sample twice, eight bytes a number in both forms.
+            both = np.stack([tried.values.view(np.int64), tried.fixed], axis=1)
+            said = tools.run_in(folder, "./proof", *program, stdin=both.tobytes())
+            given = np.frombuffer(said, np.int32).reshape(-1, 2)
+            proofs += [tried.check(given[:, 0], False, what), tried.check(given[:, 1], True, what)]
+    return proofs

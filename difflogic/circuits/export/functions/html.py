@@ -33,6 +33,7 @@ def export(controller: Controller, name: str) -> Files:
         "pole": is_pole(controller),
         "lines": html.rows(controller),
         "outputs": controller.outputs.tolist(),
+        "memory": controller.memory,
     }
     page = fill(
         "controller.html",
@@ -49,7 +50,7 @@ def export(controller: Controller, name: str) -> Files:
 def is_pole(controller: Controller) -> bool:
     """Return whether the page can show its world."""
     known = controller.environment.removeprefix("gymnasium:").startswith(POLE)
-    return known and (len(controller.observations), len(controller.choices)) == (4, 2)
+    return known and (len(controller.observations) - controller.memory, len(controller.choices)) == (4, 2)
 
 
 def verify(controller: Controller, name: str, files: Files) -> list[str]:

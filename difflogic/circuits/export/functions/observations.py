@@ -15,6 +15,8 @@ from difflogic.model.function_netlist import FunctionNetlist
 from difflogic.model.thermometer import FixedPoint, Integers
 
 COUNT = 100_000
+STEPS, EPISODE = 2000, 20
+"""Of a sequence, and about so many before it begins anew."""
 _SEED = 17
 _ODD = (np.inf, -np.inf, np.nan, 0.0, -0.0, 5e-324, 1e300, -1e300)
 
@@ -80,10 +82,15 @@ class Observations:
         many = f"{self.count} {self.function.words.sample}s"
         return f"{many} in fixed point" if in_fixed_point and not self.function.reads_bits else many
 
+    def expected(self, in_fixed_point: bool) -> Integers:
+        """The numbers of the right answers."""
+        function = self.function
+        return function.decide_fixed(self.fixed, self.form) if in_fixed_point else function(self.values)
+
     def check(self, found: npt.ArrayLike, in_fixed_point: bool, what: str) -> str:
         """The sentence of a proof; `found` are the numbers of what was decided. Raises ExportError."""
         function, given = self.function, self.fixed if in_fixed_point else self.values
-        expected = function.decide_fixed(self.fixed, self.form) if in_fixed_point else function(self.values)
+        expected = self.expected(in_fixed_point)
         decided, words = np.asarray(found), function.words
         if decided.shape != expected.shape:
             raise ExportError(f"{what} gives {len(decided)} {words.choices} for {self.count} {words.sample}s.")
@@ -94,3 +101,43 @@ class Observations:
                 f"{given[first].tolist()}: {decided[first]}, expected {expected[first]}."
             )
         return f"{what} agrees on {self.described(in_fixed_point)}"
+
+
+class Steps(Observations):
+    """The same as a sequence for a controller that remembers: the first bit of memory says where an episode begins."""
+
+    @cached_property
+    def values(self) -> npt.NDArray[np.float64]:
+        values = super().values.copy()
+        seen = values.shape[1] - self.function.memory
+        values[:, seen:] = 0
+        values[1:, seen] = np.random.default_rng(_SEED).random(len(values) - 1) < 1 / EPISODE
+        values[0, seen] = 1
+        return values
+
+    def expected(self, in_fixed_point: bool) -> Integers:
+        function, seen = self.function, self.values.shape[1] - self.function.memory
+        code = self.form.code(self.fixed) if in_fixed_point else function.thermometer.code(self.values)
+        state = [(bit, d - seen) for bit, (d, _) in enumerate(function.thermometer.places) if d >= seen]
+        shown, actions, memory = len(function.outputs) - function.memory, list[int](), 0
+        for begins, column in zip(self.values[:, seen], code.T, strict=True):
+            memory *= not begins
+            for bit, k in state:
+                column[bit] = memory >> k & 1
+            memory, action = divmod(int(function.decide(column[:, None])[0]), 1 << shown)
+            actions.append(action)
+        return np.array(actions)
+
+    def result_bits(self) -> Bits:
+        return (self.expected(in_fixed_point=True) >> np.arange(len(self.function.outputs))[:, None] & 1).astype(
+            np.uint8
+        )
+
+    def described(self, in_fixed_point: bool) -> str:
+        return f"a sequence of {super().described(in_fixed_point)}"
+
+
+def trials(function: FunctionNetlist) -> list[Observations]:
+    """What an exported function of numbers is tried on: samples, and a sequence where it remembers."""
+    form = function.thermometer.fixed_point()
+    return [Observations(function, form), *[Steps(function, form, STEPS)] * bool(function.memory)]

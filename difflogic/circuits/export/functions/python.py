@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from difflogic.circuits.export.functions.observations import Observations
+from difflogic.circuits.export.functions.observations import trials
 from difflogic.circuits.export.proving import check_cells, folder_of, vectors_for
 from difflogic.circuits.export.text import Files, fill, statements
 from difflogic.circuits.synthesis import tools
@@ -19,6 +19,14 @@ _OF_BITS = """\
 import numpy as np
 import {name}_numpy as module
 np.save("result.npy", module.gates(np.load("code.npy")))
+"""
+_OF_STEPS = """
+memory, seen, actions = 0, np.load("steps.npy"), []
+for row in seen:
+    memory = 0 if row[-module.MEMORY] else memory
+    action, memory = module.step(memory, row[:-module.MEMORY])
+    actions.append(action)
+np.save("stepped.npy", actions)
 """
 _OF_NUMBERS = """\
 import numpy as np
@@ -45,7 +53,7 @@ def export(function: FunctionNetlist, name: str) -> Files:
 
 def verify(function: FunctionNetlist, name: str, files: Files) -> list[str]:
     """Raises ExportError and ToolError."""
-    program = _OF_BITS if function.reads_bits else _OF_NUMBERS
+    program = _OF_BITS if function.reads_bits else _OF_NUMBERS + _OF_STEPS * bool(function.memory)
     with folder_of({**files, "proof.py": program.format(name=name, verb=function.words.verb)}) as folder:
         if function.reads_bits:
             vectors = vectors_for(function, _WORK)
@@ -53,13 +61,16 @@ def verify(function: FunctionNetlist, name: str, files: Files) -> list[str]:
             tools.run_in(folder, sys.executable, "proof.py")
             answers = unpack_bits(np.load(folder / "result.npy"), vectors.count)
             return [check_cells(function, vectors, answers, "NumPy")]
-        tried = Observations(function, function.thermometer.fixed_point())
+        tried, *steps = trials(function)
         np.save(folder / "values.npy", tried.values)
         np.save(folder / "fixed.npy", tried.fixed)
+        for each in steps:
+            np.save(folder / "steps.npy", each.values)
         tools.run_in(folder, sys.executable, "proof.py")
         decided, fixed, again = (
             np.load(folder / f"{file}.npy") for file in ("decided", "fixed_decided", "fixed_again")
         )
+        stepped = [each.check(np.load(folder / "stepped.npy"), False, "NumPy") for each in steps]
     proofs = [tried.check(decided, False, "NumPy"), tried.check(fixed, True, "NumPy")]
     tried.check(function.decide_fixed(again, tried.form), True, "NumPy's rounding")
-    return proofs
+    return proofs + stepped

@@ -6,7 +6,7 @@ proves the result equal, for every sample, to gates, and of numbers to comparato
 
 from __future__ import annotations
 
-from difflogic.circuits.export.functions.observations import Observations
+from difflogic.circuits.export.functions.observations import STEPS, Observations, Steps
 from difflogic.circuits.export.proving import equivalent, folder_of, write_circuit
 from difflogic.circuits.export.testbench import hexadecimal_lines
 from difflogic.circuits.export.text import Files, fill, statements
@@ -30,7 +30,7 @@ def export(function: FunctionNetlist, name: str) -> Files:
     return {
         f"{name}.v": fill("function.v", function, name, body="\n    ".join([*_code(function, form), gates])),
         f"{name}_tb.v": fill("function_bench.v", function, name),
-        f"{name}_tb.txt": bench_text(Observations(function, form, SHIPPED)),
+        **bench_files(function, name),
     }
 
 
@@ -53,6 +53,13 @@ def _code(function: FunctionNetlist, form: FixedPoint) -> list[str]:
 
 def _literal(width: int, value: int) -> str:
     return f"{'-' * (value < 0)}{width}'sd{abs(value)}"
+
+
+def bench_files(function: FunctionNetlist, name: str) -> Files:
+    """The samples that a bench brings, and of what remembers a sequence of them."""
+    form = function.thermometer.fixed_point()
+    files: Files = {f"{name}_tb.txt": bench_text(Observations(function, form, SHIPPED))}
+    return files | ({f"{name}_tb_steps.txt": bench_text(Steps(function, form, STEPS))} if function.memory else {})
 
 
 def bench_text(tried: Observations) -> str:
@@ -82,4 +89,5 @@ def passed(said: str, program: str, tried: Observations) -> str:
     line = (said.strip().splitlines() or ["nothing"])[-1]
     if f"PASS: {tried.count} {tried.function.words.sample}s" not in line:
         raise ExportError(f"{program} finds a difference: {line}")
-    return f"{program} agrees on {tried.described(in_fixed_point=True)}"
+    sequence = f", and on a sequence of {STEPS} steps" if tried.function.memory else ""
+    return f"{program} agrees on {tried.described(in_fixed_point=True)}{sequence}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from difflogic.circuits.export.functions.observations import Observations
-from difflogic.circuits.export.functions.verilog import SHIPPED, bench_text, passed
+from difflogic.circuits.export.functions.verilog import bench_files, bench_text, passed
 from difflogic.circuits.export.proving import folder_of
 from difflogic.circuits.export.text import Files, bit_names, fill
 from difflogic.circuits.export.vhdl import EXPRESSIONS, simulated
@@ -35,7 +35,7 @@ def export(function: FunctionNetlist, name: str) -> Files:
     return {
         f"{name}.vhd": design,
         f"{name}_tb.vhd": fill("function_bench.vhd", function, name),
-        f"{name}_tb.txt": bench_text(Observations(function, form, SHIPPED)),
+        **bench_files(function, name),
     }
 
 

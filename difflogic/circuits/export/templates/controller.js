@@ -4,6 +4,7 @@ const trained = circuit.observations.map((each) => each.thresholds);
 const state = {
     observation: names.map(() => 0),
     thresholds: trained.map((values) => [...values]),
+    memory: [], // of an agent that remembers, its last numbers
     steps: 0,
     playing: false,
     turn: 0, // of the loop that plays: an earlier one stops
@@ -18,7 +19,9 @@ function code(observation, thresholds) {
 
 function decide(observation, thresholds) {
     const values = withGates(code(observation, thresholds));
-    return { values, action: circuit.outputs.reduce((number, bit, index) => number + (values[bit] << index), 0) };
+    const bits = circuit.outputs.map((bit) => values[bit]), shown = bits.length - circuit.memory;
+    const number = (given) => given.reduce((sum, bit, index) => sum + (bit << index), 0);
+    return { values, action: number(bits.slice(0, shown)), memory: bits.slice(shown), number: number(bits) };
 }
 
 // --- the pole: CartPole of gymnasium, its constants and its Euler steps; it observes 32-bit numbers
@@ -38,7 +41,9 @@ const fallen = ([x, , angle]) => Math.abs(x) > POLE.reach || Math.abs(angle) > P
 
 function advance() {
     if (fallen(state.observation)) return;
-    state.observation = stepped(state.observation, decide(observed(), state.thresholds).action);
+    const { action, memory } = decide(observed(), state.thresholds);
+    state.observation = stepped(state.observation, action);
+    state.memory = memory;
     state.steps++;
     if (fallen(state.observation)) {
         pause();
@@ -47,10 +52,11 @@ function advance() {
     draw();
 }
 
-const observed = () => (circuit.pole ? state.observation.map(Math.fround) : state.observation);
+const observed = () => (circuit.pole ? [...state.observation.map(Math.fround), ...state.memory] : state.observation);
 
 function beginAgain() {
-    state.observation = names.map(() => (circuit.pole ? Math.random() * 0.1 - 0.05 : 0));
+    state.observation = circuit.pole ? [0, 0, 0, 0].map(() => Math.random() * 0.1 - 0.05) : names.map(() => 0);
+    state.memory = Array(circuit.memory).fill(0);
     state.steps = 0;
     element("message").textContent = "";
     draw();
@@ -102,8 +108,9 @@ function draw() {
     element("taken").textContent = `Action: ${circuit.actions[action]}`;
     names.forEach((_name, d) => (element(`observation-${d}`).textContent = short(seen[d])));
     state.thresholds.flat().forEach((threshold, bit) => {
-        element(`threshold-${bit}-text`).textContent = short(threshold);
-        element(`threshold-${bit}`).closest("label").classList.toggle("reached", values[bit] === 1);
+        const slider = element(`threshold-${bit}`);
+        if (slider) element(`threshold-${bit}-text`).textContent = short(threshold);
+        slider?.closest("label").classList.toggle("reached", values[bit] === 1);
         if (notes[bit]) notes[bit].textContent = `≥ ${short(threshold)}`;
     });
 }
@@ -135,7 +142,7 @@ function move(d, index, value, input) {
 
 function resetThresholds() {
     state.thresholds = trained.map((values) => [...values]);
-    trained.flat().forEach((value, bit) => (element(`threshold-${bit}`).value = value));
+    trained.flat().forEach((value, bit) => element(`threshold-${bit}`) && (element(`threshold-${bit}`).value = value));
     draw();
 }
 
@@ -152,6 +159,7 @@ names.forEach((name, d) => {
     }
     trained[d].forEach((value, index) => {
         const id = `threshold-${bit++}`;
+        if (d >= names.length - circuit.memory) return; // a bit has no other threshold
         element("thresholds").append(slider(`${name} ≥`, id, range(trained[d]), value, (to) => move(d, index, to, () => element(id))));
     });
 });

@@ -66,7 +66,7 @@
     }
 
     try {
-        report.actions = proof.observations.map((observation) => decide(observation, trained).action);
+        report.actions = proof.observations.map((observation) => decide(observation, trained).number);
         if (circuit.pole) await pole();
         if (trained.flat().length) sliders();
         if (!circuit.pole) slide(element("look-0"), element("look-0").max);

@@ -15,6 +15,10 @@
 @WHERE DECIDES@
 #define @UPPER@_@CHOICES_UPPER@ @CHOICES@
 @END@
+@WHERE REMEMBERS@
+#define @UPPER@_MEMORY @MEMORY@ /* bits of memory: the last of these numbers, and the bits behind the @CHOICE@'s */
+#define @UPPER@_SEEN (@UPPER@_@INPUTS_UPPER@ - @UPPER@_MEMORY) /* the others, which are seen */
+@END@
 #define @UPPER@_@RESULT_UPPER@_BITS @RESULT_BITS@
 #define @UPPER@_@CODE_UPPER@ @INPUTS@
 @WHERE READS_NUMBERS@
@@ -61,6 +65,31 @@ static inline int @NAME@_@VERB@_fixed(const int64_t @SAMPLE@[@UPPER@_@INPUTS_UPP
         @FIXED_ROWS@
     };
     return @NAME@_decide(code);
+}
+@END@
+@WHERE REMEMBERS@
+
+/* A step: the number of the @CHOICE@ at what is seen, and in `memory` what is remembered of it. An episode begins with
+ * a memory of 0. */
+static inline int @NAME@_step(uint32_t *memory, const double seen[@UPPER@_SEEN])
+{
+    double all[@UPPER@_@INPUTS_UPPER@];
+    for (int d = 0; d < @UPPER@_@INPUTS_UPPER@; d++)
+        all[d] = d < @UPPER@_SEEN ? seen[d] : (double)(*memory >> (d - @UPPER@_SEEN) & 1);
+    const int number = @NAME@_@VERB@(all);
+    *memory = (uint32_t)number >> (@UPPER@_@RESULT_UPPER@_BITS - @UPPER@_MEMORY);
+    return number & ((1 << (@UPPER@_@RESULT_UPPER@_BITS - @UPPER@_MEMORY)) - 1);
+}
+
+/* The same in fixed point. */
+static inline int @NAME@_step_fixed(uint32_t *memory, const int64_t seen[@UPPER@_SEEN])
+{
+    int64_t all[@UPPER@_@INPUTS_UPPER@];
+    for (int d = 0; d < @UPPER@_@INPUTS_UPPER@; d++)
+        all[d] = d < @UPPER@_SEEN ? seen[d] : (int64_t)(*memory >> (d - @UPPER@_SEEN) & 1) << @UPPER@_FRACTION_BITS;
+    const int number = @NAME@_@VERB@_fixed(all);
+    *memory = (uint32_t)number >> (@UPPER@_@RESULT_UPPER@_BITS - @UPPER@_MEMORY);
+    return number & ((1 << (@UPPER@_@RESULT_UPPER@_BITS - @UPPER@_MEMORY)) - 1);
 }
 @END@
 

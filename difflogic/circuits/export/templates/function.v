@@ -21,3 +21,26 @@ module @NAME@_@KIND@ (
 );
     @BODY@
 endmodule
+@WHERE REMEMBERS@
+
+// The same with registers for its memory, the last @MEMORY@ numbers: @RESULT@ is that at what is seen before the clock rises,
+// when the memory of it is taken over. Where reset is 1 as the clock rises, an episode begins.
+module @NAME@_machine (
+    input  wire clock,
+    input  wire reset,
+    input  wire [@LAST_SEEN_BIT@:0] seen,
+    output wire [@LAST_CHOICE_BIT@:0] @RESULT@
+);
+    reg [@LAST_MEMORY_BIT@:0] memory;
+    wire [@LAST_MEMORY_BIT@:0] next;
+    wire [@MEMORY@*@WIDTH@-1:0] numbers;
+    genvar k;
+    generate
+        for (k = 0; k < @MEMORY@; k = k + 1) begin : bits
+            assign numbers[@WIDTH@*k +: @WIDTH@] = {1'b0, {(@WIDTH@-1){memory[k]}}};
+        end
+    endgenerate
+    @NAME@_@KIND@ gates (.@SAMPLE@({numbers, seen}), .@RESULT@({next, @RESULT@}));
+    always @(posedge clock) memory <= reset ? @MEMORY@'d0 : next;
+endmodule
+@END@

@@ -8,14 +8,30 @@
 
 #include <stdio.h>
 
-int main(void)
+int main(int count, char **words)
 {
+    (void)count, (void)words;
+@WHERE REMEMBERS@
+    /* With a word they are a sequence: where the first bit of memory is set, an episode begins. */
+    uint32_t memory[2] = {0, 0};
+    const int is_sequence = count > 1;
+@END@
 @WHERE READS_NUMBERS@
     double @SAMPLE@[@UPPER@_@INPUTS_UPPER@];
     int64_t fixed[@UPPER@_@INPUTS_UPPER@];
     while (fread(@SAMPLE@, sizeof *@SAMPLE@, @UPPER@_@INPUTS_UPPER@, stdin) == @UPPER@_@INPUTS_UPPER@
            && fread(fixed, sizeof *fixed, @UPPER@_@INPUTS_UPPER@, stdin) == @UPPER@_@INPUTS_UPPER@) {
-        const int32_t numbers[2] = {@NAME@_@VERB@(@SAMPLE@), @NAME@_@VERB@_fixed(fixed)};
+        int32_t numbers[2] = {@NAME@_@VERB@(@SAMPLE@), @NAME@_@VERB@_fixed(fixed)};
+@END@
+@WHERE REMEMBERS@
+        if (is_sequence) {
+            if (fixed[@UPPER@_SEEN])
+                memory[0] = memory[1] = 0;
+            numbers[0] = @NAME@_step(&memory[0], @SAMPLE@);
+            numbers[1] = @NAME@_step_fixed(&memory[1], fixed);
+        }
+@END@
+@WHERE READS_NUMBERS@
         if (fwrite(numbers, sizeof *numbers, 2, stdout) != 2)
             return 1;
     }
