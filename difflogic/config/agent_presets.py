@@ -133,6 +133,16 @@ PRESETS = {
         steps=100_000,
         ppo=_POLE_PPO | {"n_epochs": 10, "ent_coef": 0.01},
     ),
+    # Without both velocities: an empty row hides a number.
+    "cartpole-memory": of_environment(
+        "CartPole-v1",
+        475.0,
+        name="cartpole-memory",
+        steps=200_000,
+        environment={"reset": {"low": -0.1, "high": 0.1}},
+        logic={"bits": 7, "widths": [64, 32], "memory": 16, "thresholds": [POLE[0], [], POLE[2], []]},
+        ppo=_POLE_PPO,
+    ),
     "acrobot": of_environment(
         "Acrobot-v1",
         -100.0,

@@ -24,8 +24,8 @@ from difflogic.errors import UsageError
 def command(**options: Any) -> int:
     """Train an agent on ENVIRONMENT: a preset or a registered name.
 
-    Presets are cartpole, cartpole-automaton, acrobot, pendulum and lunarlander. `difflogic train` does the same, and
-    takes names that end with -v and a number.
+    Presets are cartpole, cartpole-automaton, cartpole-memory, acrobot, pendulum and lunarlander. `difflogic train` does
+    the same, and takes names that end with -v and a number.
 
     By default the policy is a circuit of two-input gates. Observations become thermometer bits, and each action
     counts the bits of its group. The command writes a run folder with metrics, checkpoint, curve and summary. It
