@@ -109,7 +109,8 @@ def summary(
         )
     actor = best.agent.actor
     if isinstance(actor, LogicActor):
-        lines.append(f"Circuit:         {actor.circuit.gates} gates, {actor.thermometer.bits} thresholds")
+        read, kept = actor.thermometer.bits - actor.memory, f", {actor.memory} bits of memory" * bool(actor.memory)
+        lines.append(f"Circuit:         {actor.circuit.gates} gates, {read} thresholds{kept}")
     return "\n".join(lines) + "\n"
 
 
