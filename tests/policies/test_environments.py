@@ -6,12 +6,12 @@ import sys
 
 import numpy as np
 import pytest
-from difflogic.policies.kinds import make_actor
 
 from difflogic.devices.device import Device
 from difflogic.errors import CheckpointError, ConfigError, FaultyEnvironmentError, MissingPackagesError
 from difflogic.policies.actors import Sightings, random_actions
 from difflogic.policies.environments import EVALUATION, TRAINING, Environments, threshold
+from difflogic.policies.learner import make_actor
 from tests.policies import worlds
 from tests.policies.agents import config
 
