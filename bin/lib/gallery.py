@@ -13,12 +13,6 @@ from difflogic.circuits.readers import zoo
 from difflogic.cli.commands.zoo import what
 
 PAGE = "results/gallery.md"
-HEAD = """# Gallery of the zoo
-
-Each circuit was learned by the command that stands with it, and then simplified. [The zoo](zoo.md) says how they are
-used. A rule is shown as what it makes of random cells in 30 steps, and a picture as it is grown.
-
-"""
 
 
 def pictures() -> dict[str, bytes]:
@@ -31,8 +25,8 @@ def pictures() -> dict[str, bytes]:
 
 
 def page() -> str:
-    """The page, in Markdown."""
-    return HEAD + "\n".join(map(_card, zoo.names()))
+    """What stands below the words of the page, in Markdown."""
+    return "\n".join(map(_card, zoo.names()))
 
 
 def _card(name: str) -> str:

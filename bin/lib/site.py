@@ -52,7 +52,6 @@ FRONT = """
 def on_files(files: Any, config: Any) -> Any:
     """Add what does not stand in docs/."""
     files.append(File.generated(config, "train.html", content=training_page(TRAINING)))
-    files.append(File.generated(config, gallery.PAGE, content=gallery.page()))
     for path, content in gallery.pictures().items():
         files.append(File.generated(config, path, content=content))
     for origin, site in ELSEWHERE.items():
@@ -64,8 +63,9 @@ def on_page_markdown(markdown: str, page: Any, files: Any, **_: Any) -> str:
     """Point links at pages of the site; a file that the site does not have loses its link and keeps its name."""
     known = {file.src_uri for file in files}
     uri = page.file.src_uri
-    if uri in reference.PAGES:
-        markdown += "\n" + reference.PAGES[uri]()
+    made = reference.PAGES | {gallery.PAGE: gallery.page}
+    if uri in made:
+        markdown += "\n" + made[uri]()
     if uri == "index.md":  # behind the first paragraph, before the first picture
         first, rest = markdown.split("\n![", 1)
         markdown = f"{first}{FRONT}![{rest}"
