@@ -79,11 +79,11 @@ def training(size: int, config: Config, threads: int, models: int = 1) -> Point:
 
 
 def simulating(side: int, threads: int) -> Point:
-    """Generations of the kept Life on a square."""
+    """Generations of the kept Life on a square; a small one gets fewer threads."""
     spec = SimulationSpec(netlist_json.load(CIRCUIT), side, side)
     simulation = CpuSimulation(spec, threads=threads)
     simulation.put(planes_of(spec, "random", bernoulli.CERTAIN // 2))
-    return Point(side, threads, simulation.run, lambda: "the row's instructions")
+    return Point(side, simulation.threads, simulation.run, lambda: "the row's instructions")
 
 
 def axes() -> dict[str, Callable[[], list[Point]]]:
