@@ -14,7 +14,6 @@ from tests.learned import learned
 def short_walks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Walks through circuits end after their first moves, where what they find is not what is tested."""
     monkeypatch.setattr(resubstitution, "WORK", 0)
-    monkeypatch.setattr(resubstitution, "PROVED_MOVES", 1)
 
 
 @pytest.fixture(scope="session")

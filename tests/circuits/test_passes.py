@@ -46,7 +46,6 @@ PASSES: dict[str, Callable[[Search], None]] = {
 def short_walks(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a walk finds is checked as well after some moves as after thousands."""
     monkeypatch.setattr(resubstitution, "WORK", 10_000)
-    monkeypatch.setattr(resubstitution, "PROVED_MOVES", 2)
 
 
 def after(netlist: CellNetlist, name: str) -> CellNetlist:
