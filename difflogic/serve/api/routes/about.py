@@ -66,7 +66,8 @@ def _agents(settings: ServeSettings) -> Iterator[dict[str, Any]]:
     for name, config in agent_presets.PRESETS.items():
         with contextlib.suppress(ApiError):
             cost = check_agents(config, 1, 0, settings)
-            about = f"an agent for {config.environment.id}: {config.made_of}"
+            gates = f"{config.gate_count} gates" if config.gate_count else "a dense network"
+            about = f"acts in {config.environment.id}, by {gates}{' that remember' * bool(config.gates.memory)}"
             yield {"name": name, "about": about, "config": config.to_dict(), "gates": config.gate_count,
                    "recipes": [], "cost": cost.to_dict()}  # fmt: skip
 
