@@ -143,7 +143,7 @@ def test_restarts_share_the_epochs_of_a_run(difflogic: Call) -> None:
     )
     assert (code, errors) == (0, "")
     assert "Attempt 1: given up at epoch 20 with " in out
-    assert "wrong values: it made no progress since epoch 10\n" in out
+    assert "wrong values, seed 23: it made no progress since epoch 10\n" in out
     assert "Attempt 2 of at most 2, seed " in out
     told = json.loads(Path("run/restarts.json").read_text())
     assert [each["epoch"] for each in told["attempts"]] == [20, 40]
@@ -270,7 +270,7 @@ def test_presets_are_listed(difflogic: Call) -> None:
     assert (code, errors) == (0, "")
     lines = out.splitlines()
     named = [line.split()[0] for line in lines if line]
-    assert named == ["preset", *presets.PRESETS, "preset", *agent_presets.PRESETS]
+    assert named == ["preset", *presets.PRESETS, "difflogic-ca:suits", "preset", *agent_presets.PRESETS]
     assert " ".join(lines[2].split()) == "checkerboard a board, from noise 16x16 8 16 3040 20 2 500 47.2 M 1"
 
 

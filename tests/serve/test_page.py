@@ -385,6 +385,8 @@ def test_a_copy_is_edited(opened, live, trained):
         page.see("all of it", "h1")
         again = live.store.jobs("ann")[0]
         assert (again.id != job.id, again.spec()) == (True, job.spec())
+        page.js("location.hash = '#/'")  # or its page might ask for the events of a job that is gone
+        page.see("Jobs", "h1")
         live.store.delete(job.id)
         live.store.delete(again.id)
     assert copy.config == live.store.job(trained).config | {"seed": 24}
