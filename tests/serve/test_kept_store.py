@@ -11,7 +11,7 @@ from difflogic.config.policy import any_config
 from difflogic.serve.store.files import STORE
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker.supervisor import Supervisor
-from tests.serve.service import by_hand, ended, short_config, spec_of
+from tests.serve.service import by_hand, ended, short_config
 from tests.train.tiny import assert_same_run, tiny_config
 
 KEPT = Path(__file__).parents[1] / "data" / "store_0.1.0.zip"
@@ -42,7 +42,7 @@ def test_it_says_what_it_said(folder, has_database):
     assert {name: any_config(jobs[name].config) for name in CONFIGS} == CONFIGS
     assert (jobs["done"].tags, jobs["done"].engine, jobs["done"].goal) == (["kept"], "cpu", 12)
     assert (jobs["follow-up"].source, jobs["follow-up"].options) == (jobs["done"].id, {"formats": ["c"]})
-    again, created = store.submit("ann", spec_of(CONFIGS["done"], name="done", tags=["kept"]), "the key of done")
+    again, created = store.submit("ann", jobs["done"].spec(), "the key of done")
     assert (again.id, created) == (jobs["done"].id, False)
 
 
