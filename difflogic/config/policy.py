@@ -297,6 +297,11 @@ class PolicyConfig(Document):
             f'algorithm must be "{SUPERVISED}" where the rows of a table are learned, and only there, got '
             f"{self.algorithm!r}: leave it out.",
         )
+        require(
+            not self.gates.memory or (self.policy, self.algorithm) == ("logic", "ppo"),
+            f'Only an agent with policy "logic" and algorithm "ppo" remembers: {self.gates.path}memory must be 0 of '
+            f"{self.policy!r} and {self.algorithm!r}, got {self.gates.memory}.",
+        )
 
     @property
     def is_classifier(self) -> bool:

@@ -58,8 +58,6 @@ class ZeroedCells:
 
 def votes_of_a_cell(config: PolicyConfig, spaces: Spaces) -> int:
     """Return the votes of a cell for each action. Raises ConfigError where the channels cannot be shared out."""
-    if config.automaton.memory:
-        raise ConfigError("An automaton begins each decision with zeros: automaton.memory must be 0.")
     group, rest = divmod(config.automaton.channels, spaces.actions)
     if rest or not group:
         raise ConfigError(

@@ -123,7 +123,12 @@ def test_memory_that_no_decision_depends_on_counts_for_nothing():
 def test_memory_that_cannot_be_learned_is_refused():
     with pytest.raises(ConfigError, match=r'memory = 1 needs logic\.forward = "hard"'):
         Member(config(logic={"memory": 1, "forward": "soft"}), CPU)
-    with pytest.raises(ConfigError, match="An automaton begins each decision with zeros"):
-        Member(config(policy="automaton", automaton={"memory": 1}), CPU)
+    for fields, path in (
+        ({"policy": "mlp", "logic": {"memory": 1}}, "logic"),
+        ({"policy": "automaton", "automaton": {"memory": 1}}, "automaton"),
+        ({"algorithm": "sac", "logic": {"memory": 1}}, "logic"),
+    ):
+        with pytest.raises(ConfigError, match=rf'^Only an agent with policy "logic".* {path}\.memory must be 0'):
+            config(**fields)
     with pytest.raises(ConfigError, match="remembers takes discrete actions"):
         Environments("test/Aim-v0", 1, seed=0, memory=1)
