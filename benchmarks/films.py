@@ -187,32 +187,23 @@ def stepped(circuit: dict[str, Any], x: States) -> States:
     return np.stack([known[output] for output in circuit["outputs"]], axis=-1)
 
 
-def run(rule: Rule, seed: int, number: int, seconds: int = SECONDS) -> Line:
-    """Train on a film of the rule, and judge the circuit on another."""
-    with tempfile.TemporaryDirectory() as folder:
-        film, out = Path(folder, "film.npz"), Path(folder, "run")
-        x, y = rule.film(np.random.default_rng([seed, number]))
-        np.savez_compressed(film, x=x, y=y)
-        command = [sys.executable, "-m", "difflogic", "train", "--data", str(film), "--out", str(out)]
-        command += ["--until-solved", "--within", f"{seconds}s", "--seed", str(number), "--engine", "cpu"]
-        began = time.monotonic()
-        ended = subprocess.run(command, capture_output=True, text=True)
-        took = time.monotonic() - began
-        if not (out / "circuit.json").exists():
-            raise SystemExit(ended.stderr)
-        circuit = json.loads((out / "circuit.json").read_text(encoding="utf-8"))
-        attempts = json.loads((out / "restarts.json").read_text(encoding="utf-8"))["attempts"]
-    fresh_x, fresh_y = rule.film(np.random.default_rng([seed, number, FRESH]))
-    wrong = int(np.count_nonzero(stepped(circuit, fresh_x) != fresh_y))
+def trained(
+    asked: list[str], out: Path, number: int, seconds: int
+) -> tuple[dict[str, Any], list[dict[str, Any]], Line]:
+    """Run `difflogic train` until it is solved: circuit.json, the attempts, and what a row says of all such runs."""
+    command = [sys.executable, "-m", "difflogic", "train", *asked, "--out", str(out)]
+    command += ["--until-solved", "--within", f"{seconds}s", "--seed", str(number), "--engine", "cpu"]
+    began = time.monotonic()
+    ended = subprocess.run(command, capture_output=True, text=True)
+    took = time.monotonic() - began
+    if not (out / "circuit.json").exists():
+        raise SystemExit(ended.stderr)
+    circuit = json.loads((out / "circuit.json").read_text(encoding="utf-8"))
+    attempts = json.loads((out / "restarts.json").read_text(encoding="utf-8"))["attempts"]
     said = re.search(r"^(A solution|NOT solved)", ended.stdout, re.MULTILINE)
-    return {
-        "seed": seed,
+    line = {
         "number": number,
-        "rule": rule.name,
-        "channels": rule.channels,
         "said_solved": said is not None and said[0] == "A solution",
-        "fresh_wrong": wrong,
-        "fresh_values": fresh_y.size,
         "seconds": round(took, 1),
         "within": seconds,
         "attempts": len(attempts),
@@ -220,6 +211,20 @@ def run(rule: Rule, seed: int, number: int, seconds: int = SECONDS) -> Line:
         "engine": "cpu",
         **stamp(),
     }
+    return circuit, attempts, line
+
+
+def run(rule: Rule, seed: int, number: int, seconds: int = SECONDS) -> Line:
+    """Train on a film of the rule, and judge the circuit on another."""
+    with tempfile.TemporaryDirectory() as folder:
+        film = Path(folder, "film.npz")
+        x, y = rule.film(np.random.default_rng([seed, number]))
+        np.savez_compressed(film, x=x, y=y)
+        circuit, _, line = trained(["--data", str(film)], Path(folder, "run"), number, seconds)
+    fresh_x, fresh_y = rule.film(np.random.default_rng([seed, number, FRESH]))
+    wrong = int(np.count_nonzero(stepped(circuit, fresh_x) != fresh_y))
+    found = {"seed": seed, "rule": rule.name, "channels": rule.channels, "fresh_wrong": wrong}
+    return {**found, "fresh_values": fresh_y.size, **line}
 
 
 def main() -> None:

@@ -12,11 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
-import subprocess
-import sys
 import tempfile
-import time
 from pathlib import Path
 
 import matplotlib
@@ -24,10 +20,8 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
-from benchmarks.films import stepped
+from benchmarks.films import stepped, trained
 from benchmarks.store import Line, append
-from difflogic.bench.machine import stamp
-from difflogic.model.straight_line import READS
 
 Pixels = npt.NDArray[np.uint8]
 Generator = np.random.Generator
@@ -114,40 +108,24 @@ def pictures(seed: int) -> list[Picture]:
 def run(picture: Picture, seed: int, number: int, seconds: int = SECONDS) -> Line:
     """Train on the picture, and judge the circuit by it."""
     with tempfile.TemporaryDirectory() as folder:
-        file, out = Path(folder, "picture.png"), Path(folder, "run")
+        file = Path(folder, "picture.png")
         Image.fromarray(picture.pixels).save(file)
-        command = [sys.executable, "-m", "difflogic", "train", "lizard", "--target", str(file), "--out", str(out)]
-        command += ["--colors", str(picture.colors), "--until-solved", "--within", f"{seconds}s"]
-        command += ["--seed", str(number), "--engine", "cpu"]
-        began = time.monotonic()
-        ended = subprocess.run(command, capture_output=True, text=True)
-        took = time.monotonic() - began
-        if not (out / "circuit.json").exists():
-            raise SystemExit(ended.stderr)
-        circuit = json.loads((out / "circuit.json").read_text(encoding="utf-8"))
-        attempts = json.loads((out / "restarts.json").read_text(encoding="utf-8"))["attempts"]
+        asked = ["lizard", "--target", str(file), "--colors", str(picture.colors)]
+        circuit, attempts, line = trained(asked, Path(folder, "run"), number, seconds)
     target = picture.bits
     state = np.zeros((1, *target.shape[:2], len(circuit["outputs"])), dtype=np.uint8)
     state[:, target.shape[0] // 2, target.shape[1] // 2] = 1
     for _ in range(circuit["habitat"]["steps"]):
         state = stepped(circuit, state)
-    said = re.search(r"^(A solution|NOT solved)", ended.stdout, re.MULTILINE)
     return {
         "seed": seed,
-        "number": number,
         "picture": picture.name,
         "colors": picture.colors,
-        "said_solved": said is not None and said[0] == "A solution",
         "wrong": int(np.count_nonzero(state[0, ..., : target.shape[-1]] != target)),
         "values": target.size,
-        "seconds": round(took, 1),
-        "within": seconds,
-        "attempts": len(attempts),
         "built": attempts[-1]["is_built"],
         "tried": [[attempt["epoch"], attempt["wrong"]] for attempt in attempts],
-        "gates": sum(READS[gate["gate"]] == 2 for gate in circuit["gates"]),
-        "engine": "cpu",
-        **stamp(),
+        **line,
     }
 
 
