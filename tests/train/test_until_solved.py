@@ -240,12 +240,20 @@ def test_a_limit_of_time_that_is_short_is_told() -> None:
     assert notice(lizard, 1, Within(epochs=1)) is notice(lizard, 1, None) is None is None
 
 
+ROWS = ("........", "..11....", ".1......", ".1.1....", ".111.1..", "....11..", "........", "........")
+SMALL = TrainRequest(
+    preset="lizard",
+    recipe="robust",
+    set={"task": {"height": 8, "width": 8, "steps": 6, "picture": ROWS}, "train": {"epochs": 20}},
+)
+
+
 @pytest.mark.parametrize("limit", ["4 epochs", "2s"])
 def test_a_picture_that_is_not_learned_within_the_limit_is_built(
     limit: str, placement: Placement, tmp_path: Path
 ) -> None:
     """Until then it is learned; the record, the summary and a further resume know it."""
-    asked = configure(TrainRequest(preset="lizard", recipe="robust", set={"train": {"epochs": 20}}))
+    asked = configure(SMALL)
     request = replace(asked.request, until_solved=True, within=Within.parse(limit))
     made = restarts.train(request, placement, tmp_path / "run")
     *learned, last = made.record.attempts
@@ -262,7 +270,7 @@ def test_a_picture_that_is_not_learned_within_the_limit_is_built(
 
 
 def test_a_picture_is_still_built_where_that_was_cut_short(placement: Placement, tmp_path: Path) -> None:
-    asked = configure(TrainRequest(preset="lizard", recipe="robust", set={"train": {"epochs": 20}}))
+    asked = configure(SMALL)
     request = replace(asked.request, until_solved=True, within=Within.parse("4 epochs"))
     observer = Observer()
 
