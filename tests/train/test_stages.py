@@ -26,14 +26,14 @@ from difflogic.train import stages, start
 from difflogic.train.stages import Stage
 from difflogic.train.trainer import Trainer
 from tests.devices.test_race import LONG, Rivals
-from tests.train.tiny import assert_same_run, tiny_config
+from tests.train.tiny import assert_same_run, quick_config
 
 GROWTH = {"until": (4, 7), "sides": (3, 4), "steps": (1, 2)}
 
 
 @pytest.fixture
 def config() -> Config:
-    return tiny_config(growth=GROWTH, initial={"noise": 0.5}, fire_rate=0.7)
+    return quick_config(growth=GROWTH, initial={"noise": 0.5}, fire_rate=0.7)
 
 
 def test_every_stage_goes_on_where_the_last_one_was(config: Config, engine: Engine) -> None:
@@ -90,6 +90,7 @@ def test_judging_in_parts_changes_nothing(
 
 def test_a_limit_holds_while_the_grid_grows(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = open_engine("gpu")
+    config = config.with_(growth={"until": (7,), "sides": (4,), "steps": (2,)})
     with pytest.raises(LimitError) as refused:
         _run_within(engine, config, 1, monkeypatch)
     found = re.search(r"allow at least ([\d.]+) MB", str(refused.value))

@@ -37,11 +37,11 @@ def tiny_config(**fields: Any) -> Config:
     )
 
 
-def quick_config() -> Config:
+def quick_config(**fields: Any) -> Config:
     """The same without trees, whose kernels a GPU compiles sooner, for each plan and schedule anew."""
     perceive = NetworkConfig((9, 8, 4, 3), ("first_kernel", "unique", "unique"))
     update = NetworkConfig((14, 12, 8, 4, 2), ("unique",) * 4)
-    return tiny_config().with_(model=ModelConfig(2, 2, perceive, update))
+    return tiny_config(**fields).with_(model=ModelConfig(2, 2, perceive, update))
 
 
 def arrays_of(path: Path) -> dict[int | str, Any]:
