@@ -54,10 +54,7 @@ def random_circuit(
         return wiring.make_wires("unique", prng.key_from_seed(int(rng.integers(0, 2**32))), n_in, n_out)
 
     return Circuit.from_arrays(
-        logits={
-            "perceive": [logits(kernels, n) for n in perceive],
-            "update": [logits(n) for n in update],
-        },
+        logits={"perceive": [logits(kernels, n) for n in perceive], "update": [logits(n) for n in update]},
         wires={
             "perceive": [
                 wired(layer, n_in, n) for layer, (n_in, n) in enumerate(zip(perceive_inputs, perceive, strict=False))

@@ -50,10 +50,7 @@ def test_the_pole_is_that_of_gymnasium() -> None:
             _, _, terminated, _, _ = env.step(int(action))
             expected += [[float(value) for value in env.state], [float(terminated)]]
     page = page_of(linear_rule()).replace("</body>", STEPS.replace("GIVEN", json.dumps(given)))
-    with (
-        html.serving(page, html.WINDOWS["phone"]) as server,
-        html.browser(f"http://127.0.0.1:{server.server_port}/"),
-    ):
+    with html.serving(page, html.WINDOWS["phone"]) as server, html.browser(f"http://127.0.0.1:{server.server_port}/"):
         found = server.reports.get(timeout=120)["states"]
     assert len(found) == len(expected)
     # The order of the operations is the same; sine and cosine may differ in their last bit.

@@ -58,9 +58,7 @@ def test_a_glider_comes_back_around_the_torus(
     np.testing.assert_array_equal(unpack_planes(simulation.planes(), width), start)
 
 
-def test_a_glider_ends_at_a_border(
-    engine: Callable[[SimulationSpec], Simulation],
-) -> None:
+def test_a_glider_ends_at_a_border(engine: Callable[[SimulationSpec], Simulation]) -> None:
     """In a corner without an outside a block of four is left."""
     simulation = engine(SimulationSpec(life(periodic=False), 30, 70))
     simulation.put(pack_planes(board(30, 70, GLIDER, 2, 40)))

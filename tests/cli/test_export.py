@@ -35,11 +35,7 @@ def export(circuit: Path, *arguments: str) -> int:
 def test_formats_are_written_and_proved(circuit: Path, capsys: pytest.CaptureFixture[str]) -> None:
     needs("bgolly")
     assert export(circuit, "--format", "golly", "--format", "json", "--verify") == 0
-    assert {path.name for path in (circuit.parent / "out").iterdir()} == {
-        "board_ca.rule",
-        "board_ca.rle",
-        "board.json",
-    }
+    assert {path.name for path in (circuit.parent / "out").iterdir()} == {"board_ca.rule", "board_ca.rle", "board.json"}
     said = capsys.readouterr().out
     assert said.startswith(
         "board.json: 3 two-input gates per cell; after removing what has no effect: 3, channels 0, 2, 3\n"
@@ -108,10 +104,7 @@ def test_what_is_there_is_not_overwritten(circuit: Path, capsys: pytest.CaptureF
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
-    [
-        ([], "--format says what to write: c, "),
-        (["--format", "pdf"], "'pdf' is not a format: expected c, "),
-    ],
+    [([], "--format says what to write: c, "), (["--format", "pdf"], "'pdf' is not a format: expected c, ")],
 )
 def test_usage(circuit: Path, arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert export(circuit, *arguments) == 2

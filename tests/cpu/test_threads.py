@@ -120,8 +120,7 @@ def test_the_checkerboard_takes_less_than_300_megabytes(engine: CpuEngine) -> No
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [*(("NUMBA_NUM_THREADS", value) for value in ("0", "-1", "abc", "")), ("NUMBA_DISABLE_JIT", "1")],
+    ("name", "value"), [*(("NUMBA_NUM_THREADS", value) for value in ("0", "-1", "abc", "")), ("NUMBA_DISABLE_JIT", "1")]
 )
 def test_an_environment_that_numba_cannot_use(name: str, value: str) -> None:
     code = "from difflogic.cli.main import main; raise SystemExit(main(['train', 'lizard', '--engine', 'cpu']))"

@@ -17,13 +17,8 @@ import pytest
 from numba import njit
 
 from difflogic.cpu.codegen.compiled import cache_folder
-from difflogic.cpu.codegen.gate_vectors import (
-    exp,
-    load_gate_vector,
-)
-from difflogic.cpu.codegen.vectors import (
-    store,
-)
+from difflogic.cpu.codegen.gate_vectors import exp, load_gate_vector
+from difflogic.cpu.codegen.vectors import store
 from difflogic.cpu.engine import CpuEngine, vector_unit, warm_up
 from difflogic.cpu.tables import aligned
 

@@ -35,11 +35,7 @@ def test_a_failed_probe_is_told(probe: str, name: str, monkeypatch: pytest.Monke
 
 def test_probes_read_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     device: Any = SimpleNamespace()
-    answers = {
-        "loop_budget": np.array([65_535, 0, 0]),
-        "not_finite": np.ones(8),
-        "workgroup_memory": np.eye(1, 64),
-    }
+    answers = {"loop_budget": np.array([65_535, 0, 0]), "not_finite": np.ones(8), "workgroup_memory": np.eye(1, 64)}
     monkeypatch.setattr(probes, "run_probe", lambda device, name, words: answers[name])
     assert not probes.runs_long_loops(device)
     assert not probes.sees_not_finite(device)

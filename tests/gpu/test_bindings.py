@@ -70,10 +70,7 @@ def test_overrides(spec: KernelSpec) -> None:
 def test_workgroup_memory(spec: KernelSpec, launch: LaunchConfig) -> None:
     """The driver does not check it, so what is declared must be what the planner counts."""
     text = load_source(spec.name).text
-    sizes = {
-        "WG": spec.workgroup_size(launch),
-        **{n: int(v) for n, v in re.findall(r"const (\w+) = (\d+)u;", text)},
-    }
+    sizes = {"WG": spec.workgroup_size(launch), **{n: int(v) for n, v in re.findall(r"const (\w+) = (\d+)u;", text)}}
     (wg,) = re.findall(r"@workgroup_size\((\w+)\)", text)
     assert sizes[wg] == spec.workgroup_size(launch)
     arrays = WORKGROUP.findall(text)

@@ -51,10 +51,7 @@ REFUSED: dict[str, tuple[Callable[[Parts], Any], str]] = {
         drop("logits", "update"),
         'logits needs the keys "perceive" and "update", got [\'perceive\'].',
     ),
-    "no perceive wires": (
-        drop("wires", "perceive"),
-        'wires needs the keys "perceive" and "update", got [\'update\'].',
-    ),
+    "no perceive wires": (drop("wires", "perceive"), 'wires needs the keys "perceive" and "update", got [\'update\'].'),
     "a layer too few": (
         lambda arguments: arguments["wires"]["update"].pop(),
         "update needs one wires array per logits array and at least one layer, got 2 and 1.",
@@ -123,10 +120,7 @@ REFUSED: dict[str, tuple[Callable[[Parts], Any], str]] = {
         lambda arguments: arguments.update(channels=3),
         "The last update layer must have one gate per channel: 3 expected, 2 given.",
     ),
-    "no channels": (
-        lambda arguments: arguments.update(channels=0),
-        "A cell needs at least 1 channel, got 0.",
-    ),
+    "no channels": (lambda arguments: arguments.update(channels=0), "A cell needs at least 1 channel, got 0."),
 }
 
 

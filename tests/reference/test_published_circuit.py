@@ -51,10 +51,7 @@ def published() -> Circuit:
             "perceive": [np.tile(layer((A, 0, 0))[0], (len(READ), 1, 1))],
             "update": [logits for logits, _ in layers],
         },
-        wires={
-            "perceive": [np.array([[[f], [f]] for f in READ])],
-            "update": [wires for _, wires in layers],
-        },
+        wires={"perceive": [np.array([[[f], [f]] for f in READ])], "update": [wires for _, wires in layers]},
         channels=8,
     )
 
