@@ -24,15 +24,16 @@ CORRIDOR = {
     "environment": {"id": "test/Corridor-v0", "n_envs": 16},
     "steps": 16_384,
     "logic": {"thresholds": ((-0.5, 0.5), (0.5,)), "widths": [16, 16], "memory": 4},
-    "ppo": {"n_steps": 16, "batch_size": 128, "n_epochs": 20},
-    "evaluation": {"interval": 4096, "episodes": 10, "final_episodes": 50, "threshold": 0.95},
+    "ppo": {"n_steps": 16, "batch_size": 128, "n_epochs": 10},
+    "evaluation": {"interval": 1024, "episodes": 10, "final_episodes": 50, "threshold": 1.0},
     "seed": 1,
 }
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    return Trainer(config(**CORRIDOR), CPU).run(out=tmp_path_factory.mktemp("memory") / "run")
+    folder = tmp_path_factory.mktemp("memory") / "run"
+    return Trainer(config(**CORRIDOR), CPU).run(out=folder, stop_when_solved=1)
 
 
 def test_what_was_shown_at_the_beginning_decides_at_the_end(trained):
