@@ -99,6 +99,7 @@ def test_a_pool_goes_on_bit_for_bit(name: str, which: str, tmp_path: Path) -> No
     assert checkpoint.load(tmp_path / "halves").state.pool is not None
 
 
+@any_engine_will_do
 @pytest.mark.parametrize(("heard_by", "log_interval"), [("advanced", 10), ("logged", 1), ("saved", 1), ("saved", 10)])
 def test_a_signal_at_any_moment_is_saved(
     heard_by: str, log_interval: int, finished: Run, config: Config, engine: Engine, tmp_path: Path
@@ -160,6 +161,7 @@ class Enough(Observer):
             self.stop.ask(f"epoch {epoch} is enough")
 
 
+@any_engine_will_do
 def test_a_program_ends_a_run_and_resume_goes_on(finished: Run, config: Config, engine: Engine, tmp_path: Path) -> None:
     observer = Enough(4)
     run = Trainer(config, engine).run(out=tmp_path / "stopped", observer=observer)
@@ -224,6 +226,7 @@ def test_resuming_a_complete_run_writes_its_results_again(finished: Run, config:
     assert {"loss.png", "rollout.gif", "circuit.json", "summary.txt"} <= {child.name for child in run.path.iterdir()}
 
 
+@any_engine_will_do
 @pytest.mark.parametrize("population", [1, 3])
 def test_newer_rows_are_cut(population: int, whole: Whole, config: Config, engine: Engine, tmp_path: Path) -> None:
     """Also those of an epoch of which some models have none yet, and a line that is torn."""
