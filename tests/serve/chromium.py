@@ -237,12 +237,16 @@ class Page:
         return found
 
 
-def barriers(page: Page) -> list[str]:
-    """What axe-core has to say against what is shown: texts too pale, fields without names, roles that are none."""
+def barriers(page: Page, *rules: str) -> list[str]:
+    """What axe-core has to say against what is shown: texts too pale, fields without names, roles that are none.
+
+    By some of its rules alone where they are named.
+    """
     script = resources.files("axe_core_python") / "axe.min.js"
     page.js(script.read_text(encoding="utf-8") + "; null")
     page.js("axe.configure({ allowedOrigins: ['<unsafe_all_origins>'] })")  # a page that is a file has none
-    found = page.js("axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations)")
+    options = json.dumps({"resultTypes": ["violations"]} | ({"runOnly": rules} if rules else {}))
+    found = page.js(f"axe.run(document, {options}).then(({{ violations }}) => violations)")
     return [f"{each['id']}: {node['html']} {node['failureSummary']}" for each in found for node in each["nodes"]]
 
 
