@@ -178,8 +178,8 @@ def stepped(circuit: dict[str, Any], x: States) -> States:
     wide = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)), mode=edges)
     height, width = x.shape[1:3]
     known = {
-        f"in[{channel}][{patch}]": wide[:, patch // 3 : patch // 3 + height, patch % 3 : patch % 3 + width, channel]
-        for channel in range(x.shape[-1])
+        f"in[{name}][{patch}]": wide[:, patch // 3 : patch // 3 + height, patch % 3 : patch % 3 + width, channel]
+        for channel, name in enumerate(circuit.get("origin", range(x.shape[-1])))
         for patch in range(9)
     }
     for gate in circuit["gates"]:

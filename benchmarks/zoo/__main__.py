@@ -3,11 +3,13 @@
     python -m benchmarks.zoo                       # those that are not there yet
     python -m benchmarks.zoo highlife rocket       # these again
     python -m benchmarks.zoo --seconds 150         # begin none after so long
+    python -m benchmarks.zoo --film wireworld      # only the film that a rule of several states is learned from
     python -m benchmarks.zoo --report              # the table of docs/results/zoo.md anew
     python -m benchmarks.zoo life --judge my.blif  # is another program's result the same circuit, and is it smaller?
     python -m benchmarks.zoo life --judge my.aig   # the same in binary AIGER, whose ANDs are counted
 
-The pictures lie here, 10x10 cells each. The names of rules are those under which people know them.
+The pictures lie here, 10x10 cells each. The names of rules are those under which people know them. A film is drawn by
+the seed, and written into runs/films.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from PIL import Image, ImageDraw
 import difflogic
 from benchmarks.circuits.__main__ import AnyNetlist, read_blif
 from benchmarks.store import CHECKOUT, inserted
+from benchmarks.zoo import states
 from difflogic.circuits.export import aiger
 from difflogic.circuits.readers import source, zoo
 from difflogic.circuits.synthesis.convert import gate_count
@@ -37,7 +40,7 @@ from difflogic.circuits.synthesis.simplify import simplified
 from difflogic.cli.commands.zoo import what
 from difflogic.core import text_picture
 from difflogic.evaluation import proof, trained_circuit
-from difflogic.model import function_json
+from difflogic.model import function_json, netlist_json
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.controller import Controller
 from difflogic.model.function_netlist import FunctionNetlist
@@ -88,13 +91,16 @@ RULES = {
 }
 NOT_A = 12
 PRESETS = ("checkerboard", "checkerboard-async", "lizard", "colored-g")
-CONTROLLERS = ("cartpole", "acrobot")
+CONTROLLERS = ("cartpole", "cartpole-memory", "cartpole-automaton", "acrobot")
+TASK = "difflogic-ca:suits"
+"""Of the package's own: four pictures by one circuit."""
 SEED = 23
 EPISODES, EPISODES_FROM = 100, 910_000
 """How many are played of a controller, and the seed of the first: no training begins there."""
 LIMIT = 600
 """Seconds of a training: what is not solved by then is left out."""
 HERE = Path("benchmarks/zoo")
+FILMS = Path("runs/films")
 ENDING = f" --until-solved --seed {SEED}"
 BEGIN = "<!-- written by python -m benchmarks.zoo --report -->"
 
@@ -102,31 +108,71 @@ BEGIN = "<!-- written by python -m benchmarks.zoo --report -->"
 def commands() -> dict[str, str]:
     """By name, what trains it."""
     made = {name: f"game-of-life --rule {rule}" for name, rule in RULES.items()}
-    pictures = {path.stem: f"heart-steady --target {path}" for path in sorted(HERE.glob("*.png"))}
-    made |= {name: name for name in (*PRESETS, *CONTROLLERS)} | {"heart": "heart-steady"} | pictures
+    made |= {name: f"--data {FILMS / name}.npz" for name in states.RULES}
+    pictures = {path.stem: f"heart-steady --target {path}{_colors(path)}" for path in sorted(HERE.glob("*.png"))}
+    made |= {name: name for name in (*PRESETS, *CONTROLLERS)} | {"heart": "heart-steady", "suits": TASK} | pictures
     return {name: f"difflogic train {rest}{ENDING}" for name, rest in made.items()}
 
 
-def make(name: str, command: str) -> None:
+def _colors(path: Path) -> str:
+    """What is asked for a picture that is not black and white."""
+    with Image.open(path) as held:
+        red, green, blue = np.moveaxis(np.asarray(held.convert("RGB")), -1, 0)
+    return " --colors 8" if (red != green).any() or (green != blue).any() else ""
+
+
+def film(name: str) -> None:
+    """Write what a rule of several states is learned from."""
+    FILMS.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(FILMS / f"{name}.npz", **states.film(name, SEED))
+
+
+def make(name: str, command: str, run: Path) -> None:
     """Train, simplify, prove what comes out, and write it. Raises AssertionError where one of these fails."""
-    with TemporaryDirectory(prefix="difflogic-") as folder:
-        run = Path(folder) / name
-        words = [sys.executable, "-m", *shlex.split(command), "--out", str(run)]
+    if name in states.RULES:
+        film(name)
+    words = [sys.executable, "-m", *shlex.split(command), "--out", str(run)]
+    if not run.exists():
         done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT, check=False)
         assert done.returncode == 0, f"{name}: {done.stdout[-600:]}{done.stderr[-600:]}"
-        if name in CONTROLLERS:
-            keep_controller(name, command, run)
-            return
-        claim = proof.of_run(trained_circuit.load(run))
+    if name in CONTROLLERS:
+        keep_controller(name, command, run)
+    elif name in states.RULES or name == "suits":
+        keep_circuit(name, command, trained_circuit.load(run))
+    else:
+        keep_proof(name, command, trained_circuit.load(run))
+
+
+def keep_proof(name: str, command: str, trained: trained_circuit.TrainedCircuit) -> None:
+    """Simplify a picture or a rule, and write its proof."""
+    claim = proof.of_run(trained)
     found = simplified(claim.netlist)
     proved = proof.decide(replace(claim, netlist=found.netlist))
     assert found.verdict.equal, f"{name}: {found.verdict}"
     assert proved.proved, f"{name}: {proved.text}"
-    gates = [gate_count(claim.netlist), gate_count(found.netlist)]
-    entry = proved.to_dict() | {"learned": {"command": command, "gates": gates}}
-    zoo.FOLDER.mkdir(exist_ok=True)
+    keep(name, command, proved.to_dict(), [gate_count(claim.netlist), gate_count(found.netlist)])
+
+
+def keep_circuit(name: str, command: str, trained: trained_circuit.TrainedCircuit) -> None:
+    """The same of a rule of several states, or of four pictures, for which proof.json has no claim."""
+    before = CellNetlist.of_run(trained.circuit, trained.config)
+    found = simplified(before)
+    assert found.verdict.equal, f"{name}: {found.verdict}"
+    circuit = json.loads(netlist_json.to_json(found.netlist))
+    if name in states.RULES:
+        rule = states.RULES[name]
+        said = {"does": f"a rule of {rule.states} states: {rule.name}", "text": states.proved(name, circuit)}
+        circuit["habitat"] = states.scenario(name, SEED)
+    else:
+        said, circuit["habitat"] = states.suits(circuit, trained.config.task.steps)
+    keep(name, command, circuit | {"proved": True} | said, [gate_count(before), gate_count(found.netlist)])
+
+
+def keep(name: str, command: str, entry: dict[str, object], gates: list[int]) -> None:
+    """Write an entry, with how it came about."""
+    entry |= {"learned": {"command": command, "gates": gates}}
     (zoo.FOLDER / f"{name}.json").write_text(json.dumps(entry) + "\n", encoding="utf-8")
-    print(name, *gates, flush=True)
+    print(name, *gates, entry["text"], flush=True)
 
 
 def keep_controller(name: str, command: str, run: Path) -> None:
@@ -135,22 +181,24 @@ def keep_controller(name: str, command: str, run: Path) -> None:
     assert isinstance(found.netlist, Controller)
     assert found.report["equal"], found.text
     score = np.mean([episode(found.netlist, EPISODES_FROM + number) for number in range(EPISODES)])
+    least = gymnasium.spec(found.netlist.environment).reward_threshold
+    assert least is not None and score >= least, f"{name}: mean return {score:.1f} in fresh episodes, {least} expected"
     text = f"Equal to the trained circuit in every state. Mean return {score:.1f} in {EPISODES} fresh episodes."
-    gates = [gate_count(trained), gate_count(found.netlist)]
-    entry = json.loads(function_json.to_json(found.netlist))
-    entry |= {"proved": True, "text": text, "learned": {"command": command, "gates": gates}}
-    (zoo.FOLDER / f"{name}.json").write_text(json.dumps(entry) + "\n", encoding="utf-8")
-    print(name, *gates, text, flush=True)
+    entry = json.loads(function_json.to_json(found.netlist)) | {"proved": True, "text": text}
+    keep(name, command, entry, [gate_count(trained), gate_count(found.netlist)])
 
 
 def episode(controller: Controller, seed: int) -> float:
     """The return of one episode, played here by gymnasium alone."""
     environment = gymnasium.make(controller.environment)
     seen, _ = environment.reset(seed=seed)
+    held, bits = np.zeros(controller.memory), len(controller.outputs) - controller.memory
     total, over = 0.0, False
     while not over:
-        (action,) = controller(np.asarray(seen, dtype=np.float64)[None])
-        seen, reward, done, late, _ = environment.step(int(action))
+        # Behind the number of the action stand the bits that are remembered.
+        (action,) = controller(np.concatenate([np.asarray(seen, dtype=np.float64), held])[None])
+        held = int(action) >> bits + np.arange(controller.memory) & 1
+        seen, reward, done, late, _ = environment.step(int(action) & (1 << bits) - 1)
         total, over = total + float(reward), done or late
     return total
 
@@ -274,6 +322,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin none after so many")
+    parser.add_argument("--film", metavar="RULE", help="only write the film of this rule of several states")
+    parser.add_argument("--runs", type=Path, help="keep runs here, and go on from those that ended [a temporary one]")
     parser.add_argument("--report", action="store_true", help="write the table of docs/results/zoo.md")
     parser.add_argument("--judge", type=Path, metavar="FILE", help="another circuit for the one name, in BLIF or AIGER")
     asked, began = parser.parse_args(), time.monotonic()
@@ -281,13 +331,16 @@ def main() -> None:
         print(judge(asked.names[0], asked.judge))
     if asked.report:
         report()
-    if asked.judge is not None or asked.report:
+    if asked.film is not None:
+        film(asked.film)
+    if asked.judge is not None or asked.report or asked.film is not None:
         return
     all_of_them = commands()
     for name in asked.names or all_of_them:
         if time.monotonic() - began < asked.seconds and (asked.names or name not in zoo.names()):
             try:
-                make(name, all_of_them[name])
+                with TemporaryDirectory(prefix="difflogic-") as folder:
+                    make(name, all_of_them[name], (asked.runs or Path(folder)) / name)
             except (AssertionError, subprocess.TimeoutExpired) as error:
                 print(f"{name}: left out. {error}", file=sys.stderr, flush=True)
 

@@ -42,6 +42,8 @@ def what(data: dict[str, Any]) -> str:
     """What a circuit of the zoo does, in some words."""
     if "environment" in data:
         return f"acts in {data['environment']}"
+    if "does" in data:
+        return str(data["does"])
     if data["rule"]:
         return f"the rule {data['rule']}"
     start = data["circuit"]["habitat"]["start"]

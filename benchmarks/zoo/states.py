@@ -1,0 +1,120 @@
+"""What proof.json has no claim for: rules of several states, learned from films, and four pictures by one circuit.
+
+NumPy alone proves them, of circuit.json as it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from benchmarks.films import SIDES, Rule, States, _around, cyclic, generations, lattice_gas, stepped, wireworld
+from difflogic.config.suits import SUITS
+from difflogic.core import text_picture
+
+SIDE = 32
+"""Of the soup that a rule is shown on."""
+MOST = 1 << 24
+"""Neighbourhoods: where there are more, a circuit must not read the corners, and they stay in state 0."""
+CHUNK = 1 << 16
+STEPS = 30
+PLUS = (1, 3, 4, 5, 7)
+"""A cell and its four sides, of nine."""
+
+
+def sandpile() -> Rule:
+    """Of four grains or more, four go to the sides; states above 7 never come."""
+
+    def step(now: States) -> Any:
+        return np.where(now > 3, now - 4, now) + (_around(now, SIDES) > 3).sum(axis=0)
+
+    return Rule("abelian sandpile", 8, step)
+
+
+EVERY = set(range(1, 9))
+RULES = {
+    "brians-brain": generations(3, {2}, set()),
+    "brain-6": generations(3, {2, 4, 6}, {6}),
+    "frogs": generations(3, {3, 4}, {1, 2}),
+    "greenberg-hastings": generations(3, EVERY, set()),
+    "star-wars": generations(4, {2}, {3, 4, 5}),
+    "orthogo": generations(4, {2}, {3}),
+    "caterpillars": generations(4, {3, 7, 8}, {1, 2, 4, 5, 6, 7}),
+    "banners": generations(5, {3, 4, 5, 7}, {2, 3, 6, 7}),
+    "wireworld": wireworld(),
+    "lattice-gas": lattice_gas(),
+    "313": cyclic(3, 3, moore=True),
+    "perfect-spirals": cyclic(4, 3, moore=True),
+    "imperfect-spirals": cyclic(4, 2, moore=True),
+    "cyclic-space": cyclic(14, 1, moore=False),
+    "sandpile": sandpile(),
+}
+"""By the names under which people know them; those of the cyclic ones and of Generations are MCell's and Golly's."""
+
+
+def film(name: str, seed: int) -> dict[str, States]:
+    """The samples of a rule: pairs of frames that `difflogic train --data` takes."""
+    x, y = RULES[name].film(np.random.default_rng(seed))
+    return {"x": x, "y": y}
+
+
+def neighbourhoods(rule: Rule) -> Iterator[States]:
+    """`[n, 3, 3]`: all of a rule, in parts; of one with too many those whose corners are in state 0."""
+    cells = range(9) if rule.states**9 <= MOST else PLUS
+    counts = np.arange(rule.states ** len(cells))
+    for part in np.array_split(counts, -(-len(counts) // CHUNK)):
+        grids = np.zeros((len(part), 9), dtype=np.uint8)
+        for place, cell in enumerate(cells):
+            grids[:, cell] = part // rule.states**place % rule.states
+        yield grids.reshape(-1, 3, 3)
+
+
+def proved(name: str, circuit: dict[str, Any]) -> str:
+    """What holds of circuit.json, compared with the rule itself. Raises AssertionError where it does not."""
+    rule, count = RULES[name], 0
+    assert len(circuit["outputs"]) == rule.channels and circuit["periodic"]
+    if rule.states**9 > MOST:
+        read = {each[side] for each in circuit["gates"] for side in "ab"} | set(circuit["outputs"])
+        corners = {f"in[{channel}][{cell}]" for channel, cell in product(range(rule.channels), (0, 2, 6, 8))}
+        assert not read & corners, f"{name} reads corners: {sorted(read & corners)}"
+    for grids in neighbourhoods(rule):
+        # The nine cells of a torus of 3x3 are the neighbourhood of the one in its middle.
+        after, expected = stepped(circuit, rule.bits(grids))[:, 1, 1], rule.bits(rule.step(grids))[:, 1, 1]
+        wrong = int((after != expected).any(axis=-1).sum())
+        assert not wrong, f"{name}: {wrong} of {len(grids)} neighbourhoods are wrong"
+        count += len(grids)
+    return (
+        f"On every grid of states 0 to {rule.states - 1}, each step is one generation of the rule: all {count} "
+        "neighbourhoods were compared by NumPy."
+    )
+
+
+def scenario(name: str, seed: int) -> dict[str, Any]:
+    """A soup of a rule's states, in which each is as frequent as all others: random bits could be no state at all."""
+    rule = RULES[name]
+    soup = np.random.default_rng(seed).integers(rule.states, size=(SIDE, SIDE)).astype(np.uint8)
+    rows = text_picture.encode(rule.bits(soup))
+    return {"start": "picture", "height": SIDE, "width": SIDE, "steps": STEPS, "picture": rows}
+
+
+def suits(circuit: dict[str, Any], steps: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What holds of the circuit of four pictures, run by NumPy alone, and the start that it is shown from: a spade's."""
+    height, width = len(SUITS[0]), len(SUITS[0][0])
+    channels = circuit.get("origin", list(range(circuit["channels"])))
+    for code, rows in enumerate(SUITS):
+        state = np.zeros((1, height, width, len(channels)), dtype=np.uint8)
+        state[..., channels.index(1)], state[..., channels.index(2)] = code >> 1, code & 1
+        for _ in range(steps):
+            state = stepped(circuit, state)
+        wrong = int((state[0, ..., 0] != text_picture.decode(rows, 1)[..., 0]).sum())
+        assert not wrong, f"picture {code}: {wrong} cells are wrong"
+    # Channel 1 alone says two: the spade.
+    habitat = {"start": "picture", "height": height, "width": width, "steps": steps, "picture": ["2" * width] * height}
+    said = {
+        "does": f"four pictures of {width}x{height} cells from the border in {steps} steps, by two bits that are held",
+        "text": f"Run by NumPy, each of the four starts is its picture at step {steps}: heart, diamond, spade and club.",
+    }
+    return said, habitat
