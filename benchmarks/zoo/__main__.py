@@ -124,7 +124,8 @@ def _colors(path: Path) -> str:
 def film(name: str) -> None:
     """Write what a rule of several states is learned from."""
     FILMS.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(FILMS / f"{name}.npz", **states.film(name, SEED))
+    x, y = states.film(name, SEED)
+    np.savez_compressed(FILMS / f"{name}.npz", x=x, y=y)
 
 
 def make(name: str, command: str, run: Path) -> None:
@@ -182,7 +183,8 @@ def keep_controller(name: str, command: str, run: Path) -> None:
     assert found.report["equal"], found.text
     score = np.mean([episode(found.netlist, EPISODES_FROM + number) for number in range(EPISODES)])
     least = gymnasium.spec(found.netlist.environment).reward_threshold
-    assert least is not None and score >= least, f"{name}: mean return {score:.1f} in fresh episodes, {least} expected"
+    assert least is not None
+    assert score >= least, f"{name}: mean return {score:.1f} in fresh episodes, {least} expected"
     text = f"Equal to the trained circuit in every state. Mean return {score:.1f} in {EPISODES} fresh episodes."
     entry = json.loads(function_json.to_json(found.netlist)) | {"proved": True, "text": text}
     keep(name, command, entry, [gate_count(trained), gate_count(found.netlist)])
@@ -192,12 +194,12 @@ def episode(controller: Controller, seed: int) -> float:
     """The return of one episode, played here by gymnasium alone."""
     environment = gymnasium.make(controller.environment)
     seen, _ = environment.reset(seed=seed)
-    held, bits = np.zeros(controller.memory), len(controller.outputs) - controller.memory
+    held, bits = np.zeros(controller.memory, dtype=np.int64), len(controller.outputs) - controller.memory
     total, over = 0.0, False
     while not over:
         # Behind the number of the action stand the bits that are remembered.
         (action,) = controller(np.concatenate([np.asarray(seen, dtype=np.float64), held])[None])
-        held = int(action) >> bits + np.arange(controller.memory) & 1
+        held = action >> bits + np.arange(controller.memory) & 1
         seen, reward, done, late, _ = environment.step(int(action) & (1 << bits) - 1)
         total, over = total + float(reward), done or late
     return total
@@ -271,6 +273,9 @@ def picture(name: str) -> Image.Image:
     data = zoo.entry(name)
     if "environment" in data:
         return decisions(source.load_function(name))
+    if "does" in data:
+        made = states.picture(name, source.load(zoo.FOLDER / f"{name}.json").netlist)
+        return made.resize((62, 62), Image.Resampling.NEAREST)
     bits = text_picture.decode(data["target"], 3) if data["target"] else None
     if bits is None:
         # An odd side: some rules add up a board to nothing on a torus of 32.

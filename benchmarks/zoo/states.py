@@ -5,15 +5,18 @@ NumPy alone proves them, of circuit.json as it is written.
 
 from __future__ import annotations
 
+import colorsys
 from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 from benchmarks.films import SIDES, Rule, States, _around, cyclic, generations, lattice_gas, stepped, wireworld
 from difflogic.config.suits import SUITS
 from difflogic.core import text_picture
+from difflogic.model.cell_netlist import CellNetlist
 
 SIDE = 32
 """Of the soup that a rule is shown on."""
@@ -55,10 +58,9 @@ RULES = {
 """By the names under which people know them; those of the cyclic ones and of Generations are MCell's and Golly's."""
 
 
-def film(name: str, seed: int) -> dict[str, States]:
-    """The samples of a rule: pairs of frames that `difflogic train --data` takes."""
-    x, y = RULES[name].film(np.random.default_rng(seed))
-    return {"x": x, "y": y}
+def film(name: str, seed: int) -> tuple[States, States]:
+    """The samples `x, y` of a rule: pairs of frames that `difflogic train --data` takes."""
+    return RULES[name].film(np.random.default_rng(seed))
 
 
 def neighbourhoods(rule: Rule) -> Iterator[States]:
@@ -75,7 +77,8 @@ def neighbourhoods(rule: Rule) -> Iterator[States]:
 def proved(name: str, circuit: dict[str, Any]) -> str:
     """What holds of circuit.json, compared with the rule itself. Raises AssertionError where it does not."""
     rule, count = RULES[name], 0
-    assert len(circuit["outputs"]) == rule.channels and circuit["periodic"]
+    assert len(circuit["outputs"]) == rule.channels
+    assert circuit["periodic"]
     if rule.states**9 > MOST:
         read = {each[side] for each in circuit["gates"] for side in "ab"} | set(circuit["outputs"])
         corners = {f"in[{channel}][{cell}]" for channel, cell in product(range(rule.channels), (0, 2, 6, 8))}
@@ -101,20 +104,40 @@ def scenario(name: str, seed: int) -> dict[str, Any]:
 
 
 def suits(circuit: dict[str, Any], steps: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What holds of the circuit of four pictures, run by NumPy alone, and the start that it is shown from: a spade's."""
+    """What holds of the circuit of four pictures, run by NumPy alone, and the start that it is shown from."""
     height, width = len(SUITS[0]), len(SUITS[0][0])
-    channels = circuit.get("origin", list(range(circuit["channels"])))
-    for code, rows in enumerate(SUITS):
-        state = np.zeros((1, height, width, len(channels)), dtype=np.uint8)
-        state[..., channels.index(1)], state[..., channels.index(2)] = code >> 1, code & 1
-        for _ in range(steps):
-            state = stepped(circuit, state)
-        wrong = int((state[0, ..., 0] != text_picture.decode(rows, 1)[..., 0]).sum())
-        assert not wrong, f"picture {code}: {wrong} cells are wrong"
+    wanted = np.stack([text_picture.decode(rows, 1)[..., 0] for rows in SUITS])
+    state = _codes(circuit.get("origin", list(range(circuit["channels"]))))
+    for _ in range(steps):
+        state = stepped(circuit, state)
+    wrong = (state[..., 0] != wanted).sum(axis=(1, 2)).tolist()
+    assert not any(wrong), f"wrong cells of the four pictures: {wrong}"
     # Channel 1 alone says two: the spade.
     habitat = {"start": "picture", "height": height, "width": width, "steps": steps, "picture": ["2" * width] * height}
     said = {
         "does": f"four pictures of {width}x{height} cells from the border in {steps} steps, by two bits that are held",
-        "text": f"Run by NumPy, each of the four starts is its picture at step {steps}: heart, diamond, spade and club.",
+        "text": f"Run by NumPy, each of the four is right at step {steps}: a heart, a diamond, a spade and a club.",
     }
     return said, habitat
+
+
+def _codes(origin: list[int]) -> States:
+    """The four starts `[4, H, W, C]`: channels 1 and 2 say which picture, the higher bit first."""
+    start = np.zeros((4, len(SUITS[0]), len(SUITS[0][0]), len(origin)), dtype=np.uint8)
+    start[..., origin.index(1)] = np.array([0, 0, 1, 1])[:, None, None]
+    start[..., origin.index(2)] = np.array([0, 1, 0, 1])[:, None, None]
+    return start
+
+
+def picture(name: str, netlist: CellNetlist) -> Image.Image:
+    """What a rule makes of the soup, a colour for each state; or the four pictures."""
+    assert netlist.scenario is not None
+    if name == "suits":
+        one, two, three, four = 255 * netlist.rollout(_codes(list(netlist.origin)), netlist.scenario.steps)[-1, ..., 0]
+        return Image.fromarray(np.concatenate([np.hstack([one, two]), np.hstack([three, four])])).convert("RGB")
+    start = netlist.scenario.grid(netlist.origin)
+    assert start is not None
+    (bits,) = netlist.rollout(start[None], netlist.scenario.steps)[-1]
+    others = RULES[name].states - 1
+    colours = [(0, 0, 0), *(colorsys.hsv_to_rgb(each / others, 0.8, 1) for each in range(others))]
+    return Image.fromarray((255 * np.array(colours)[bits @ (1 << np.arange(bits.shape[-1]))]).astype(np.uint8))

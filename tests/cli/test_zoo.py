@@ -14,9 +14,11 @@ import numpy.typing as npt
 import pytest
 
 import difflogic
+from benchmarks.zoo import states
 from benchmarks.zoo.__main__ import judge, read_aiger
 from difflogic.circuits.readers import source, zoo
 from difflogic.circuits.synthesis.convert import gate_count
+from difflogic.config.suits import SUITS
 from difflogic.core import text_picture
 from tests.cli.conftest import Said
 
@@ -50,14 +52,17 @@ def played(controller: dict[str, Any], seed: int) -> float:
     """The return of an episode."""
     environment = gymnasium.make(controller["environment"])
     seen, _ = environment.reset(seed=seed)
+    memory = [0] * controller.get("memory", 0)
     total, over = 0.0, False
     while not over:
         values = {
             f"{each['name']}>={threshold}": np.asarray(value >= threshold)
-            for each, value in zip(controller["observations"], map(float, seen), strict=True)
+            for each, value in zip(controller["observations"], [*map(float, seen), *memory], strict=True)
             for threshold in each["thresholds"]
         }
-        action = sum(int(bit) << place for place, bit in enumerate(results(controller, values)))
+        bits = results(controller, values).tolist()
+        memory = bits[len(bits) - len(memory) :]
+        action = sum(bit << place for place, bit in enumerate(bits[: len(bits) - len(memory)]))
         seen, reward, done, late, _ = environment.step(action)
         total, over = total + float(reward), done or late
     return total
@@ -70,7 +75,24 @@ def test_a_circuit_of_the_zoo_does_what_it_says(name: str) -> None:
         least = gymnasium.spec(data["environment"]).reward_threshold
         assert np.mean([played(data, seed) for seed in range(5)]) >= least
         return
-    circuit, rng = data["circuit"], np.random.default_rng(5)
+    circuit, rng = data.get("circuit", data), np.random.default_rng(5)
+    if name in states.RULES:
+        rule = states.RULES[name]
+        now = rng.integers(rule.states, size=(100, 100)).astype(np.uint8)
+        after = next_state(circuit, np.moveaxis(rule.bits(now), -1, 0).astype(np.bool_))
+        assert np.array_equal(np.moveaxis(after, 0, -1), rule.bits(rule.step(now)))
+        return
+    if name == "suits":
+        for code, rows in enumerate(SUITS):
+            asked = [
+                {1: code >> 1, 2: code & 1}.get(channel, 0)
+                for channel in circuit.get("origin", range(circuit["channels"]))
+            ]
+            state = np.broadcast_to(np.array(asked, dtype=np.bool_)[:, None, None], (len(asked), 10, 10))
+            for _ in range(circuit["habitat"]["steps"]):
+                state = next_state(circuit, state)
+            assert text_picture.encode(state[0, ..., None].astype(np.uint8)) == rows
+        return
     channels, height, width = circuit["channels"], data["height"], data["width"]
     if data["rule"]:
         born, stays = (set(map(int, part)) for part in re.fullmatch(r"B(\d*)/S(\d*)", data["rule"]).groups())
