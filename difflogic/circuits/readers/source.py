@@ -185,6 +185,8 @@ def _from_text(text: str) -> LoadedCircuit:
     data = netlist_json.parse(text)
     if data.get("format") == PROOF:
         data = netlist_json.typed(data, "circuit", dict)
+    if data.get("format") in function_json.FORMATS:
+        raise CircuitError("A controller or a function has no grid of cells: `evaluate` and `render` run it.")
     if "format" in data:
         return LoadedCircuit(netlist_json.from_data(data), "circuit.json")
     if data.keys() >= digitaljs.KEYS:

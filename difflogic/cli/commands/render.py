@@ -139,11 +139,12 @@ def command(
 
     Example: difflogic render runs/NAME -o healing.gif --size 64x64 --steps 80 --damage 20 --damage-steps 1-40
     """
+    from difflogic.circuits.readers import zoo
     from difflogic.circuits.readers.source import is_of_agents
     from difflogic.evaluation.render import render
     from difflogic.runs import chosen
 
-    if is_of_agents(run):
+    if is_of_agents(run := zoo.path(run)):
         return _render_episode(run, out, what, member, options)
     _refuse_unused(what, options)
     asked = asked_engine(engine, gpu, require_hardware)
