@@ -43,6 +43,7 @@ from difflogic.evaluation import proof, trained_circuit
 from difflogic.model import function_json, netlist_json
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.controller import Controller
+from difflogic.model.deployment import Scenario
 from difflogic.model.function_netlist import FunctionNetlist
 
 RULES = {
@@ -138,7 +139,7 @@ def make(name: str, command: str, run: Path) -> None:
         assert done.returncode == 0, f"{name}: {done.stdout[-600:]}{done.stderr[-600:]}"
     if name in CONTROLLERS:
         keep_controller(name, command, run)
-    elif name in states.RULES or name == "suits":
+    elif name not in RULES and (name in states.RULES or name == "suits"):
         keep_circuit(name, command, trained_circuit.load(run))
     else:
         keep_proof(name, command, trained_circuit.load(run))
@@ -146,12 +147,18 @@ def make(name: str, command: str, run: Path) -> None:
 
 def keep_proof(name: str, command: str, trained: trained_circuit.TrainedCircuit) -> None:
     """Simplify a picture or a rule, and write its proof."""
-    claim = proof.of_run(trained)
+    claim = proof.of_run(trained) if trained.config.task.target != "data" else of_film(name, trained)
     found = simplified(claim.netlist)
     proved = proof.decide(replace(claim, netlist=found.netlist))
     assert found.verdict.equal, f"{name}: {found.verdict}"
     assert proved.proved, f"{name}: {proved.text}"
     keep(name, command, proved.to_dict(), [gate_count(claim.netlist), gate_count(found.netlist)])
+
+
+def of_film(name: str, trained: trained_circuit.TrainedCircuit) -> proof.Claim:
+    """The claim that what was learned from a film is the rule of two states that made it."""
+    netlist, nothing = CellNetlist.of_run(trained.circuit, trained.config), np.zeros((0, 0, 0), dtype=np.uint8)
+    return proof.Claim("rule", netlist, Scenario.of(trained.config), nothing, RULES[name])
 
 
 def keep_circuit(name: str, command: str, trained: trained_circuit.TrainedCircuit) -> None:

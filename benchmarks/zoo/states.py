@@ -39,6 +39,8 @@ def sandpile() -> Rule:
 
 EVERY = set(range(1, 9))
 RULES = {
+    # Of two states. Training by `--rule` did not find it: 22 attempts from the seed 23 left 54 wrong values or more.
+    "anneal": generations(2, {4, 6, 7, 8}, {3, 5, 6, 7, 8}),
     "brians-brain": generations(3, {2}, set()),
     "brain-6": generations(3, {2, 4, 6}, {6}),
     "frogs": generations(3, {3, 4}, {1, 2}),

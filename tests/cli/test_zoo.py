@@ -76,13 +76,13 @@ def test_a_circuit_of_the_zoo_does_what_it_says(name: str) -> None:
         assert np.mean([played(data, seed) for seed in range(5)]) >= least
         return
     circuit, rng = data.get("circuit", data), np.random.default_rng(5)
-    if name in states.RULES:
+    if "does" in data and name != "suits":
         rule = states.RULES[name]
         now = rng.integers(rule.states, size=(100, 100)).astype(np.uint8)
         after = next_state(circuit, np.moveaxis(rule.bits(now), -1, 0).astype(np.bool_))
         assert np.array_equal(np.moveaxis(after, 0, -1), rule.bits(rule.step(now)))
         return
-    if name == "suits":
+    if "does" in data:
         for code, rows in enumerate(SUITS):
             asked = [
                 {1: code >> 1, 2: code & 1}.get(channel, 0)
