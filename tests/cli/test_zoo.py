@@ -1,4 +1,4 @@
-"""The circuits of the zoo do what they say. They are run here by code of their own, from the text of their files."""
+"""The circuits of the zoo do what they say. NumPy and gymnasium alone run them here, from the text of their files."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pytest
 
 import difflogic
+from benchmarks.films import stepped
 from benchmarks.zoo import states
 from benchmarks.zoo.__main__ import judge, read_aiger
 from difflogic.circuits.readers import source, zoo
@@ -23,20 +24,6 @@ from difflogic.core import text_picture
 from tests.cli.conftest import Said
 
 Bits = npt.NDArray[np.bool_]
-
-
-def next_state(circuit: dict[str, Any], state: Bits) -> Bits:
-    """One step of `[C, H, W]`."""
-    border = "wrap" if circuit["periodic"] else "constant"
-    padded = np.pad(state, ((0, 0), (1, 1), (1, 1)), mode=border)  # type: ignore[call-overload]
-    _, height, width = state.shape
-    names = circuit.get("origin", list(range(len(state))))
-    values = {
-        f"in[{name}][{3 * dy + dx}]": padded[channel, dy : dy + height, dx : dx + width]
-        for channel, name in enumerate(names)
-        for dy, dx in product(range(3), range(3))
-    }
-    return results(circuit, values)
 
 
 def results(circuit: dict[str, Any], values: dict[str, Bits]) -> Bits:
@@ -78,39 +65,32 @@ def test_a_circuit_of_the_zoo_does_what_it_says(name: str) -> None:
     circuit, rng = data.get("circuit", data), np.random.default_rng(5)
     if "does" in data and name != "suits":
         rule = states.RULES[name]
-        now = rng.integers(rule.states, size=(100, 100)).astype(np.uint8)
-        after = next_state(circuit, np.moveaxis(rule.bits(now), -1, 0).astype(np.bool_))
-        assert np.array_equal(np.moveaxis(after, 0, -1), rule.bits(rule.step(now)))
+        now = rng.integers(rule.states, size=(1, 100, 100)).astype(np.uint8)
+        assert np.array_equal(stepped(circuit, rule.bits(now)), rule.bits(rule.step(now)))
         return
     if "does" in data:
         for code, rows in enumerate(SUITS):
-            asked = [
-                {1: code >> 1, 2: code & 1}.get(channel, 0)
-                for channel in circuit.get("origin", range(circuit["channels"]))
-            ]
-            state = np.broadcast_to(np.array(asked, dtype=np.bool_)[:, None, None], (len(asked), 10, 10))
+            asked = [{1: code >> 1, 2: code & 1}.get(channel, 0) for channel in circuit["origin"]]
+            state = np.full((1, 10, 10, len(asked)), asked, dtype=np.uint8)
             for _ in range(circuit["habitat"]["steps"]):
-                state = next_state(circuit, state)
-            assert text_picture.encode(state[0, ..., None].astype(np.uint8)) == rows
+                state = stepped(circuit, state)
+            assert text_picture.encode(state[0, ..., :1]) == rows
         return
-    channels, height, width = circuit["channels"], data["height"], data["width"]
     if data["rule"]:
         born, stays = (set(map(int, part)) for part in re.fullmatch(r"B(\d*)/S(\d*)", data["rule"]).groups())
-        state = rng.random((1, 100, 100)) < 0.4
-        around = sum(np.roll(state[0], shift, (0, 1)) for shift in product((-1, 0, 1), repeat=2) if any(shift))
-        expected = np.where(state[0], np.isin(around, list(stays)), np.isin(around, list(born)))
-        assert np.array_equal(next_state(circuit, state)[0], expected)
+        state = (rng.random((1, 100, 100, 1)) < 0.4).astype(np.uint8)
+        around = sum(np.roll(state, shift, (1, 2)) for shift in product((-1, 0, 1), repeat=2) if any(shift))
+        expected = np.where(state, np.isin(around, list(stays)), np.isin(around, list(born)))
+        assert np.array_equal(stepped(circuit, state), expected)
         return
-    state = rng.random((channels, height, width)) < 0.5
-    if circuit["habitat"]["start"] != "random":
-        state[:] = False
-    if circuit["habitat"]["start"] == "seed":
-        state[:, height // 2, width // 2] = True
+    height, width, start = data["height"], data["width"], circuit["habitat"]["start"]
+    state = (rng.random((1, height, width, circuit["channels"])) < (0.5 if start == "random" else 0)).astype(np.uint8)
+    if start == "seed":
+        state[:, height // 2, width // 2] = 1
     fires = circuit["habitat"]["fire_rate"]
     for _ in range(data["steps"] * (1 if fires == 1 else 8)):
-        state = np.where(rng.random((height, width)) < fires, next_state(circuit, state), state)
-    shown = text_picture.encode(np.moveaxis(state[: circuit["visible"]], 0, -1).astype(np.uint8))
-    assert list(shown) == data["target"]
+        state = np.where(rng.random((height, width, 1)) < fires, stepped(circuit, state), state)
+    assert list(text_picture.encode(state[0, ..., : circuit["visible"]])) == data["target"]
 
 
 def test_the_zoo_is_small_and_counts_as_simplify_does() -> None:
