@@ -89,6 +89,11 @@ RULES = {
     "gems": "B3457/S4568",
     "bugs": "B3567/S15678",
     "holstein": "B35678/S4678",
+    "hex-life": "B2/S34H",
+    "rule-30": "W30",
+    "rule-90": "W90",
+    "rule-110": "W110",
+    "rule-184": "W184",
 }
 NOT_A = 12
 PRESETS = ("checkerboard", "checkerboard-async", "lizard", "colored-g")
@@ -110,16 +115,16 @@ def commands() -> dict[str, str]:
     """By name, what trains it."""
     made = {name: f"game-of-life --rule {rule}" for name, rule in RULES.items()}
     made |= {name: f"--data {FILMS / name}.npz" for name in states.RULES}
-    pictures = {path.stem: f"heart-steady --target {path}{_colors(path)}" for path in sorted(HERE.glob("*.png"))}
+    pictures = {path.stem: f"{_preset(path)} --target {path}" for path in sorted(HERE.glob("*.png"))}
     made |= {name: name for name in (*PRESETS, *CONTROLLERS)} | {"heart": "heart-steady", "suits": TASK} | pictures
     return {name: f"difflogic train {rest}{ENDING}" for name, rest in made.items()}
 
 
-def _colors(path: Path) -> str:
-    """What is asked for a picture that is not black and white."""
+def _preset(path: Path) -> str:
+    """What a picture is learned by; heart-steady has too few channels for colours."""
     with Image.open(path) as held:
         red, green, blue = np.moveaxis(np.asarray(held.convert("RGB")), -1, 0)
-    return " --colors 8" if (red != green).any() or (green != blue).any() else ""
+    return "colored-g" if (red != green).any() or (green != blue).any() else "heart-steady"
 
 
 def film(name: str) -> None:
@@ -276,7 +281,10 @@ def _numbers(data: bytes) -> Iterator[int]:
 
 
 def picture(name: str) -> Image.Image:
-    """What a picture becomes, what a rule makes of random cells in 30 steps, or what a controller decides."""
+    """What a picture becomes, what a rule makes of random cells in 30 steps, or what a controller decides.
+
+    Of a rule on a line the steps are shown one below the other.
+    """
     data = zoo.entry(name)
     if "environment" in data:
         return decisions(source.load_function(name))
@@ -285,9 +293,12 @@ def picture(name: str) -> Image.Image:
         return made.resize((62, 62), Image.Resampling.NEAREST)
     bits = text_picture.decode(data["target"], 3) if data["target"] else None
     if bits is None:
+        netlist = source.load(zoo.FOLDER / f"{name}.json").netlist
         # An odd side: some rules add up a board to nothing on a torus of 32.
         start = np.random.default_rng(SEED).random((1, 31, 31, 1)) < 0.4
-        bits = source.load(zoo.FOLDER / f"{name}.json").netlist.rollout(start.astype(np.uint8), 30)[-1, 0]
+        bits = netlist.rollout(start.astype(np.uint8), 30)[-1, 0]
+        if netlist.neighbourhood == "line":
+            bits = netlist.rollout(start[:, :1].astype(np.uint8), 30)[:, 0, 0]
     colours = bits if bits.shape[-1] == 3 and bits[..., 1:].any() else np.repeat(bits[..., :1], 3, axis=-1)
     return Image.fromarray((255 * colours).astype(np.uint8)).resize((62, 62), Image.Resampling.NEAREST)
 
