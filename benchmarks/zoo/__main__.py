@@ -189,17 +189,22 @@ def keep(name: str, command: str, entry: dict[str, object], gates: list[int]) ->
 
 
 def keep_controller(name: str, command: str, run: Path) -> None:
-    """Simplify what a run of agents came to, play episodes that nobody has seen, and write it."""
-    trained, found = source.load_function(run), difflogic.simplify(run)
-    assert isinstance(found.netlist, Controller)
-    assert found.report["equal"], found.text
-    score = np.mean([episode(found.netlist, EPISODES_FROM + number) for number in range(EPISODES)])
-    least = gymnasium.spec(found.netlist.environment).reward_threshold
+    """Simplify what a run of agents came to, play episodes that nobody has seen, and write it.
+
+    `small.json` in the run's folder is taken as simplified: a search of hours may be stopped, and gone on with.
+    """
+    trained, small = source.load_function(run), run / "small.json"
+    found = source.load_function(small) if small.is_file() else difflogic.simplify(run).netlist
+    assert isinstance(found, Controller)
+    (verdict,) = difflogic.prove(trained, found, judges=["difflogic"]).verdicts
+    assert verdict.equal, f"{name}: {verdict}"
+    score = np.mean([episode(found, EPISODES_FROM + number) for number in range(EPISODES)])
+    least = gymnasium.spec(found.environment).reward_threshold
     assert least is not None
     assert score >= least, f"{name}: mean return {score:.1f} in fresh episodes, {least} expected"
     text = f"Equal to the trained circuit in every state. Mean return {score:.1f} in {EPISODES} fresh episodes."
-    entry = json.loads(function_json.to_json(found.netlist)) | {"proved": True, "text": text}
-    keep(name, command, entry, [gate_count(trained), gate_count(found.netlist)])
+    entry = json.loads(function_json.to_json(found)) | {"proved": True, "text": text}
+    keep(name, command, entry, [gate_count(trained), gate_count(found)])
 
 
 def episode(controller: Controller, seed: int) -> float:
