@@ -91,8 +91,10 @@ RULES = {
     "holstein": "B35678/S4678",
     "hex-life": "B2/S34H",
     "rule-30": "W30",
+    "rule-54": "W54",
     "rule-90": "W90",
     "rule-110": "W110",
+    "rule-150": "W150",
     "rule-184": "W184",
 }
 NOT_A = 12
