@@ -311,12 +311,18 @@ def picture(name: str) -> Image.Image:
 
 
 def decisions(function: FunctionNetlist) -> Image.Image:
-    """A controller's action, from black to white, by its last two numbers, of which the last grows upwards."""
-    reach = [1.2 * max(map(abs, each)) for each in function.thermometer.thresholds]
-    seen = np.zeros((62, 62, len(reach)))
-    seen[..., -2] = np.linspace(-reach[-2], reach[-2], 62)
-    seen[..., -1] = np.linspace(reach[-1], -reach[-1], 62)[:, None]
-    actions = function(seen.reshape(-1, len(reach))).reshape(62, 62)
+    """A controller's action, from black to white, by the last two numbers that it reads; the last grows upwards.
+
+    What it remembers is 0.
+    """
+    rows = function.thermometer.thresholds
+    level, upright = [each for each in range(len(rows) - function.memory) if rows[each]][-2:]
+    reach = [1.2 * max(map(abs, each), default=0) for each in rows]
+    seen = np.zeros((62, 62, len(rows)))
+    seen[..., level] = np.linspace(-reach[level], reach[level], 62)
+    seen[..., upright] = np.linspace(reach[upright], -reach[upright], 62)[:, None]
+    shown = (1 << len(function.outputs) - function.memory) - 1
+    actions = function(seen.reshape(-1, len(rows))).reshape(62, 62) & shown
     return Image.fromarray((255 * actions // (len(function.choices) - 1)).astype(np.uint8))
 
 

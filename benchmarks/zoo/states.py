@@ -117,7 +117,7 @@ def suits(circuit: dict[str, Any], steps: int) -> tuple[dict[str, Any], dict[str
     # Channel 1 alone says two: the spade.
     habitat = {"start": "picture", "height": height, "width": width, "steps": steps, "picture": ["2" * width] * height}
     said = {
-        "does": f"four pictures of {width}x{height} cells from the border in {steps} steps, by two bits that are held",
+        "does": f"four pictures of {width}x{height} cells by two bits of each",
         "text": f"Run by NumPy, each of the four is right at step {steps}: a heart, a diamond, a spade and a club.",
     }
     return said, habitat

@@ -81,8 +81,8 @@ def test_a_circuit_of_the_zoo_does_what_it_says(name: str) -> None:
         return
     if "does" in data:
         for code, rows in enumerate(SUITS):
-            asked = [{1: code >> 1, 2: code & 1}.get(channel, 0) for channel in circuit["origin"]]
-            state = np.full((1, 10, 10, len(asked)), asked, dtype=np.uint8)
+            state = np.zeros((1, 10, 10, circuit["channels"]), dtype=np.uint8)
+            state[..., 1], state[..., 2] = code >> 1, code & 1
             for _ in range(circuit["habitat"]["steps"]):
                 state = stepped(circuit, state)
             assert text_picture.encode(state[0, ..., :1]) == rows
