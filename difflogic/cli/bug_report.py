@@ -39,6 +39,7 @@ def lines() -> Iterator[str]:
     yield f"Memory       {memory[0]}, free {memory[1]}"
     yield f"Environment  {', '.join(_environment()) or 'no variable of difflogic or Numba is set'}"
     yield from _caches()
+    yield f"CPU engine   {_cpu_engine()}"
 
 
 def private() -> Callable[[str], str]:
@@ -102,6 +103,14 @@ def _compiled() -> Path:
     from difflogic.cpu.codegen.compiled import users_folder
 
     return users_folder()
+
+
+def _cpu_engine() -> str:
+    try:
+        from difflogic.cpu.codegen import shipped
+    except ImportError as error:
+        return f"cannot be looked at ({error})"
+    return "translated from what the package brings" if shipped.folder().is_dir() else "compiled from its sources"
 
 
 def _state(folder: Path) -> str:

@@ -17,7 +17,7 @@ from llvmlite import binding
 
 from difflogic.core import bits
 from difflogic.cpu import phases, runner
-from difflogic.cpu.codegen import compiled
+from difflogic.cpu.codegen import compiled, shipped
 from difflogic.cpu.codegen.threads import default_threads
 from difflogic.cpu.function import CpuFunction
 from difflogic.cpu.hard.hard_workspace import HardWorkspace, groups_of
@@ -54,7 +54,7 @@ class CpuEngine:
     selector = "cpu"
 
     def __init__(self, threads: int | None = None) -> None:
-        """Compiles what is not in the cache folder yet, and says so: some 8 seconds on two cores."""
+        """Compiles what is not in the cache folder yet, and says so."""
         self.threads = threads or default_threads()
         compiled_by = f"Numba {numba.__version__}, {vector_unit()}"
         variant = {"threads": self.threads}
@@ -180,15 +180,20 @@ class CpuEngine:
 @cache
 def compile_all() -> None:
     """Once per process, so that no epoch has to wait for the compiler."""
-    compiled.compile_now(runner.run, "the CPU engine", 8, warm_up)
+    compiled.compile_now(runner.run, "the CPU engine", 3 if shipped.folder().is_dir() else 8, warm_up)
 
 
 def warm_up() -> None:
     """Both entry points, on two gates and a grid of nine cells."""
     with _compiler_beside():
-        circuit, shape = _smallest()
-        SoftWorkspace(circuit, shape, threads=1).run(phases.rollout(shape))
-    _warm_up_hard()
+        warm_up_soft()
+    warm_up_hard()
+
+
+def warm_up_soft() -> None:
+    """Train steps."""
+    circuit, shape = _smallest()
+    SoftWorkspace(circuit, shape, threads=1).run(phases.rollout(shape))
 
 
 def _compiler_beside() -> contextlib.AbstractContextManager[object]:
@@ -202,7 +207,8 @@ def _compiler_beside() -> contextlib.AbstractContextManager[object]:
     return subprocess.Popen([sys.executable, "-m", __name__], stdin=nothing, stdout=nothing, stderr=nothing)
 
 
-def _warm_up_hard() -> None:
+def warm_up_hard() -> None:
+    """Rollouts of discrete circuits."""
     circuit, shape = _smallest()
     HardWorkspace(circuit, shape, 1, 2, threads=1, asynchronous=False).run(circuit.flat_logits().reshape(-1))
 
@@ -224,4 +230,4 @@ def vector_unit() -> str:
 
 
 if __name__ == "__main__":
-    _warm_up_hard()
+    warm_up_hard()

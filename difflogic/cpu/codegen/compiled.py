@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import hashlib
 import os
 import sys
 import tempfile
@@ -19,13 +18,12 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import filelock
-import llvmlite
-import numba
 from llvmlite import binding
 from numba import extending, njit, types
 from numba.core import config
 
 from difflogic.cpu.codegen.linked import LinkedCompiler
+from difflogic.cpu.codegen.shipped import short_hash, sources
 from difflogic.system.cache import warn
 
 FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
@@ -166,13 +164,8 @@ def users_folder() -> Path:
 
 def _fingerprint() -> str:
     """A hash of everything that the machine code depends on, because two processors may share one folder."""
-    here = Path(__file__).parent.parent
-    parts = [str(here), sys.version, numba.__version__, llvmlite.__version__, *target()]
-    # Everything that the compiler reads: all sources of the engine, for they are inlined into each other; the
-    # compiler's version; and the processor, since code for AVX-512 ends a process on one without it.
-    parts += [path.read_text(encoding="utf-8") for path in sorted(here.rglob("*.py"))]
-    parts += [os.environ.get(name, "") for name in ("NUMBA_OPT", "NUMBA_BOUNDSCHECK", "NUMBA_DEBUGINFO")]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+    # The processor, since code for AVX-512 ends a process on one without it.
+    return short_hash(__file__, sys.version, *target(), *sources())
 
 
 def target() -> tuple[str, str]:

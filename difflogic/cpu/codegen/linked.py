@@ -11,15 +11,17 @@ as, and is optimised and translated once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from llvmlite.binding import Linkage
-from numba import _dynfunc
+from llvmlite.binding import Linkage, get_process_triple, parse_bitcode
+from numba import types
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler import CompilerBase, DefaultPassBuilder, compile_result
 from numba.core.compiler_machinery import register_pass
+from numba.core.funcdesc import ExternalFunctionDescriptor
 from numba.core.typed_passes import NativeLowering, NopythonRewrites
+from numba.core.typing import signature
 from numba.core.untyped_passes import (
     FindLiterallyCalls,
     InlineClosureLikes,
@@ -27,6 +29,8 @@ from numba.core.untyped_passes import (
     LiteralUnroll,
     MakeFunctionToJitFunction,
 )
+
+from difflogic.cpu.codegen import shipped
 
 _UNUSED = (
     *(FindLiterallyCalls, InlineClosureLikes, InlineInlinables, LiteralUnroll),
@@ -37,6 +41,27 @@ _UNUSED = (
 
 class LinkedCompiler(CompilerBase):
     """Numba's usual passes, but for the last step, that to machine code."""
+
+    def compile_extra(self, func: Any) -> Any:
+        """As Numba does, but for a function whose code the package brings: nothing is left to be found out of it."""
+        state, path = self.state, shipped.path_of(func, self.state.args)
+        if not path.is_file():
+            return super().compile_extra(func)
+        module, library = parse_bitcode(path.read_bytes()), _Library(state.targetctx.codegen(), path.stem)
+        module.triple = get_process_triple()
+        library.add_llvm_module(module)
+        library.finalize()
+        described = ExternalFunctionDescriptor(path.stem, types.none, state.args)
+        state.targetctx.insert_user_function(library, described, [library])
+        return compile_result(
+            typing_context=state.typingctx,
+            target_context=state.targetctx,
+            entry_point=library,
+            library=library,
+            signature=signature(types.none, *state.args),
+            objectmode=False,
+            fndesc=described,
+        )
 
     def define_pipelines(self) -> list[Any]:
         pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
@@ -49,6 +74,9 @@ class LinkedCompiler(CompilerBase):
 
 class _Library(JITCodeLibrary):
     """One function as it was written down. The engine of machine code does not get to know it."""
+
+    described: tuple[Callable[..., Any], Any]
+    """The function, and what Numba says of it."""
 
     def add_llvm_module(self, ll_module: Any) -> None:
         ll_module.data_layout = self._codegen._data_layout
@@ -93,11 +121,10 @@ class _Lowering(NativeLowering):
         state.library = _Library(state.targetctx.codegen(), state.func_id.func_qualname)
         state.flags.no_compile = True
         super().run_pass(state)
+        described = state["cr"].fndesc
+        state.library.described = state.func_id.func, described
         # Numba knows a compiled function by an object that Python could call, and finds the library by it when a caller
-        # is compiled. This one has the address 0.
-        lowered = state["cr"]
-        name = lowered.fndesc.qualname
-        known_by = _dynfunc.make_function(lowered.fndesc.lookup_module(), name, "", 0, lowered.env, (state.library,))
-        state.targetctx.insert_user_function(known_by, lowered.fndesc, [state.library])
-        state["cr"] = lowered._replace(cfunc=known_by)
+        # is compiled. There is none, and the library does as well.
+        state.targetctx.insert_user_function(state.library, described, [state.library])
+        state["cr"] = state["cr"]._replace(cfunc=state.library)
         return True

@@ -54,6 +54,13 @@ def run_hard(
     thread: int, steps: int, program: Program, logits: Array, buffers: HardBuffers, plan: HardPlan, counters: Array
 ) -> None:
     """One thread's part of `steps` steps from `words[0]`. The circuit is simplified first, by one thread."""
+    _steps(thread, steps, program, logits, buffers, plan, counters)
+
+
+@inlined
+def _steps(
+    thread: int, steps: int, program: Program, logits: Array, buffers: HardBuffers, plan: HardPlan, counters: Array
+) -> None:
     items = buffers.tiles[0]
     total = (steps + 1) * items
     while True:

@@ -1,0 +1,52 @@
+"""Code that a wheel brings: what the front of Numba makes of the engine, for every processor, in LLVM's words.
+
+To find types and instructions takes most of the compiler's time, and they are the same on every machine of a kind. A
+new machine is left to translate them for its own processor. `bin/lib/wheel_hook.py` writes them down when a wheel is
+built. They count for the sources and compilers that they were made of alone: elsewhere, as in a checkout, the engine is
+compiled from its sources.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import numba
+
+FOLDER = Path(__file__).parent / "llvm"
+
+
+def machine() -> str:
+    """The family of processors, some of whose instructions are asked for by name; "" where we know none."""
+    name = platform.machine().lower()
+    return "x86" if name in ("x86_64", "amd64") else "arm" if name in ("aarch64", "arm64") else ""
+
+
+@cache
+def sources() -> tuple[str, ...]:
+    """Everything that Numba reads: the engine's sources, which are inlined into each other, and its settings."""
+    files = [path.read_text(encoding="utf-8") for path in sorted(FOLDER.parents[1].rglob("*.py"))]
+    settings = [os.environ.get(name, "") for name in ("NUMBA_OPT", "NUMBA_BOUNDSCHECK", "NUMBA_DEBUGINFO")]
+    return (numba.__version__, llvmlite.__version__, *files, *settings)
+
+
+@cache
+def folder() -> Path:
+    """Where the code for these sources, compilers and machines is. It is not there where it was made for others."""
+    return FOLDER / short_hash(*sources(), os.name, machine())
+
+
+def path_of(function: Callable[..., Any], types: Sequence[Any]) -> Path:
+    """The file of a function for arguments of these types."""
+    return folder() / f"{function.__module__}.{function.__qualname__}.{short_hash(*map(str, types))}.bc"
+
+
+def short_hash(*parts: str) -> str:
+    """A name for what is made of these texts."""
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
