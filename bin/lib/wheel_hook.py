@@ -46,7 +46,7 @@ class Written(Exception):  # noqa: N818 - no error
 def write_all(machine: str, folder: Path) -> None:
     os.environ["NUMBA_CACHE_DIR"] = str(folder / machine)  # nothing may have been compiled before
     sys.path.insert(0, str(Path.cwd()))
-    import numba  # noqa: F401 - before it can ask what machine this is
+    import numba  # before it can ask what machine this is
 
     platform.machine = lambda: machine
     from difflogic.cpu import engine
@@ -54,6 +54,7 @@ def write_all(machine: str, folder: Path) -> None:
 
     def write(library: Any) -> None:
         function, described = library.described
+        assert described.restype == numba.types.none, "the package takes it for granted that nothing is returned"
         path = folder / shipped.path_of(function, described.argtypes).relative_to(shipped.FOLDER.parent)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(in_general(linked_module(library), described.llvm_func_name, path.stem, TRIPLES[machine]))
