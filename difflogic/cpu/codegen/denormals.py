@@ -6,6 +6,7 @@ below anything the optimiser could notice, and processors take many times as lon
 
 from __future__ import annotations
 
+import platform
 from typing import Any
 
 from llvmlite import ir
@@ -13,7 +14,6 @@ from numba import types
 from numba.core.cgutils import alloca_once_value, get_or_insert_function
 
 from difflogic.cpu.codegen.compiled import intrinsic
-from difflogic.cpu.codegen.shipped import machine
 
 _X86_FLUSH = 0x8040
 """MXCSR: results that would be denormal, and operands that are, count as 0."""
@@ -28,7 +28,7 @@ def flush_denormals(_: Any) -> Any:
 
     def build(_context: Any, builder: Any, _signature: Any, _arguments: Any) -> Any:
         before = _get(builder)
-        flush = _X86_FLUSH if machine() == "x86" else _ARM_FLUSH
+        flush = _X86_FLUSH if _machine() == "x86" else _ARM_FLUSH
         # Only the two bits are added: rounding and the masks of exceptions stay as the caller has set them.
         _set(builder, builder.or_(before, ir.Constant(before.type, flush)))
         return before
@@ -47,26 +47,31 @@ def restore(_: Any, before: Any) -> Any:
     return types.void(types.uint64), build
 
 
+def _machine() -> str:
+    name = platform.machine().lower()
+    return "x86" if name in ("x86_64", "amd64") else "arm" if name in ("aarch64", "arm64") else ""
+
+
 def _get(builder: Any) -> Any:
     """The control register, as 64 bits; 0 on a processor that we do not know."""
     word = ir.IntType(64)
     # The instructions move the register to and from memory only, hence the place on the stack.
-    if machine() == "x86":
+    if _machine() == "x86":
         place = alloca_once_value(builder, ir.Constant(ir.IntType(32), 0))
         _call(builder, "llvm.x86.sse.stmxcsr", ir.VoidType(), builder.bitcast(place, _POINTER))
         return builder.zext(builder.load(place), word)
-    if machine() == "arm":
+    if _machine() == "arm":
         return _call(builder, "llvm.aarch64.get.fpcr", word)
     # Nothing is lost but time: results differ from those of other processors by less than any tolerance.
     return ir.Constant(word, 0)
 
 
 def _set(builder: Any, value: Any) -> None:
-    if machine() == "x86":
+    if _machine() == "x86":
         place = alloca_once_value(builder, ir.Constant(ir.IntType(32), 0))
         builder.store(builder.trunc(value, ir.IntType(32)), place)
         _call(builder, "llvm.x86.sse.ldmxcsr", ir.VoidType(), builder.bitcast(place, _POINTER))
-    elif machine() == "arm":
+    elif _machine() == "arm":
         _call(builder, "llvm.aarch64.set.fpcr", ir.VoidType(), value)
 
 

@@ -1,6 +1,6 @@
 """Code that a wheel brings: what the front of Numba makes of the engine, for every processor, in LLVM's words.
 
-To find types and instructions takes most of the compiler's time, and they are the same on every machine of a kind. A
+To find types and instructions takes most of the compiler's time, and they are the same on all machines of 64 bits. A
 new machine is left to translate them for its own processor. `bin/lib/wheel_hook.py` writes them down when a wheel is
 built. They count for the sources and compilers that they were made of alone: elsewhere, as in a checkout, the engine is
 compiled from its sources.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import platform
+import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -20,12 +20,6 @@ import llvmlite
 import numba
 
 FOLDER = Path(__file__).parent / "llvm"
-
-
-def machine() -> str:
-    """The family of processors, some of whose instructions are asked for by name; "" where we know none."""
-    name = platform.machine().lower()
-    return "x86" if name in ("x86_64", "amd64") else "arm" if name in ("aarch64", "arm64") else ""
 
 
 @cache
@@ -38,8 +32,9 @@ def sources() -> tuple[str, ...]:
 
 @cache
 def folder() -> Path:
-    """Where the code for these sources, compilers and machines is. It is not there where it was made for others."""
-    return FOLDER / short_hash(*sources(), os.name, machine())
+    """Where the code for these sources and compilers is. It is not there where it was made for others."""
+    # On Windows other functions are called to wait.
+    return FOLDER / short_hash(*sources(), os.name, sys.byteorder, str(sys.maxsize))
 
 
 def path_of(function: Callable[..., Any], types: Sequence[Any]) -> Path:
