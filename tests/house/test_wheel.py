@@ -114,9 +114,9 @@ def test_the_first_use_announces_the_compiler_and_later_ones_do_not_need_it(far_
     announced = "difflogic: compiling the CPU engine for this processor, which takes some 3 seconds, once.\n"
     cache = tmp_path / "cache"
     names = "from difflogic.cpu import engine; from difflogic.cpu.kernels.gate_backward import gate_backward as inner"
-    program = f"{names}; engine.compile_all(); print(inner.overloads)"
+    program = f"{names}; engine.compile_all(); print(len(inner.overloads))"
     done = far_away("python", "-c", program, NUMBA_CACHE_DIR=str(cache))
-    assert (done.returncode, done.stdout, done.stderr) == (0, "{}\n", announced)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "0\n", announced)
     assert list(cache.rglob("*.nbc"))
     training = "train", "checkerboard", "--small", "--epochs", "2", "--seed", "3", "--engine", "cpu", "--out"
     done = far_away("difflogic", *training, "there", NUMBA_CACHE_DIR=str(cache))
