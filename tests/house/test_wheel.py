@@ -118,7 +118,7 @@ def test_the_first_use_announces_the_compiler_and_later_ones_do_not_need_it(far_
     done = far_away("python", "-c", program, NUMBA_CACHE_DIR=str(cache))
     assert (done.returncode, done.stdout, done.stderr) == (0, "0\n", announced)
     assert list(cache.rglob("*.nbc"))
-    training = "train", "checkerboard", "--small", "--epochs", "2", "--seed", "3", "--engine", "cpu", "--out"
+    training = "train-checkerboard", "--small", "--epochs", "2", "--seed", "3", "--engine", "cpu", "--out"
     done = far_away("difflogic", *training, "there", NUMBA_CACHE_DIR=str(cache))
     assert (done.returncode, done.stderr) == (0, "")
     subprocess.run([sys.executable, "-m", "difflogic", *training, tmp_path / "here"], check=True)
