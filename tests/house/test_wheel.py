@@ -14,6 +14,7 @@ from email.message import Message
 from pathlib import Path
 
 import pytest
+from safetensors.numpy import load_file
 
 import difflogic
 
@@ -122,5 +123,6 @@ def test_the_first_use_announces_the_compiler_and_later_ones_do_not_need_it(far_
     done = far_away("difflogic", *training, "there", NUMBA_CACHE_DIR=str(cache))
     assert (done.returncode, done.stderr) == (0, "")
     subprocess.run([sys.executable, "-m", "difflogic", *training, tmp_path / "here"], check=True)
-    here, there = (tmp_path / out / "checkpoint.safetensors" for out in ("here", "there"))
-    assert here.read_bytes() == there.read_bytes()
+    here, there = (load_file(tmp_path / out / "attempt-1/checkpoint.safetensors") for out in ("here", "there"))
+    assert here.keys() == there.keys()
+    assert {name for name in here if here[name].tobytes() != there[name].tobytes()} <= {"elapsed_s"}
