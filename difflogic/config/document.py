@@ -58,7 +58,10 @@ class Document(Section):
         # Through plain data, so that what is changed in code is checked, and refused, as what a file says.
         given = {name: dataclasses.asdict(value) if isinstance(value, Section) else value
                  for name, value in sections.items()}  # fmt: skip
-        return self.from_dict(merged(self.to_dict(), plain(given)))
+        data, here = self.to_dict(), vars(self)
+        # Sections that nobody names were checked when they were made.
+        kept = {name: here[name] for name in data.keys() - given.keys() if isinstance(here.get(name), Section)}
+        return self.from_dict(merged(data, plain(given)) | kept)
 
     def to_toml(self) -> str:
         return tomli_w.dumps(self.to_dict())

@@ -168,9 +168,8 @@ def hints_of(cls: type) -> dict[str, Any]:
 
 def build(cls: type, data: Any, where: str = "") -> Any:
     """A dataclass from a dict, each field by its annotation. Raises ConfigError; `where` is the path, `train.`."""
-    require(
-        isinstance(data, dict), f"{where.removesuffix('.') or 'The configuration'} must be a table, got {shown(data)}."
-    )
+    if not isinstance(data, dict):  # not `require`: what came is put into words only where it is refused
+        raise ConfigError(f"{where.removesuffix('.') or 'The configuration'} must be a table, got {shown(data)}.")
     # Unknown names come before missing ones: most often a name is missing because it was written wrongly.
     hints = hints_of(cls)
     for name in data:
@@ -219,7 +218,8 @@ def convert(kind: Any, value: Any, where: str, limits: Limits | None = None) -> 
     kind = Table if typing.get_origin(kind) is Mapping else kind
     # The only other generic type is tuple[item, ...]: configurations are hashed and compared, as lists cannot be.
     if isinstance(kind, types.GenericAlias):
-        require(isinstance(value, list | tuple), f"{where} must be a list, got {shown(value)}.")
+        if not isinstance(value, list | tuple):
+            raise ConfigError(f"{where} must be a list, got {shown(value)}.")
         return tuple(convert(kind.__args__[0], item, f"each of {where}") for item in value)
     if kind is Table:
         require(isinstance(value, dict), f"{where} must be a table, got {shown(value)}.")

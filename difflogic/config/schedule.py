@@ -33,11 +33,15 @@ def next_stop(epoch: int, total: int, eval_interval: int) -> int:
 def at_stage(config: Config, stage: int) -> Config:
     """Return what is trained in that stage, as a configuration without growth."""
     # For until = (4, 7): stage 0 is epochs 1 to 4, stage 1 is 5 to 7, and stage 2, the task itself, all later ones.
-    growth, whole = config.growth, config.with_(growth=GrowthConfig())
-    if stage == len(growth.until):
-        return whole
-    height, width = config.task.on_side(growth.sides[stage])
-    return whole.with_(task={"height": height, "width": width, "steps": growth.steps[stage]})
+    height, width, steps = _grids(config)[stage]
+    return config.with_(growth=GrowthConfig(), task={"height": height, "width": width, "steps": steps})
+
+
+def _grids(config: Config) -> list[tuple[int, int, int]]:
+    """Height, width and CA steps of each stage, the last of which is the task itself."""
+    task, growth = config.task, config.growth
+    smaller = [(*task.on_side(side), steps) for side, steps in zip(growth.sides, growth.steps, strict=True)]
+    return [*smaller, (task.height, task.width, task.steps)]
 
 
 def marks(config: Config) -> list[tuple[int, str]]:
@@ -48,8 +52,7 @@ def marks(config: Config) -> list[tuple[int, str]]:
     until = config.growth.until
     found: list[tuple[int, str]] = []
     if until:
-        sides = [at_stage(config, stage).task for stage in range(len(until) + 1)]
-        words = [f"{task.width}x{task.height}, {task.steps} steps" for task in sides]
+        words = [f"{width}x{height}, {steps} steps" for height, width, steps in _grids(config)]
         found += zip((0, *until), words, strict=True)
     if config.search.begin:
         found.append((config.search.begin, "search"))
@@ -58,8 +61,8 @@ def marks(config: Config) -> list[tuple[int, str]]:
 
 def cells(config: Config, epoch: int) -> int:
     """Cells of the grid of an epoch, counted from 1."""
-    task = at_stage(config, bisect_right(config.growth.until, epoch - 1)).task
-    return task.height * task.width
+    height, width, _ = _grids(config)[bisect_right(config.growth.until, epoch - 1)]
+    return height * width
 
 
 def effort(config: Config | PolicyConfig, epochs: int) -> float:
@@ -87,8 +90,7 @@ def epochs_within(config: Config | PolicyConfig, limit: float) -> int:
 
 def _shares(config: Config) -> list[tuple[int, int, float]]:
     """The stages: the epochs after which each begins and ends, and what share of the whole task an epoch of it is."""
-    tasks = [at_stage(config, stage).task for stage in range(len(config.growth.until) + 1)]
-    sizes = [task.height * task.width * task.steps for task in tasks]
+    sizes = [math.prod(grid) for grid in _grids(config)]
     ends = (0, *config.growth.until, max(MOST, config.train.epochs))
     return [(first, last, size / sizes[-1]) for (first, last), size in zip(pairwise(ends), sizes, strict=True)]
 
