@@ -92,6 +92,9 @@ async def _job_text(form: FormData) -> bytes:
 @contextmanager
 def on_disk(uploads: Mapping[str, UploadFile]) -> Iterator[dict[str, Path]]:
     """The files on the disk, for as long as the context lasts."""
+    if not uploads:
+        yield {}
+        return
     with TemporaryDirectory(prefix="difflogic-upload-") as folder:
         paths = {}
         for name, upload in uploads.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -38,7 +39,7 @@ from difflogic.serve.api.schemas import (
     SimplifyRequest,
     job_body,
 )
-from difflogic.serve.api.submission import check_cost, check_task, draws_samples
+from difflogic.serve.api.submission import Submission, check_cost, check_task, draws_samples
 from difflogic.serve.api.sweeps import submitted
 from difflogic.serve.api.words import JobReply, told
 from difflogic.serve.errors import ApiError, one_sentence
@@ -72,25 +73,24 @@ MAKING = STEERING | errors(507)
 )
 async def submit(request: Request, context: ServiceContext, caller: CurrentCaller, key: Key = None) -> Response:
     """Queue a job: a preset or a configuration, as JSON, or as a form with `job` and files."""
-    job, created = await _with_submission(
-        request, context, lambda found: _submit(context, caller, found.spec, key, found.spec.priority)
+    return await _with_submission(
+        request, context, lambda found: _made(context, *_submit(context, caller, found.spec, key, found.spec.priority))
     )
-    return _made(context, job, created)
 
 
 @router.post("/preview", response_model=PreviewReply, responses=errors(*ALWAYS, *WRITES, 415), openapi_extra=job_body())
 async def preview(request: Request, context: ServiceContext, _caller: CurrentCaller) -> Response:
     """What the same request would train, and what the circuit would see; nothing is kept."""
-    return reply(await _with_submission(request, context, lambda found: found.preview()))
+    return await _with_submission(request, context, lambda found: reply(found.preview()))
 
 
-async def _with_submission(request: Request, context: Context, use: Any) -> Any:
+async def _with_submission(request: Request, context: Context, use: Callable[[Submission], Response]) -> Response:
     """What `use` makes of the request, in a thread of its own."""
     # Reading the body is asynchronous. What is made of it reads pictures and computes, and so goes to a thread.
     async with bodies.submission(request) as (job, uploads):
         wanted = bodies.job_request(job)
 
-        def work() -> Any:
+        def work() -> Response:
             with bodies.on_disk(uploads) as paths:
                 return use(submitted(wanted, paths, context.settings))
 
