@@ -74,3 +74,23 @@ def test_each_owner_is_told_of_his_own(tmp_path: Path):
             assert [each["id"] for each in only] == [second]
             assert ann.get(f"/jobs/{second}").json()["words"]["turn"] == "position 3 in the queue"
             assert ann.get("/queue", params={"ids": "x"}).status_code == 422
+
+
+def test_what_is_asked_of_the_queue_reads_no_rows(store, spec):
+    """Each has kilobytes, and thousands may wait: whoever looks for work many times a second reads an index alone."""
+    worker(store)
+    asked: list[str] = []
+    with store.database.reading() as connection:
+        connection.set_trace_callback(asked.append)
+        turns_of(store)
+        store.explain_waiting(CPU)
+        for device, engines in (("cpu", CPU), ("follow-ups", []), ("sweeps", [])):
+            store.claim("cpu-1", device, engines, 10)
+        store.counts()
+        store.queue_age()
+        connection.set_trace_callback(None)
+        questions = [query for query in asked if "INDEXED BY" in query or "GROUP BY" in query]
+        assert len(questions) == 7
+        for query in questions:
+            plan = [row["detail"] for row in connection.execute(f"EXPLAIN QUERY PLAN {query}")]
+            assert any("jobs USING COVERING INDEX" in each for each in plan), plan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -23,11 +24,12 @@ READY = "(not_before <= ? OR not_before > ?)"
 """In SQL, a job whose back-off is over, with `ready_at`."""
 TRAINS = "kind IN ('train', 'sweep')"
 """In SQL, the jobs that need a device: a sweep begins when there is one for its trials."""
-QUEUED_FOLLOW_UPS = "jobs INDEXED BY follow_ups_by_turn WHERE status = 'queued' AND kind NOT IN ('train', 'sweep')"
-"""In SQL, the queued jobs that need no device. They are looked for often, so that an index of their own finds them
-among thousands that do."""
-
-
+QUEUED = "jobs INDEXED BY queue WHERE status = 'queued'"
+"""In SQL, the jobs that wait; of what the index holds no row is read, for each of these has kilobytes."""
+OTHER_KINDS = "jobs INDEXED BY other_kinds WHERE status = 'queued' AND kind != 'train'"
+"""In SQL, those of them that are no trainings. They are looked for often, among thousands that are."""
+NAMES = "SELECT value FROM json_each(?)"
+"""In SQL, the names of a list in JSON: a list in the query would have as many marks, and none where it is empty."""
 PARENT = "SELECT 1 FROM jobs AS sweep WHERE sweep.id = jobs.parent AND sweep.status != 'running'"
 """In SQL, whether a trial's sweep is paused or over: then it is not trained."""
 
@@ -45,26 +47,23 @@ class NextJob:
     now: float
 
     def next(self, connection: sqlite3.Connection) -> sqlite3.Row | None:
-        marks = ", ".join("?" * len(self.engines))
         trainings = (
-            f"jobs WHERE status = 'queued' AND kind = 'train' AND NOT EXISTS ({PARENT}) AND engine IN ({marks}) "
+            f"{QUEUED} AND kind = 'train' AND NOT EXISTS ({PARENT}) AND engine IN ({NAMES}) "
             "AND (device IS NULL OR device = ? OR device NOT IN (SELECT device FROM workers WHERE seen > ?))"
         )
-        kind, values = QUEUED_FOLLOW_UPS, list[Any]()
+        kind, values = f"{OTHER_KINDS} AND kind != 'sweep'", list[Any]()
         if self.engines:
-            kind, values = trainings, [*self.engines, self.device, self.now - ALIVE_S]
+            kind, values = trainings, [json.dumps(self.engines), self.device, self.now - ALIVE_S]
         elif self.device == SWEEPS:
-            there = sorted(offered(connection, self.now))
-            kind = f"jobs WHERE status = 'queued' AND kind = 'sweep' AND engine IN ({', '.join('?' * len(there))})"
-            values = [*there]
+            kind = f"{OTHER_KINDS} AND kind = 'sweep' AND engine IN ({NAMES})"
+            values = [json.dumps(sorted(offered(connection, self.now)))]
         # Among jobs of the same priority the owner who was served longest ago is next, or never was, and of an owner
         # the oldest job: who submits a thousand jobs does not hold up who submits one. A job in back-off is passed
         # over, and does not hold up those behind it.
         turn = "(SELECT turn FROM turns WHERE turns.owner = jobs.owner AND trains = ?)"
-        # Ids are sorted and not rows: each of these has kilobytes of configuration.
-        first = f"SELECT id FROM {kind} AND {READY} ORDER BY priority DESC, {turn}, number LIMIT 1"
+        first = f"SELECT number FROM {kind} AND {READY} ORDER BY priority DESC, {turn}, number LIMIT 1"
         row: sqlite3.Row | None = connection.execute(
-            f"SELECT * FROM jobs WHERE id = ({first})", (*values, *ready_at(self.now), bool(self.engines))
+            f"SELECT * FROM jobs WHERE number = ({first})", (*values, *ready_at(self.now), bool(self.engines))
         ).fetchone()
         return row
 

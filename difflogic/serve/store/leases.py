@@ -23,6 +23,7 @@ supervisor has gone together with its worker, another worker takes the job GRACE
 
 from __future__ import annotations
 
+import json
 import platform
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping
@@ -34,7 +35,9 @@ from difflogic.errors import StoreError
 from difflogic.serve.store import presence, records
 from difflogic.serve.store.claims import (
     BACK_OFF_S,
+    NAMES,
     PARENT,
+    QUEUED,
     TRAINS,
     NextJob,
     missing,
@@ -313,14 +316,13 @@ class Leases(Records):
 
     def explain_waiting(self, engines: Collection[str]) -> None:
         """Say of each job that waits why: the disk is full, or it is a training for an engine that is none of these."""
-        marks = ", ".join("?" * len(engines))
         full = self.is_full()
         query = (
-            f"SELECT id, {TRAINS} AS trains, engine, waits_for FROM jobs WHERE status = 'queued' "
-            f"AND (? OR ({TRAINS} AND engine NOT IN ({marks})) OR waits_for IS NOT NULL)"
+            f"SELECT id, {TRAINS} AS trains, engine, waits_for FROM {QUEUED} "
+            f"AND (? OR ({TRAINS} AND engine NOT IN ({NAMES})) OR waits_for IS NOT NULL)"
         )
         # Nearly always nothing has changed, and a read holds up no writer.
-        rows = self.database.rows(query, full, *engines)
+        rows = self.database.rows(query, full, json.dumps([*engines]))
         said = {row["id"]: missing(row["engine"], engines) if row["trains"] else None for row in rows}
         changed = [row["id"] for row in rows if (FULL if full else said[row["id"]]) != row["waits_for"]]
         if not changed:

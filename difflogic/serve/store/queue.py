@@ -15,12 +15,12 @@ from collections import Counter, deque
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from difflogic.serve.store.claims import ALIVE_S
+from difflogic.serve.store.claims import ALIVE_S, QUEUED
 from difflogic.serve.store.records import Records, engines_of
 
 WAITING = (
     "SELECT id, owner, kind = 'train' AS trains, engine, device, priority, number "
-    "FROM jobs WHERE status = 'queued' ORDER BY priority DESC, number"
+    f"FROM {QUEUED} ORDER BY priority DESC, number"
 )
 
 

@@ -26,7 +26,7 @@ import filelock
 
 from difflogic.errors import NotFoundError, StoreError
 from difflogic.serve.store import clock, database, files, mount, recovery
-from difflogic.serve.store.claims import missing, offered
+from difflogic.serve.store.claims import QUEUED, missing, offered
 from difflogic.serve.store.database import Database
 from difflogic.serve.store.files import JOBS, STORE
 from difflogic.serve.store.jobs import (
@@ -151,8 +151,9 @@ class Store(Leases):
 
     def queue_age(self) -> float:
         """Seconds since the oldest job that waits was submitted; 0 where none does."""
-        oldest = self.database.rows("SELECT min(created) FROM jobs WHERE status = 'queued' AND parent IS NULL")[0][0]
-        return 0.0 if oldest is None else max(0.0, self.clock() - datetime.fromisoformat(oldest).timestamp())
+        first = f"SELECT min(number) FROM {QUEUED} AND parent IS NULL"
+        oldest = self.database.row(f"SELECT created FROM jobs WHERE number = ({first})")
+        return 0.0 if oldest is None else max(0.0, self.clock() - datetime.fromisoformat(oldest[0]).timestamp())
 
     def version(self) -> int:
         return int(self.database.rows("SELECT version FROM clock")[0][0])
@@ -200,10 +201,10 @@ class Store(Leases):
         `most`: how many of the owner's may wait. Raises ConflictError where the key was used for another spec,
         QueueFullError.
         """
-        # What was asked for is hashed, so that the same key with another body is found out without keeping the body.
-        request = hashlib.sha256(json.dumps(asdict(spec), sort_keys=True).encode()).hexdigest()
         with self._recorded() as connection:
             if idempotency_key is not None:
+                # Hashed, so that the same key with another body is found out without keeping the body.
+                request = hashlib.sha256(json.dumps(asdict(spec), sort_keys=True).encode()).hexdigest()
                 # The look at the key and the new job are one transaction: of two equal requests at the same time, the
                 # second sees the job of the first.
                 earlier = self._earlier(connection, owner, idempotency_key, request)
