@@ -113,7 +113,8 @@ def _place(grid: Bits, bits: Bits, name: str) -> None:
             f"{name} has {width}x{height} cells of {channels} channels, but the grid has {grid.shape[1]}x"
             f"{grid.shape[0]} of {grid.shape[2]}: give a larger --size."
         )
-    top, left = grid.shape[0] // 2 - height // 2, grid.shape[1] // 2 - width // 2
+    # As training and `simulate` put it: an odd cell is left below and at the right.
+    top, left = (grid.shape[0] - height) // 2, (grid.shape[1] - width) // 2
     grid[top : top + height, left : left + width, :channels] = bits
 
 

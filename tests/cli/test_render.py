@@ -8,10 +8,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from difflogic.circuits.simulation.starts import planes_of
 from difflogic.cli.main import main
 from difflogic.config.resized import resized
 from difflogic.core import prng
+from difflogic.core.bits import unpack_planes
+from difflogic.engine.simulation import SimulationSpec
 from difflogic.evaluation import rehearsal
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.runs import checkpoint
 from difflogic.runs.plots import colors
@@ -107,16 +111,22 @@ def test_starts(still: Path) -> None:
     np.save("flat.npy", bits[..., 0].astype(bool))
     Image.fromarray(np.array([[[255, 0, 0], [0, 0, 0]], [[0, 255, 255], [9, 9, 9]]], dtype=np.uint8)).save("start.png")
     for start, top, expected in (
-        ("start.npy", 1, colors(bits[..., :3].astype(np.uint8))),
-        ("flat.npy", 1, np.stack([bits[..., 0] * 255, bits[..., 0] * 0, bits[..., 0] * 0], axis=-1)),
+        ("start.npy", 0, colors(bits[..., :3].astype(np.uint8))),
+        ("flat.npy", 0, np.stack([bits[..., 0] * 255, bits[..., 0] * 0, bits[..., 0] * 0], axis=-1)),
         ("start.png", 1, [[[255, 0, 0], [0, 0, 0]], [[0, 255, 255], [0, 0, 0]]]),
     ):
         assert render(still, "-o", "film.gif", "--scale", 1, "--start", start, "--force") == 0
         shown = pixels("film.gif", 1)
-        left = 3 // 2 - np.shape(expected)[1] // 2
+        left = (3 - np.shape(expected)[1]) // 2
         assert np.array_equal(shown[top : top + len(expected), left : left + np.shape(expected)[1]], expected)
     assert render(still, "-o", "film.gif", "--scale", 1, "--start", "seed", "--size", "5x5", "--force") == 0
     assert pixels("film.gif", 1).sum() == pixels("film.gif", 1)[2, 2].sum() == 3 * 255
+    # The odd cell that is left over is where `simulate` has it.
+    model = checkpoint.load(still)
+    spec = SimulationSpec(CellNetlist.of_run(model.circuit, model.config), 4, 4)
+    assert render(still, "-o", "film.gif", "--scale", 1, "--start", "flat.npy", "--size", "4x4", "--force") == 0
+    simulated = unpack_planes(planes_of(spec, "flat.npy", 0), 4)[..., 0]
+    assert np.array_equal(pixels("film.gif", 1)[..., 0] > 0, simulated > 0)
     assert render(still, "-o", "film.gif", "--start", "zeros", "--force") == 0
     assert pixels("film.gif", 8).sum() == 0
 
