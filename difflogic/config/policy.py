@@ -302,6 +302,11 @@ class PolicyConfig(Document):
             f'Only an agent with policy "logic" and algorithm "ppo" remembers: {self.gates.path}memory must be 0 of '
             f"{self.policy!r} and {self.algorithm!r}, got {self.gates.memory}.",
         )
+        # The soft values that learning would see are other inputs than the bits that the agent acted by.
+        require(
+            not self.gates.memory or self.gates.forward == "hard",
+            f'logic.memory = {self.gates.memory} needs logic.forward = "hard".',
+        )
 
     @property
     def is_classifier(self) -> bool:

@@ -196,9 +196,6 @@ class LogicActor:
     ) -> tuple[Circuit, int, int]:
         """The circuit to begin with, its steps, and an action's votes. Raises ConfigError where it does not fit."""
         size = group_size(config, spaces)
-        if spaces.memory and config.logic.forward != "hard":
-            # The soft values that learning would see are other inputs than the bits that it acted by.
-            raise ConfigError(f'logic.memory = {spaces.memory} needs logic.forward = "hard".')
         *hidden, last = config.logic.widths
         # Behind the groups stand the gates that are remembered, which vote for nothing.
         members = np.pad(np.repeat(np.eye(spaces.actions), size, axis=0), ((0, spaces.memory), (0, 0)))

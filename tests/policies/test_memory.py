@@ -123,7 +123,7 @@ def test_memory_that_no_decision_depends_on_counts_for_nothing():
 
 def test_memory_that_cannot_be_learned_is_refused():
     with pytest.raises(ConfigError, match=r'memory = 1 needs logic\.forward = "hard"'):
-        Member(config(logic={"memory": 1, "forward": "soft"}), CPU)
+        config(logic={"memory": 1, "forward": "soft"})
     for fields, path in (
         ({"policy": "mlp", "logic": {"memory": 1}}, "logic"),
         ({"policy": "automaton", "automaton": {"memory": 1}}, "automaton"),
