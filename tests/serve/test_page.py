@@ -207,6 +207,9 @@ def test_a_failed_name_or_priority_is_said_where_it_was_given(opened, live):
         page.press("Enter")
         page.see("name" if action == "rename" else action, ".job-head .error")
     assert live.store.job(job).priority == 0
+    page.wait("!document.querySelector('.columns').hidden")
+    live.store.ask(job, "cancel")
+    page.wait("document.querySelector('.columns').hidden")  # without a row there is nothing to draw
     live.store.delete(job)
 
 

@@ -13,11 +13,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from difflogic.circuits.export.formats import written
 from difflogic.config.model import NetworkConfig
 from difflogic.devices.open import open_engine
 from difflogic.errors import CheckpointError, RunFolderError, UsageError
-from difflogic.model import netlist_json
-from difflogic.model.statistics import census
+from difflogic.model import netlist_json, straight_line
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.runs import checkpoint, chosen
 from difflogic.serve.store import records
 from difflogic.serve.store.jobs import JobSpec, new_id
@@ -82,8 +83,9 @@ def test_the_gates_of_every_evaluation_are_kept(store, trained):
     counted = np.array([layer["counts"] for layer in lines[-1]["layers"]])
     logits = checkpoint.load(store.job_folder(trained).run).state.logits
     assert counted.sum(axis=0).tolist() == np.bincount(logits.argmax(axis=1), minlength=16).tolist()
-    best = chosen.load(store.job_folder(trained).run).circuit
-    assert store.job(trained).active_gates == sum(layer.active for layer in census(best))
+    best = chosen.load(store.job_folder(trained).run)
+    shown = written(CellNetlist.of_run(best.circuit, best.config), "html")  # on the circuit's own page
+    assert store.job(trained).active_gates == sum(len(line.reads) == 2 for line in straight_line.lines(shown))
 
 
 @pytest.mark.parametrize(("ask", "status", "again"), [("pause", "paused", "resume"), ("cancel", "cancelled", "retry")])

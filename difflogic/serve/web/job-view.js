@@ -14,7 +14,7 @@ import { gatesPanel } from "./gates.js";
 import { jobHead } from "./job-head.js";
 import { logPanel } from "./log-panel.js";
 import { announce, errorPlace, patiently } from "./notices.js";
-import { isAgents } from "./progress.js";
+import { isAgents, isOver } from "./progress.js";
 import { resultOf } from "./result.js";
 import { sweepPanel } from "./sweep-panel.js";
 
@@ -54,7 +54,9 @@ function show(root, signal, job) {
     // A training shows its solution before all else, other jobs what they found.
     const body = learning ? [circuit, learning] : [trials, found, circuit];
     root.append(...[top.element, source, ...body.map((part) => part?.element), h("div", { class: "folds" }, folds)].filter(Boolean));
-    const changed = follow(signal, job, place, [found, learning, top, circuit, trials, gates, files].filter(Boolean), learning?.handlers ?? {});
+    // What ended before it was trained has no curves to show.
+    const begun = { update: (now) => learning && (learning.element.hidden = isOver(now) && !now.progress && !now.attempt) };
+    const changed = follow(signal, job, place, [found, learning, begun, top, circuit, trials, gates, files].filter(Boolean), learning?.handlers ?? {});
 }
 
 // What a job found, or what became of the attempts of a training, in a fold: {element, update(job)}.

@@ -7,6 +7,7 @@ import shutil
 import time
 from base64 import b64decode
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from io import BytesIO
 from pathlib import Path
@@ -19,7 +20,8 @@ from difflogic.config.schema import Config
 from difflogic.devices.open import Placement
 from difflogic.errors import CheckpointError, ConfigError, MissingPackagesError, StoreError, UsageError
 from difflogic.model.cell_netlist import CellNetlist
-from difflogic.model.statistics import active_gates, census
+from difflogic.model.controller import Controller
+from difflogic.model.statistics import active_gates
 from difflogic.runs import attempts, checkpoint
 from difflogic.runs.folder import RunFolder
 from difflogic.serve.store.jobs import JobRecord
@@ -129,16 +131,20 @@ def _outcome_of_attempts(store: Store, job: JobRecord, path: Path, out_of_time: 
 
 def _final_progress(store: Store, job: JobRecord, run: Run | AgentRun) -> dict[str, Any]:
     """What a job shows of a run that is over; of agents pictures are drawn too."""
-    if isinstance(run, AgentRun):
-        store.job_folder(job).keep(_pictures(run, job.name))
-        circuit = run.best.circuit
-        gates = None if circuit is None else active_gates(circuit.flat_logits())
-        solved = len(run.solved_members)
-        return {"progress": run.epoch, "goal": run.epoch, "score": run.score, "solved": solved, "active_gates": gates}
-    if run.wrong == 0:  # a solution as a page on which it lives, and drawn
-        from difflogic.actions.simplify import drawings  # with all that simplifies
+    from difflogic.circuits.export.formats import written  # with all that simplifies
+    from difflogic.circuits.synthesis.convert import gate_count
 
-        store.job_folder(job).keep(drawings(CellNetlist.of_run(run.circuit, run.config), job.name).items())
+    if isinstance(run, AgentRun):
+        controller, circuit, solved = _controller(run), run.best.circuit, len(run.solved_members)
+        store.job_folder(job).keep(_pictures(run, controller, job.name))
+        gates = None if circuit is None else active_gates(circuit.flat_logits())
+        gates = gates if controller is None else gate_count(written(controller, "html"))
+        return {"progress": run.epoch, "goal": run.epoch, "score": run.score, "solved": solved, "active_gates": gates}
+    netlist = CellNetlist.of_run(run.circuit, run.config)
+    if run.wrong == 0:  # a solution as a page on which it lives, and drawn
+        from difflogic.actions.simplify import drawings
+
+        store.job_folder(job).keep(drawings(netlist, job.name).items())
     soft = [member.metrics[-1].soft_loss for member in run.members if member.metrics]
     return {
         "progress": run.epoch,
@@ -147,20 +153,26 @@ def _final_progress(store: Store, job: JobRecord, run: Run | AgentRun) -> dict[s
         # A population counts its solved models. One model whose best circuit is right counts too, although the last
         # evaluation was not.
         "solved": max(sum(member.solved for member in run.members), run.wrong == 0),
-        "active_gates": sum(layer.active for layer in census(run.circuit)),
+        "active_gates": gate_count(written(netlist, "html")),
         "compared": run.member.job.values,
     }
 
 
-def _pictures(run: AgentRun, name: str) -> Iterator[tuple[str, str | bytes]]:
-    """The best agent as a film of an episode; of a controller also its page, and its circuit, drawn."""
-    from difflogic.actions.simplify import drawings  # half of what these load is for agents alone
-    from difflogic.policies import controllers, film
-    from difflogic.policies.actors import LogicActor
+def _controller(run: AgentRun) -> Controller | None:
+    """The circuit of the best agent, where it chooses between actions by gates."""
+    from difflogic.policies import controllers  # half of what it loads is for agents alone
 
-    actor, spaces, controller = run.best.agent.actor, run.best.environments.spaces, None
-    if isinstance(actor, LogicActor) and not spaces.continuous:
-        controller = controllers.of_actor(actor, run.config.environment.id, spaces)
+    with suppress(UsageError):
+        return controllers.of_actor(run.best.agent.actor, run.config.environment.id, run.best.environments.spaces)
+    return None
+
+
+def _pictures(run: AgentRun, controller: Controller | None, name: str) -> Iterator[tuple[str, str | bytes]]:
+    """The best agent as a film of an episode; of a controller also its page, and its circuit, drawn."""
+    from difflogic.actions.simplify import drawings
+    from difflogic.policies import film
+
+    if controller is not None:
         yield from drawings(controller, name).items()
     try:
         frames = film.of_agent(run.best, FILM_STEPS, controller)
