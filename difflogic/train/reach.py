@@ -9,6 +9,7 @@ torus, T steps tell (2T+1)x(2T+1) cells apart, and all others look alike.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -26,6 +27,7 @@ MOST_CELLS = 1 << 15
 Classes = npt.NDArray[np.int64]
 
 
+@lru_cache(64)  # a page asks with each change of a form, and then submits the same
 def notice(config: Config) -> str | None:
     """A sentence where some cells must stay wrong for want of steps, and how many steps would do.
 

@@ -23,8 +23,6 @@ BUSY_MS = 10_000
 """Milliseconds for which a writer waits for another one; a transaction takes a few."""
 CACHE_KIB = 512
 """Cache of a connection, of which a server has one in each of its threads."""
-LOG_PAGES = 100
-"""Pages of 4 KiB after which the write-ahead log is worked off: on a disk that is nearly full it must not grow."""
 
 
 class Database:
@@ -146,7 +144,6 @@ def connect(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
-        connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
     except sqlite3.Error:
         connection.close()
         raise
