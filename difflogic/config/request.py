@@ -170,6 +170,24 @@ class Request(Section):
     def called(self, name: str) -> str:
         return f"`{name}`"
 
+    def __post_init__(self) -> None:
+        """Raises ConfigError where an option is beyond its limits, UsageError where options contradict each other."""
+        super().__post_init__()
+        known = {each.name: each for each in options(type(self))}
+        for each in known.values():
+            if each.needs is not None and each.is_in(self) and not getattr(self, each.needs):
+                raise UsageError(f"`{each.name}` is only for `{each.needs}`: give that too.")
+            for other, why in each.excludes.items():
+                # An option that is false or 0 asks for nothing; what it excludes counts also where it was set to 0.
+                if getattr(self, each.name) and known[other].is_in(self):
+                    raise UsageError(f"`{each.name}` and `{other}` do not go together: {why}. Drop one.")
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The inverse of `to_dict`. Raises ConfigError, UsageError."""
+        made: Self = build(cls, data)
+        return made
+
     def to_dict(self) -> dict[str, Any]:
         """The part as JSON holds it, without what is as it would be anyway."""
         said = {each.name: getattr(self, each.name) for each in options(type(self)) if each.is_in(self)}
@@ -318,18 +336,6 @@ class TrainRequest(Request):
     """What a classifier learns: `label` of a command."""
     decide: bool = False
     """Whether undecided gates of a model that is solved become what they most probably are: what `harden` asks for."""
-
-    def __post_init__(self) -> None:
-        """Raises ConfigError where an option is beyond its limits, UsageError where options contradict each other."""
-        super().__post_init__()
-        known = {each.name: each for each in options(type(self))}
-        for each in known.values():
-            if each.needs is not None and each.is_in(self) and not getattr(self, each.needs):
-                raise UsageError(f"`{each.name}` is only for `{each.needs}`: give that too.")
-            for other, why in each.excludes.items():
-                # An option that is false or 0 asks for nothing; what it excludes counts also where it was set to 0.
-                if getattr(self, each.name) and known[other].is_in(self):
-                    raise UsageError(f"`{each.name}` and `{other}` do not go together: {why}. Drop one.")
 
     def check_kind(self, of_agents: bool) -> None:
         """Raises UsageError for an option that means nothing where agents are trained."""

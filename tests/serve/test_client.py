@@ -87,10 +87,13 @@ def test_what_is_done_with_jobs(here: Path, capsys, monkeypatch) -> None:
     assert (now["id"], now["priority"]) == (job, -5)
     text = call(capsys, "jobs", "export", job, "--format", "json", "--watch")
     assert "a_board.json" in text
-    assert "must be one of c, " in call(capsys, "jobs", "export", job, "--format", "cat", code=1)
+    assert "--format must be one or more of c, " in call(capsys, "jobs", "export", job, "--format", "cat", code=2)
     assert "proved equal." in call(capsys, "jobs", "simplify", job, "--task", "--watch")
-    for more in ((), ("--from-start", "--task")):
-        assert "size needs from_start" in call(capsys, "jobs", "simplify", job, "--size", "8x9", *more, code=1)
+    for more, words in (
+        ((), " is only for --from-start"),
+        (("--from-start", "--task"), " and --task do not go together"),
+    ):
+        assert f"--size{words}" in call(capsys, "jobs", "simplify", job, "--size", "8x9", *more, code=2)
     assert "robustness: " in call(capsys, "jobs", "evaluate", job, "--quick", "--watch")
     text = call(capsys, "jobs", "harden", job, "--epochs", 3, "--watch")
     assert "of 3 epochs" in text or "Epoch    3:" in text

@@ -7,13 +7,16 @@ from typing import Any
 
 import click
 
-from difflogic.cli.options import client, grid_size, together
+from difflogic.cli.options import client, options_of, together
+from difflogic.config.fields import section
+from difflogic.config.request import Request
 from difflogic.errors import UsageError
-from difflogic.serve.store.jobs import PRIORITIES
+from difflogic.serve.store.jobs import FOLLOW_UPS, PRIORITIES
 
 job_argument = click.argument("job")
 jobs_argument = click.argument("jobs", metavar="JOB...", nargs=-1, required=True)
 tag_argument = click.argument("tag")
+quick_option = click.option("--quick", is_flag=True, help="Use fewer starts, and make long tests a tenth as long.")
 watch_option = click.option("--watch", is_flag=True, help="Follow the job at once, as `difflogic watch` does.")
 
 
@@ -53,13 +56,15 @@ def _editing(action: str, value: Callable[[Any], Any], words: str, about: str, e
     return command
 
 
-def _making(action: str, about: str, example: str, *options: Callable[[Any], Any]) -> click.Command:
-    """The command that queues a job made of another one; `options` are the fields of what the server is sent."""
+def _making(action: str, example: str, *options: Callable[[Any], Any]) -> click.Command:
+    """The command that queues a job made of another one; its options are the server's, or these."""
+    part = FOLLOW_UPS.get(action, Clone)
 
-    @_command(action, f"{about}, and print its id.", f"abcdefghijklmnop{example}")
+    @_command(action, f"{(part.__doc__ or '').rstrip('.')}, and print its id.", f"abcdefghijklmnop{example}")
     @job_argument
-    @together(*options, watch_option)
-    def command(job: str, watch: bool, **body: Any) -> int:
+    @together(*(options or [options_of(action, of=part)]), watch_option)
+    def command(job: str, watch: bool, **given: Any) -> int:
+        body = part(**{name: value for name, value in given.items() if value is not None}).to_dict()
         with client("jobs") as server:
             made = server.make(job, action, body)
             if not watch:
@@ -70,6 +75,11 @@ def _making(action: str, about: str, example: str, *options: Callable[[Any], Any
             return follow(server, made["id"], as_json=False)
 
     return command
+
+
+@section
+class Clone(Request):
+    """Queue a new job with the settings of JOB."""
 
 
 @click.command("tag")
@@ -144,59 +154,11 @@ ACTIONS = (
         "abcdefghijklmnop -- -5",
     ),
     delete,
-    _making("clone", "Queue a new job with the settings of JOB", ""),
-    _making(
-        "harden",
-        "Queue a training that settles the undecided gates of JOB, as `difflogic harden` does",
-        " --watch",
-        click.option("--search", is_flag=True, help="Search the hard circuit instead, without gradients."),
-        click.option("--epochs", type=click.IntRange(1), help="Epochs of the hardening [a quarter of the run's]."),
-    ),
-    _making(
-        "simplify",
-        "Queue a job that makes the circuit of JOB smaller, proved to be the same",
-        " --watch",
-        click.option(
-            "--from-start",
-            is_flag=True,
-            help="Only keep the behaviour from the task's start, on any grid and for ever. This is proved.",
-        ),
-        click.option(
-            "--size",
-            type=grid_size,
-            metavar="WIDTHxHEIGHT",
-            callback=lambda ctx, param, size: size and f"{size[1]}x{size[0]}",
-            help="With --from-start: only on a grid of this size, with all cells updated in each step. This is proved.",
-        ),
-        click.option("--task", is_flag=True, help="Only keep the trained behaviour. This is tested, not proved."),
-    ),
-    _making(
-        "prove",
-        "Queue a job that proves what the circuit of JOB does, or that a simplified circuit is equal to its original",
-        " --watch",
-        click.option(
-            "--every-start",
-            is_flag=True,
-            help="If JOB is a training: prove that every start ends in the task's target.",
-        ),
-    ),
-    _making(
-        "export",
-        "Queue a job that writes the circuit of JOB in the formats of `difflogic export`",
-        " --format c --format svg --watch",
-        click.option(
-            "--format",
-            "formats",
-            metavar="FORMAT",
-            multiple=True,
-            required=True,
-            help="A format of `difflogic export`. May be repeated.",
-        ),
-    ),
-    _making(
-        "evaluate",
-        "Queue a job that tests the circuit of JOB far beyond its training",
-        " --quick --watch",
-        click.option("--quick", is_flag=True, help="Use fewer starts, and make long tests a tenth as long."),
-    ),
+    _making("clone", ""),
+    _making("harden", " --watch"),
+    _making("simplify", " --watch"),
+    _making("prove", " --watch"),
+    _making("export", " --format c --format svg --watch"),
+    # A command tests in full, unless it is told otherwise.
+    _making("evaluate", " --quick --watch", quick_option),
 )

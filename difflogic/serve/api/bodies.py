@@ -7,18 +7,19 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mappin
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi.routing import APIRoute
 from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 from starlette.responses import Response
 
+from difflogic.config.request import Request as AnyRequest
 from difflogic.config.request import TrainRequest, options
 from difflogic.errors import UsageError
 from difflogic.serve.errors import ApiError, one_sentence
-from difflogic.serve.store.jobs import JobRequest
 
+Asked = TypeVar("Asked", bound=AnyRequest)
 Submitted = tuple[Any, Mapping[str, UploadFile]]
 """A job and the files that came with it."""
 
@@ -35,12 +36,16 @@ class JsonRoute(APIRoute):
         handle = super().get_route_handler()
 
         async def checked(request: Request) -> Response:
-            has_body = "transfer-encoding" in request.headers or request.headers.get("content-length", "0") != "0"
-            if self.body_field is not None and has_body and kind(request) != JSON:
+            if self.body_field is not None and has_body(request) and kind(request) != JSON:
                 raise ApiError(415, "unsupported_media_type", f"The body must be {JSON}.")
             return await handle(request)
 
         return checked
+
+
+def has_body(request: Request) -> bool:
+    """Whether anything comes after the head."""
+    return "transfer-encoding" in request.headers or request.headers.get("content-length", "0") != "0"
 
 
 def kind(request: Request) -> str:
@@ -120,11 +125,11 @@ def _refused(constant: str) -> Any:
     raise ValueError(constant)
 
 
-def job_request(data: Any) -> JobRequest:
-    """A request for a job as JSON holds it. Raises ApiError."""
+def asked(part: type[Asked], data: Any) -> Asked:
+    """A request as JSON holds it. Raises ApiError."""
     if not isinstance(data, dict):
-        raise ApiError(422, "invalid_request", "The job must be an object.")
+        raise ApiError(422, "invalid_request", "The request must be an object.")
     try:
-        return JobRequest.from_dict(data)
+        return part.from_dict(data)
     except UsageError as error:
         raise ApiError(422, "invalid_request", one_sentence(str(error))) from error

@@ -9,9 +9,8 @@ from typing import Annotated, Any, get_origin
 from annotated_types import GroupedMetadata
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from difflogic.circuits.export.formats import FORMATS
 from difflogic.config.fields import Table, plain, shown
-from difflogic.config.limits import Limits, one_of
+from difflogic.config.limits import Limits
 from difflogic.config.request import SweepRequest, options
 from difflogic.serve.api.bodies import FILES
 from difflogic.serve.api.tokens import Role
@@ -35,9 +34,6 @@ class Held(GroupedMetadata):
         if not self.limits.holds(value):
             raise ValueError(f"must be {self.limits.words}, got {shown(value)}")
         return value
-
-
-Format = Annotated[str, Held(one_of(list(FORMATS)))]
 
 
 # A misspelled field would be ignored otherwise, and "1000" taken for 1000: whoever sends a request learns of both.
@@ -119,6 +115,11 @@ def job_body() -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": content}}
 
 
+def action_body(part: type) -> dict[str, Any]:
+    """`openapi_extra` of an address that makes a job of another one."""
+    return {"requestBody": {"required": False, "content": {"application/json": {"schema": schema_of(part)}}}}
+
+
 class TargetPicture(BaseModel):
     """The target as colours, as the circuit should grow it."""
 
@@ -166,48 +167,3 @@ class Edit(Strict):
     name: Annotated[str, Held(JOB_NAME)] | None = None
     priority: Annotated[int, Held(PRIORITY)] | None = None
     tags: Annotated[list[str], Held(TAGS)] | None = None
-
-
-class HardenRequest(Strict):
-    """How a job should settle the undecided gates of a circuit."""
-
-    search: Annotated[
-        bool, Field(description="Search the hard circuit instead, one gate at a time, without gradients.")
-    ] = False
-    epochs: Annotated[int | None, Field(ge=1, description="Epochs of the hardening [a quarter of the run's].")] = None
-
-
-class SimplifyRequest(Strict):
-    """How a job should make the circuit smaller."""
-
-    from_start: Annotated[
-        bool, Field(description="Only keep the behaviour from the task's start, on any grid and for ever.")
-    ] = False
-    size: Annotated[
-        str | None,
-        Field(
-            pattern="^[0-9]{1,5}x[0-9]{1,5}$",
-            description="With from_start: only on a grid of WIDTHxHEIGHT cells that are all updated in each step.",
-        ),
-    ] = None
-    task: Annotated[bool, Field(description="Only keep the trained behaviour.")] = False
-
-
-class ProveRequest(Strict):
-    """What a job should prove: of a training what fits its task, of a simplification that it changed nothing."""
-
-    every_start: Annotated[
-        bool, Field(description="Of a training, that every start ends in the target, and not the drawn or only one.")
-    ] = False
-
-
-class ExportRequest(Strict):
-    """The formats that a job should export."""
-
-    formats: Annotated[list[Format], Field(min_length=1, max_length=len(FORMATS))]
-
-
-class EvaluateRequest(Strict):
-    """How thoroughly a job should test the circuit."""
-
-    quick: Annotated[bool, Field(description="Fewer starts, and long tests of a tenth of the length.")] = True

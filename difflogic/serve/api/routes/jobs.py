@@ -11,8 +11,11 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response
 
 from difflogic.config.document import is_policy
+from difflogic.config.fields import plain
 from difflogic.config.harden import hardening
 from difflogic.config.policy import PolicyConfig
+from difflogic.config.request import Request as AnyRequest
+from difflogic.config.request import Size
 from difflogic.config.schema import Config
 from difflogic.errors import UsageError
 from difflogic.serve.api import bodies
@@ -28,22 +31,24 @@ from difflogic.serve.api.context import (
     errors,
     reply,
 )
-from difflogic.serve.api.schemas import (
-    Edit,
-    EvaluateRequest,
-    ExportRequest,
-    HardenRequest,
-    JobList,
-    PreviewReply,
-    ProveRequest,
-    SimplifyRequest,
-    job_body,
-)
+from difflogic.serve.api.schemas import Edit, JobList, PreviewReply, action_body, job_body
 from difflogic.serve.api.submission import Submission, check_cost, check_task, draws_samples
 from difflogic.serve.api.sweeps import submitted
 from difflogic.serve.api.words import JobReply, told
 from difflogic.serve.errors import ApiError, one_sentence
-from difflogic.serve.store.jobs import ID, JobRecord, JobSpec, Kind, Sort, Status, trained
+from difflogic.serve.store.jobs import (
+    FOLLOW_UPS,
+    ID,
+    KINDS,
+    HardenRequest,
+    JobRecord,
+    JobRequest,
+    JobSpec,
+    Kind,
+    Sort,
+    Status,
+    trained,
+)
 
 router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=bodies.JsonRoute)
 
@@ -88,7 +93,7 @@ async def _with_submission(request: Request, context: Context, use: Callable[[Su
     """What `use` makes of the request, in a thread of its own."""
     # Reading the body is asynchronous. What is made of it reads pictures and computes, and so goes to a thread.
     async with bodies.submission(request) as (job, uploads):
-        wanted = bodies.job_request(job)
+        wanted = bodies.asked(JobRequest, job)
 
         def work() -> Response:
             with bodies.on_disk(uploads) as paths:
@@ -222,10 +227,33 @@ def clone(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Respon
     return _made(context, *_submit(context, caller, job.spec(), origin=job))
 
 
-@router.post("/{job}/harden", status_code=201, responses={201: MADE[201], **MAKING, **errors(415)})
-def harden(context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: HardenRequest | None = None) -> Response:
-    """Queue a training that goes on from the circuit of this one, until its undecided gates are decided."""
-    asked = body or HardenRequest()
+def _add_action(action: str, part: type[AnyRequest]) -> None:
+    """The address that makes a job of another one."""
+
+    async def make(request: Request, context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Response:
+        asked = bodies.asked(part, await bodies.read(request) if bodies.has_body(request) else {})
+
+        def work() -> Response:
+            if isinstance(asked, HardenRequest):
+                return _made(context, *_submit(context, caller, _hardened(context, job, asked)))
+            return _made(context, *_submit(context, caller, _follow_up(context, job, asked)))
+
+        return await to_thread.run_sync(work)
+
+    about = (part.__doc__ or "").replace("JOB", "this job")
+    responses = {201: MADE[201], **MAKING, **errors(415)}
+    router.add_api_route(
+        f"/{{job}}/{action}", make, methods=["POST"], status_code=201, name=action, description=about,
+        responses=responses, openapi_extra=action_body(part),
+    )  # fmt: skip
+
+
+for _action, _part in FOLLOW_UPS.items():
+    _add_action(_action, _part)
+
+
+def _hardened(context: Context, job: JobRecord, asked: HardenRequest) -> JobSpec:
+    """A training that goes on from the circuit of this one, until its undecided gates are decided."""
     _check_source(job, "train")
     if job.config is None:
         raise ApiError(409, "no_circuit", f"The job {job.id} has no configuration to continue with.")
@@ -237,7 +265,7 @@ def harden(context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: Ha
     except UsageError as error:
         raise ApiError(422, "invalid_config", one_sentence(str(error))) from error
     check_cost(config, 1, context.settings.caps)
-    spec = JobSpec(
+    return JobSpec(
         "train",
         job.name,
         config.to_dict(),
@@ -249,35 +277,6 @@ def harden(context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: Ha
         options={name: text for name, text in job.options.items() if name == "data"} | {"decide": not asked.search},
         tags=job.tags,
     )
-    return _made(context, *_submit(context, caller, spec))
-
-
-@router.post("/{job}/simplify", status_code=201, responses={201: MADE[201], **MAKING, **errors(415)})
-def simplify(
-    context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: SimplifyRequest | None = None
-) -> Response:
-    """Queue a job that makes the circuit of this one smaller."""
-    return _follow(context, caller, job, "simplify", (body or SimplifyRequest()).model_dump())
-
-
-@router.post("/{job}/prove", status_code=201, responses={201: MADE[201], **MAKING, **errors(415)})
-def prove(context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: ProveRequest | None = None) -> Response:
-    """Queue a job that proves what the circuit of this one does, or of a simplification that it does the same."""
-    return _follow(context, caller, job, "prove", (body or ProveRequest()).model_dump())
-
-
-@router.post("/{job}/export", status_code=201, responses={201: MADE[201], **MAKING, **errors(415)})
-def export(context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: ExportRequest) -> Response:
-    """Queue a job that writes the circuit of this one in other formats."""
-    return _follow(context, caller, job, "export", body.model_dump())
-
-
-@router.post("/{job}/evaluate", status_code=201, responses={201: MADE[201], **MAKING, **errors(415)})
-def evaluate(
-    context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: EvaluateRequest | None = None
-) -> Response:
-    """Queue a job that tests the circuit of this one far beyond its training."""
-    return _follow(context, caller, job, "evaluate", (body or EvaluateRequest()).model_dump())
 
 
 SOURCES: dict[Kind, tuple[Kind, ...]] = {
@@ -316,16 +315,15 @@ def _check_shape(lender: dict[str, Any], config: dict[str, Any]) -> None:
         raise ApiError(409, "other_shape", words)
 
 
-def _follow(context: Context, caller: Caller, source: JobRecord, kind: Kind, options: dict[str, Any]) -> Response:
+def _follow_up(context: Context, source: JobRecord, asked: AnyRequest) -> JobSpec:
+    """A job on the circuit of this one."""
+    kind: Kind = next(name for name in KINDS if FOLLOW_UPS.get(name) is type(asked))
+    options = {name: str(value) if isinstance(value, Size) else plain(value) for name, value in vars(asked).items()}
     if is_policy(trained(source.config)) and kind != "evaluate":
         if kind == "prove":
             raise ApiError(409, "no_circuit", "A controller is proved equal to another: simplify it, and prove that.")
         check_controller(context.store.job_folder(source).run, options)
-    if options.get("size") and (options["task"] or not options["from_start"]):
-        words = "size needs from_start, and does not go with task, which uses the task's own grid."
-        raise ApiError(422, "invalid_request", words)
     if options.get("every_start") and source.kind == "simplify":
         words = "every_start is only for trainings: a simplified circuit is proved equal to its original."
         raise ApiError(422, "invalid_request", words)
-    spec = JobSpec(kind, source.name, source=source.id, options=options, priority=source.priority, tags=source.tags)
-    return _made(context, *_submit(context, caller, spec))
+    return JobSpec(kind, source.name, source=source.id, options=options, priority=source.priority, tags=source.tags)
