@@ -11,13 +11,15 @@ from difflogic.cli.options import (
     PATH,
     circuit_options,
     force_option,
-    grid_size,
     json_option,
+    options_of,
     output_option,
 )
 from difflogic.cli.screen import sinks
 from difflogic.cli.screen.result import next_lines, show
 from difflogic.config.choices import EFFORTS
+from difflogic.config.request import Size
+from difflogic.serve.store.jobs import SimplifyRequest
 
 if TYPE_CHECKING:
     from difflogic.circuits.synthesis.simplify import PassReport
@@ -33,22 +35,7 @@ NEXT = (
 @click.command("simplify")
 @click.argument("circuit", type=PATH)
 @circuit_options
-@click.option(
-    "--from-start",
-    is_flag=True,
-    help="Only keep the behaviour from the task's start, on any grid and for ever. This is proved.",
-)
-@click.option(
-    "--size",
-    type=grid_size,
-    metavar="WIDTHxHEIGHT",
-    help="With --from-start: only on a grid of this size, with all cells updated in each step. This is proved.",
-)
-@click.option(
-    "--task",
-    is_flag=True,
-    help="Only keep the trained behaviour. This is tested, not proved. CIRCUIT must be a run.",
-)
+@options_of("simplify", of=SimplifyRequest)
 @click.option(
     "--effort",
     type=click.Choice(tuple(EFFORTS)),
@@ -59,7 +46,7 @@ NEXT = (
 @output_option(help="Write the smaller circuit to this circuit.json.")
 @force_option
 @json_option
-def command(circuit: Path, out: Output | None, as_json: bool, **asked: Any) -> int:
+def command(circuit: Path, size: Size | None, out: Output | None, as_json: bool, **asked: Any) -> int:
     """Make CIRCUIT smaller: a run, a file that holds a circuit, or a rule such as B36/S23.
 
     The command counts gates that read two inputs. Constants, pass-throughs and NOT are free. The result computes
@@ -88,7 +75,8 @@ def command(circuit: Path, out: Output | None, as_json: bool, **asked: Any) -> i
     from difflogic.actions.simplify import simplify
     from difflogic.model.cell_netlist import CellNetlist
 
-    found = simplify(circuit, on_pass=ignored if as_json else sinks.show_pass, **asked)
+    told = ignored if as_json else sinks.show_pass
+    found = simplify(circuit, size=None if size is None else (size.height, size.width), on_pass=told, **asked)
     if out is not None:  # before it is shown: who reads that it was stopped has it
         out.write(str(next(iter(found.files.values()))).encode())
     code = show(found, as_json, lambda: [] if out is None else [out.path])

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from difflogic.actions.result import ActionResult
+from difflogic.config.request import Size
 from difflogic.errors import CheckpointError, StoreError, UsageError
 from difflogic.model import function_json
 from difflogic.runs import checkpoint
@@ -60,12 +61,11 @@ def _circuit_of(source: JobFolder) -> Path:
 def _simplify(job: JobRecord, given: Path, _: Path | None) -> tuple[ActionResult, Result]:
     from difflogic.actions.simplify import drawings, simplify
 
-    size = job.options.get("size")
-    width, height = map(int, size.split("x")) if size else (0, 0)
+    size = Size.parse(job.options["size"]) if job.options.get("size") else None
     made = simplify(
         given,
         from_start=bool(job.options.get("from_start")),
-        size=(height, width) if size else None,
+        size=None if size is None else (size.height, size.width),
         task=bool(job.options.get("task")),
     )
     made.files.update(drawings(made.netlist, job.name))
