@@ -29,5 +29,20 @@ EFFORTS = {"normal": 1, "high": 10}
 """How long `simplify` searches, beside normal."""
 DRAWINGS = ("rollout", "gates", "loss")
 """What can be drawn of a run: `evaluation.render`."""
+EXPORTS = {
+    "c": "a C99 header, 64 cells per word, and a demo",
+    "verilog": "a cell, a grid and a self-checking test bench",
+    "vhdl": "the same in VHDL-2008",
+    "blif": "for logic synthesis",
+    "aiger": "binary AIGER, for ABC and model checkers",
+    "svg": "a diagram",
+    "digitaljs": "for the DigitalJS simulator in the browser",
+    "golly": "a rule and a pattern for Golly",
+    "wgsl": "a WebGPU compute shader, 32 cells per word",
+    "html": "one web page that runs it, without a network",
+    "numpy": "a Python module that needs NumPy only",
+    "json": "circuit.json, as in a run folder: every gate",
+}
+"""What a circuit can be exported to, and what for: `circuits.export.formats`."""
 BOUNDARIES = ("zero", "periodic")
 """What lies outside a grid."""

@@ -9,10 +9,11 @@ import click
 import pytest
 
 from difflogic.bench import runner
+from difflogic.circuits.export import formats
 from difflogic.circuits.simulation import engines
 from difflogic.circuits.synthesis import prove
 from difflogic.cli.main import group
-from difflogic.config import picture_file, schema, task, train
+from difflogic.config import choices, picture_file, schema, task, train
 from difflogic.config.request import TrainRequest
 from difflogic.errors import ConfigError
 from difflogic.evaluation import evaluate
@@ -29,8 +30,9 @@ def option(command: str, name: str) -> click.Option:
     return next(each for each in found.params if name in each.opts)
 
 
-def test_judges() -> None:
+def test_judges_and_formats() -> None:
     assert option("prove", "--judge").type.choices == ("network", *prove.JUDGES)
+    assert list(choices.EXPORTS) == list(formats.FORMATS)
 
 
 @pytest.mark.parametrize(

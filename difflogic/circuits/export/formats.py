@@ -32,7 +32,6 @@ class Format:
     """`module` has `export(netlist, name) -> Files`, and `verify(netlist, name, files)`, which proves them."""
 
     module: str
-    summary: str
     programs: tuple[str, ...] = ()
     """What `verify` asks."""
     every_gate: bool = False
@@ -55,21 +54,19 @@ _NO_GRID = (
 )
 _HARDWARE = ("iverilog", "vvp", "yosys", "berkeley-abc")
 
-FORMATS = {
-    "c": Format("c", "a C99 header, 64 cells per word, and a demo", ("gcc",), framed=True),
-    "verilog": Format(
-        "verilog", "a cell, a grid and a self-checking test bench", _HARDWARE, framed=True, grid="automaton"
-    ),
-    "vhdl": Format("vhdl", "the same in VHDL-2008", ("ghdl",), framed=True),
-    "blif": Format("blif", "for logic synthesis", ("berkeley-abc",)),
-    "aiger": Format("aiger", "binary AIGER, for ABC and model checkers", ("berkeley-abc",), grid="aiger"),
-    "svg": Format("svg", "a diagram"),
-    "digitaljs": Format("digitaljs", "for the DigitalJS simulator in the browser", cells_only=_READ_AS_CELL),
-    "golly": Format("golly", "a rule and a pattern for Golly", ("bgolly",), cells_only=_NO_GRID),
-    "wgsl": Format("wgsl", "a WebGPU compute shader, 32 cells per word", cells_only=_NO_GRID),
-    "html": Format("html", "one web page that runs it, without a network", ("chromium",), framed=True, lives=_NO_LIFE),
-    "numpy": Format("python", "a Python module that needs NumPy only", framed=True),
-    "json": Format("circuit_json", "circuit.json, as in a run folder: every gate", every_gate=True),
+FORMATS = {  # what each is for: `config.choices.EXPORTS`
+    "c": Format("c", ("gcc",), framed=True),
+    "verilog": Format("verilog", _HARDWARE, framed=True, grid="automaton"),
+    "vhdl": Format("vhdl", ("ghdl",), framed=True),
+    "blif": Format("blif", ("berkeley-abc",)),
+    "aiger": Format("aiger", ("berkeley-abc",), grid="aiger"),
+    "svg": Format("svg"),
+    "digitaljs": Format("digitaljs", cells_only=_READ_AS_CELL),
+    "golly": Format("golly", ("bgolly",), cells_only=_NO_GRID),
+    "wgsl": Format("wgsl", cells_only=_NO_GRID),
+    "html": Format("html", ("chromium",), framed=True, lives=_NO_LIFE),
+    "numpy": Format("python", framed=True),
+    "json": Format("circuit_json", every_gate=True),
 }
 
 

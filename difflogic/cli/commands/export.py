@@ -9,6 +9,7 @@ import click
 
 from difflogic.cli.options import PATH, circuit_options, force_option, forced, grid_size
 from difflogic.cli.screen.result import FAILED, show
+from difflogic.config.choices import EXPORTS
 from difflogic.errors import DifflogicError, UsageError
 
 if TYPE_CHECKING:
@@ -17,7 +18,32 @@ if TYPE_CHECKING:
 ALL = "all"
 
 
-@click.command("export")
+FORMS = "\n".join(f"{name:9}  {about}" for name, about in EXPORTS.items())
+ABOUT = f"""Write CIRCUIT, a run or a file that holds a circuit or a controller, for other programs.
+
+\b
+{FORMS}
+
+A controller (controller.json) takes an observation and gives the number of an action. It is written in floating
+point and in fixed point. digitaljs, golly and wgsl cannot hold one.
+
+With --grid WIDTHxHEIGHT, verilog is a module for an FPGA with reset, start and clock enable. Its state is read
+and written byte by byte or bit by bit. aiger then holds the values of the grid as latches. If every start of
+the run should end in one picture, it also holds the claim that the picture is there after the task's steps, and
+stays.
+
+The same circuit always gives the same bytes. All formats but json leave out what does not matter:
+pass-throughs, constants, duplicate gates, gates that no output needs, and channels that never influence the
+picture. With --verify the exit code is 1 if an export differs from the circuit, or if the program that checks
+it is not installed.
+
+Example: difflogic export runs/NAME --format c --verify
+
+Example: difflogic export runs/NAME --format verilog --grid 16x16 --verify
+"""
+
+
+@click.command("export", help=ABOUT)
 @click.argument("circuit", type=PATH)
 @circuit_options
 @click.option(
@@ -44,39 +70,7 @@ ALL = "all"
 @click.option("--verify", is_flag=True, help="Check each export with a program for its format, if one is installed.")
 @force_option
 def command(circuit: Path, forms: tuple[str, ...], out: Path, verify: bool, **asked: Any) -> int:
-    """Write CIRCUIT, a run or a file that holds a circuit or a controller, for other programs.
-
-    \b
-    c          a C99 header, 64 cells per word, and a demo
-    verilog    a cell, a grid and a self-checking test bench
-    vhdl       the same in VHDL-2008
-    blif       for logic synthesis
-    aiger      binary AIGER, for ABC and model checkers
-    svg        a diagram
-    digitaljs  for the DigitalJS simulator in the browser
-    golly      a rule and a pattern for Golly
-    wgsl       a WebGPU compute shader, 32 cells per word
-    html       one web page that runs the automaton, without a network
-    numpy      a Python module that needs NumPy only
-    json       circuit.json, as in a run folder: every gate
-
-    A controller (controller.json) takes an observation and gives the number of an action. It is written in floating
-    point and in fixed point. digitaljs, golly and wgsl cannot hold one.
-
-    With --grid WIDTHxHEIGHT, verilog is a module for an FPGA with reset, start and clock enable. Its state is read
-    and written byte by byte or bit by bit. aiger then holds the values of the grid as latches. If every start of
-    the run should end in one picture, it also holds the claim that the picture is there after the task's steps, and
-    stays.
-
-    The same circuit always gives the same bytes. All formats but json leave out what does not matter:
-    pass-throughs, constants, duplicate gates, gates that no output needs, and channels that never influence the
-    picture. With --verify the exit code is 1 if an export differs from the circuit, or if the program that checks
-    it is not installed.
-
-    Example: difflogic export runs/NAME --format c --verify
-
-    Example: difflogic export runs/NAME --format verilog --grid 16x16 --verify
-    """  # noqa: D301
+    """Write a circuit in the forms that are asked for."""
     from difflogic.actions.export import export
     from difflogic.circuits.export.formats import FORMATS
     from difflogic.circuits.export.text import write

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
-from difflogic.circuits.export.formats import FORMATS
+from difflogic.config.choices import EXPORTS
 from difflogic.config.document import is_policy
 from difflogic.config.fields import section
 from difflogic.config.limits import COUNT, Limits, between, matching
@@ -140,8 +140,8 @@ class ExportRequest(Request):
 
     formats: tuple[str, ...] = option(
         "A format of `difflogic export`",
-        Limits(f"one or more of {', '.join(FORMATS)}", lambda names: bool(names) and {*names} <= FORMATS.keys(),
-               schema={"minItems": 1, "maxItems": len(FORMATS), "items": {"enum": [*FORMATS]}}),
+        Limits(f"one or more of {', '.join(EXPORTS)}", lambda names: bool(names) and {*names} <= EXPORTS.keys(),
+               schema={"minItems": 1, "maxItems": len(EXPORTS), "items": {"enum": [*EXPORTS]}}),
         default=(), group="export", metavar="FORMAT",
     )  # fmt: skip
 

@@ -11,10 +11,9 @@ from typing import Annotated, Any, Literal, get_origin
 
 from fastapi import APIRouter, Query
 
-from difflogic.circuits.export.formats import FORMATS
 from difflogic.config import agent_presets, registered
 from difflogic.config import presets as known
-from difflogic.config.choices import RECIPES
+from difflogic.config.choices import EXPORTS, RECIPES
 from difflogic.config.fields import Table, leaves
 from difflogic.config.policy import PolicyConfig
 from difflogic.config.request import SweepRequest, options
@@ -136,7 +135,7 @@ def _section(inside: type, path: str) -> str:
 @router.get("/formats", tags=["server"], response_model=FormatList, responses=errors(*ALWAYS))
 def formats(_caller: CurrentCaller) -> Any:
     """What a circuit can be exported to."""
-    return reply({"formats": [{"name": name, "about": form.summary} for name, form in FORMATS.items()]})
+    return reply({"formats": [{"name": name, "about": about} for name, about in EXPORTS.items()]})
 
 
 @router.get("/queue", tags=["jobs"], response_model=QueueReply, responses=errors(*ALWAYS))
