@@ -11,6 +11,7 @@ import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from typing import Literal
 
 import click
 
@@ -63,44 +64,26 @@ def _plain(headers: Row, rows: Sequence[Row], left: Sequence[bool], title: str) 
 
 
 def _fitted(headers: Row, rows: Sequence[Row], left: Sequence[bool], title: str) -> None:
+    from rich.cells import cell_len
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     console = Console()
     table = Table(title=title or None, title_justify="left")
-    # What rich draws around the cells: a line and two spaces for each column, and the last line.
-    frame = 3 * len(headers) + 1
-    widths = _widths(list(zip(headers, *rows, strict=True)), left, console.width - frame)
-    if widths is None:
-        click.echo("\n".join(_lines(headers, rows, title, console.width)))
-        return
-    for header, is_left, width in zip(headers, left, widths, strict=True):
-        table.add_column(Text(header), justify="left" if is_left else "right", width=width)
+    for column, is_left in zip(zip(headers, *rows, strict=True), left, strict=True):
+        prose, most = is_left and any(map(_is_prose, column)), max(map(cell_len, column))
+        # All that it needs; prose is wrapped by rich to what is left.
+        least = max(NARROWEST, *(cell_len(word) for cell in column for word in cell.split())) if prose else most
+        justify: Literal["left", "right"] = "left" if is_left else "right"
+        table.add_column(Text(column[0]), justify=justify, min_width=min(most, least), no_wrap=not prose)
     for row in rows:
         table.add_row(*map(Text, row))
-    console.print(table)
-
-
-def _widths(columns: Sequence[Row], left: Sequence[bool], room: int) -> list[int] | None:
-    """Return what each column gets of `room`: all it needs, prose what is left; None where even that is too much."""
-    from rich.cells import cell_len
-
-    needed = [max(map(cell_len, column)) for column in columns]
-    widths = [
-        min(most, max(NARROWEST, *(cell_len(word) for cell in column for word in cell.split())))
-        if is_left and any(map(_is_prose, column))
-        else most
-        for column, most, is_left in zip(columns, needed, left, strict=True)
-    ]
-    if sum(widths) > room:
-        return None
-    # The room that is left goes, character by character, to whichever column still lacks most. An example: columns that
-    # need 10 and 90 of 60: the first gets its 10, the second 50.
-    for _ in range(min(room, sum(needed)) - sum(widths)):
-        shortest = max(range(len(widths)), key=lambda index: needed[index] - widths[index])
-        widths[shortest] += 1
-    return widths
+    endless = console.options.update(width=1 << 16)
+    if console.measure(table, options=endless).minimum > console.width:
+        click.echo("\n".join(_lines(headers, rows, title, console.width)))
+    else:
+        console.print(table)
 
 
 def _lines(headers: Row, rows: Sequence[Row], title: str, room: int) -> Iterator[str]:
