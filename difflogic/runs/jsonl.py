@@ -29,9 +29,9 @@ import itertools
 import json
 import os
 import threading
-from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -256,21 +256,11 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
         yield from lines
 
 
-class SampleCache:
-    """The samples of the files that were last asked for."""
+@lru_cache(FILES)
+def _sample(path: Path, most: int, members: int) -> Sample:
+    return Sample(path, most, members)
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._known: OrderedDict[tuple[Path, int], Sample] = OrderedDict()
 
-    def of(self, path: Path, most: int, members: int = 1) -> str:
-        """About `most` lines, of a population of epochs, as a JSON list; NOTHING where there is none.
-
-        Raises OSError.
-        """
-        with self._lock:
-            found = self._known.setdefault((path, most), Sample(path, most, members))
-            self._known.move_to_end((path, most))
-            if len(self._known) > FILES:
-                self._known.popitem(last=False)
-        return f"[{b','.join(found.lines()).decode()}]"
+def thinned(path: Path, most: int, members: int = 1) -> str:
+    """About `most` lines, of a population of epochs, as a JSON list; NOTHING where there is none. Raises OSError."""
+    return f"[{b','.join(_sample(path, most, members).lines()).decode()}]"

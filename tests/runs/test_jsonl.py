@@ -10,7 +10,7 @@ import pytest
 
 from difflogic.runs import jsonl
 from difflogic.runs.journal import JSONL, Journal
-from difflogic.runs.jsonl import NOTHING, Sample, SampleCache
+from difflogic.runs.jsonl import NOTHING, Sample
 from tests.serve.test_events import row
 
 
@@ -95,15 +95,10 @@ def test_a_damaged_line_is_the_end(tmp_path):
     assert epochs_of(sample.lines()) == list(range(1, 11))
 
 
-def test_samples_are_bounded(tmp_path):
-    samples = SampleCache()
-    for number in range(3 * jsonl.FILES):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        journal(folder, 2)
-        assert len(json.loads(samples.of(folder / JSONL, 10))) == 2
-    assert len(samples._known) == jsonl.FILES
-    assert samples.of(tmp_path / "absent", 10) == NOTHING
+def test_thinned_as_a_json_list(tmp_path):
+    assert jsonl.thinned(tmp_path / JSONL, 10) == NOTHING
+    journal(tmp_path, 2)
+    assert len(json.loads(jsonl.thinned(tmp_path / JSONL, 10))) == 2
 
 
 @pytest.mark.parametrize("members", [1, 3])

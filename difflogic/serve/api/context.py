@@ -11,7 +11,6 @@ from fastapi import Depends, Path, Request, Security
 from fastapi.responses import Response
 from fastapi.security import APIKeyCookie, HTTPBearer
 
-from difflogic.runs.jsonl import SampleCache
 from difflogic.serve.api.auth import COOKIE, Authenticator, Caller
 from difflogic.serve.api.broadcast import ChangeFeed
 from difflogic.serve.api.schemas import ErrorBody
@@ -39,7 +38,6 @@ class Context:
     turns: Throttled[dict[str, Turn]]
     """Where the jobs that wait stand."""
     usage: Usage
-    samples: SampleCache = field(default_factory=SampleCache)
     picture_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(PICTURES))
 
 

@@ -74,7 +74,7 @@ def compare(
 
 def _thinned(context: Context, job: JobRecord) -> str:
     most = min(POINTS, jsonl.epochs_in(ROWS, job.asked.population))
-    return context.samples.of(context.store.job_folder(job).run / JSONL, most, job.asked.population)
+    return jsonl.thinned(context.store.job_folder(job).run / JSONL, most, job.asked.population)
 
 
 @router.get("/jobs/{job}/log", response_model=LogReply, responses=FOUND)
@@ -92,7 +92,7 @@ def log(
 @router.get("/jobs/{job}/gates", response_model=GateCounts, responses=FOUND)
 def gates(context: ServiceContext, job: OwnJob) -> Any:
     """Which gates each layer was made of, evaluation by evaluation, of a population in the best model."""
-    found = context.samples.of(context.store.job_folder(job).gates, EVALUATIONS)
+    found = jsonl.thinned(context.store.job_folder(job).gates, EVALUATIONS)
     if found == NOTHING:
         raise ApiError(404, "no_evaluation", "There was no evaluation yet.")
     return reply_text(f'{{"names":{NAMES},"history":{found}}}')
