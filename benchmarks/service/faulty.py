@@ -1,6 +1,6 @@
 """A worker that goes wrong once, to see what becomes of its job.
 
-    python -m benchmarks.service.faulty KIND EPOCH MARK STORE --name NAME ...
+    python -m benchmarks.service.faulty KIND EPOCH MARK STORE '{...}'
 
 At the first epoch from EPOCH on, unless the file MARK is there, which is made just before:
 

@@ -8,14 +8,13 @@ and at least 12 s. An example: epochs of 0.3 s are due within 12 s, and epochs o
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from difflogic.errors import StoreError
@@ -59,13 +58,6 @@ class WorkerLimits:
     """Seconds without a follow-up after which their worker ends."""
     stop: float = 60.0
     """Seconds to save and end, when asked to."""
-
-    def to_json(self) -> str:
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> WorkerLimits:
-        return cls(**json.loads(text))
 
 
 class Lease:

@@ -16,6 +16,7 @@ It loads no engine: whatever goes wrong there goes wrong in a child process.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import secrets
@@ -25,7 +26,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -40,7 +41,7 @@ from difflogic.serve.worker.lease import WorkerLimits
 from difflogic.serve.worker.log import how_it_ended, last_words
 
 COMMAND = (sys.executable, "-m", "difflogic.serve.worker.worker")
-"""Starts a worker, followed by its arguments."""
+"""Starts a worker, followed by its store and what it is."""
 POLL_S = 0.1
 HANG_CHECK_S = 0.5
 """Seconds between two looks for workers that hang."""
@@ -95,11 +96,10 @@ class ChildProcess:
         """Raises OSError."""
         self.device = device
         self.name = f"{device.replace(':', '-')}-{secrets.token_hex(4)}"
-        arguments = ["--name", self.name, "--device", device, "--engines", ",".join(engines)]
-        arguments += ["--limits", limits.to_json()]
-        arguments += [] if max_memory is None else ["--max-memory", str(max_memory)]
+        what = {"name": self.name, "device": device, "engines": [*engines]}
+        about = json.dumps({**what, "limits": asdict(limits), "max_memory": max_memory})
         self._process = subprocess.Popen(
-            [*command, str(store), *arguments],
+            [*command, str(store), about],
             # The worker's standard input is a pipe that nobody writes to. When this process ends, however that happens,
             # the system closes it, and the worker sees the end of its input.
             stdin=subprocess.PIPE,

@@ -1,6 +1,6 @@
 """A worker: one process for one device, that takes a training, does it, and takes the next.
 
-python -m difflogic.serve.worker.worker STORE --name NAME --device cpu --engines auto,cpu
+python -m difflogic.serve.worker.worker STORE '{"name": "cpu-1", "device": "cpu", "engines": ["auto", "cpu"], ...}'
 
 Without a device, as `follow-ups`, it does simplify, prove, export and evaluate, and lets trainings go first.
 
@@ -10,8 +10,8 @@ lets it save, hand back its job and end.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
+import json
 import logging
 import os
 import signal
@@ -61,10 +61,10 @@ class WorkerProcess:
     """What a worker process does. It runs in the main thread, which gets the signals."""
 
     def __init__(
-        self, store: Store, name: str, device: str, engines: list[str], limits: WorkerLimits, memory: int | None
+        self, store: Store, name: str, device: str, engines: list[str], limits: WorkerLimits, max_memory: int | None
     ):
         self.store, self.name, self.device, self.engines = store, name, device, engines
-        self.limits, self.max_memory = limits, memory
+        self.limits, self.max_memory = limits, max_memory
         self.stopping = False
         self._had_space = True
         self._placements: dict[str, Placement] = {}
@@ -248,26 +248,18 @@ def _lower_priority() -> None:
 
 def main() -> None:
     """Run a worker, as its supervisor starts it."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("store", type=Path)
-    parser.add_argument("--name", required=True)
-    parser.add_argument("--device", required=True)
-    parser.add_argument("--engines", required=True)
-    parser.add_argument("--limits", type=WorkerLimits.from_json, default=WorkerLimits())
-    parser.add_argument("--max-memory", type=int)
-    options = parser.parse_args()
+    folder, about = Path(sys.argv[1]), json.loads(sys.argv[2])
+    limits = WorkerLimits(**about.pop("limits"))
     log.set_up()  # between jobs its lines are among the server's; within one they are in the log of the job
-    threading.Thread(target=_end_with_parent, args=(options.limits,), daemon=True).start()
-    engines = [each for each in options.engines.split(",") if each]
-    if options.device == FOLLOW_UPS:
+    threading.Thread(target=_end_with_parent, args=(limits,), daemon=True).start()
+    if about["device"] == FOLLOW_UPS:
         _lower_priority()
     try:
-        store = Store.existing(options.store, durable=False)
-        worker = WorkerProcess(store, options.name, options.device, engines, options.limits, options.max_memory)
+        worker = WorkerProcess(Store.existing(folder, durable=False), limits=limits, **about)
         signal.signal(signal.SIGTERM, worker.stop)
         worker.run()
     except DifflogicError as error:
-        log.log_event("a worker ended", logging.ERROR, worker=options.name, why=str(error))
+        log.log_event("a worker ended", logging.ERROR, worker=about["name"], why=str(error))
         sys.exit(error.exit_code)
 
 
