@@ -83,10 +83,8 @@ def create_app(store: Store, tokens: Tokens, settings: ServeSettings) -> FastAPI
     app.include_router(health.router)
     app.mount("/static", _Static(directory=WEB, check_dir=False), name="static")
     app.add_api_route("/", _page, include_in_schema=False)
-    app.add_exception_handler(ApiError, _api_error)
-    app.add_exception_handler(StoreError, _store_error)
-    app.add_exception_handler(RequestValidationError, _validation_error)
-    app.add_exception_handler(HTTPException, _http_error)
+    for kind in (ApiError, StoreError, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, _refused)
     # Last, so that it stands around everything above: also around what the framework itself refuses.
     app.add_middleware(ServiceMiddleware, settings=settings, telemetry=telemetry)
     return app
@@ -114,31 +112,29 @@ async def _page() -> Response:
     return FileResponse(WEB / "index.html", media_type="text/html; charset=utf-8")
 
 
-def _answer(error: ApiError) -> Response:
-    return reply(error.body, error.status, error.headers)
+async def _refused(_request: Request, error: Exception) -> Response:
+    refusal = _refusal(error)
+    if refusal is None:
+        raise error
+    return reply(refusal.body, refusal.status, refusal.headers)
 
 
-async def _api_error(_request: Request, error: Any) -> Response:
-    return _answer(error)
-
-
-async def _store_error(_request: Request, error: Any) -> Response:
-    if isinstance(error, UnknownJobError):
-        return _answer(ApiError(404, "no_job", str(error)))
-    if isinstance(error, ConflictError):
-        return _answer(ApiError(409, "queue_full" if isinstance(error, QueueFullError) else "conflict", str(error)))
-    raise error
-
-
-async def _validation_error(_request: Request, error: Any) -> Response:
-    if any(each["type"] == "json_invalid" for each in error.errors()):
-        return _answer(ApiError(400, "not_json", "The body is not valid JSON."))
-    return _answer(errors.invalid(error.errors()))
-
-
-async def _http_error(_request: Request, error: Any) -> Response:
-    """What the framework refuses; where it could not read a body, for the reason that the middleware gave."""
-    if isinstance(error.__cause__, ApiError):
-        return _answer(error.__cause__)
-    words = errors.REFUSALS.get(error.status_code, ("refused", "The request was refused."))
-    return _answer(ApiError(error.status_code, *words, error.headers))
+def _refusal(error: Any) -> ApiError | None:
+    """What is said of an error, ours or the framework's; None of one that nobody expects."""
+    match error:
+        case ApiError():
+            return error
+        case UnknownJobError():
+            return ApiError(404, "no_job", str(error))
+        case ConflictError():
+            return ApiError(409, "queue_full" if isinstance(error, QueueFullError) else "conflict", str(error))
+        case RequestValidationError():
+            if any(each["type"] == "json_invalid" for each in error.errors()):
+                return ApiError(400, "not_json", "The body is not valid JSON.")
+            return errors.invalid(error.errors())
+        case HTTPException():
+            if isinstance(error.__cause__, ApiError):  # why the middleware let no more of a body through
+                return error.__cause__
+            words = errors.REFUSALS.get(error.status_code, ("refused", "The request was refused."))
+            return ApiError(error.status_code, *words, error.headers)
+    return None
