@@ -20,7 +20,7 @@ GROUPS = {
         "presets": ("presets:command", "List the presets."),
         "init": ("init:command", "Write a preset as a file to change."),
         "train-checkerboard": ("train:checkerboard", "Train the paper's checkerboard."),
-        "train-policy": ("train_policy:command", "Train an agent whose policy is a circuit of gates."),
+        "train-policy": ("train:policy", "Train an agent whose policy is a circuit of gates."),
         "sweep": ("sweep:command", "Train many runs that differ in some fields, and compare them."),
         "harden": ("harden:command", "Settle the undecided gates of a run."),
     },
