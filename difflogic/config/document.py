@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import tomllib
 from abc import abstractmethod
 from pathlib import Path
@@ -56,12 +55,10 @@ class Document(Section):
             ConfigError: A field is unknown, or a value is beyond its limits.
         """
         # Through plain data, so that what is changed in code is checked, and refused, as what a file says.
-        given = {name: dataclasses.asdict(value) if isinstance(value, Section) else value
-                 for name, value in sections.items()}  # fmt: skip
-        data, here = self.to_dict(), vars(self)
+        given, data, here = plain(sections), self.to_dict(), vars(self)
         # Sections that nobody names were checked when they were made.
         kept = {name: here[name] for name in data.keys() - given.keys() if isinstance(here.get(name), Section)}
-        return self.from_dict(merged(data, plain(given)) | kept)
+        return self.from_dict(merged(data, given) | kept)
 
     def to_toml(self) -> str:
         return tomli_w.dumps(self.to_dict())

@@ -101,7 +101,9 @@ class Table(dict[str, Any]):
 
 
 def plain(value: Any) -> Any:
-    """Tuples as lists, all the way down: what TOML and JSON hold."""
+    """Sections as dicts and tuples as lists, all the way down: what TOML and JSON hold."""
+    if isinstance(value, Section):
+        return {each.name: plain(getattr(value, each.name)) for each in dataclasses.fields(value)}
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (tuple, list)):

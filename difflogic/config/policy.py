@@ -11,7 +11,6 @@ The parameters of the algorithms have the names and meanings of Stable-Baselines
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -357,7 +356,7 @@ class PolicyConfig(Document):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dicts, lists, numbers and strings, as TOML and JSON hold them; `kind` and `format` come first."""
-        data = plain(dataclasses.asdict(self))
+        data = plain(self)
         # JSON has no infinity: what is not said is no threshold.
         if data["evaluation"]["threshold"] == -math.inf:
             del data["evaluation"]["threshold"]

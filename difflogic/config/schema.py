@@ -6,7 +6,6 @@ Axis letters used everywhere: `B` batch, `H` rows, `W` columns, `C` channels (bi
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 from difflogic.config.document import POLICY, Document
@@ -201,8 +200,7 @@ class Config(Document):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dicts, lists, numbers and strings, as TOML and JSON hold them; `format` comes first."""
-        data: dict[str, Any] = plain(dataclasses.asdict(self))
-        return {"format": FORMAT, **data}
+        return {"format": FORMAT, **plain(self)}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Config:

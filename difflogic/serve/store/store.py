@@ -242,7 +242,7 @@ class Store(Leases):
         engines = offered(connection, self.clock())
         version = tick(connection)
         waits_for = missing(spec.engine, engines) if spec.kind in ON_DEVICES and engines else None
-        values = as_stored(asdict(spec)) | {
+        values = as_stored(vars(spec)) | {
             "id": job,
             "waits_for": FULL if self.is_full() else waits_for,
             "owner": owner,
