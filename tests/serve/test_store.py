@@ -261,3 +261,16 @@ def test_a_full_disk_is_told(store, spec):
     with store.database.reading() as connection:
         connection.execute("PRAGMA max_page_count = 100000")
     assert store.submit("ann", spec)[1], "and the store is usable once there is space"
+
+
+def test_samples_are_read_with_their_job_alone(store, spec):
+    options = {"data": "eA==" * 30_000}
+    job = store.submit("ann", replace(spec, options=options))[0].id
+    assert store.job(job).options == options
+    assert [each.options for each in (*store.jobs(), *store.changes(0))] == [{}, {}]
+    # As version 1 had them, among what was asked for.
+    with store.database.writing() as connection:
+        connection.execute("UPDATE jobs SET asked = json_set(asked, '$.options.data', data), data = NULL")
+        connection.execute("UPDATE jobs" + database._scripts()[1].partition("UPDATE jobs")[2])
+    assert store.job(job).options == options
+    assert store.jobs()[0].options == {}

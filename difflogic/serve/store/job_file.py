@@ -153,9 +153,8 @@ def _model() -> type[BaseModel]:
     hints = get_type_hints(JobRecord)
     kinds: dict[str, Any] = {each.name: (hints[each.name], ...) for each in fields(JobRecord)}
     own = {"vain_tries": int, "tried_progress": int, "not_before": float, "lease": int}
-    return create_model(
-        "Record", __config__=ConfigDict(strict=True), **kinds | {name: (kind, ...) for name, kind in own.items()}
-    )
+    kinds |= {name: (kind, ...) for name, kind in own.items()} | {"data": (str | None, None)}
+    return create_model("Record", __config__=ConfigDict(strict=True), **kinds)
 
 
 def encoded(connection: sqlite3.Connection, row: sqlite3.Row) -> bytes:

@@ -24,7 +24,7 @@ from difflogic.serve.store.job_file import JSON_COLUMNS, Prepared
 from difflogic.serve.store.jobs import ASKED, DiskFullError, JobRecord, Sort, UnknownJobError
 
 COLUMNS = ("asked", *(each.name for each in fields(JobRecord) if each.name not in ASKED))
-LISTED = ", ".join(("json_remove(asked, '$.options.data') AS asked", *COLUMNS[1:]))
+LISTED = ", ".join((*COLUMNS, "NULL AS data"))
 """Of many jobs at once: without their samples, which may be longer than all else."""
 ORDERS: dict[Sort, str] = {
     "newest": "number DESC",
@@ -186,10 +186,11 @@ def tick(connection: sqlite3.Connection) -> int:
 
 
 def as_stored(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of a job as the table `jobs` holds them: JSON as text, what was asked for in one."""
+    """Fields of a job as the table `jobs` holds them: JSON as text, what was asked for in one, but for samples."""
     columns = {name: value for name, value in values.items() if name not in ASKED}
     if asked := {name: values[name] for name in ASKED if name in values}:
-        columns["asked"] = asked
+        options = dict(asked["options"])
+        columns |= {"data": options.pop("data", None), "asked": asked | {"options": options}}
     return {name: job_file.stored(name, value) for name, value in columns.items()}
 
 
@@ -197,7 +198,10 @@ def job_of(row: sqlite3.Row) -> JobRecord:
     """A row of the table `jobs` as a JobRecord."""
     values = {name: row[name] for name in COLUMNS}
     values |= {name: None if row[name] is None else json.loads(row[name]) for name in JSON_COLUMNS}
-    return JobRecord(**values.pop("asked"), **values)
+    asked = values.pop("asked")
+    if row["data"] is not None:
+        asked["options"]["data"] = row["data"]
+    return JobRecord(**asked, **values)
 
 
 def engines_of(row: sqlite3.Row) -> tuple[str, ...]:
