@@ -125,6 +125,11 @@ def _refused(constant: str) -> Any:
     raise ValueError(constant)
 
 
+async def told(part: type[Asked], request: Request) -> Asked:
+    """What a body asks for; one that is not there asks for nothing special. Raises ApiError."""
+    return asked(part, await read(request) if has_body(request) else {})
+
+
 def asked(part: type[Asked], data: Any) -> Asked:
     """A request as JSON holds it. Raises ApiError."""
     if not isinstance(data, dict):

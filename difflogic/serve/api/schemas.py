@@ -2,45 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass
+from collections.abc import Mapping
+from dataclasses import MISSING
 from typing import Annotated, Any, get_origin
 
-from annotated_types import GroupedMetadata
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from difflogic.config.fields import Table, plain, shown
+from difflogic.config.fields import Table, plain
 from difflogic.config.limits import Limits
 from difflogic.config.request import SweepRequest, options
 from difflogic.serve.api.bodies import FILES
 from difflogic.serve.api.tokens import Role
 from difflogic.serve.api.words import JobReply
-from difflogic.serve.store.jobs import JOB_NAME, PRIORITY, TAGS, JobRequest
+from difflogic.serve.store.jobs import JobRequest
 
 NO_LIMITS = Limits("anything", lambda _: True)
-
-
-@dataclass(frozen=True)
-class Held(GroupedMetadata):
-    """In an annotation: the field is checked by limits of ours, and told in their words."""
-
-    limits: Limits
-
-    def __iter__(self) -> Iterator[Any]:
-        yield AfterValidator(self._checked)
-        yield Field(json_schema_extra=dict(self.limits.schema))
-
-    def _checked(self, value: Any) -> Any:
-        if not self.limits.holds(value):
-            raise ValueError(f"must be {self.limits.words}, got {shown(value)}")
-        return value
-
-
-# A misspelled field would be ignored otherwise, and "1000" taken for 1000: whoever sends a request learns of both.
-class Strict(BaseModel):
-    """A request: unknown fields are refused, and no type is guessed."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class ErrorWords(BaseModel):
@@ -56,8 +32,10 @@ class ErrorBody(BaseModel):
     error: ErrorWords
 
 
-class SignIn(Strict):
+class SignIn(BaseModel):
     """The token to sign in with, one of the server's."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     token: Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
@@ -159,11 +137,3 @@ class JobList(BaseModel):
 
     jobs: list[JobReply]
     next: Annotated[int | None, Field(description="`before` of the next page; null on the last.")]
-
-
-class Edit(Strict):
-    """The changes to make to a job; what is left out stays."""
-
-    name: Annotated[str, Held(JOB_NAME)] | None = None
-    priority: Annotated[int, Held(PRIORITY)] | None = None
-    tags: Annotated[list[str], Held(TAGS)] | None = None

@@ -97,6 +97,15 @@ class JobRequest(TrainRequest):
     tags: tuple[str, ...] = option("A word to search by", TAGS, group="queue", default=(), metavar="TAG")
 
 
+@section
+class EditRequest(Request):
+    """What to change of a job; what is left out stays."""
+
+    name: str | None = option("The job's name", JOB_NAME, group="edit")
+    priority: int | None = option("Jobs with a higher priority start first", PRIORITY, group="edit")
+    tags: tuple[str, ...] | None = option("Words to search by", TAGS, group="edit")
+
+
 # What is asked of a job that is made of another one. The first line says it, with JOB in the place of the other.
 
 

@@ -31,7 +31,7 @@ from difflogic.serve.api.context import (
     errors,
     reply,
 )
-from difflogic.serve.api.schemas import Edit, JobList, PreviewReply, action_body, job_body
+from difflogic.serve.api.schemas import JobList, PreviewReply, action_body, job_body
 from difflogic.serve.api.submission import Submission, check_cost, check_task, draws_samples
 from difflogic.serve.api.sweeps import submitted
 from difflogic.serve.api.words import JobReply, told
@@ -40,6 +40,7 @@ from difflogic.serve.store.jobs import (
     FOLLOW_UPS,
     ID,
     KINDS,
+    EditRequest,
     HardenRequest,
     JobRecord,
     JobRequest,
@@ -182,12 +183,19 @@ async def read(context: ServiceContext, job: OwnJob) -> Any:
     return reply(await to_thread.run_sync(_told, context, job) if job.status == "queued" else told(job))
 
 
-@router.patch("/{job}", response_model=JobReply, responses=STEERING | errors(415))
-def edit(context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: Edit) -> Any:
+@router.patch(
+    "/{job}", response_model=JobReply, responses=STEERING | errors(415), openapi_extra=action_body(EditRequest)
+)
+async def edit(request: Request, context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Response:
     """Give a job another name or priority, or other tags."""
-    if body.priority != job.priority:  # who changes the name alone may send the rest as it is
-        _check_priority(caller, body.priority or 0)
-    return reply(_told(context, context.store.edit(job.id, caller.sees, **body.model_dump())))
+    asked = await bodies.told(EditRequest, request)
+    if asked.priority != job.priority:  # who changes the name alone may send the rest as it is
+        _check_priority(caller, asked.priority or 0)
+
+    def work() -> Response:
+        return reply(_told(context, context.store.edit(job.id, caller.sees, **asked.to_dict())))
+
+    return await to_thread.run_sync(work)
 
 
 @router.delete("/{job}", status_code=204, responses=STEERING)
@@ -231,7 +239,7 @@ def _add_action(action: str, part: type[AnyRequest]) -> None:
     """The address that makes a job of another one."""
 
     async def make(request: Request, context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Response:
-        asked = bodies.asked(part, await bodies.read(request) if bodies.has_body(request) else {})
+        asked = await bodies.told(part, request)
 
         def work() -> Response:
             if isinstance(asked, HardenRequest):
