@@ -18,7 +18,7 @@ from difflogic.config.request import TrainRequest
 from difflogic.errors import ConfigError
 from difflogic.evaluation import evaluate
 from difflogic.runs import film
-from difflogic.serve.api.schemas import schema_of
+from difflogic.serve.api.bodies import schema_of
 from difflogic.serve.api.settings import Caps, ServeSettings
 from difflogic.serve.store.jobs import JobRequest
 

@@ -1,23 +1,27 @@
-"""Bodies of requests: JSON that is JSON, forms with files, all of it bounded."""
+"""Bodies of requests: JSON that is JSON, forms with files, all of it bounded; and what the document says of them."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import MISSING
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_origin
 
 from fastapi.routing import APIRoute
 from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 from starlette.responses import Response
 
+from difflogic.config.fields import Table, plain
+from difflogic.config.limits import Limits
 from difflogic.config.request import Request as AnyRequest
-from difflogic.config.request import TrainRequest, options
+from difflogic.config.request import SweepRequest, TrainRequest, options
 from difflogic.errors import UsageError
 from difflogic.serve.errors import ApiError, one_sentence
+from difflogic.serve.store.jobs import JobRequest
 
 Asked = TypeVar("Asked", bound=AnyRequest)
 Submitted = tuple[Any, Mapping[str, UploadFile]]
@@ -138,3 +142,51 @@ def asked(part: type[Asked], data: Any) -> Asked:
         return part.from_dict(data)
     except UsageError as error:
         raise ApiError(422, "invalid_request", one_sentence(str(error))) from error
+
+
+# their schemas ------------------------------------------------------------------------------------------------------
+
+NO_LIMITS = Limits("anything", lambda _: True)
+_TYPES: dict[Any, str] = {bool: "boolean", int: "integer", float: "number", object: "object", Table: "object"}
+
+
+def schema_of(part: type) -> dict[str, Any]:
+    """A request, or a part of one, in JSON Schema."""
+    properties, required = {}, []
+    for each in options(part):
+        if each.brought or each.here:
+            continue
+        told: dict[str, Any] = {"description": each.words}
+        if issubclass(kind := get_origin(each.kind) or each.kind, SweepRequest):
+            found = schema_of(kind)
+        else:
+            found = {"type": _TYPES.get(kind, "array" if kind is tuple else "object" if kind is Mapping else "string")}
+            found |= (each.sent or each.limits or NO_LIMITS).schema
+        if each.default is None:
+            found = {"anyOf": [found, {"type": "null"}]}
+        if each.default is MISSING:
+            required.append(each.name)
+        else:
+            told["default"] = plain(each.default)
+        properties[each.name] = found | told
+    about = (part.__doc__ or "").partition("\n")[0]
+    return {"type": "object", "description": about, "properties": properties, "required": required,
+            "additionalProperties": False}  # fmt: skip
+
+
+def job_body() -> dict[str, Any]:
+    """`openapi_extra` of an address that takes a job as JSON, or as a form with files."""
+    # FastAPI reads either JSON or a form. This address takes both, so that its body is described by hand.
+    job = schema_of(JobRequest)
+    files = {name: {"type": "string", "format": "binary"} for name in FILES}
+    form = {"type": "object", "properties": {"job": job, **files}, "required": ["job"], "additionalProperties": False}
+    content = {
+        "application/json": {"schema": job},
+        "multipart/form-data": {"schema": form, "encoding": {"job": {"contentType": "application/json"}}},
+    }
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def action_body(part: type) -> dict[str, Any]:
+    """`openapi_extra` of an address that makes a job of another one."""
+    return {"requestBody": {"required": False, "content": {"application/json": {"schema": schema_of(part)}}}}

@@ -13,7 +13,7 @@ from fastapi.security import APIKeyCookie, HTTPBearer
 
 from difflogic.serve.api.auth import COOKIE, Authenticator, Caller
 from difflogic.serve.api.broadcast import ChangeFeed
-from difflogic.serve.api.schemas import ErrorBody
+from difflogic.serve.api.replies import ErrorBody
 from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.api.telemetry import Telemetry
 from difflogic.serve.api.usage import Throttled, Usage

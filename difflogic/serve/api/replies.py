@@ -1,4 +1,4 @@
-"""What the server answers as JSON, beside jobs (`schemas`): metrics, files, and what the server has."""
+"""What the server answers as JSON, as the OpenAPI document tells it. Jobs and workers are the store's dataclasses."""
 
 from __future__ import annotations
 
@@ -7,9 +7,77 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from difflogic.serve.api.artefacts import Artefact
-from difflogic.serve.api.schemas import CostReply
+from difflogic.serve.api.tokens import Role
+from difflogic.serve.api.words import JobReply
 from difflogic.serve.store.jobs import Status
 from difflogic.serve.store.leases import Worker
+
+
+class ErrorWords(BaseModel):
+    """What was wrong with a request, for programs and for people."""
+
+    code: Annotated[str, Field(description="A short name of the error, for programs.")]
+    message: Annotated[str, Field(description="One sentence, for people.")]
+
+
+class ErrorBody(BaseModel):
+    """The body of every answer with a status of 400 and more."""
+
+    error: ErrorWords
+
+
+class SessionReply(BaseModel):
+    """Who is signed in, and how to write with the session."""
+
+    owner: str
+    csrf: Annotated[
+        str | None, Field(description="The X-CSRF-Token of requests that change something with the session cookie.")
+    ]
+    roles: Annotated[
+        list[Role],
+        Field(description="operator: sees everybody's jobs; priority: may set a priority above 0;"),
+    ]
+
+
+class TargetPicture(BaseModel):
+    """The target as colours, as the circuit should grow it."""
+
+    width: int
+    height: int
+    rgb: Annotated[list[list[tuple[int, int, int]]], Field(description="Rows of cells, 0 to 255.")]
+
+
+class CostReply(BaseModel):
+    """What a training takes, predicted from its configuration alone."""
+
+    evaluations: Annotated[int, Field(description="Gate evaluations in the forward passes of all epochs.")]
+    memory: Annotated[int, Field(description="The memory that training takes, in bytes.")]
+    seconds: Annotated[int, Field(description="The time that training takes on two cores; a GPU is faster.")]
+
+
+class PreviewReply(BaseModel):
+    """What a job would train, before it is submitted."""
+
+    config: dict[str, Any]
+    goal: Annotated[int, Field(description="Epochs, environment steps, or trials of a sweep.")]
+    gates: int
+    target: Annotated[TargetPicture | None, Field(description="null where a rule is learned.")]
+    changed: Annotated[
+        dict[str, Any], Field(description="Fields that the target, rule, start or recipe changed, by path.")
+    ]
+    request: Annotated[
+        dict[str, Any], Field(description="How many models are trained, and until when, as a job has it.")
+    ]
+    trials: Annotated[int | None, Field(description="The most trials of a sweep, which the cost counts.")] = None
+    notices: Annotated[list[str], Field(description="Warnings to read before this is trained.")]
+    cost: CostReply
+
+
+class JobList(BaseModel):
+    """Some jobs, the newest first."""
+
+    jobs: list[JobReply]
+    next: Annotated[int | None, Field(description="`before` of the next page; null on the last.")]
 
 
 class Waiting(BaseModel):

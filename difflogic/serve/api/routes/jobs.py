@@ -31,7 +31,7 @@ from difflogic.serve.api.context import (
     errors,
     reply,
 )
-from difflogic.serve.api.schemas import JobList, PreviewReply, action_body, job_body
+from difflogic.serve.api.replies import JobList, PreviewReply
 from difflogic.serve.api.submission import Submission, check_cost, check_task, draws_samples
 from difflogic.serve.api.sweeps import submitted
 from difflogic.serve.api.words import JobReply, told
@@ -75,7 +75,7 @@ MAKING = STEERING | errors(507)
 
 
 @router.post(
-    "", status_code=201, responses={**MADE, **errors(*ALWAYS, *WRITES, 409, 415, 507)}, openapi_extra=job_body()
+    "", status_code=201, responses={**MADE, **errors(*ALWAYS, *WRITES, 409, 415, 507)}, openapi_extra=bodies.job_body()
 )
 async def submit(request: Request, context: ServiceContext, caller: CurrentCaller, key: Key = None) -> Response:
     """Queue a job: a preset or a configuration, as JSON, or as a form with `job` and files."""
@@ -84,7 +84,9 @@ async def submit(request: Request, context: ServiceContext, caller: CurrentCalle
     )
 
 
-@router.post("/preview", response_model=PreviewReply, responses=errors(*ALWAYS, *WRITES, 415), openapi_extra=job_body())
+@router.post(
+    "/preview", response_model=PreviewReply, responses=errors(*ALWAYS, *WRITES, 415), openapi_extra=bodies.job_body()
+)
 async def preview(request: Request, context: ServiceContext, _caller: CurrentCaller) -> Response:
     """What the same request would train, and what the circuit would see; nothing is kept."""
     return await _with_submission(request, context, lambda found: reply(found.preview()))
@@ -184,7 +186,7 @@ async def read(context: ServiceContext, job: OwnJob) -> Any:
 
 
 @router.patch(
-    "/{job}", response_model=JobReply, responses=STEERING | errors(415), openapi_extra=action_body(EditRequest)
+    "/{job}", response_model=JobReply, responses=STEERING | errors(415), openapi_extra=bodies.action_body(EditRequest)
 )
 async def edit(request: Request, context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Response:
     """Give a job another name or priority, or other tags."""
@@ -252,7 +254,7 @@ def _add_action(action: str, part: type[AnyRequest]) -> None:
     responses = {201: MADE[201], **MAKING, **errors(415)}
     router.add_api_route(
         f"/{{job}}/{action}", make, methods=["POST"], status_code=201, name=action, description=about,
-        responses=responses, openapi_extra=action_body(part),
+        responses=responses, openapi_extra=bodies.action_body(part),
     )  # fmt: skip
 
 

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
+from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from difflogic.serve.api.bodies import JsonRoute
 from difflogic.serve.api.context import ALWAYS, WRITES, CurrentCaller, ServiceContext, errors, reply
-from difflogic.serve.api.schemas import SessionReply, SignIn
+from difflogic.serve.api.replies import SessionReply
 
 router = APIRouter(prefix="/session", tags=["session"], route_class=JsonRoute)
+
+
+class SignIn(BaseModel):
+    """The token to sign in with, one of the server's."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    token: Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
 @router.post("", status_code=204, responses=errors(400, 401, 413, 415, 421, 422, 503))
