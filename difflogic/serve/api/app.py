@@ -129,8 +129,6 @@ def _refusal(error: Any) -> ApiError | None:
         case ConflictError():
             return ApiError(409, "queue_full" if isinstance(error, QueueFullError) else "conflict", str(error))
         case RequestValidationError():
-            if any(each["type"] == "json_invalid" for each in error.errors()):
-                return ApiError(400, "not_json", "The body is not valid JSON.")
             return errors.invalid(error.errors())
         case HTTPException():
             if isinstance(error.__cause__, ApiError):  # why the middleware let no more of a body through

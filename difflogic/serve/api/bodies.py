@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import MISSING
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar, get_origin
 
-from fastapi.routing import APIRoute
 from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
-from starlette.responses import Response
 
 from difflogic.config.fields import Table, plain
 from difflogic.config.limits import Limits
@@ -31,20 +29,6 @@ JSON = "application/json"
 FORM = "multipart/form-data"
 FILES = (*(each.name for each in options(TrainRequest) if each.brought), "start_picture", "data")
 """Fields of a form that are files: two pictures, a rule, and samples or a film."""
-
-
-class JsonRoute(APIRoute):
-    """A route whose body, where it takes one, is JSON under that name; the framework takes other names for it too."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handle = super().get_route_handler()
-
-        async def checked(request: Request) -> Response:
-            if self.body_field is not None and has_body(request) and kind(request) != JSON:
-                raise ApiError(415, "unsupported_media_type", f"The body must be {JSON}.")
-            return await handle(request)
-
-        return checked
 
 
 def has_body(request: Request) -> bool:

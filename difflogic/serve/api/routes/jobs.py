@@ -51,7 +51,7 @@ from difflogic.serve.store.jobs import (
     trained,
 )
 
-router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=bodies.JsonRoute)
+router = APIRouter(prefix="/jobs", tags=["jobs"])
 
 MOST = 200
 """The most jobs in one answer."""

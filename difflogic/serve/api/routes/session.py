@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
-from pydantic import BaseModel, ConfigDict, StringConstraints
 
-from difflogic.serve.api.bodies import JsonRoute
+from difflogic.config.fields import section
+from difflogic.config.request import Request as AnyRequest
+from difflogic.config.request import option
+from difflogic.serve.api import bodies
 from difflogic.serve.api.context import ALWAYS, WRITES, CurrentCaller, ServiceContext, errors, reply
 from difflogic.serve.api.replies import SessionReply
 
-router = APIRouter(prefix="/session", tags=["session"], route_class=JsonRoute)
+router = APIRouter(prefix="/session", tags=["session"])
 
 
-class SignIn(BaseModel):
-    """The token to sign in with, one of the server's."""
+@section
+class SignIn(AnyRequest):
+    """The token to sign in with."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    token: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+    token: str = option("One of the server's tokens", default="", group="session")
 
 
-@router.post("", status_code=204, responses=errors(400, 401, 413, 415, 421, 422, 503))
-async def sign_in(request: Request, context: ServiceContext, body: SignIn) -> Response:
+@router.post(
+    "", status_code=204, responses=errors(400, 401, 413, 415, 421, 422, 503), openapi_extra=bodies.action_body(SignIn)
+)
+async def sign_in(request: Request, context: ServiceContext) -> Response:
     """Sign in with a token: the answer sets a cookie that lasts a week."""
     response = Response(status_code=204)
-    await context.authenticator.sign_in(request, body.token, response)
+    await context.authenticator.sign_in(request, (await bodies.told(SignIn, request)).token, response)
     return response
 
 
