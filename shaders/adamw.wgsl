@@ -37,7 +37,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let mu_scale = 1.0 - power(shape.beta1, control[words + STEP]);
     let nu_scale = 1.0 - power(shape.beta2, control[words + STEP]);
     let lr = learning_rate(control[words + EPOCH]);
-    for (var i = 0u; i < GATES; i++) {
+    for (var i = 0u; i < rolled(GATES); i++) {
         let g = clamp(gradients[gate][i], -shape.clip, shape.clip);
         let p = logits[gate][i];
         let m = shape.beta1 * mu[gate][i] + (1.0 - shape.beta1) * g;
@@ -47,6 +47,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
         let direction = (m / mu_scale) / (sqrt(n / nu_scale) + shape.epsilon);
         logits[gate][i] = p - lr * (direction + shape.weight_decay * p);
     }
-    coefficients[gate] = mixture(logits[gate]);
-    gate_ids[gate] = hard_gate(logits[gate]);
+    let moved = logits[gate];
+    coefficients[gate] = mixture(moved);
+    gate_ids[gate] = hard_gate(moved);
 }

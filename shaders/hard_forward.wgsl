@@ -33,7 +33,7 @@ fn patch_words(model: u32, cell: u32, patch_node: u32) -> vec4<u32> {
     let channel = patch_node / PATCH;
     let f = patch_node % PATCH;
     var patches = vec4<u32>();
-    for (var i = 0u; i < 4u; i++) { patches[i] = patch_word(model, cell + i, channel, f); }
+    for (var i = 0u; i < rolled(4u); i++) { patches[i] = patch_word(model, cell + i, channel, f); }
     return patches;
 }
 
@@ -69,7 +69,7 @@ fn evaluate_trees(model: u32, tree: u32, first: u32, base: u32) {
         let a2 = patch_at(channel, t.a[2], base);
         let a3 = patch_at(channel, t.a[3], base);
         let out = base + (shape.patch_nodes + one) * LANES;
-        for (var j = first; j < first + quarters(); j++) {
+        for (var j = first; j < rolled(first + quarters()); j++) {
             let b = hard_nodes[centre][j];
             let left = gate(f[4], gate(f[0], hard_nodes[a0][j], b), gate(f[1], hard_nodes[a1][j], b));
             let right = gate(f[5], gate(f[2], hard_nodes[a2][j], b), gate(f[3], hard_nodes[a3][j], b));
@@ -111,7 +111,7 @@ fn main(
                 let a = from_nodes.x;
                 let b = from_nodes.y;
                 let out = base + node_of(instance) * LANES;
-                for (var j = first; j < first + quarters(); j++) {
+                for (var j = first; j < rolled(first + quarters()); j++) {
                     hard_nodes[out][j] = gate(f, hard_nodes[a][j], hard_nodes[b][j]);
                 }
             }

@@ -7,7 +7,7 @@ fn d_state(model: u32, cell: u32, channel: u32) -> f32 {
     var sum = 0.0;
     // In row 0 of a patch stands what is meant for the row above, so a cell looks for it one row below itself, and so
     // on.
-    for (var dy = 0u; dy < 3u; dy++) {
+    for (var dy = 0u; dy < rolled(3u); dy++) {
         let there = neighbour(cell, 1 - i32(dy), 0);
         if there == OUTSIDE { continue; }
         let row = 3u * channel + dy;

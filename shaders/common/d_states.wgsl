@@ -5,7 +5,7 @@
 // The share of a state's adjoint that reaches the circuit, or (`kept`) goes around it; four cells.
 fn d_states(model: u32, cell: u32, channel: u32, kept: bool) -> vec4<f32> {
     var d = vec4<f32>();
-    for (var i = 0u; i < 4u; i++) {
+    for (var i = 0u; i < rolled(4u); i++) {
         if cell + i < shape.cells && keeps_old_state(model, at.step, cell + i) == kept {
             d[i] = d_state(model, cell + i, channel);
         }

@@ -24,7 +24,7 @@ fn tree_adjoints(
     let to3 = edges[edge_index(model, i[3])].slots.x * LANES + slots;
     let fanout = edges[edge_index(model, i[6])].fanout;
     var sum = array<vec4<f32>, 7>();
-    for (var j = first; j < first + quarters(); j++) {
+    for (var j = first; j < rolled(first + quarters()); j++) {
         let b = input(centre, j);
         let a0 = input(from0, j);
         let a1 = input(from1, j);
@@ -61,13 +61,7 @@ fn tree_adjoints(
         sum[6] += moments(d6, v4, v5);
     }
     if quarters() == 4u {
-        add_moments(sums + i[0], sum[0], begins);
-        add_moments(sums + i[1], sum[1], begins);
-        add_moments(sums + i[2], sum[2], begins);
-        add_moments(sums + i[3], sum[3], begins);
-        add_moments(sums + i[4], sum[4], begins);
-        add_moments(sums + i[5], sum[5], begins);
-        add_moments(sums + i[6], sum[6], begins);
+        for (var k = 0u; k < rolled(7u); k++) { add_moments(sums + i[k], sum[k], begins); }
     }
     return TreeMoments(sum);
 }

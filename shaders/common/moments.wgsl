@@ -31,9 +31,5 @@ fn joined(thread: u32, sum: vec4<f32>) -> vec4<f32> {
 
 // `begins`: nothing arrived before.
 fn add_moments(at: u32, sum: vec4<f32>, begins: bool) {
-    if begins {
-        partials[at] = sum;
-    } else {
-        partials[at] += sum;
-    }
+    partials[at] = select(partials[at] + sum, sum, begins);
 }

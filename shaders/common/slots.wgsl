@@ -48,7 +48,7 @@ fn send_row(model: u32, cell: u32, row: u32, slots: u32) {
     var own = patch_adjoints(model, 3u * row + 1u, slots);
     var right = patch_adjoints(model, 3u * row + 2u, slots);
     if shape.asynchronous == 1u && row % 3u == 1u {
-        for (var j = 0u; j < 4u; j++) { own[j] += d_states(model, cell + 4u * j, row / 3u, true); }
+        for (var j = 0u; j < rolled(4u); j++) { own[j] += d_states(model, cell + 4u * j, row / 3u, true); }
     }
     let to = d_row_index(model, cell, row);
     var at_border = to + CELLS_PER_CHUNK;

@@ -25,7 +25,7 @@ fn patch_values(model: u32, cell: u32, patch_node: u32) -> vec4<f32> {
     let channel = select(patch_node, patch_node / PATCH, PERCEIVES == 1u);
     let f = select(CENTRE, patch_node % PATCH, PERCEIVES == 1u);
     var patches = vec4<f32>();
-    for (var i = 0u; i < 4u; i++) { patches[i] = patch_value(model, cell + i, channel, f); }
+    for (var i = 0u; i < rolled(4u); i++) { patches[i] = patch_value(model, cell + i, channel, f); }
     return patches;
 }
 
@@ -70,7 +70,7 @@ fn evaluate(model: u32, chunk: u32, base: u32, thread: u32) {
                     patch_at(channel, t.a[0], base), patch_at(channel, t.a[1], base),
                     patch_at(channel, t.a[2], base), patch_at(channel, t.a[3], base));
                 let node = base + (shape.patch_nodes + one) * LANES;
-                for (var j = first; j < first + quarters(); j++) { values[node][j] = tree_value(a, centre, c, j); }
+                for (var j = first; j < rolled(first + quarters()); j++) { values[node][j] = tree_value(a, centre, c, j); }
             }
         }
         chunk_barrier();
@@ -88,7 +88,7 @@ fn evaluate(model: u32, chunk: u32, base: u32, thread: u32) {
             let a = from_nodes.x;
             let b = from_nodes.y;
             let node = base + node_of(instance) * LANES;
-            for (var j = first; j < first + quarters(); j++) { values[node][j] = gate(c, values[a][j], values[b][j]); }
+            for (var j = first; j < rolled(first + quarters()); j++) { values[node][j] = gate(c, values[a][j], values[b][j]); }
         }
         chunk_barrier();
     }
