@@ -63,20 +63,12 @@ def write_all(folder: Path) -> None:
 
 
 def in_general(module: Any, function: str, name: str) -> bytes:
-    """Bitcode in which only this function can be seen, optimised as far as no processor is preferred."""
+    """Bitcode for any processor, with the function under this name."""
     from llvmlite import binding
 
-    for each in [*module.functions, *module.global_variables]:
-        if not each.is_declaration:
-            each.linkage = binding.Linkage.internal
-    kept = module.get_function(function)
-    kept.linkage, kept.name = binding.Linkage.external, name
+    module.get_function(function).name = name
     machine = binding.Target.from_default_triple().create_target_machine()
-    options = binding.create_pipeline_tuning_options(1)
-    # How many numbers go into a register, and how long a loop's body may be, the processor says.
-    options.loop_vectorization = options.loop_interleaving = options.slp_vectorization = options.loop_unrolling = False
-    builder = binding.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
+    builder = binding.create_pass_builder(machine, binding.create_pipeline_tuning_options(0))
     names = binding.create_new_module_pass_manager()
     names.add_strip_symbols_pass()
     names.run(module, builder)
