@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from difflogic.circuits.synthesis import resubstitution, resynthesis, sweep
 from difflogic.circuits.synthesis.cell import Cell
 from difflogic.circuits.synthesis.convert import gate_count, to_netlist, to_xag
+from difflogic.circuits.synthesis.products import with_shared_products
 from difflogic.circuits.synthesis.prove import prove
 from difflogic.circuits.synthesis.resubstitution import improved, resubstituted
 from difflogic.circuits.synthesis.sat import Solver
@@ -136,6 +137,30 @@ def test_windows_find_a_factor_of_products_in_a_graph_of_many_inputs() -> None:
     graph = builder.finish([reduce(builder.xor, [builder.and_(2, literal) for literal in range(4, 44, 2)])])
     assert len(graph.gates) == 39
     assert len(resubstitution.walked_in_windows(graph, rounds=2).gates) == 20
+
+
+@given(netlist=netlists(most=60), seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=15)
+def test_shared_products_change_nothing_and_never_grow(netlist: CellNetlist, seed: int) -> None:
+    graph = rebuilt(to_xag(netlist))
+    found = with_shared_products(graph)
+    words = np.random.default_rng(seed).integers(0, 2**64, (graph.inputs, 8), dtype=np.uint64)
+    assert np.array_equal(values(found, words), values(graph, words))
+    assert len(found.gates) <= len(graph.gates)
+
+
+def test_multiplexers_at_one_address_share_its_products() -> None:
+    """Four words each: nine gates as a tree; seven, beside the four products of both bits that all read."""
+    builder, trees = Builder(2 + 4 * 5), 5
+    s, t, *words = range(2, 2 * (builder.inputs + 1), 2)
+
+    def chosen(select: int, one: int, other: int) -> int:
+        return builder.or_(builder.and_(select, one), builder.and_(select ^ 1, other))
+
+    made = [chosen(s, chosen(t, a, b), chosen(t, c, d)) for a, b, c, d in zip(*[iter(words)] * 4, strict=True)]
+    graph = builder.finish(made)
+    assert len(graph.gates) == 9 * trees
+    assert len(with_shared_products(graph).gates) == 7 * trees + 4
 
 
 def interrupt(*_: object) -> NoReturn:

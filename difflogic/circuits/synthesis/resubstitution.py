@@ -49,6 +49,8 @@ WINDOWS = ((10, 40), (8, 24), (10, 60))
 """So many nodes a window reads at most, and so many gates it has, in turns: each finds what the others do not."""
 WINDOW_ROUND, WINDOW_MOVES = 30, 4
 """In a round each gate is in so many windows in the mean; in each so many replacements are made for a gate."""
+WINDOW_SLACK = 2
+"""So many gates more than at the beginning of its round a graph may have: what many share costs the first more."""
 MOST_WINDOWS = 10_000
 """In all: a minute. A round of a graph of 400 gates has 300."""
 WINDOWS_AT_A_TIME = 8
@@ -108,9 +110,10 @@ def walked_in_windows(graph: XAG, rounds: int, effort: int = 1) -> XAG:
     Raises Interrupted.
     """
     from difflogic.cpu.hard import windows
+    from difflogic.cpu.hard.replacements import COUNT
 
-    # Walks that gain nothing end at another graph of the same size, where the next begin. What is returned is the one
-    # before them, from where the same walks would gain nothing again.
+    # Walks that gain nothing end at another graph, as small or a little larger, where the next begin. What is returned
+    # is the one before them, from where the same walks would gain nothing again.
     graph = current = rebuilt(graph)
     idle, left = 0, effort * MOST_WINDOWS
     while len(graph.gates) > 1 and idle < effort * rounds and left > 0:
@@ -118,14 +121,18 @@ def walked_in_windows(graph: XAG, rounds: int, effort: int = 1) -> XAG:
         count = 1 + WINDOW_ROUND * len(current.gates) // most
         gates = np.array(current.gates, dtype=np.int64).reshape(-1, 3)
         made = windows.make(graph.inputs, gates, np.array(current.outputs), all_patterns(inputs), most, idle)
+        best, limit = graph, len(graph.gates) + WINDOW_SLACK
         try:
             for _ in range(0, min(count, left), WINDOWS_AT_A_TIME):
-                windows.walk_windows(*made, WINDOWS_AT_A_TIME, WINDOW_MOVES, DIVISORS)
+                windows.walk_windows(*made, WINDOWS_AT_A_TIME, WINDOW_MOVES, DIVISORS, limit)
+                if made[0].numbers[COUNT] < len(best.gates):
+                    best = _graph(made[0])
         except KeyboardInterrupt as error:
-            raise Interrupted(_graph(made[0])) from error
+            raise Interrupted(best) from error
         current, idle, left = _graph(made[0]), idle + 1, left - count
-        if len(current.gates) < len(graph.gates):
-            graph, idle = current, 0
+        best = min(best, current, key=lambda each: len(each.gates))
+        if len(best.gates) < len(graph.gates):
+            graph, current, idle = best, best, 0
     return graph
 
 

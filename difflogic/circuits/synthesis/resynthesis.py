@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from difflogic.circuits.synthesis.products import with_shared_products
 from difflogic.circuits.synthesis.resubstitution import fewest, improved, resubstituted, walked_in_windows
 from difflogic.circuits.synthesis.sat import Clause
 from difflogic.circuits.synthesis.sweep import random_words
@@ -24,8 +25,9 @@ MOST_GATES = 20_000
 def in_windows(graph: XAG, effort: int = 1) -> XAG:
     """Return the same functions by walks in windows; a graph that is searched whole, or is too large, stays."""
     graph = rebuilt(graph)
-    is_whole = _is_small(graph, len(graph.support(graph.outputs)))
-    return graph if is_whole or len(graph.gates) > MOST_GATES else walked_in_windows(graph, WINDOW_ROUNDS, effort)
+    if _is_small(graph, len(graph.support(graph.outputs))) or len(graph.gates) > MOST_GATES:
+        return graph
+    return walked_in_windows(with_shared_products(graph), WINDOW_ROUNDS, effort)
 
 
 def _is_small(graph: XAG, inputs: int) -> bool:

@@ -14,11 +14,13 @@ import numpy as np
 from difflogic.cpu.codegen.compiled import compile_now, entry_point, inlined
 from difflogic.cpu.hard import resubstitution
 from difflogic.cpu.hard.replacements import COUNT, Nodes, Scratch, below
-from difflogic.cpu.hard.resubstitution import begin, walk
+from difflogic.cpu.hard.resubstitution import begin, free_number, walk
 from difflogic.engine.shape import Array
 
 OUTSIDE, READ, INSIDE = range(3)
 """What a node is to a window: nothing, read by it, or one of its gates."""
+UPHILL = 4
+"""One in so many windows that end a gate larger is kept, as long as the whole graph has no more gates than it may."""
 
 
 class Window(NamedTuple):
@@ -29,7 +31,7 @@ class Window(NamedTuple):
     behind: Array
     """uint8 `[N]`: 1 where a node depends on a gate of the window."""
     members: Array
-    """int64 `[most gates]`: its gates, as they were added."""
+    """int64 `[most gates + 1]`: its gates, as they were added, and one that a walk may have made."""
     there: Array
     """int64 `[N]`: a literal of the window for each node that it has; of its outputs then one of the graph."""
     here: Array
@@ -52,7 +54,7 @@ def _begun(inputs: int, gates: Array, outputs: Array, words: Array, most: int, s
     part, scratch = resubstitution.make(len(words), empty, np.zeros(most, dtype=np.int64), words, seed)
     size = len(nodes.a)
     window = Window(
-        np.zeros(size, dtype=np.uint8), np.zeros(size, dtype=np.uint8), np.zeros(most, dtype=np.int64),
+        np.zeros(size, dtype=np.uint8), np.zeros(size, dtype=np.uint8), np.zeros(most + 1, dtype=np.int64),
         np.zeros(size, dtype=np.int64), np.zeros(len(part.a), dtype=np.int64)
     )  # fmt: skip
     return nodes, work, part, scratch, window
@@ -62,16 +64,17 @@ def _begun(inputs: int, gates: Array, outputs: Array, words: Array, most: int, s
 def _compiled() -> None:
     def warm_up() -> None:
         words = np.array([[10], [12]], dtype=np.uint64)
-        walk_windows(*_begun(2, np.array([[0, 2, 4], [0, 3, 6]]), np.array([8]), words, 4, 0), 1, 1, 9)
+        walk_windows(*_begun(2, np.array([[0, 2, 4], [0, 3, 6]]), np.array([8]), words, 4, 0), 1, 1, 9, 2)
 
     compile_now(walk_windows, "the search in windows", 10, warm_up)
 
 
 @entry_point
 def walk_windows(
-    nodes: Nodes, work: Scratch, part: Nodes, scratch: Scratch, window: Window, windows: int, moves: int, divisors: int
-) -> None:
-    """Random replacements in so many random windows, so many for each of its gates."""
+    nodes: Nodes, work: Scratch, part: Nodes, scratch: Scratch, window: Window, windows: int, moves: int, divisors: int,
+    most: int,
+) -> None:  # fmt: skip
+    """Random replacements in so many random windows, so many for each of its gates; `most` gates in the whole graph."""
     for _ in range(windows):
         if nodes.numbers[COUNT] == 0:
             break
@@ -84,7 +87,8 @@ def walk_windows(
             while left > 0 and part.numbers[COUNT]:
                 left -= walk(part, scratch, best, left, divisors)
                 best = min(best, part.numbers[COUNT])
-            if part.numbers[COUNT] <= before:
+            more = part.numbers[COUNT] - before
+            if more <= 0 or (nodes.numbers[COUNT] + more <= most and below(nodes, UPHILL) == 0):
                 put_back(nodes, part, window, count)
                 begin(nodes, work)
 
@@ -115,7 +119,7 @@ def choose(nodes: Nodes, part: Nodes, window: Window) -> int:
         forced = looped(nodes, window)
         if forced == 0:
             good = count
-        if count == len(members):
+        if count == len(part.outputs):
             break
         found = grown(nodes, window, forced, part.inputs - leaves)
     # Of what was added last some may read what depends on the window: without it the window is in order.
@@ -191,7 +195,7 @@ def cut_out(nodes: Nodes, part: Nodes, window: Window, stack: Array, count: int)
             else:
                 part.a[gates] = there[known] ^ (literal & 1)
     # What is read oftener than by gates of the window is an output.
-    for index in range(len(members)):
+    for index in range(len(part.outputs)):
         part.outputs[index] = there[members[index]] if index < count and stack[members[index]] > 0 else 0
 
 
@@ -199,6 +203,7 @@ def cut_out(nodes: Nodes, part: Nodes, window: Window, stack: Array, count: int)
 def put_back(nodes: Nodes, part: Nodes, window: Window, count: int) -> None:
     """What has become of the window, in its place: its gates take the numbers of those that were there."""
     role, there, here, members = window.role, window.there, window.here, window.members
+    members[count] = free_number(nodes)
     for place in range(part.numbers[COUNT]):
         here[part.order[place]] = 2 * members[place]
     for index in range(count):
