@@ -40,8 +40,9 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
         yield running
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def job(live: Live) -> str:
+    """One of the test's own: another test may have deleted the last one."""
     with live.client() as client:
         return str(client.post("/jobs", json={"preset": "checkerboard"}).json()["id"])
 
