@@ -188,6 +188,16 @@ def _jobs() -> str:
     return table(["command", "engine", "machine", "time", "memory", "hard loss 0 first seen", "at the end"], rows)
 
 
+def _first() -> str:
+    rows = []
+    for line in newest(load("first_command"), "home", "adapter", "driver", "machine"):
+        shares = [f"{phase} {value:.0f} s" for phase, value in line["seconds"].items() if phase != "whole"]
+        ratio = "" if line["ratio"] is None else f"{line['ratio']:.2f}"
+        cells = [line["home"], engine(line), machine(line), f"{line['seconds']['whole']:.0f} s", ratio]
+        rows.append([*cells, ", ".join(shares)])
+    return table(["home", "engine", "machine", "whole", "ratio", "of it"], rows)
+
+
 SETS = ("AVX-512", "AVX2", "SSE4.2", "SSE2", "NEON")
 SHOWN = SETS[:2]
 """In the README: of the machine that was measured, and what most others have."""
@@ -244,6 +254,10 @@ The same train step with the hard loss of its batch, beside others on the same m
 The whole command `train-checkerboard`, with evaluations, checkpoints and pictures:
 
 {_jobs()}
+The README's first command on a GPU, where nothing was compiled before, and again. `self-test` compiles most of the
+shaders, and the rest is Python that is loaded. The ratio is to the version before attempts, in the same run:
+
+{_first()}
 `simulate` on 4096x4096 cells. The circuit is a Game of Life that was learned and simplified, with {_gates()}
 gates. Medians of rounds in turns, and the load of the machine when they began:
 
@@ -269,6 +283,7 @@ def _arrays() -> str:
 MEASURED = {
     "bench": "train steps and evaluations, by engine",
     "checkerboard": "the main job, whole",
+    "first_command": "the README's first command, in an empty home",
     "presets": "the paper's experiments, trained, tested and made small",
     "success": "how often training succeeds",
     "success_single": "the same, without attempts",
