@@ -63,7 +63,7 @@ def measure(checkouts: Sequence[Path], rounds: int) -> dict[tuple[Path, str], di
             with tempfile.TemporaryDirectory() as home:
                 for state in ("empty", "second"):
                     seconds = run(checkout, Path(home), Path(home) / f"run-{state}")
-                    print(checkout.name, state, *(f"{phase} {value:.1f}" for phase, value in seconds.items()), flush=True)
+                    print(checkout.name, state, *(f"{name} {value:.1f}" for name, value in seconds.items()), flush=True)
                     runs.setdefault((checkout, state), []).append(seconds)
     return {key: {phase: median(each[phase] for each in found) for phase in found[0]} for key, found in runs.items()}
 
@@ -83,7 +83,8 @@ def main() -> None:
             beside = measured.get((options.beside, state)) if options.beside else None
             ratio = None if beside is None else round(seconds["whole"] / beside["whole"], 3)
             rounded = {phase: round(value, 2) for phase, value in seconds.items()}
-            lines.append({"home": state, "seconds": rounded, "ratio": ratio, "rounds": options.rounds, **device, **here})
+            found = {"home": state, "seconds": rounded, "ratio": ratio, "rounds": options.rounds}
+            lines.append({**found, **device, **here})
     print(*lines, sep="\n")
     if options.save:
         append("first_command", lines)
