@@ -9,9 +9,10 @@ import click
 
 from difflogic.cli.options import client, options_of, together
 from difflogic.config.fields import section
+from difflogic.config.follow_ups import FOLLOW_UPS
 from difflogic.config.request import Request
 from difflogic.errors import UsageError
-from difflogic.serve.store.jobs import FOLLOW_UPS, PRIORITIES
+from difflogic.serve.store.jobs import PRIORITIES
 
 job_argument = click.argument("job")
 jobs_argument = click.argument("jobs", metavar="JOB...", nargs=-1, required=True)

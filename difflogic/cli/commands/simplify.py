@@ -18,8 +18,8 @@ from difflogic.cli.options import (
 from difflogic.cli.screen import sinks
 from difflogic.cli.screen.result import next_lines, show
 from difflogic.config.choices import EFFORTS
+from difflogic.config.follow_ups import SimplifyRequest
 from difflogic.config.request import Size
-from difflogic.serve.store.jobs import SimplifyRequest
 
 if TYPE_CHECKING:
     from difflogic.circuits.synthesis.simplify import PassReport

@@ -12,6 +12,7 @@ from fastapi.responses import Response
 
 from difflogic.config.document import is_policy
 from difflogic.config.fields import plain
+from difflogic.config.follow_ups import FOLLOW_UPS, HardenRequest
 from difflogic.config.harden import hardening
 from difflogic.config.policy import PolicyConfig
 from difflogic.config.request import Request as AnyRequest
@@ -37,11 +38,9 @@ from difflogic.serve.api.sweeps import submitted
 from difflogic.serve.api.words import JobReply, told
 from difflogic.serve.errors import ApiError, one_sentence
 from difflogic.serve.store.jobs import (
-    FOLLOW_UPS,
     ID,
     KINDS,
     EditRequest,
-    HardenRequest,
     JobRecord,
     JobRequest,
     JobSpec,

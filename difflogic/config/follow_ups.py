@@ -1,0 +1,74 @@
+"""What is asked of a job that is made of another one.
+
+The first line of each says it, with JOB in the place of the other.
+"""
+
+from __future__ import annotations
+
+from difflogic.config.choices import EXPORTS
+from difflogic.config.fields import section
+from difflogic.config.limits import COUNT, Limits
+from difflogic.config.request import Request, Size, option
+
+
+@section
+class HardenRequest(Request):
+    """Queue a training that settles the undecided gates of JOB, as `difflogic harden` does."""
+
+    search: bool = option("Search the hard circuit instead, without gradients", default=False, group="harden")
+    epochs: int | None = option("Epochs of the hardening", COUNT, group="harden", usual="a quarter of the run's")
+
+
+@section
+class SimplifyRequest(Request):
+    """Queue a job that makes the circuit of JOB smaller, proved to be the same."""
+
+    from_start: bool = option(
+        "Only keep the behaviour from the task's start, on any grid and for ever. This is proved",
+        default=False, group="simplify",
+    )  # fmt: skip
+    size: Size | None = option(
+        "Only keep it on a grid of this size, with all cells updated in each step. This is proved",
+        Limits("WIDTHxHEIGHT, of 1 to 99999 cells each", lambda size: all(1 <= side < 100_000 for side in size),
+               schema={"pattern": "^[0-9]{1,5}x[0-9]{1,5}$"}),
+        group="simplify", metavar="WIDTHxHEIGHT", needs="from_start", excludes={"task": "it uses the task's own grid"},
+    )  # fmt: skip
+    task: bool = option("Only keep the trained behaviour. This is tested, not proved", default=False, group="simplify")
+
+
+@section
+class ProveRequest(Request):
+    """Queue a job that proves what the circuit of JOB does, or that a simplified circuit is equal to its original."""
+
+    every_start: bool = option(
+        "If JOB is a training: prove that every start ends in the task's target", default=False, group="prove"
+    )
+
+
+@section
+class ExportRequest(Request):
+    """Queue a job that writes the circuit of JOB in the formats of `difflogic export`."""
+
+    formats: tuple[str, ...] = option(
+        "A format of `difflogic export`",
+        Limits(f"one or more of {', '.join(EXPORTS)}", lambda names: bool(names) and {*names} <= EXPORTS.keys(),
+               schema={"minItems": 1, "maxItems": len(EXPORTS), "items": {"enum": [*EXPORTS]}}),
+        default=(), group="export", metavar="FORMAT",
+    )  # fmt: skip
+
+
+@section
+class EvaluateRequest(Request):
+    """Queue a job that tests the circuit of JOB far beyond its training."""
+
+    quick: bool = option("Use fewer starts, and make long tests a tenth as long", default=True, group="evaluate")
+
+
+FOLLOW_UPS: dict[str, type[Request]] = {
+    "harden": HardenRequest,
+    "simplify": SimplifyRequest,
+    "prove": ProveRequest,
+    "export": ExportRequest,
+    "evaluate": EvaluateRequest,
+}
+"""By the action that a server is asked for."""
