@@ -64,7 +64,7 @@ class EvaluateRequest(Request):
     quick: bool = option("Use fewer starts, and make long tests a tenth as long", default=True, group="evaluate")
 
 
-FOLLOW_UPS: dict[str, type[Request]] = {
+REQUESTS: dict[str, type[Request]] = {
     "harden": HardenRequest,
     "simplify": SimplifyRequest,
     "prove": ProveRequest,

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from difflogic.cli.options import client, options_of, together
+from difflogic.config import follow_ups
 from difflogic.config.fields import section
-from difflogic.config.follow_ups import FOLLOW_UPS
 from difflogic.config.request import Request
 from difflogic.errors import UsageError
 from difflogic.serve.store.jobs import PRIORITIES
@@ -59,7 +59,7 @@ def _editing(action: str, value: Callable[[Any], Any], words: str, about: str, e
 
 def _making(action: str, example: str, *options: Callable[[Any], Any]) -> click.Command:
     """The command that queues a job made of another one; its options are the server's, or these."""
-    part = FOLLOW_UPS.get(action, Clone)
+    part = follow_ups.REQUESTS.get(action, Clone)
 
     @_command(action, f"{(part.__doc__ or '').rstrip('.')}, and print its id.", f"abcdefghijklmnop{example}")
     @job_argument

@@ -12,7 +12,7 @@ from fastapi.responses import Response
 
 from difflogic.config.document import is_policy
 from difflogic.config.fields import plain
-from difflogic.config.follow_ups import FOLLOW_UPS, HardenRequest
+from difflogic.config.follow_ups import REQUESTS, HardenRequest
 from difflogic.config.harden import hardening
 from difflogic.config.policy import PolicyConfig
 from difflogic.config.request import Request as AnyRequest
@@ -39,7 +39,6 @@ from difflogic.serve.api.words import JobReply, told
 from difflogic.serve.errors import ApiError, one_sentence
 from difflogic.serve.store.jobs import (
     ID,
-    KINDS,
     EditRequest,
     JobRecord,
     JobRequest,
@@ -236,7 +235,7 @@ def clone(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Respon
     return _made(context, *_submit(context, caller, job.spec(), origin=job))
 
 
-def _add_action(action: str, part: type[AnyRequest]) -> None:
+def _add_action(action: Any, part: type[AnyRequest]) -> None:
     """The address that makes a job of another one."""
 
     async def make(request: Request, context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Response:
@@ -244,8 +243,10 @@ def _add_action(action: str, part: type[AnyRequest]) -> None:
 
         def work() -> Response:
             if isinstance(asked, HardenRequest):
-                return _made(context, *_submit(context, caller, _hardened(context, job, asked)))
-            return _made(context, *_submit(context, caller, _follow_up(context, job, asked)))
+                spec = _hardened(context, job, asked)
+            else:
+                spec = _follow_up(context, job, action, asked)
+            return _made(context, *_submit(context, caller, spec))
 
         return await to_thread.run_sync(work)
 
@@ -257,7 +258,7 @@ def _add_action(action: str, part: type[AnyRequest]) -> None:
     )  # fmt: skip
 
 
-for _action, _part in FOLLOW_UPS.items():
+for _action, _part in REQUESTS.items():
     _add_action(_action, _part)
 
 
@@ -324,9 +325,8 @@ def _check_shape(lender: dict[str, Any], config: dict[str, Any]) -> None:
         raise ApiError(409, "other_shape", words)
 
 
-def _follow_up(context: Context, source: JobRecord, asked: AnyRequest) -> JobSpec:
-    """A job on the circuit of this one."""
-    kind: Kind = next(name for name in KINDS if FOLLOW_UPS.get(name) is type(asked))
+def _follow_up(context: Context, source: JobRecord, kind: Kind, asked: AnyRequest) -> JobSpec:
+    """A job of this kind on the circuit of this one."""
     options = {name: str(value) if isinstance(value, Size) else plain(value) for name, value in vars(asked).items()}
     if is_policy(trained(source.config)) and kind != "evaluate":
         if kind == "prove":
