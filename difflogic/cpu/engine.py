@@ -180,7 +180,7 @@ class CpuEngine:
 @cache
 def compile_all() -> None:
     """Once per process, so that no epoch has to wait for the compiler."""
-    compiled.compile_now(runner.run, "the CPU engine", 3 if shipped.folder().is_dir() else 8, warm_up)
+    compiled.compile_now(runner.run, "the CPU engine", 5 if shipped.folder().is_dir() else 8, warm_up)
 
 
 def warm_up() -> None:
