@@ -2,6 +2,8 @@
 //
 //     g = clip(g)    mu = b1*mu + (1-b1)*g    nu = b2*nu + (1-b2)*g*g
 //     p -= lr_e * (mu/(1-b1^t) / (sqrt(nu/(1-b2^t)) + eps) + decay*p)
+// An input-wise gate has four numbers g, mu, nu, one for each row of its truth table, and its logits are sums of them: a
+// logit's share of row r is half of number r, with the sign of its gate's output there.
 //     lr_e = lr * (1 - (1 - lr_end) * min(max(e - from, 0), length) / length), length = to - from
 //
 // Twin: difflogic/reference/kernels/adamw.py
@@ -29,6 +31,10 @@ fn learning_rate(epoch: u32) -> f32 {
     return shape.lr * (1.0 - (1.0 - shape.lr_end) * (f32(fallen) / f32(length)));
 }
 
+fn share_of_row(id: u32, row: u32) -> f32 {
+    return f32((id >> (3u - row)) & 1u) - 0.5;
+}
+
 @compute @workgroup_size(WG)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let words = id.y * CONTROL_WORDS;
@@ -37,15 +43,29 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let mu_scale = 1.0 - power(shape.beta1, control[words + STEP]);
     let nu_scale = 1.0 - power(shape.beta2, control[words + STEP]);
     let lr = learning_rate(control[words + EPOCH]);
-    for (var i = 0u; i < rolled(GATES); i++) {
-        let g = clamp(gradients[gate][i], -shape.clip, shape.clip);
-        let p = logits[gate][i];
+    let input_wise = shape.input_wise != 0u;
+    var directions = array<f32, 16>();
+    for (var i = 0u; i < rolled(select(GATES, 4u, input_wise)); i++) {
+        var g = gradients[gate][i];
+        if input_wise {
+            g = 0.0;
+            for (var id = 0u; id < rolled(GATES); id++) { g += gradients[gate][id] * share_of_row(id, i); }
+        }
+        g = clamp(g, -shape.clip, shape.clip);
         let m = shape.beta1 * mu[gate][i] + (1.0 - shape.beta1) * g;
         let n = shape.beta2 * nu[gate][i] + (1.0 - shape.beta2) * g * g;
         mu[gate][i] = m;
         nu[gate][i] = n;
         let direction = (m / mu_scale) / (sqrt(n / nu_scale) + shape.epsilon);
-        logits[gate][i] = p - lr * (direction + shape.weight_decay * p);
+        if input_wise {
+            for (var id = 0u; id < rolled(GATES); id++) { directions[id] += direction * share_of_row(id, i); }
+        } else {
+            directions[i] = direction;
+        }
+    }
+    for (var i = 0u; i < rolled(GATES); i++) {
+        let p = logits[gate][i];
+        logits[gate][i] = p - lr * (directions[i] + shape.weight_decay * p);
     }
     let moved = logits[gate];
     coefficients[gate] = mixture(moved);

@@ -52,6 +52,11 @@ class ModelConfig(Section):
         "with one at a side too, by OR, so that signals get everywhere; needs wiring_per_kernel",
         default=False,
     )
+    input_wise: bool = field(
+        "Whether a gate learns four numbers, one for each row of its truth table, whose sums its sixteen logits are; "
+        "in the paper each logit is learned by itself",
+        default=False,
+    )
     neighbourhood: str = field(
         "Which cells of the 3x3 patch perception reads, beside the cell itself: moore: all eight; von-neumann: the "
         "four at its sides; hex: six, all but top right and bottom left; line: left and right, where a grid may be "

@@ -38,6 +38,13 @@ TABLE = np.stack(
 )
 """int `[16, 4]`: the coefficients `(c0, ca, cb, cab)` of each gate."""
 
+INPUT_WISE = TRUTH - 0.5
+"""float `[16, 4]`: the sixteen logits of an input-wise gate are sums of its four numbers, `numbers @ INPUT_WISE.T`.
+
+Each number belongs to a row of the truth table, and its sigmoid is the soft gate's output there: the softmax of such
+sums is a product of one share for each row. Source: Rüttgers et al. 2025 (arXiv 2510.03250).
+"""
+
 # They are shared by all modules: a slip that wrote into them would change every circuit of the process.
-for _constant in (TRUTH, TABLE):
+for _constant in (TRUTH, TABLE, INPUT_WISE):
     _constant.setflags(write=False)

@@ -281,7 +281,17 @@ def _update(kind: int, item: int, program: Program, grid: TileGrid, buffers: Buf
             # Every item sums all squares itself, in their order: that is less work than a phase to hand one number
             # round.
             shorten(first, last, buffers.squares.sum(), buffers.gradients)
-        adamw(first, last, buffers.optimizer, control, buffers.gradients, buffers.logits, buffers.mu, buffers.nu)
+        adamw(
+            first,
+            last,
+            buffers.optimizer,
+            control,
+            buffers.table,
+            buffers.gradients,
+            buffers.logits,
+            buffers.mu,
+            buffers.nu,
+        )
         if buffers.pool.size and not buffers.pool_stays:
             _write_back(item, program, grid, buffers)
 

@@ -102,8 +102,16 @@ class Hyper:
     lr_from: int = 0
     lr_to: int = 0
     clip_by: str = "element"
+    input_wise: bool = False
+    """Whether steps are those of a gate's four numbers, whose sums its logits are: `core.gates.INPUT_WISE`."""
 
     @classmethod
     def of(cls, config: Config) -> Hyper:
         falls = config.schedule
-        return cls(**asdict(config.optimizer), lr_end=falls.share, lr_from=falls.begin, lr_to=falls.end)
+        return cls(
+            **asdict(config.optimizer),
+            lr_end=falls.share,
+            lr_from=falls.begin,
+            lr_to=falls.end,
+            input_wise=config.model.input_wise,
+        )

@@ -152,7 +152,7 @@ class Circuit:
             periodic=model.periodic,
             neighbourhood=model.neighbourhood,
         )
-        return circuit._with_noise(initial, seed)
+        return circuit._with_noise(initial, seed, model.input_wise)
 
     @classmethod
     def feed_forward(cls, widths: Sequence[int], seed: int, initial: InitialConfig = PAPER_START) -> Circuit:
@@ -186,13 +186,19 @@ class Circuit:
         circuit = cls.from_arrays({"perceive": [], "update": logits}, {"perceive": [], "update": wires}, widths[0])
         return circuit._with_noise(initial, seed)
 
-    def _with_noise(self, initial: InitialConfig, seed: int) -> Circuit:
-        if not initial.noise:
-            return self
-        # From a stream of its own, so that noise changes no wire.
-        key = prng.fold_in(prng.key_from_seed(seed), NOISE_STREAM)
-        noise = prng.normal(key, (self.gates, gates.GATE_COUNT))
-        return self.with_logits(self.flat_logits() + np.float32(initial.noise) * noise)
+    def _with_noise(self, initial: InitialConfig, seed: int, input_wise: bool = False) -> Circuit:
+        logits, sums = self.flat_logits(), np.eye(gates.GATE_COUNT, dtype=np.float32)
+        if input_wise:
+            # Of a gate that begins as A at logit 6, the numbers are -6, -6, 6 and 6, and its own logit is 12; that of a
+            # gate with another output in one row is 6 lower. Halved, the sums leave noise the deviation that it has.
+            sums = (gates.INPUT_WISE @ gates.INPUT_WISE.T / 2).astype(np.float32)
+            logits = 4 * logits @ sums
+        if initial.noise:
+            # From a stream of its own, so that noise changes no wire.
+            key = prng.fold_in(prng.key_from_seed(seed), NOISE_STREAM)
+            noise = prng.normal(key, (self.gates, gates.GATE_COUNT))
+            logits = logits + np.float32(initial.noise) * (noise @ sums)
+        return self.with_logits(logits)
 
     def __repr__(self) -> str:
         if not self.perceive:

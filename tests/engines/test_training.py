@@ -26,6 +26,16 @@ def test_the_configurations_optimiser_is_used(engine: Engine) -> None:
     np.testing.assert_allclose(state.logits, expected.logits, rtol=0, atol=3e-3)
 
 
+def test_input_wise_gates(engine: Engine) -> None:
+    """Bounds, decay and epsilon that matter; the numbers of a gate alone have moments."""
+    job = make_job(model={"input_wise": True}, lr=0.2, weight_decay=0.3, epsilon=1e-3, clip=0.01)
+    state, *_ = train(engine, job, start(job), 5)
+    expected, *_ = train(ReferenceEngine(), job, start(job), 5)
+    np.testing.assert_allclose(state.logits, expected.logits, rtol=0, atol=3e-3)
+    assert not state.optimizer.mu[:, 4:].any()
+    assert state.optimizer.mu[:, :4].any()
+
+
 @pytest.mark.parametrize("fire_rate", [1.0, 0.6])
 def test_gradients_are_clipped_by_their_norm(engine: Engine, fire_rate: float) -> None:
     """A bound that every epoch is beyond, and an epsilon by which the length of a gradient counts."""

@@ -83,8 +83,9 @@ def moments(rng: np.random.Generator, scale: float) -> dict[str, np.ndarray]:
         Hyper(0.3, 0.2, 0.5, 0.7, 1e-3, 0.25),
         Hyper(lr_end=0.1, lr_from=40, lr_to=140),
         Hyper(lr_end=0.0, lr_from=69, lr_to=70),
+        Hyper(0.3, 0.2, 0.5, 0.7, 1e-3, 0.5, input_wise=True),
     ],
-    ids=["usual", "other", "falling", "fallen"],
+    ids=["usual", "other", "falling", "fallen", "input-wise"],
 )
 def test_adamw(device: GpuDevice, step: int, hyper: Hyper) -> None:
     """Gradients on both sides of the clip."""

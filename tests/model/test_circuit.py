@@ -226,9 +226,19 @@ def test_narrow_layers_can_start_lower() -> None:
     assert all((a == b).all() for a, b in zip(circuit.update_wires, plain.update_wires, strict=True))
 
 
-def test_start_logits_can_be_moved_at_random() -> None:
+def test_input_wise_gates_begin_with_the_same_shares_of_ones() -> None:
+    """Each number is the start logit, or less it, and its sigmoid is the gate's output in that row."""
+    model = replace(MODELS["checkerboard"], input_wise=True, wiring_per_kernel=True, all_round=True)
+    begun = Circuit.initial(model, 23, InitialConfig(6.0))
+    plain = Circuit.initial(replace(model, input_wise=False), 23, InitialConfig(6.0))
+    numbers = 6 * (2 * gates.TRUTH[plain.flat_logits().argmax(axis=1)] - 1)
+    np.testing.assert_array_equal(begun.flat_logits(), numbers @ gates.INPUT_WISE.T)
+
+
+@pytest.mark.parametrize("input_wise", [False, True])
+def test_start_logits_can_be_moved_at_random(input_wise: bool) -> None:
     """By the seed; the wiring is the same."""
-    model = MODELS["checkerboard"]
+    model = replace(MODELS["checkerboard"], input_wise=input_wise)
     plain, moved, again, other = (
         Circuit.initial(model, seed, InitialConfig(6.0, 1.5, noise))
         for seed, noise in ((23, 0.0), (23, 0.9), (23, 0.9), (24, 0.9))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
+from difflogic.core.gates import INPUT_WISE, TRUTH
 from difflogic.engine import control as c
 from difflogic.engine.shape import Hyper
 from difflogic.reference.kernels.adamw import adamw, learning_rate, power
@@ -66,6 +68,25 @@ def test_six_steps_entry_by_entry(hyper: Hyper, dtype: npt.DTypeLike, rtol: floa
         np.testing.assert_allclose(logits.reshape(-1), [entry[0] for entry in entries], rtol=rtol, atol=atol)
     np.testing.assert_allclose(mu.reshape(-1), [entry[1] for entry in entries], rtol=1e-5, atol=1e-12)
     np.testing.assert_allclose(nu.reshape(-1), [entry[2] for entry in entries], rtol=1e-5, atol=1e-24)
+
+
+def test_steps_of_input_wise_gates_are_those_of_their_numbers() -> None:
+    """The softmax of the sums is a product of sigmoids, and a gate's four numbers are optimised as four logits are."""
+    rng = np.random.default_rng(3)
+    numbers, moments = rng.standard_normal((5, 4)), np.zeros((2, 5, 16))
+    logits, alone = numbers @ INPUT_WISE.T, np.zeros((2, 5, 4))
+    hyper = Hyper(lr=0.3, weight_decay=0.2, clip=0.5, epsilon=1e-3, input_wise=True)
+    for step in range(1, 7):
+        shares = 1 / (1 + np.exp(-numbers))
+        product = np.where(TRUTH[None], shares[:, None], 1 - shares[:, None]).prod(axis=2)
+        softmax = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(softmax, product, rtol=1e-12)
+        wanted = rng.standard_normal((5, 4))  # the gradient of each share
+        slopes = softmax * (wanted @ TRUTH.T - (softmax @ TRUTH * wanted).sum(axis=1, keepdims=True))
+        adamw(hyper, at_step(step), slopes, logits, *moments)
+        adamw(replace(hyper, input_wise=False), at_step(step), wanted * shares * (1 - shares), numbers, *alone)
+        np.testing.assert_allclose(logits, numbers @ INPUT_WISE.T, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(moments[..., :4], alone, rtol=1e-9)
 
 
 def test_the_learning_rate_falls_evenly_and_stays() -> None:

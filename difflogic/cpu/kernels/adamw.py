@@ -10,8 +10,8 @@ import numpy as np
 
 from difflogic.core.gates import GATE_COUNT
 from difflogic.cpu.codegen.compiled import inlined
-from difflogic.cpu.codegen.gate_vectors import clip, divide, load_gate_vector, root, splat_gate_vector
-from difflogic.cpu.codegen.vectors import add, fma, mul, store
+from difflogic.cpu.codegen.gate_vectors import clip, divide, load_gate_vector, root, splat_gate_vector, subtract
+from difflogic.cpu.codegen.vectors import add, fma, mul, peek, store, store_sums
 from difflogic.engine import control as c
 from difflogic.engine.shape import Array, Hyper
 
@@ -28,12 +28,13 @@ class Optimizer(NamedTuple):
     lr_end: np.float32
     lr_from: int
     lr_to: int
+    input_wise: bool
 
     @classmethod
     def of(cls, hyper: Hyper) -> Optimizer:
         reals = (hyper.lr, hyper.weight_decay, hyper.beta1, hyper.beta2, hyper.epsilon, hyper.clip, hyper.lr_end)
         lr, weight_decay, beta1, beta2, epsilon, clip, lr_end = (np.float32(number) for number in reals)
-        return cls(lr, weight_decay, beta1, beta2, epsilon, clip, lr_end, hyper.lr_from, hyper.lr_to)
+        return cls(lr, weight_decay, beta1, beta2, epsilon, clip, lr_end, hyper.lr_from, hyper.lr_to, hyper.input_wise)
 
 
 @inlined
@@ -62,9 +63,20 @@ def learning_rate(optimizer: Optimizer, epoch: int) -> np.float32:
 
 @inlined
 def adamw(
-    first: int, last: int, optimizer: Optimizer, control: Array, gradients: Array, logits: Array, mu: Array, nu: Array
+    first: int,
+    last: int,
+    optimizer: Optimizer,
+    control: Array,
+    table: Array,
+    gradients: Array,
+    logits: Array,
+    mu: Array,
+    nu: Array,
 ) -> None:
-    """The step that `control` has counted already, of gates `first` to `last`, in place; all `[16*G]`."""
+    """The step that `control` has counted already, of gates `first` to `last`, in place; all `[16*G]`.
+
+    `gradients` is scratch afterwards. `table [4*16]` as in `coefficients`.
+    """
     one = np.float32(1)
     beta1, beta2 = splat_gate_vector(optimizer.beta1), splat_gate_vector(optimizer.beta2)
     rest1, rest2 = splat_gate_vector(one - optimizer.beta1), splat_gate_vector(one - optimizer.beta2)
@@ -76,8 +88,16 @@ def adamw(
     least, most = splat_gate_vector(-optimizer.clip), splat_gate_vector(optimizer.clip)
     lr, epsilon = splat_gate_vector(-learning_rate(optimizer, control[c.EPOCH])), splat_gate_vector(optimizer.epsilon)
     weight_decay = splat_gate_vector(optimizer.weight_decay)
+    # The columns of `core.gates.INPUT_WISE`: the rows of the truth table, less a half.
+    row00 = subtract(load_gate_vector(table, 0), splat_gate_vector(np.float32(0.5)))
+    row10, row01 = add(row00, load_gate_vector(table, GATE_COUNT)), add(row00, load_gate_vector(table, 2 * GATE_COUNT))
+    row11 = add(add(row10, load_gate_vector(table, 2 * GATE_COUNT)), load_gate_vector(table, 3 * GATE_COUNT))
     # A gate's sixteen logits are one register of AVX-512: seven loads and stores a gate, without a loop inside.
     for start in range(first * GATE_COUNT, last * GATE_COUNT, GATE_COUNT):
+        if optimizer.input_wise:  # four numbers take the first four places, and the others' gradients are 0
+            g = load_gate_vector(gradients, start)
+            store(gradients, start, splat_gate_vector(np.float32(0)))
+            store_sums(gradients, start, mul(row00, g), mul(row01, g), mul(row10, g), mul(row11, g))
         g = clip(load_gate_vector(gradients, start), least, most)
         m = fma(beta1, load_gate_vector(mu, start), mul(rest1, g))
         n = fma(beta2, load_gate_vector(nu, start), mul(mul(rest2, g), g))
@@ -85,6 +105,12 @@ def adamw(
         store(nu, start, n)
         p = load_gate_vector(logits, start)
         direction = divide(divide(m, scale1), add(root(divide(n, scale2)), epsilon))
+        if optimizer.input_wise:
+            store(gradients, start, direction)
+            direction = mul(row00, splat_gate_vector(peek(gradients, start)))
+            direction = fma(row01, splat_gate_vector(peek(gradients, start + 1)), direction)
+            direction = fma(row10, splat_gate_vector(peek(gradients, start + 2)), direction)
+            direction = fma(row11, splat_gate_vector(peek(gradients, start + 3)), direction)
         # Decoupled decay: it is taken from the logit itself, and is not part of the gradient whose moments are kept.
         # `lr` holds the negative rate, so that one fused product steps downhill.
         store(logits, start, fma(lr, fma(weight_decay, p, direction), p))

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from difflogic.core.gates import INPUT_WISE
 from difflogic.engine import control as c
 from difflogic.engine.shape import Array, Hyper
 
@@ -34,13 +35,20 @@ def learning_rate(hyper: Hyper, epoch: int, real: type[np.floating[Any]]) -> Any
 
 
 def adamw(hyper: Hyper, control: Array, gradients: Array, logits: Array, mu: Array, nu: Array) -> None:
-    """One step on logits, mu, nu `[G, 16]` in place; none where the control block says non-finite."""
+    """One step on logits, mu, nu `[G, 16]` in place; none where the control block says non-finite.
+
+    Of input-wise gates the first four of `mu` and `nu` are those of their numbers, and the others stay as they are.
+    """
     if control[c.NONFINITE]:
         return
     real = logits.dtype.type
     step = int(control[c.STEP])
     beta1, beta2 = real(hyper.beta1), real(hyper.beta2)
-    clipped = np.clip(gradients, -real(hyper.clip), real(hyper.clip))
+    # A logit is a sum of numbers, so a number's gradient is that of all logits whose sum it is in, and a step on the
+    # numbers moves every logit by the same sums.
+    sums = INPUT_WISE.astype(real) if hyper.input_wise else np.eye(logits.shape[1], dtype=real)
+    clipped = np.clip(gradients @ sums, -real(hyper.clip), real(hyper.clip))
+    mu, nu = mu[:, : sums.shape[1]], nu[:, : sums.shape[1]]
     # Moments of gates that get no gradient shrink below every float, which is as good as 0.
     with np.errstate(under="ignore"):
         mu[:] = beta1 * mu + (1 - beta1) * clipped
@@ -50,4 +58,4 @@ def adamw(hyper: Hyper, control: Array, gradients: Array, logits: Array, mu: Arr
         # Decoupled: the decay is no part of the gradient, whose size the moments would otherwise divide it by.
         decay = real(hyper.weight_decay) * logits
         lr = learning_rate(hyper, int(control[c.EPOCH]), real)
-        logits -= lr * (mu_hat / (np.sqrt(nu_hat) + real(hyper.epsilon)) + decay)
+        logits -= lr * (mu_hat / (np.sqrt(nu_hat) + real(hyper.epsilon)) @ sums.T + decay)
