@@ -64,5 +64,5 @@ class CpuFunction(CircuitFunction):
             judged[:] = 0  # where `forward` has kept whole tiles, of lanes past the last cell too
             judged.reshape(buffers.targets[0].shape)[:, :cells] = d_state.T
         work.run(self._backward_phases)
-        d_x = buffers.d_start.reshape(-1, work.grid.tiles * TILE)[:, :cells].T.copy()
+        d_x = buffers.d_state.reshape(-1, work.grid.tiles * TILE)[:, :cells].T.copy()
         return work.per_gate(buffers.gradients), d_x

@@ -32,7 +32,7 @@ class CpuModel:
         self._job = job
         self.work = SoftWorkspace(circuit, shape, threads, Hyper.of(config), config.train.asynchronous, job)
         self.work.set_targets(job.first_targets())
-        self.epoch = phases.epoch(shape, job)
+        self.epoch = phases.epoch(shape, job, self.work.steps.spread)
         """The phases of a train step."""
         self._hard = self._judge(shape, threads)
         self._waiting: list[EpochMetrics] = []

@@ -5,12 +5,14 @@ In each phase every tile, or share of the gates or samples, is one item of work;
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from difflogic.engine.job import Job
 from difflogic.engine.shape import Array, Shape
 
-COEFFICIENTS, DRAW, TARGET, DAMAGE, FORWARD, BACKWARD, D_START, GRADIENTS, COMMIT, ADAMW = range(10)
+COEFFICIENTS, DRAW, TARGET, DAMAGE, FORWARD, BACKWARD, D_STATE, GRADIENTS, COMMIT, ADAMW = range(10)
 NAMES = (
     "prepare",
     "prepare",
@@ -41,12 +43,12 @@ def step(shape: Shape) -> Array:
     return np.concatenate([gradients(shape), [[ADAMW, 0]]])
 
 
-def epoch(shape: Shape, job: Job) -> Array:
-    """A whole train step whose start grids, masks and damage are drawn from the keys."""
+def epoch(shape: Shape, job: Job, spread: Array) -> Array:
+    """A whole train step whose start grids, masks and damage are drawn from the keys; `spread` as in `StepGrids`."""
     # DRAW makes the coefficients as well. A rule's target comes after the start is drawn and before it is damaged: the
     # automaton is to reach what the whole start asks for. Samples come with their targets, over what was drawn.
     first = [DRAW, *([TARGET] if job.target is None else []), *_damage(shape)]
-    return np.concatenate([_list(first, shape), _backward(shape), [[ADAMW, 0]]])
+    return np.concatenate([_list(first, shape), _backward(shape, spread), [[ADAMW, 0]]])
 
 
 COEFFICIENTS_ALONE = np.array([[COEFFICIENTS, 0]])
@@ -61,7 +63,7 @@ def forward(shape: Shape) -> Array:
 def backward(shape: Shape) -> Array:
     """Go back from the given adjoints to those of the start, and to the gradients."""
     steps = [[BACKWARD, at] for at in reversed(range(shape.steps))]
-    return np.array([*steps, [D_START, 0], [GRADIENTS, 0]])
+    return np.array([*steps, [D_STATE, 0], [GRADIENTS, 0]])
 
 
 def _damage(shape: Shape) -> list[int]:
@@ -74,8 +76,11 @@ def _list(first: list[int], shape: Shape) -> Array:
     return np.array([[kind, 0] for kind in first] + [[FORWARD, at] for at in range(shape.steps)])
 
 
-def _backward(shape: Shape) -> Array:
+def _backward(shape: Shape, spread: Sequence[bool] = ()) -> Array:
     # Each CA step is a phase of its own, since a tile reads what its neighbours wrote in the step before: threads meet
-    # between two steps and nowhere else.
-    steps = [[BACKWARD, at] for at in reversed(range(shape.steps))]
+    # between two steps and nowhere else. Where cells were spread out, another tile may hold the rest of a cell's
+    # adjoint, which is a phase more.
+    steps = []
+    for at in reversed(range(shape.steps)):
+        steps += [[D_STATE, at + 1], [BACKWARD, at]] if at < len(spread) and spread[at] else [[BACKWARD, at]]
     return np.array([*steps, [GRADIENTS, 0], [COMMIT, 0]])

@@ -44,9 +44,9 @@ from difflogic.cpu.kernels.harden import growing_share, harden
 from difflogic.cpu.kernels.pool import draw_pool, rank, write_back
 from difflogic.cpu.kernels.rule_target import rule_target
 from difflogic.cpu.kernels.seed_grid import seed_grid
-from difflogic.cpu.phases import BACKWARD, COMMIT, D_START, DAMAGE, DRAW, FORWARD, GRADIENTS, TARGET
+from difflogic.cpu.phases import BACKWARD, COMMIT, D_STATE, DAMAGE, DRAW, FORWARD, GRADIENTS, TARGET
 from difflogic.cpu.program import Program
-from difflogic.cpu.tables import TileGrid
+from difflogic.cpu.tables import StepGrids, TileGrid
 from difflogic.engine import control as c
 from difflogic.engine.events import Hardening
 from difflogic.engine.shape import Array
@@ -105,8 +105,8 @@ class Buffers(NamedTuple):
     """float32 `[threads, (slots + C) * TILE]`: scratch."""
     d_patches: Array
     """float32 `[2, 9*C * stride]`: two steps in turn."""
-    d_start: Array
-    """float32 `[C * tiles * TILE]`: the first state's adjoint, or `[0]` where nobody asks for it."""
+    d_state: Array
+    """float32 `[C * tiles * TILE]`: the adjoint of a state that was spread out, or of the first one, or `[0]`."""
     partials: Array
     """float32 `[blocks, 4*G]`: moments."""
     losses: Array
@@ -133,17 +133,31 @@ class Buffers(NamedTuple):
 
 @entry_point
 def run(
-    thread: int, phases: Array, program: Program, grid: TileGrid, buffers: Buffers, history: Array, counters: Array
+    thread: int,
+    phases: Array,
+    program: Program,
+    grid: TileGrid,
+    steps: StepGrids,
+    buffers: Buffers,
+    history: Array,
+    counters: Array,
 ) -> None:
     """One thread's part of `phases [n, 2]`, kind and CA step, `len(history)` times; each leaves `(loss, skipped)`."""
     before = flush_denormals()  # the thread may be the caller's, whose arithmetic must be as it was
-    _work(thread, phases, program, grid, buffers, history, counters)
+    _work(thread, phases, program, grid, steps, buffers, history, counters)
     restore(before)
 
 
 @inlined
 def _work(
-    thread: int, phases: Array, program: Program, grid: TileGrid, buffers: Buffers, history: Array, counters: Array
+    thread: int,
+    phases: Array,
+    program: Program,
+    grid: TileGrid,
+    steps: StepGrids,
+    buffers: Buffers,
+    history: Array,
+    counters: Array,
 ) -> None:
     # Python is left once for many epochs: nothing between two epochs, or two steps, needs it.
     items, each = grid.blocks, len(phases)
@@ -156,20 +170,63 @@ def _work(
             return
         round_, item = ticket // items, ticket % items
         kind, at = phases[round_ % each, 0], phases[round_ % each, 1]
-        _item(thread, kind, at, item, program, grid, buffers, history[round_ // each])
+        here = _on_step(grid, steps, at)
+        _item(thread, kind, at, item, program, here, steps, buffers, history[round_ // each])
         fetch_add(counters, DONE, 1)
 
 
 @inlined
+def _on_step(grid: TileGrid, steps: StepGrids, at: int) -> TileGrid:
+    """The grid that step `at` is done on."""
+    place, grids = steps.of_step[at], steps.grids
+    if place < 0:
+        return grid
+    return TileGrid(
+        grids.batch[place],
+        grids.height[place],
+        grids.width[place],
+        grids.cells_per_grid[place],
+        grids.cells[place],
+        grids.tiles[place],
+        grids.blocks[place],
+        grids.steps[place],
+        grids.loss_channels[place],
+        grids.guard[place],
+        grids.stride[place],
+        grids.shifts[place],
+        grids.lanes[place],
+        grids.wrapped_starts[place],
+        grids.wrapped[place],
+        grids.marks[place],
+    )
+
+
+@inlined
 def _item(
-    thread: int, kind: int, at: int, item: int, program: Program, grid: TileGrid, buffers: Buffers, row: Array
+    thread: int,
+    kind: int,
+    at: int,
+    item: int,
+    program: Program,
+    grid: TileGrid,
+    steps: StepGrids,
+    buffers: Buffers,
+    row: Array,
 ) -> None:
     # Blocks, not threads, own tiles and sums: with any number of threads the same numbers are added in the same order.
     first, last = _share(grid.tiles, item, grid.blocks)
     if kind == FORWARD:
         for tile in range(first, last):
             gate_forward(
-                program, grid, at, tile, buffers.coefficients, buffers.masks, buffers.states, buffers.nodes[thread]
+                program,
+                grid,
+                steps,
+                at,
+                tile,
+                buffers.coefficients,
+                buffers.masks,
+                buffers.states,
+                buffers.nodes[thread],
             )
             finish_state(program, grid, at + 1, tile, buffers.states, buffers.judged, buffers.kept, buffers.faults)
     elif kind == BACKWARD:
@@ -180,6 +237,7 @@ def _item(
             gate_backward(
                 program,
                 grid,
+                steps,
                 at,
                 tile,
                 buffers.coefficients,
@@ -191,15 +249,16 @@ def _item(
                 buffers.faults,
                 buffers.nodes[thread],
                 buffers.slots[thread],
+                buffers.d_state,
                 buffers.d_patches,
                 buffers.partials[item],
                 buffers.losses,
                 buffers.given,
             )
-    elif kind == D_START:
-        width = grid.tiles * TILE
+    elif kind == D_STATE:
+        width, d_patches = buffers.d_state.size // program.channels, buffers.d_patches[at % 2]
         for tile in range(first, last):
-            gather_patches(grid, tile, program.channels, buffers.d_patches[0], buffers.d_start, tile * TILE, width)
+            gather_patches(grid, tile, program.channels, d_patches, buffers.d_state, tile * TILE, width)
     elif kind < FORWARD:
         _prepare(thread, kind, item, program, grid, buffers)
     else:

@@ -6,6 +6,8 @@ C-contiguous arrays of the types named here.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -95,6 +97,100 @@ def make_grid(shape: Shape, patch: int = PATCH) -> TileGrid:
         wrapped=np.stack([cell % TILE, near[position, cell]], axis=1).astype(np.int64),
         marks=make_marks(shape),
     )
+
+
+class StepGrids(NamedTuple):
+    """The grids that steps are done on where cells are alike whatever the circuit is: each of them is there once."""
+
+    # An example: a torus of 6x6 zeros, but for one cell in row 3. What step 0 makes of it differs in rows 2, 3 and 4, and
+    # in row 0, which all others are like. So step 0 is done on rows 0, 2, 3 and 4, a torus of its own: before row 2 lies
+    # row 0 there, which is as row 1 is. Step 1 differs in five rows and is done on all six. It reads what step 0 made of
+    # row 0 in rows 0, 1 and 5: the state is spread out. Columns are treated likewise. Backward, the adjoint of a cell of
+    # step 0 is the sum over the cells that it was spread to.
+
+    of_step: Array
+    """int64 `[T]`: a step's place in `grids`, or -1: it is done on the whole grid..."""
+    spread: Array
+    """bool `[T]`: ...and whether what it makes is spread out."""
+    grids: TileGrid
+    """Every field has an axis more, and is padded to the largest."""
+    copy_starts: Array
+    """int64 `[T, cells + 1]`: a cell of step t is read as the cells `[t, cell]` to the next of `copies`."""
+    copies: Array
+    """int64 `[T, cells]`."""
+
+
+def on_whole_grids(grid: TileGrid, steps: int) -> StepGrids:
+    """Nothing is alike."""
+    nothing, nowhere = np.zeros(steps, dtype=np.bool_), np.zeros((0, 0), dtype=np.int64)
+    return StepGrids(np.full(steps, -1), nothing, _stacked([grid]), nowhere, nowhere)
+
+
+def on_different_cells(grid: TileGrid, shape: Shape, patch: int, start: Array) -> tuple[StepGrids, Array, Array]:
+    """The grids of rollouts from `start [H, W, C]`, whose last state alone must be whole.
+
+    With them, int64: the cells `[n]` of the start that step 0 reads, and `[H*W]` which of these each cell is like.
+    """
+    kinds = [np.unique(lines, axis=0, return_inverse=True)[1].ravel() for lines in (start, start.swapaxes(0, 1))]
+    rows, columns = (_different(each, shape.periodic, shape.steps) for each in kinds)
+    near = zip(rows, columns, strict=True)
+    cells, like = zip(*(_product(*each, shape.width) for each in near), strict=True)
+    grids, of_step, spread = [grid], np.full(shape.steps, -1), np.zeros(shape.steps, dtype=np.bool_)
+    copy_starts = np.zeros((shape.steps, shape.cells + 1), dtype=np.int64)
+    copies = np.zeros((shape.steps, shape.cells), dtype=np.int64)
+    samples = np.arange(shape.batch)[:, None]
+    for at, (here, _), (across, _) in zip(range(shape.steps), rows, columns, strict=True):
+        if len(cells[at]) < shape.cells_per_grid:
+            part = make_grid(replace(shape, height=len(here), width=len(across)), patch)
+            of_step[at] = len(grids)
+            usual = {"guard": grid.guard, "stride": grid.stride, "blocks": grid.blocks, "marks": grid.marks}
+            grids.append(part._replace(**usual))
+        if at + 1 < shape.steps:
+            # Of each cell that the next step reads, which of this step's it is.
+            read = like[at][cells[at + 1]]
+            spread[at] = not np.array_equal(read, np.arange(len(cells[at])))
+            read = (samples * len(cells[at]) + read).ravel()
+            copies[at, : len(read)] = np.argsort(read, kind="stable")
+            copy_starts[at] = np.searchsorted(np.sort(read), np.arange(shape.cells + 1))
+    return StepGrids(of_step, spread, _stacked(grids), copy_starts, copies), cells[0], like[0]
+
+
+def _different(kinds: Array, periodic: bool, steps: int) -> list[tuple[Array, Array]]:
+    """Of rows (or columns) of these kinds the different ones that each step makes, ascending, and which each is like."""
+    found, everything = [], np.arange(len(kinds))
+    for at in range(steps):
+        around = _around(kinds, periodic)
+        _, firsts, after = np.unique(around, axis=1, return_index=True, return_inverse=True)
+        rows, like = np.sort(firsts), np.searchsorted(np.sort(firsts), firsts[after.ravel()])
+        # They are a grid of their own if each has neighbours there of the kinds that its neighbours have.
+        if at == steps - 1 or (_around(kinds[rows], periodic) != around[:, rows]).any():
+            rows, like = everything, everything
+        found.append((rows, like))
+        kinds = after.ravel()
+    return found
+
+
+def _around(kinds: Array, periodic: bool) -> Array:
+    """`[3, n]`: the kind before each, its own and that after it; outside, -1."""
+    padded = np.pad(kinds, 1, mode="wrap") if periodic else np.pad(kinds, 1, constant_values=-1)
+    return np.stack([padded[:-2], kinds, padded[2:]])
+
+
+def _product(rows: tuple[Array, Array], columns: tuple[Array, Array], width: int) -> tuple[Array, Array]:
+    """The cells in these rows and columns, and which of them each cell of the grid is like."""
+    cells = rows[0][:, None] * width + columns[0]
+    return cells.ravel(), (rows[1][:, None] * len(columns[0]) + columns[1]).ravel()
+
+
+def _stacked(grids: Sequence[TileGrid]) -> TileGrid:
+    """Grids side by side, their arrays padded with zeros."""
+    fields = []
+    for values in zip(*grids, strict=True):
+        arrays = [np.asarray(value) for value in values]
+        sides = np.max([each.shape for each in arrays], axis=0).astype(int)
+        pads = [[(0, most - side) for most, side in zip(sides, each.shape, strict=True)] for each in arrays]
+        fields.append(np.stack([np.pad(each, pad) if pad else each for each, pad in zip(arrays, pads, strict=True)]))
+    return TileGrid(*fields)
 
 
 JUDGED, DAMAGED = range(2)

@@ -23,7 +23,7 @@ from difflogic.cpu.kernels.faults import FaultBuffers
 from difflogic.cpu.kernels.seed_grid import BOARDS, RANDOM, SAME
 from difflogic.cpu.program import make_program
 from difflogic.cpu.runner import Buffers
-from difflogic.cpu.tables import aligned, make_grid, transposed_table
+from difflogic.cpu.tables import aligned, make_grid, on_different_cells, on_whole_grids, transposed_table
 from difflogic.engine import control as c
 from difflogic.engine.events import NO_HARDENING, Damage, Hardening
 from difflogic.engine.job import Job
@@ -50,6 +50,10 @@ class SoftWorkspace:
         """
         self.shape = shape
         self.program, self.grid = make_program(circuit), make_grid(shape, circuit.patch)
+        self.steps, self._first, self._like = on_whole_grids(self.grid, shape.steps), slice(None), slice(None)
+        start = _shared_start(shape, asynchronous, job)
+        if start is not None:
+            self.steps, self._first, self._like = on_different_cells(self.grid, shape, circuit.patch, start)
         self.threads = min(threads, self.grid.blocks)  # more would find nothing to take in any phase
         self.buffers = self._buffers(circuit.gates, hyper or Hyper(), asynchronous, job, given)
         self.buffers.table[:] = transposed_table()
@@ -80,7 +84,7 @@ class SoftWorkspace:
             rule=_bytes(None if job is None else job.rule),
             x=_per_cell(None if data is None else data.x, (0, 0, 0), np.uint8),
             y=_per_cell(None if data is None else data.y, (0, 0, 0, 0), np.int8),
-            same=_bytes(None if job is None else job.start),
+            same=_bytes(None if job is None or job.start is None else job.start.reshape(-1, channels)[self._first]),
             pool=np.zeros((pool, shape.cells_per_grid * channels if pool else 0), dtype=np.uint8),
             fresh=aligned(channels * grid.stride if pool else 0),
             places=np.zeros(shape.batch, dtype=np.int64),
@@ -91,7 +95,7 @@ class SoftWorkspace:
             slots=aligned(self.threads, (program.slots + channels) * TILE),
             # a step reads its neighbours' adjoints while it writes its own: two take turns
             d_patches=aligned(2, program.patch_nodes * grid.stride),
-            d_start=aligned(channels * width if given else 0),
+            d_state=aligned(channels * width if given or self.steps.spread.any() else 0),
             partials=aligned(grid.blocks, 4 * gates),
             losses=aligned(grid.tiles, dtype=np.float64),
             squares=aligned(grid.blocks if hyper.clip_by == "norm" else 0, dtype=np.float64),
@@ -118,7 +122,7 @@ class SoftWorkspace:
         """A list of `phases`, `epochs` times; float32 `[epochs, 2]` of loss and skipped."""
         history = np.zeros((epochs, 2), dtype=np.float32)
         self._counters[:] = 0  # nobody works here now: threads have come back
-        arguments = (phases, self.program, self.grid, self.buffers, history, self._counters)
+        arguments = (phases, self.program, self.grid, self.steps, self.buffers, history, self._counters)
         together(self.threads, lambda thread: runner.run(thread, *arguments))
         return history
 
@@ -138,7 +142,9 @@ class SoftWorkspace:
 
     def start(self) -> Array:
         """The first state, `[B, H, W, C]`."""
-        return self._grids(self.buffers.states[0])
+        shape, cells = self.shape, self.cells(self.buffers.states[0]).T
+        grids = cells.reshape(shape.batch, -1, shape.channels)[:, self._like]
+        return grids.reshape(shape.batch, shape.height, shape.width, shape.channels)
 
     def states(self) -> Array:
         """Every state, float32 `[T+1, B, H, W, C]`."""
@@ -178,6 +184,13 @@ class SoftWorkspace:
         """`[T, H, W, 1]`, the same for every sample."""
         rows = np.tile(masks.reshape(len(masks), -1), (1, self.shape.batch))
         self.buffers.masks[:, : self.grid.cells] = rows
+
+
+def _shared_start(shape: Shape, asynchronous: bool, job: Job | None) -> Array | None:
+    """`[H, W, C]`, with which every rollout begins whose cells stay alike where their surroundings are."""
+    if job is None or job.target is None or job.config.pool.size or asynchronous:
+        return None
+    return None if shape.loss_steps or shape.damage_steps or shape.faults.states else job.start
 
 
 def _start_kind(job: Job | None) -> int:

@@ -28,7 +28,7 @@ from difflogic.cpu.program import (
     B,
     Program,
 )
-from difflogic.cpu.tables import DAMAGED, JUDGED, TileGrid
+from difflogic.cpu.tables import DAMAGED, JUDGED, StepGrids, TileGrid
 from difflogic.engine.shape import Array
 
 
@@ -39,6 +39,7 @@ from difflogic.engine.shape import Array
 def gate_backward(
     program: Program,
     grid: TileGrid,
+    steps: StepGrids,
     at: int,
     tile: int,
     coefficients: Array,
@@ -50,6 +51,7 @@ def gate_backward(
     faults: FaultBuffers,
     nodes: Array,
     slots: Array,
+    d_state: Array,
     d_patches: Array,
     moments: Array,
     losses: Array,
@@ -73,6 +75,8 @@ def gate_backward(
         else:
             last = targets[len(targets) - 1]
             losses[tile] = loss(program, grid, tile, states[grid.steps], grid.stride, grid.guard, last, slots)
+    elif steps.spread[at]:
+        _gather_copies(program, grid, steps, at, tile, d_state, slots)
     else:
         _gather(program, grid, at + 1, tile, targets, judged, kept, faults, slots, d_patches, losses, given)
     if masks.size:
@@ -82,6 +86,20 @@ def gate_backward(
         store(d_patches[at % 2], node * grid.stride + grid.guard + tile * TILE, load(slots, node * TILE))
     if masks.size:
         _pass_kept(program, grid, tile, slots, d_patches[at % 2])
+
+
+@inlined
+def _gather_copies(
+    program: Program, grid: TileGrid, steps: StepGrids, at: int, tile: int, d_state: Array, slots: Array
+) -> None:
+    """The adjoint of what step `at` makes, from all places that it was spread to; `d_state [C * tiles * TILE]`."""
+    for c in range(program.channels):
+        row, place = (program.output_slots + c) * TILE, d_state.size // program.channels * c
+        store(slots, row, zeros())
+        for lane in range(min(TILE, grid.cells - tile * TILE)):
+            cell = tile * TILE + lane
+            for index in range(steps.copy_starts[at, cell], steps.copy_starts[at, cell + 1]):
+                slots[row + lane] += d_state[place + steps.copies[at, index]]
 
 
 @inlined

@@ -8,13 +8,21 @@ from difflogic.cpu.kernels.damage import zero_squares
 from difflogic.cpu.kernels.faults import FaultBuffers, change_bits
 from difflogic.cpu.kernels.grid import write_patches
 from difflogic.cpu.program import FIRST_GATE, FIRST_INSTANCE, GATES, RECORD, REPLICAS, SEGMENT, A, B, Program
-from difflogic.cpu.tables import DAMAGED, JUDGED, TileGrid
+from difflogic.cpu.tables import DAMAGED, JUDGED, StepGrids, TileGrid
 from difflogic.engine.shape import Array
 
 
 @inlined
 def gate_forward(
-    program: Program, grid: TileGrid, at: int, tile: int, coefficients: Array, masks: Array, states: Array, nodes: Array
+    program: Program,
+    grid: TileGrid,
+    steps: StepGrids,
+    at: int,
+    tile: int,
+    coefficients: Array,
+    masks: Array,
+    states: Array,
+    nodes: Array,
 ) -> None:
     """`states[at] -> states[at+1]`, both `[C * stride]`, in the tile's columns; every node's row stays in `nodes`.
 
@@ -22,6 +30,14 @@ def gate_forward(
     """
     # Neighbouring tiles read `states[at]` and write `states[at + 1]`: no tile waits for another within a step.
     compute_nodes(program, grid, tile, coefficients, states[at], nodes)
+    if steps.spread[at]:
+        for c in range(program.outputs):
+            row, place = (program.nodes - program.outputs + c) * TILE, c * grid.stride + grid.guard
+            for lane in range(min(TILE, grid.cells - tile * TILE)):
+                cell = tile * TILE + lane
+                for index in range(steps.copy_starts[at, cell], steps.copy_starts[at, cell + 1]):
+                    states[at + 1, place + steps.copies[at, index]] = nodes[row + lane]
+        return
     for c in range(program.outputs):
         place = c * grid.stride + grid.guard + tile * TILE
         new = load(nodes, (program.nodes - program.outputs + c) * TILE)
