@@ -5,8 +5,6 @@ In each phase every tile, or share of the gates or samples, is one item of work;
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from difflogic.engine.job import Job
@@ -76,11 +74,11 @@ def _list(first: list[int], shape: Shape) -> Array:
     return np.array([[kind, 0] for kind in first] + [[FORWARD, at] for at in range(shape.steps)])
 
 
-def _backward(shape: Shape, spread: Sequence[bool] = ()) -> Array:
+def _backward(shape: Shape, spread: Array | None = None) -> Array:
     # Each CA step is a phase of its own, since a tile reads what its neighbours wrote in the step before: threads meet
     # between two steps and nowhere else. Where cells were spread out, another tile may hold the rest of a cell's
     # adjoint, which is a phase more.
     steps = []
     for at in reversed(range(shape.steps)):
-        steps += [[D_STATE, at + 1], [BACKWARD, at]] if at < len(spread) and spread[at] else [[BACKWARD, at]]
+        steps += [[BACKWARD, at]] if spread is None or not spread[at] else [[D_STATE, at + 1], [BACKWARD, at]]
     return np.array([*steps, [GRADIENTS, 0], [COMMIT, 0]])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -102,40 +102,38 @@ def make_grid(shape: Shape, patch: int = PATCH) -> TileGrid:
 class StepGrids(NamedTuple):
     """The grids that steps are done on where cells are alike whatever the circuit is: each of them is there once."""
 
-    # An example: a torus of 6x6 zeros, but for one cell in row 3. What step 0 makes of it differs in rows 2, 3 and 4, and
-    # in row 0, which all others are like. So step 0 is done on rows 0, 2, 3 and 4, a torus of its own: before row 2 lies
-    # row 0 there, which is as row 1 is. Step 1 differs in five rows and is done on all six. It reads what step 0 made of
-    # row 0 in rows 0, 1 and 5: the state is spread out. Columns are treated likewise. Backward, the adjoint of a cell of
-    # step 0 is the sum over the cells that it was spread to.
+    # An example: a torus of 6x6 zeros, but for one cell in row 3. What step 0 makes of it differs in rows 2, 3 and 4,
+    # and in row 0, which all others are like. So step 0 is done on rows 0, 2, 3 and 4, a torus of its own: before row 2
+    # lies row 0 there, which is as row 1 is. Step 1 differs in all rows but one, and is done on all six. It reads what
+    # step 0 made of row 0 in rows 0, 1 and 5: the state is spread out. Columns are treated likewise. Backward, the
+    # adjoint of a cell of step 0 is the sum over the cells that it was spread to.
 
     of_step: Array
     """int64 `[T]`: a step's place in `grids`, or -1: it is done on the whole grid..."""
     spread: Array
     """bool `[T]`: ...and whether what it makes is spread out."""
-    grids: TileGrid
-    """Every field has an axis more, and is padded to the largest."""
+    grids: Any
+    """TileGrid, of which every field has an axis more, and is padded to the largest."""
     copy_starts: Array
     """int64 `[T, cells + 1]`: a cell of step t is read as the cells `[t, cell]` to the next of `copies`."""
     copies: Array
     """int64 `[T, cells]`."""
 
 
-def on_whole_grids(grid: TileGrid, steps: int) -> StepGrids:
-    """Nothing is alike."""
-    nothing, nowhere = np.zeros(steps, dtype=np.bool_), np.zeros((0, 0), dtype=np.int64)
-    return StepGrids(np.full(steps, -1), nothing, _stacked([grid]), nowhere, nowhere)
-
-
-def on_different_cells(grid: TileGrid, shape: Shape, patch: int, start: Array) -> tuple[StepGrids, Array, Array]:
-    """The grids of rollouts from `start [H, W, C]`, whose last state alone must be whole.
+def step_grids(grid: TileGrid, shape: Shape, patch: int, start: Array | None) -> tuple[StepGrids, Array, Array]:
+    """The grids of rollouts from `start [H, W, C]`, whose last state alone must be whole; without one, all are.
 
     With them, int64: the cells `[n]` of the start that step 0 reads, and `[H*W]` which of these each cell is like.
     """
+    of_step, spread = np.full(shape.steps, -1), np.zeros(shape.steps, dtype=np.bool_)
+    if start is None:
+        nowhere, everywhere = np.zeros((0, 0), dtype=np.int64), np.arange(shape.cells_per_grid)
+        return StepGrids(of_step, spread, _stacked([grid]), nowhere, nowhere), everywhere, everywhere
     kinds = [np.unique(lines, axis=0, return_inverse=True)[1].ravel() for lines in (start, start.swapaxes(0, 1))]
     rows, columns = (_different(each, shape.periodic, shape.steps) for each in kinds)
     near = zip(rows, columns, strict=True)
     cells, like = zip(*(_product(*each, shape.width) for each in near), strict=True)
-    grids, of_step, spread = [grid], np.full(shape.steps, -1), np.zeros(shape.steps, dtype=np.bool_)
+    grids = [grid]
     copy_starts = np.zeros((shape.steps, shape.cells + 1), dtype=np.int64)
     copies = np.zeros((shape.steps, shape.cells), dtype=np.int64)
     samples = np.arange(shape.batch)[:, None]
@@ -143,8 +141,8 @@ def on_different_cells(grid: TileGrid, shape: Shape, patch: int, start: Array) -
         if len(cells[at]) < shape.cells_per_grid:
             part = make_grid(replace(shape, height=len(here), width=len(across)), patch)
             of_step[at] = len(grids)
-            usual = {"guard": grid.guard, "stride": grid.stride, "blocks": grid.blocks, "marks": grid.marks}
-            grids.append(part._replace(**usual))
+            # Places of states and of sums are those of the whole grid, whatever a step is done on.
+            grids.append(part._replace(guard=grid.guard, stride=grid.stride, blocks=grid.blocks, marks=grid.marks))
         if at + 1 < shape.steps:
             # Of each cell that the next step reads, which of this step's it is.
             read = like[at][cells[at + 1]]
@@ -156,7 +154,7 @@ def on_different_cells(grid: TileGrid, shape: Shape, patch: int, start: Array) -
 
 
 def _different(kinds: Array, periodic: bool, steps: int) -> list[tuple[Array, Array]]:
-    """Of rows (or columns) of these kinds the different ones that each step makes, ascending, and which each is like."""
+    """Of rows (or columns) of these kinds the different ones that each step makes, ascending; which each is like."""
     found, everything = [], np.arange(len(kinds))
     for at in range(steps):
         around = _around(kinds, periodic)
@@ -182,9 +180,9 @@ def _product(rows: tuple[Array, Array], columns: tuple[Array, Array], width: int
     return cells.ravel(), (rows[1][:, None] * len(columns[0]) + columns[1]).ravel()
 
 
-def _stacked(grids: Sequence[TileGrid]) -> TileGrid:
-    """Grids side by side, their arrays padded with zeros."""
-    fields = []
+def _stacked(grids: Sequence[TileGrid]) -> Any:
+    """Grids side by side, their arrays padded with zeros: see `StepGrids.grids`."""
+    fields: list[Any] = []
     for values in zip(*grids, strict=True):
         arrays = [np.asarray(value) for value in values]
         sides = np.max([each.shape for each in arrays], axis=0).astype(int)

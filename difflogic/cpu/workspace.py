@@ -23,7 +23,7 @@ from difflogic.cpu.kernels.faults import FaultBuffers
 from difflogic.cpu.kernels.seed_grid import BOARDS, RANDOM, SAME
 from difflogic.cpu.program import make_program
 from difflogic.cpu.runner import Buffers
-from difflogic.cpu.tables import aligned, make_grid, on_different_cells, on_whole_grids, transposed_table
+from difflogic.cpu.tables import aligned, make_grid, step_grids, transposed_table
 from difflogic.engine import control as c
 from difflogic.engine.events import NO_HARDENING, Damage, Hardening
 from difflogic.engine.job import Job
@@ -50,10 +50,8 @@ class SoftWorkspace:
         """
         self.shape = shape
         self.program, self.grid = make_program(circuit), make_grid(shape, circuit.patch)
-        self.steps, self._first, self._like = on_whole_grids(self.grid, shape.steps), slice(None), slice(None)
         start = _shared_start(shape, asynchronous, job)
-        if start is not None:
-            self.steps, self._first, self._like = on_different_cells(self.grid, shape, circuit.patch, start)
+        self.steps, self._first, self._like = step_grids(self.grid, shape, circuit.patch, start)
         self.threads = min(threads, self.grid.blocks)  # more would find nothing to take in any phase
         self.buffers = self._buffers(circuit.gates, hyper or Hyper(), asynchronous, job, given)
         self.buffers.table[:] = transposed_table()

@@ -9,7 +9,7 @@ import pytest
 
 from difflogic.cpu.engine import CpuEngine
 from difflogic.cpu.model import CpuModel
-from difflogic.cpu.tables import make_grid, on_different_cells
+from difflogic.cpu.tables import make_grid, step_grids
 from difflogic.engine.job import Job
 from difflogic.engine.shape import Shape
 from difflogic.reference.engine import ReferenceEngine
@@ -68,7 +68,7 @@ def test_of_a_picture_from_one_cell_few_are_different_at_first(periodic: bool, s
     begin = np.zeros((20, 20, 2), dtype=np.uint8)
     begin[10, 10] = 1
     shape = Shape(1, 20, 20, 2, steps=10, periodic=periodic)
-    steps, *_ = on_different_cells(make_grid(shape), shape, 9, begin)
+    steps, *_ = step_grids(make_grid(shape), shape, 9, begin)
     found = [20 if place < 0 else int(steps.grids.height[place]) for place in steps.of_step]
     assert found == sides if periodic else found[0] == 6 < found[1] == 10 < found[-1] == 20
 
