@@ -12,7 +12,7 @@ import numpy.typing as npt
 from difflogic.core import bits
 from difflogic.cpu import phases
 from difflogic.cpu.hard.hard_workspace import HardWorkspace
-from difflogic.cpu.workspace import SoftWorkspace
+from difflogic.cpu.workspace import SoftWorkspace, shared_start
 from difflogic.engine import control as c
 from difflogic.engine.api import EngineInfo, EpochMetrics, Evaluation
 from difflogic.engine.job import Job, TrainState
@@ -30,7 +30,8 @@ class CpuModel:
         shape = Shape.training(circuit, config)
         self.info = info
         self._job = job
-        self.work = SoftWorkspace(circuit, shape, threads, Hyper.of(config), config.train.asynchronous, job)
+        hyper, masked = Hyper.of(config), config.train.asynchronous
+        self.work = SoftWorkspace(circuit, shape, threads, hyper, masked, job, start=shared_start(job))
         self.work.set_targets(job.first_targets())
         self.epoch = phases.epoch(shape, job, self.work.steps.spread)
         """The phases of a train step."""

@@ -58,10 +58,9 @@ def forward(shape: Shape) -> Array:
     return _list([], shape)
 
 
-def backward(shape: Shape) -> Array:
+def backward(shape: Shape, spread: Array | None = None) -> Array:
     """Go back from the given adjoints to those of the start, and to the gradients."""
-    steps = [[BACKWARD, at] for at in reversed(range(shape.steps))]
-    return np.array([*steps, [D_STATE, 0], [GRADIENTS, 0]])
+    return np.array([*_steps_back(shape, spread), [D_STATE, 0], [GRADIENTS, 0]])
 
 
 def _damage(shape: Shape) -> list[int]:
@@ -75,10 +74,14 @@ def _list(first: list[int], shape: Shape) -> Array:
 
 
 def _backward(shape: Shape, spread: Array | None = None) -> Array:
+    return np.array([*_steps_back(shape, spread), [GRADIENTS, 0], [COMMIT, 0]])
+
+
+def _steps_back(shape: Shape, spread: Array | None) -> list[list[int]]:
     # Each CA step is a phase of its own, since a tile reads what its neighbours wrote in the step before: threads meet
     # between two steps and nowhere else. Where cells were spread out, another tile may hold the rest of a cell's
     # adjoint, which is a phase more.
-    steps = []
+    steps: list[list[int]] = []
     for at in reversed(range(shape.steps)):
         steps += [[BACKWARD, at]] if spread is None or not spread[at] else [[D_STATE, at + 1], [BACKWARD, at]]
-    return np.array([*steps, [GRADIENTS, 0], [COMMIT, 0]])
+    return steps

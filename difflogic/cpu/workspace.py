@@ -43,14 +43,14 @@ class SoftWorkspace:
         asynchronous: bool = False,
         job: Job | None = None,
         given: bool = False,
+        start: Array | None = None,
     ) -> None:
         """`asynchronous`: cells fire by masks. `job`: epochs draw their own starts, masks and damage, by its rules.
 
-        `given`: adjoints are, and no loss is computed.
+        `given`: adjoints are, and no loss is computed. `start [H, W, C]`: the one of all rollouts, of `shared_start`.
         """
         self.shape = shape
         self.program, self.grid = make_program(circuit), make_grid(shape, circuit.patch)
-        start = _shared_start(shape, asynchronous, job)
         self.steps, self._first, self._like = step_grids(self.grid, shape, circuit.patch, start)
         self.threads = min(threads, self.grid.blocks)  # more would find nothing to take in any phase
         self.buffers = self._buffers(circuit.gates, hyper or Hyper(), asynchronous, job, given)
@@ -136,7 +136,8 @@ class SoftWorkspace:
 
     def set_start(self, grids: Array) -> None:
         """`[B, H, W, C]` as the first state."""
-        self.cells(self.buffers.states[0])[:] = grids.reshape(-1, self.program.channels).T
+        read = grids.reshape(self.shape.batch, -1, self.program.channels)[:, self._first]
+        self.cells(self.buffers.states[0])[:, : read.size // self.program.channels] = read.reshape(-1, read.shape[-1]).T
 
     def start(self) -> Array:
         """The first state, `[B, H, W, C]`."""
@@ -184,11 +185,12 @@ class SoftWorkspace:
         self.buffers.masks[:, : self.grid.cells] = rows
 
 
-def _shared_start(shape: Shape, asynchronous: bool, job: Job | None) -> Array | None:
+def shared_start(job: Job) -> Array | None:
     """`[H, W, C]`, with which every rollout begins whose cells stay alike where their surroundings are."""
-    if job is None or job.target is None or job.config.pool.size or asynchronous:
+    config, task = job.config, job.config.task
+    if job.target is None or config.pool.size or config.train.asynchronous or task.loss_steps or task.disturbed:
         return None
-    return None if shape.loss_steps or shape.damage_steps or shape.faults.states else job.start
+    return job.start
 
 
 def _start_kind(job: Job | None) -> int:

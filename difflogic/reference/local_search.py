@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.core.gates import GATE_COUNT, TABLE
+from difflogic.core.gates import GATE_COUNT, INPUT_WISE, TABLE
+from difflogic.engine import control as c
 from difflogic.engine.job import Job
-from difflogic.engine.search import CANDIDATES, FUNCTION, HOW_FAR, SIDES, WHERE, Array, Words
+from difflogic.engine.search import CANDIDATES, FUNCTION, GUIDED, HOW_FAR, NO_GUIDE, SIDES, WHERE, Array, Words
+from difflogic.engine.shape import Shape
 from difflogic.model.layout import Layout, flat_layout
 from difflogic.reference.engine import ReferenceEngine
+from difflogic.reference.rollout import RolloutSpec, cells_last, pull_back, run_steps
 
 
 class ReferenceLocalSearch:
@@ -20,12 +23,12 @@ class ReferenceLocalSearch:
     def __init__(self, job: Job) -> None:
         self._job, self._layout = job, flat_layout(job.circuit)
 
-    def search(self, gates: Array, costs: Words, words: Words, rises: bool) -> None:
+    def search(self, gates: Array, costs: Words, words: Words, rises: bool, guide: Array = NO_GUIDE) -> None:
         wrong = self.wrong(gates)
         for drawn in words:
             if not wrong.any():
                 return
-            changed, new = candidates(self._job, self._layout, gates, drawn)
+            changed, new = candidates(self._job, self._layout, gates, drawn, guide)
             tried = np.tile(gates, (CANDIDATES, 1))
             tried[np.arange(CANDIDATES), changed] = new
             found = [self.wrong(each) for each in tried]
@@ -38,6 +41,22 @@ class ReferenceLocalSearch:
         if rises:
             costs[wrong] += 1
 
+    def slopes(self, gates: Array, costs: Words) -> npt.NDArray[np.float64]:
+        job, masks = self._job, self._job.probe_masks
+        shape = replace(Shape.training(job.circuit, job.config), batch=len(job.probes))
+        fire = None if masks is None else masks.reshape(shape.steps, shape.cells_per_grid)
+        spec, hard = RolloutSpec(shape, self._layout, fire), TABLE[gates].astype(np.float64)
+        nodes = np.empty((shape.steps, self._layout.nodes, shape.cells))
+        run_steps(spec, hard, cells_last(job.probes).astype(np.float64), nodes)
+        # A value that should be 0 costs more where it rises, whether it is right or wrong, and one that should be 1
+        # where it falls.
+        adjoints = (1 - 2 * cells_last(job.targets(job.probes)).astype(np.float64)) * costs
+        rows = np.zeros((2, 3 * shape.channels, shape.cells))
+        rows[shape.steps % 2, 1 : 3 * shape.loss_channels : 3] = adjoints[-1]
+        # With equal shares the gradient of a logit is a sixteenth of what its gate would do, less the mean of all.
+        equal, control = np.zeros((len(gates), GATE_COUNT)), np.zeros(c.WORDS, dtype=np.uint32)
+        return 4 * pull_back(spec, hard, equal, nodes, adjoints[:-1], rows, control) @ INPUT_WISE
+
     def wrong(self, gates: Array) -> npt.NDArray[np.bool_]:
         job, task = self._job, self._job.config.task
         circuit = job.circuit.with_logits(np.eye(GATE_COUNT, dtype=np.float32)[gates])
@@ -48,7 +67,7 @@ class ReferenceLocalSearch:
         return wrong
 
 
-def candidates(job: Job, layout: Layout, gates: Array, drawn: Words) -> tuple[Array, Array]:
+def candidates(job: Job, layout: Layout, gates: Array, drawn: Words, guide: Array) -> tuple[Array, Array]:
     """Return the gate of each candidate and its new function, int64 `[CANDIDATES]`."""
     read = live(job, layout, gates)
     walk = _Walk(layout, len(job.circuit.update), job.config.task.loss_channels)
@@ -59,7 +78,11 @@ def candidates(job: Job, layout: Layout, gates: Array, drawn: Words) -> tuple[Ar
         ]
     )
     steps = 1 + drawn[1:, FUNCTION] % (GATE_COUNT - 1)
-    return changed, (gates[changed] + steps) % GATE_COUNT
+    new = (gates[changed] + steps) % GATE_COUNT
+    if len(guide):
+        told, bits = guide[drawn[GUIDED:, WHERE] % len(guide)].T
+        changed[GUIDED - 1 :], new[GUIDED - 1 :] = told, gates[told] ^ bits
+    return changed, new
 
 
 def live(job: Job, layout: Layout, gates: Array) -> Array:

@@ -73,7 +73,10 @@ def _searched(job: Job, local_search: LocalSearch, before: TrainState) -> TrainS
     # places, so that the state stays one that training could go on from.
     epoch, gates, costs = before.epoch + 1, before.logits.argmax(axis=1), before.costs.copy()
     words = search.draw(job.config.seed, epoch, rounds)
-    local_search.search(gates, costs, words, search.costs_rise(epoch, rounds))
+    guide = search.NO_GUIDE
+    if rounds == search.ROUNDS:  # with more samples than a train step has it would take longer than all its rounds
+        guide = search.promising(gates, local_search.slopes(gates, costs))
+    local_search.search(gates, costs, words, search.costs_rise(epoch, rounds), guide)
     return replace(before, logits=search.chosen(before.logits, gates), epoch=epoch, costs=costs)
 
 

@@ -57,22 +57,30 @@ def _network(*widths: int) -> NetworkConfig:
     return NetworkConfig(widths, ("random",) * (len(widths) - 1))
 
 
-def searched(local_search: LocalSearch, job: Job, gates: np.ndarray, epochs: int = 1) -> tuple[list[int], list[int]]:
+def searched(
+    local_search: LocalSearch, job: Job, gates: np.ndarray, epochs: int = 1, guided: bool = True
+) -> tuple[list[int], list[int]]:
     """Gates and costs afterwards."""
     gates, costs = gates.copy(), search.fresh_costs(job.config, len(job.probes))
     for epoch in range(1, epochs + 1):
-        local_search.search(gates, costs, search.draw(job.config.seed, epoch, ROUNDS), rises=epoch % 2 == 1)
+        guide = search.promising(gates, local_search.slopes(gates, costs)) if guided else search.NO_GUIDE
+        local_search.search(gates, costs, search.draw(job.config.seed, epoch, ROUNDS), epoch % 2 == 1, guide)
     return gates.tolist(), costs.ravel().tolist()
 
 
+@pytest.mark.parametrize("guided", [False, True])
 @pytest.mark.parametrize("name", CASES)
-def test_both_find_the_same(name: str) -> None:
+def test_both_find_the_same(name: str, guided: bool) -> None:
     job = task_job(name, fire_rate=CASES[name], probes=2)
     gates = np.random.default_rng(3).integers(0, 16, job.circuit.gates)
     ours, twin = CpuLocalSearch(job), ReferenceLocalSearch(job)
     np.testing.assert_array_equal(ours.wrong(gates), twin.wrong(gates))
-    found = searched(ours, job, gates, epochs=2)
-    assert found == searched(twin, job, gates, epochs=2)
+    costs = (
+        np.random.default_rng(4).integers(1, 9, search.fresh_costs(job.config, len(job.probes)).shape).astype(np.uint32)
+    )
+    np.testing.assert_array_equal(ours.slopes(gates, costs), twin.slopes(gates, costs))
+    found = searched(ours, job, gates, 2, guided)
+    assert found == searched(twin, job, gates, 2, guided)
     assert found[0] != gates.tolist()
     assert max(found[1]) == 2
 

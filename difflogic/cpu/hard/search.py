@@ -7,11 +7,14 @@ them, share a column. Twin: `reference/local_search.py`.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from difflogic.core.gates import GATE_COUNT
+from difflogic.core.gates import GATE_COUNT, INPUT_WISE, TABLE
+from difflogic.cpu import phases
 from difflogic.cpu.codegen import compiled
 from difflogic.cpu.codegen.atomics import DONE, fetch_add, take
 from difflogic.cpu.codegen.compiled import entry_point, inlined
@@ -22,8 +25,9 @@ from difflogic.cpu.hard.hard_program import GATE_BITS, HardPlan, hard_program, m
 from difflogic.cpu.hard.hard_workspace import HardWorkspace
 from difflogic.cpu.program import RECORD, Program
 from difflogic.cpu.tables import aligned
+from difflogic.cpu.workspace import SoftWorkspace, shared_start
 from difflogic.engine.job import Job
-from difflogic.engine.search import FUNCTION, HOW_FAR, LANES, SIDES, WHERE
+from difflogic.engine.search import FUNCTION, GUIDED, HOW_FAR, LANES, NO_GUIDE, SIDES, WHERE
 from difflogic.engine.shape import Array, Shape
 
 
@@ -48,6 +52,8 @@ class Searched(NamedTuple):
     """int64 `[G]`: the gates that a judged value depends on."""
     numbers: Array
     """int64 `[3]`: LIVE, LANE and OVER."""
+    guide: Array
+    """int64 `[n, 2]`: see `difflogic.engine.search.promising`."""
 
 
 LIVE, LANE, OVER = range(3)
@@ -58,7 +64,7 @@ class CpuLocalSearch:
     """Implements `difflogic.engine.search.LocalSearch`; what it finds does not depend on the number of threads."""
 
     def __init__(self, job: Job, threads: int | None = None) -> None:
-        shape, circuit = Shape.training(job.circuit, job.config), job.circuit
+        self._job, shape, circuit = job, Shape.training(job.circuit, job.config), job.circuit
         threads, masks = threads or default_threads(), job.probe_masks
         self._hard = HardWorkspace(circuit, shape, len(job.probes), 2, threads, masks is not None)
         start = _spread(job.probes)
@@ -72,7 +78,7 @@ class CpuLocalSearch:
         gate_of = np.repeat(np.arange(gates), np.diff(starts))
         self._searched = Searched(
             start, _spread(job.targets(job.probes)), gate_of, len(circuit.update), lanes, new, scores,
-            np.zeros(gates, dtype=np.int64), np.zeros(3, dtype=np.int64)
+            np.zeros(gates, dtype=np.int64), np.zeros(3, dtype=np.int64), NO_GUIDE
         )  # fmt: skip
         self._present = make_plan(self._hard.program)
         self._present.aliases[:] = np.arange(self._hard.program.nodes)
@@ -80,12 +86,41 @@ class CpuLocalSearch:
         nothing = np.zeros(gates, dtype=np.int64)
         compiled.compile_now(run_search, "the search", 10, lambda: self._judge(nothing))
 
-    def search(self, gates: Array, costs: Array, words: Array, rises: bool) -> None:
-        work = self._hard
+    def search(self, gates: Array, costs: Array, words: Array, rises: bool, guide: Array = NO_GUIDE) -> None:
+        work, searched = self._hard, self._searched._replace(guide=guide)
         self._counters[:] = 0
-        arguments = (work.program, work.buffers, work.plan, self._present, self._searched, gates, costs, words, rises,
+        arguments = (work.program, work.buffers, work.plan, self._present, searched, gates, costs, words, rises,
                      self._counters)  # fmt: skip
         together(work.threads, lambda thread: run_search(thread, *arguments))
+
+    def slopes(self, gates: Array, costs: Array) -> Array:
+        work, job = self._soft, self._job
+        work.set_start(job.probes)
+        work.buffers.coefficients[:] = TABLE[gates].astype(np.float32).reshape(-1)
+        # With equal shares the gradient of a logit is a sixteenth of what its gate would do, less the mean of all.
+        work.buffers.probs[:] = 1 / GATE_COUNT
+        work.run(phases.forward(work.shape))
+        # A value that should be 0 costs more where it rises, whether it is right or wrong, and one that should be 1
+        # where it falls.
+        signs = 1 - 2 * job.targets(job.probes).astype(np.float32)
+        adjoints = np.moveaxis(signs, -1, 0).reshape(costs.shape[1:]) * costs
+        width = work.grid.tiles * TILE
+        for rows, adjoint in zip((*work.buffers.judged, work.buffers.targets[0]), adjoints, strict=True):
+            rows[:] = 0
+            rows.reshape(-1, width)[: len(adjoint), : adjoint.shape[1]] = adjoint
+        work.run(phases.backward(work.shape, work.steps.spread))
+        return 4 * work.per_gate(work.buffers.gradients) @ INPUT_WISE
+
+    @cached_property
+    def _soft(self) -> SoftWorkspace:
+        """Where derivatives are taken; outputs that are not judged have none of their own."""
+        job, threads, masks = self._job, self._hard.threads, self._job.probe_masks
+        shape = replace(self._hard.shape, batch=len(job.probes), loss_channels=job.circuit.outputs)
+        start, asynchronous = shared_start(job), masks is not None
+        work = SoftWorkspace(job.circuit, shape, threads, asynchronous=asynchronous, given=True, start=start)
+        if masks is not None:
+            work.set_masks(masks)
+        return work
 
     def wrong(self, gates: Array) -> Array:
         self._judge(gates)
@@ -221,8 +256,14 @@ def _set(program: Program, gate: int, function: int, words: Array, present: Hard
 @inlined
 def _choose(program: Program, searched: Searched, gates: Array, drawn: Array) -> None:
     """Choose the gate and its new function for each candidate."""
+    guided = len(searched.guide)
     for lane in range(1, LANES):
         words = drawn[lane]
+        if guided > 0 and lane >= GUIDED:
+            place = np.int64(words[WHERE]) % guided
+            gate = searched.guide[place, 0]
+            searched.changed[lane], searched.new[lane] = gate, gates[gate] ^ searched.guide[place, 1]
+            continue
         # Half of the candidates change any gate that matters, the other half one near an output: alone the first would
         # seldom meet the last layers, and the second never the first.
         if lane % 2:
