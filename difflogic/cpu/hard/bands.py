@@ -294,21 +294,23 @@ def _draw(units: int, key0: Any, key1: Any, first: int, words: int, fire: Array)
 @inlined
 def finish(cells: Array, row: int, words: int, rest: int, periodic: int) -> None:
     """Clear what is no cell of a row, and set its guards; `rest` is the width modulo 64."""
+    # Unsigned places: of signed ones the code would ask each time whether they count from the array's end.
+    one, begin, end = np.uint64(1), np.uint64(row), np.uint64(row + words)
     if rest:
-        cells[row + words - 1] &= (np.uint64(1) << np.uint64(rest)) - np.uint64(1)
+        cells[end - one] &= (one << np.uint64(rest)) - one
     if periodic:
         # The guard to the left is the highest bit of the word before the row, that to the right the bit behind the last
         # cell.
-        first = cells[row] & np.uint64(1)
-        last = cells[row + words - 1] >> np.uint64((rest - 1) % 64)
-        cells[row - 1] = last << np.uint64(63)
+        first = cells[begin] & one
+        last = cells[end - one] >> np.uint64((rest - 1) % 64)
+        cells[begin - one] = last << np.uint64(63)
         if rest:
-            cells[row + words - 1] |= first << np.uint64(rest)
+            cells[end - one] |= first << np.uint64(rest)
         else:
-            cells[row + words] = first
+            cells[end] = first
     else:
-        cells[row - 1] = np.uint64(0)
-        cells[row + words] = np.uint64(0)
+        cells[begin - one] = np.uint64(0)
+        cells[end] = np.uint64(0)
 
 
 @entry_point
