@@ -42,10 +42,11 @@ def test_machine_code_for_processors_with_less(
 
 
 @pytest.mark.parametrize("periodic", [True, False])
-def test_a_band_for_each_of_many_threads(periodic: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("height", [301, 401], ids=["a band each", "two bands each"])
+def test_bands_of_many_threads(height: int, periodic: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """They wait for no more than those beside them, and still nothing is read too early."""
     monkeypatch.setattr(simulations, "THREAD_WORDS", 4)
-    spec = SimulationSpec(life(periodic), 301, 130, 39322, seed=1)
+    spec = SimulationSpec(life(periodic), height, 130, 39322, seed=1)
     start = random_start(spec, np.random.default_rng(1))
     check_against_the_reference(Case(spec, start, 20), lambda spec: CpuSimulation(spec, threads=5))
 

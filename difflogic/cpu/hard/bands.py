@@ -1,4 +1,4 @@
-"""Steps of a hard circuit on one large grid, 64 cells per word, in bands of rows, one for each thread.
+"""Steps of a hard circuit on one large grid, 64 cells per word, in bands of rows, two for each thread.
 
 Several steps are done in one pass over a band, so that rows are fetched from memory once for all of them. Each step
 follows the one before a block of rows behind it, while those are still in the cache. A pass of n steps also computes
@@ -9,9 +9,11 @@ There is one copy of a state. A row's next state lies a row and a vector before 
 any more: not by the rows below, and not by the columns to the right. So with every step a band moves to lower
 addresses, and once in many passes it is moved back.
 
-A band stays with its thread, and so in the caches of its core: handed to whoever is free, it would be fetched from
-another core's at every pass. Only where a thread has waited for long, as on a busy machine, it takes a band whose own
-thread is held up. A thread that waits holds nothing that others wait for.
+With one band for each thread, all would wait for the slowest after every pass. With two, a thread does a pass of the
+one while what the other needs is still being computed. Both stay with their thread, and so in the caches of its core:
+handed to whoever is free, they would be fetched from another core's at every pass. Only where a thread has waited for
+long, as on a busy machine, it takes a band whose own thread is held up. A thread that waits holds nothing that others
+wait for.
 
 A row's channels lie side by side, `stride` words apart. Left and right of the cells are guards, so that shifted reads
 find what lies outside: nothing, or the row's other end. They are set whenever a row is written.
@@ -98,18 +100,18 @@ def simulate(
     sheet: Sheet, thread: int, mode: int, parity: int, first_step: int, steps: int, masks: Array, counters: Array
 ) -> None:
     """One thread's part of `steps` steps; `parity` is that of the edges to begin with."""
-    looks = 0
+    looks, own = 0, _bands(sheet) // len(sheet.fronts)
     depth = 1 if mode else sheet.depth  # where masks are drawn, fetching rows from memory is not what takes the time
     passes = (steps + depth - 1) // depth
     while True:
-        band, number = _take(thread, passes, looks, counters)
+        band, number = _take(thread, own, passes, looks, counters)
         if number == passes:
             return
         if number < 0:
             looks += 1
             pause(looks, YIELDS)
             continue
-        looks = 0
+        looks = 0 if band // own == thread else SPINS  # who is held up will hardly be back by the next pass
         done = number * depth
         given = masks[done if mode == GIVEN else 0]
         work = _begin(sheet, band, min(depth, steps - done), first_step + done, (parity + number) % 2)
@@ -120,21 +122,22 @@ def simulate(
 
 
 @inlined
-def _take(thread: int, passes: int, looks: int, counters: Array) -> Any:
+def _take(thread: int, own: int, passes: int, looks: int, counters: Array) -> Any:
     """A band and its next pass, taken; pass -1 where there is nothing to do at present, `passes` where all is done.
 
-    The thread's own band, or after many looks in vain any. A pass begins when the bands above and below have done the
-    pass before: their edges are then there, and they have read those that it will overwrite.
+    One of the thread's own bands, or after many looks in vain any. A pass begins when the bands above and below have
+    done the pass before: their edges are then there, and they have read those that it will overwrite.
     """
     bands, left = len(counters) // APART, False
-    # Three bands, the thread's own is 1 and has done 5 passes. The sixth may begin when bands 0 and 2 have done 5 as
-    # well: then their edges after 5 are there, and nobody reads those after 4 any more, which it overwrites with those
-    # after 6. If band 2 has done 4, this thread waits, and after SPINS looks it tries to do band 2's pass itself.
+    # Four bands, the thread's own are 0 and 1 and have done 5 passes. The sixth of band 1 may begin when bands 0 and 2
+    # have done 5 as well: then their edges after 5 are there, and nobody reads those after 4 any more, which it
+    # overwrites with those after 6. If bands 2 and 3 have done 4, this thread waits, and after SPINS looks it tries to
+    # do their fifth passes itself.
     for offset in range(bands):
-        band = (thread + offset) % bands
+        band = (thread * own + offset) % bands
         number = look(counters, band * APART + DONE)
         left |= number < passes
-        if number == passes or (offset and looks < SPINS):  # at SPINS: before the thread first steps aside
+        if number == passes or (offset >= own and looks < SPINS):  # at SPINS: before the thread first steps aside
             continue
         upper, lower = (band + bands - 1) % bands, (band + 1) % bands
         ready = min(look(counters, upper * APART + DONE), look(counters, lower * APART + DONE)) >= number

@@ -23,13 +23,15 @@ from difflogic.model.straight_line import read_inputs
 
 THREAD_WORDS = 4096
 """Words of a state that are worth a thread."""
+BANDS = 2
+"""Of a thread, where there are several and rows enough: it need not wait while one of them can go on."""
 PASS_BYTES = 512 << 10
 """What the rows of a pass may take of a second-level cache."""
 BLOCKS, BLOCK_BYTES = (16, 64), 64 << 10
 """Rows that a step goes on by, at least and at most, and what they may take of that cache."""
 MOST_STEPS = 16
 """Steps of a pass: with more, what they read and write of the memory is no longer what takes the time."""
-ROWS_PER_STEP = 64
+ROWS_PER_STEP = 32
 """Rows of a band for each step of a pass, so that what is computed of the bands beside it is little."""
 FIRE_WORDS = 2048
 """Words of the masks that are drawn at a time: they stay in a first-level cache."""
@@ -49,7 +51,7 @@ class CpuSimulation:
         self.threads = extent.threads
         self._row = row or RowCode(spec.netlist)  # whose code must not be freed
         self._sheet = _sheet(spec, extent)
-        self._counters = aligned(self.threads * APART, dtype=np.int64)
+        self._counters = aligned(extent.bands * APART, dtype=np.int64)
         self._parity = 0
 
     def put(self, planes: Planes, step: int = 0) -> None:
@@ -82,8 +84,9 @@ class CpuSimulation:
     def _bands(self) -> Iterator[Array]:
         """The state's words `[rows, C, words]`, where they lie, band by band."""
         spec, sheet = self.spec, self._sheet
-        for band in range(self.threads):
-            rows = spec.height * (band + 1) // self.threads - spec.height * band // self.threads
+        bands = len(sheet.places) // APART
+        for band in range(bands):
+            rows = spec.height * (band + 1) // bands - spec.height * band // bands
             place = band * sheet.capacity + int(sheet.places[band * APART])
             words = sheet.cells[place : place + rows * spec.channels * sheet.stride]
             yield words.reshape(rows, spec.channels, sheet.stride)[..., : spec.words]
@@ -112,6 +115,7 @@ class Extent(NamedTuple):
     """The extent of a simulation is how much of everything it holds, for so many threads."""
 
     threads: int
+    bands: int
     stride: int
     depth: int
     block: int
@@ -127,24 +131,25 @@ class Extent(NamedTuple):
         # Two cache lines between the channels of a row: one for its own guard to the right, one that the row below it
         # writes its first vector to.
         stride = -(-spec.words // WORDS) * WORDS + 2 * SHIFT
-        pitch, rows = spec.channels * stride, -(-spec.height // threads)
+        bands = threads * max(1, min(BANDS if threads > 1 else 1, spec.height // threads // ROWS_PER_STEP))
+        pitch, rows = spec.channels * stride, -(-spec.height // bands)
         least, most = BLOCKS
         block = max(least, min(most, BLOCK_BYTES // (8 * pitch)))
         # The rows of a pass that are in use at once: two for each step, and a block.
         depth = max(1, min(MOST_STEPS, rows // ROWS_PER_STEP, (PASS_BYTES // (8 * pitch) - block) // 2))
         room = max(PASSES * depth * (pitch + SHIFT), rows // 16 * pitch) + 2 * SHIFT
-        edges = SHIFT + 4 * threads * depth * pitch
-        return cls(threads, stride, depth, block, room, room + (rows + depth) * pitch + 2 * SHIFT, edges)
+        edges = SHIFT + 4 * bands * depth * pitch
+        return cls(threads, bands, stride, depth, block, room, room + (rows + depth) * pitch + 2 * SHIFT, edges)
 
 
 def held_bytes(spec: SimulationSpec) -> int:
     """Return what the simulation takes of the memory: one state, and little else."""
     extent = Extent.of(spec)
-    return 8 * (extent.threads * extent.capacity + extent.edges)
+    return 8 * (extent.bands * extent.capacity + extent.edges)
 
 
 def _sheet(spec: SimulationSpec, extent: Extent) -> Sheet:
-    threads = extent.threads
+    threads, bands = extent.threads, extent.bands
     return Sheet(
         height=spec.height,
         width=spec.width,
@@ -154,10 +159,10 @@ def _sheet(spec: SimulationSpec, extent: Extent) -> Sheet:
         reach=int(any(bit % 9 // 3 != 1 for bit in read_inputs(spec.netlist))),
         fire_units=spec.fire_units,
         key=spec.fire_key,
-        cells=aligned(threads * extent.capacity, dtype=np.uint64),
+        cells=aligned(bands * extent.capacity, dtype=np.uint64),
         capacity=extent.capacity,
         room=extent.room,
-        places=np.full(threads * APART, extent.room, dtype=np.int64),
+        places=np.full(bands * APART, extent.room, dtype=np.int64),
         depth=extent.depth,
         block=extent.block,
         edges=aligned(extent.edges, dtype=np.uint64),
