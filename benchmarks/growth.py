@@ -33,6 +33,8 @@ from difflogic.system.processor import cores
 WAITING = 0.9
 """Below this share the threads' waiting is what limits."""
 ROUND_S = 0.2
+WARM_UP_S = 3.0
+"""Before the first axis, which would else be slower than it is: the clock of an idle processor has to rise."""
 PAPER_THREADS = (4, 8)
 
 
@@ -103,6 +105,9 @@ def axes() -> dict[str, Callable[[], list[Point]]]:
 def measure(rounds: int) -> list[Line]:
     """A line per point."""
     lines, here = [], {"vectors": vector_unit(), "rounds": rounds, **stamp()}
+    began, first = time.perf_counter(), simulating(1024, cores())
+    while time.perf_counter() < began + WARM_UP_S:
+        first.turn()
     for axis, make in axes().items():
         points = make()
         for _ in range(rounds):
