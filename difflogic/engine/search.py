@@ -46,9 +46,9 @@ WHERE, HOW_FAR, FUNCTION, SIDES = range(DRAWN)
 An odd lane takes gate number `WHERE % n` of the n gates that a judged value depends on, through all steps. An even lane
 begins at the gate of output `WHERE % loss_channels` and goes back through `HOW_FAR % layers` wires, which is at most to
 the first layer of the update network; bit k of SIDES says whether wire k is that of input A (0) or B (1). The gate
-found there has its function g changed to `(g + 1 + FUNCTION % 15) % 16`, which is never g. With a guide of n changes the
-lanes from GUIDED on take number `WHERE % n` of it instead. Lane 0 is the present circuit, without a change: its WHERE
-chooses among candidates that are equally good.
+found there has its function g changed to `(g + 1 + FUNCTION % 15) % 16`, which is never g. With a guide of n changes
+the lanes from GUIDED on take number `WHERE % n` of it instead. Lane 0 is the present circuit, without a change: its
+WHERE chooses among candidates that are equally good.
 """
 GUIDED = LANES // 2
 """The first lane that goes by the guide."""
