@@ -66,7 +66,7 @@ class LocalSearch(Protocol):
     def search(self, gates: Array, costs: Words, words: Words, rises: bool, guide: Array = NO_GUIDE) -> None:
         """An epoch with the draws `words [rounds, LANES, DRAWN]`: `gates [G]` change, and where it `rises`, `costs`.
 
-        `costs` is uint32 `[J, loss_channels, P*H*W]`, `guide` as of `promising`. Nothing changes where no value is wrong.
+        `costs` is uint32 `[J, loss_channels, P*H*W]`, `guide` as of `promising`. Nothing changes where all is right.
         """
 
     def slopes(self, gates: Array, costs: Words) -> npt.NDArray[np.floating[Any]]:
