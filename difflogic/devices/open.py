@@ -214,7 +214,7 @@ def _open_gpu(which: str | None, require_hardware: bool, trusted: bool) -> Engin
 def open_local_search(job: Job) -> LocalSearch:
     """The search over hard circuits, whatever engine trains: they all find the same."""
     try:
-        from difflogic.cpu.hard.search import CpuLocalSearch
+        from difflogic.cpu.local_search import CpuLocalSearch
     except ImportError:  # as `auto` does
         from difflogic.reference.local_search import ReferenceLocalSearch
 

@@ -16,7 +16,7 @@ from difflogic.cpu import engine as engines
 from difflogic.cpu.codegen import compiled
 from difflogic.cpu.engine import CpuEngine
 from difflogic.cpu.hard import simulation
-from difflogic.cpu.hard.search import CpuLocalSearch
+from difflogic.cpu.local_search import CpuLocalSearch
 from tests.tasks import task_job
 
 

@@ -11,7 +11,7 @@ from difflogic.config.model import ModelConfig, NetworkConfig
 from difflogic.config.schema import Config
 from difflogic.config.task import TaskConfig
 from difflogic.config.train import TrainConfig
-from difflogic.cpu.hard.search import CpuLocalSearch
+from difflogic.cpu.local_search import CpuLocalSearch
 from difflogic.engine import job as tasks
 from difflogic.engine import search
 from difflogic.engine.job import Job

@@ -84,7 +84,7 @@ PLANTED = {
         ("circuits.synthesis.xag", "import difflogic.circuits.readers.source"),
         ("circuits.simulation.engines", "import difflogic.circuits.export.c"),
     ],
-    "CPU": [("cpu.codegen", "import difflogic.cpu.tables"), ("cpu.kernels.adamw", "import difflogic.cpu.hard.search")],
+    "CPU": [("cpu.codegen", "import difflogic.cpu.tables"), ("cpu.kernels.adamw", "import difflogic.cpu.local_search")],
     "CLI": [
         ("cli.screen.table", "import difflogic.cli.training"),
         ("cli.training", "import difflogic.cli.commands.train"),
