@@ -8,8 +8,8 @@
     python -m benchmarks.zoo life --judge my.blif  # is another program's result the same circuit, and is it smaller?
     python -m benchmarks.zoo life --judge my.aig   # the same in binary AIGER, whose ANDs are counted
 
-The pictures lie here, of 8x8 to 12x10 cells. The names of rules are those under which people know them. A film is drawn by
-the seed, and written into runs/films.
+The pictures lie here, of 8x8 to 12x10 cells. The names of rules are those under which people know them. A film is drawn
+by the seed, and written into runs/films.
 """
 
 from __future__ import annotations
