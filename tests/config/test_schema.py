@@ -382,7 +382,8 @@ def test_a_fire_rate_below_one_makes_it_asynchronous() -> None:
 
 def test_the_optimiser_gets_every_number_of_the_configuration() -> None:
     optimizer = OptimizerConfig(0.1, 0.2, beta1=0.3, beta2=0.4, epsilon=0.5, clip=0.6, clip_by="norm")
-    config = dataclasses.replace(SMALL, optimizer=optimizer, schedule=ScheduleConfig(share=0.7, begin=8, end=9))
+    falls = ScheduleConfig(share=0.7, begin=8, end=9)
+    config = dataclasses.replace(SMALL, optimizer=optimizer, schedule=falls).with_(model={"input_wise": True})
     assert dataclasses.asdict(Hyper.of(config)) == {
         "lr": 0.1,
         "weight_decay": 0.2,
@@ -394,6 +395,7 @@ def test_the_optimiser_gets_every_number_of_the_configuration() -> None:
         "lr_end": 0.7,
         "lr_from": 8,
         "lr_to": 9,
+        "input_wise": True,
     }
     assert Hyper() == Hyper.of(SMALL)
 
