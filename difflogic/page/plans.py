@@ -55,6 +55,8 @@ SMILE = (
 """12x12: what a page's own picture is before the visitor draws."""
 OWN_EPOCHS = 1200
 """Of an attempt at it: small pictures need less training than the letter before the search mends the rest."""
+UNGUIDED = 3.5
+"""A page's search goes by no guide, so it begins so many times later, where less is wrong."""
 SEEDED = frozenset({"wires", "edges", "logits", "control"})
 """Buffers whose first contents follow from the seed; so do random probes."""
 
@@ -72,7 +74,8 @@ def page_config(name: str) -> Config:
     if name not in names():
         raise UsageError(f"A page does not hold {name!r}{hint(name, names())}: expected some of {', '.join(names())}.")
     config = recipes.applied("robust", _own(OWN[name]) if name in OWN else presets.get(name))
-    return config.with_(train={"eval_interval": min(restarts.LOOK, config.train.eval_interval)})
+    begin, interval = round(UNGUIDED * config.search.begin), min(restarts.LOOK, config.train.eval_interval)
+    return config.with_(train={"eval_interval": interval}, search={"begin": begin})
 
 
 def _own(side: int) -> Config:

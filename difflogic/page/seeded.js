@@ -144,7 +144,15 @@ function initialCircuit(config, seed, constants) {
         for (let gate = 0; gate < width; gate++) starts.push({ id: PASS_THROUGH, logit });
     }
     const logits = new Float32Array(16 * starts.length);
-    for (const [gate, { id, logit }] of starts.entries()) logits[16 * gate + id] = logit;
+    for (const [gate, { id, logit }] of starts.entries()) {
+        logits[16 * gate + id] = logit;
+        if (!model.input_wise) continue;
+        // Of an input-wise gate each row in which another gate's output differs takes as much from its logit.
+        for (let other = 0; other < 16; other++) {
+            const rows = [8, 4, 2, 1].filter((row) => (id ^ other) & row).length;
+            logits[16 * gate + other] = logit * (2 - rows);
+        }
+    }
     if (initial.noise) {
         const noise = normal(foldIn(keyFromSeed(seed), constants.NOISE_STREAM), logits.length);
         for (let i = 0; i < logits.length; i++) logits[i] += Math.fround(Math.fround(initial.noise) * noise[i]);

@@ -40,8 +40,11 @@ MEAN_OF = 10
 
 def first_look(config: Config, epochs: int) -> int:
     """Epochs before which nothing stalls: those on the smallest grid, where it grows."""
-    until = config.growth.until
-    return until[0] if until else math.ceil(EARLIEST * epochs)
+    until, begin = config.growth.until, config.search.begin
+    if until:
+        return until[0]
+    # A search that begins early is over early too.
+    return min(math.ceil(EARLIEST * epochs), LONG * begin or epochs)
 
 
 Terms = tuple[dict[int, float], float, str]

@@ -53,7 +53,8 @@ def test_robust_changes_training_and_wiring_alone(preset: str) -> None:
     assert bool(after.hardening.share) != bool(after.search.begin)
     assert 0 <= after.hardening.begin <= after.hardening.end < after.train.epochs
     assert after.search.begin < after.train.epochs
-    model = replace(after.model, wiring_per_kernel=before.model.wiring_per_kernel, all_round=False)
+    usual = {"wiring_per_kernel": before.model.wiring_per_kernel, "all_round": False, "input_wise": False}
+    model = replace(after.model, **usual)
     same = replace(after, model=model, **{name: getattr(before, name) for name in TRAINING})
     assert same == before
 
@@ -63,7 +64,7 @@ def test_robust_changes_training_and_wiring_alone(preset: str) -> None:
     [
         ("checkerboard", lambda c: (c.hardening.begin, c.hardening.end), {1: (0, 1), 100: (6, 24), 1000: (60, 240)}),
         ("checkerboard", lambda c: c.growth.until, {1000: (400,), 500: (200,), 9: (4,), 1: ()}),
-        ("lizard", lambda c: c.search.begin, {3500: 700, 700: 140, 1: 1}),
+        ("lizard", lambda c: c.search.begin, {3500: 105, 700: 21, 1: 1}),
     ],
     ids=["hardening", "growth", "search"],
 )

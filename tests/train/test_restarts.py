@@ -96,13 +96,13 @@ def test_what_ends_with_a_search_is_judged_once(losses: list[float], stalled: bo
     assert is_stalled(rows(*losses), EPOCHS, EPOCHS, SEARCHED) == stalled
 
 
-@pytest.mark.parametrize(("begin", "over"), [(120, 360), (40, 140)])
-def test_a_search_of_twice_its_trainings_epochs_is_given_up(begin: int, over: int) -> None:
-    """But not before it has had a first look's epochs, 100."""
+@pytest.mark.parametrize(("begin", "over", "look"), [(120, 360, 100), (40, 120, 80)])
+def test_a_search_of_twice_its_trainings_epochs_is_given_up(begin: int, over: int, look: int) -> None:
+    """The first look is then over: it is after 100 epochs, or twice those before the search."""
     config = SEARCHED.with_(search={"begin": begin})
     assert not is_stalled(rows(*[1.0] * (over - 1)), EPOCHS, EPOCHS, config)
     assert is_stalled(rows(*[1.0] * over), EPOCHS, EPOCHS, config)
-    assert not is_stalled(rows(*[1.0] * over), over + 99, EPOCHS, config)  # nothing could catch up with it
+    assert not is_stalled(rows(*[1.0] * over), over + look - 1, EPOCHS, config)  # nothing could catch up with it
 
 
 def test_a_schedule_that_ends_with_a_search_shrinks_and_others_are_cut_short() -> None:

@@ -225,7 +225,7 @@ def test_a_limit_that_no_attempt_fits_into() -> None:
 
 
 def test_a_limit_of_time_that_is_short_is_told() -> None:
-    """The lizard's first look is at epoch 700 of 3500, that of a board on 8x8 cells after 22 epochs' worth."""
+    """The lizard's first look is at epoch 210 of 3500, that of a board on 8x8 cells after 22 epochs' worth."""
     lizard, board = (recipes.applied("robust", presets.get(name)) for name in ("lizard", "checkerboard"))
 
     def notice(config: Config, population: int, within: Within | None) -> str | None:
@@ -240,12 +240,16 @@ def test_a_limit_of_time_that_is_short_is_told() -> None:
     assert notice(lizard, 1, Within(epochs=1)) is notice(lizard, 1, None) is None is None
 
 
-ROWS = ("........", "..11....", ".1......", ".1.1....", ".111.1..", "....11..", "........", "........")
-SMALL = TrainRequest(
+NOISE = np.random.default_rng(5).integers(0, 2, (16, 16)).tolist()
+HARD = TrainRequest(
     preset="lizard",
     recipe="robust",
-    set={"task": {"height": 8, "width": 8, "steps": 6, "picture": ROWS}, "train": {"epochs": 20}},
+    set={
+        "task": {"height": 16, "width": 16, "picture": tuple("".join(".1"[bit] for bit in row) for row in NOISE)},
+        "train": {"epochs": 20},
+    },
 )
+"""Nobody learns it in seconds."""
 
 
 @pytest.mark.parametrize("limit", ["4 epochs", "2s"])
@@ -253,7 +257,7 @@ def test_a_picture_that_is_not_learned_within_the_limit_is_built(
     limit: str, placement: Placement, tmp_path: Path
 ) -> None:
     """Until then it is learned; the record, the summary and a further resume know it."""
-    asked = configure(SMALL)
+    asked = configure(HARD)
     request = replace(asked.request, until_solved=True, within=Within.parse(limit))
     made = restarts.train(request, placement, tmp_path / "run")
     *learned, last = made.record.attempts
@@ -270,7 +274,7 @@ def test_a_picture_that_is_not_learned_within_the_limit_is_built(
 
 
 def test_a_picture_is_still_built_where_that_was_cut_short(placement: Placement, tmp_path: Path) -> None:
-    asked = configure(SMALL)
+    asked = configure(HARD)
     request = replace(asked.request, until_solved=True, within=Within.parse("4 epochs"))
     observer = Observer()
 
