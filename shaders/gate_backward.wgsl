@@ -4,14 +4,15 @@
 //
 // The adjoint of a state is gathered from the patch adjoints that the dispatches before left: no
 // scatter, no atomics. A partial sum belongs to one block of chunks, which one workgroup visits in
-// order, quarter by quarter of a chunk, so that no sum depends on WG, LANES or the number of workgroups.
+// order, quarter by quarter of a chunk, so that no sum depends on WG, LANES or the number of workgroups. Under SPLIT
+// four visit it, a quarter each: see common/moments.wgsl.
 // Twin: difflogic/reference/kernels/gate_backward.py
-// Dispatch: x = at most models * blocks / LANES workgroups, which loop.
+// Dispatch: x = at most models * blocks / LANES workgroups, which loop; under SPLIT four times as many.
 // Shapes, per model: edges [instances + patch nodes]; coefficients [gates]; masks [T, H*W]; kept [chunks / LANES,
 //     nodes, LANES], numbers or codes and then their ranges, or, where nodes are computed again, the state
 //     [chunks, C, 16] that they follow from; d_next, d_rows [chunks, 3*C, halo], or without perception [chunks, outputs,
 //     16] and [chunks, C, 16]; values [workgroups, slots (+ nodes),
-//     LANES] of slots and such nodes, scratch; partials [blocks, instances].
+//     LANES] of slots and such nodes, scratch, and behind it the moments of two turns; partials [blocks, instances].
 #import common/shape.wgsl
 
 // Of an instance, its two inputs a and b; of a patch node, which reads nothing, only the fanout.
@@ -56,19 +57,47 @@ fn state_value(index: u32) -> f32 {
     return bitcast<f32>(kept[index / CELLS_PER_CHUNK][index / 4u % 4u][index % 4u]);
 }
 
-fn input(node: u32, quarter: u32) -> vec4<f32> {
-    if KEEP == 0u { return values[node][quarter]; }
-    if HALF == 0u { return bitcast<vec4<f32>>(kept[node][quarter]); }
-    let codes = kept[node / 2u][node % 2u * 2u + quarter / 2u];
-    let range = code_words() + node;
+fn writes_nodes() -> bool {
+    return true;
+}
+
+fn input(node: u32, base: u32, quarter: u32) -> vec4<f32> {
+    let place = place_of(node, shape.nodes, base, quarter);
+    if KEEP == 0u { return values[place.chunk][place.four]; }
+    if HALF == 0u { return bitcast<vec4<f32>>(kept[place.chunk][place.four]); }
+    let at_half = place.chunk;
+    let codes = kept[at_half / 2u][at_half % 2u * 2u + quarter / 2u];
+    let range = code_words() + at_half;
     return decode(select(codes.xy, codes.zw, quarter % 2u == 1u), kept[range / 16u][range / 4u % 4u][range % 4u]);
 }
 
 #import common/slots.wgsl
 #import common/moments.wgsl
+#import common/turns.wgsl
 
 #import common/d_trees.wgsl
 #import common/d_gates.wgsl
+
+// The adjoints of a chunk's outputs in four cells, under SPLIT.
+override NEAR_OUTPUTS: u32 = 1u;
+var<workgroup> near_outputs: array<f32, NEAR_OUTPUTS>;
+
+fn put_turn(place: u32, instance: u32, sum: vec4<f32>) {
+    let four = first_quarter * shape.instances + instance;
+    values[place + four / 4u][four % 4u] = sum;
+}
+
+// Under SPLIT, before a turn: what the four quarters of a chunk left in the turn before, for a fourth of the instances.
+fn join_turn(model: u32, block: u32, turn: u32, thread: u32) {
+    if turn == 0u { return; }
+    let from_turn = turn_place(turn - 1u, model, block);
+    let sums = (model * shape.blocks + block) * shape.instances;
+    let share = (shape.instances + 3u) / 4u;
+    let end = min((first_quarter + 1u) * share, shape.instances);
+    for (var i = first_quarter * share + thread; i < end; i += WG) {
+        add_moments(sums + i, joined(from_turn, i), turn == 1u);
+    }
+}
 
 @compute @workgroup_size(WG)
 fn main(
@@ -77,15 +106,18 @@ fn main(
     @builtin(local_invocation_index) thread: u32,
 ) {
     let lane = thread % LANES;
-    let slots = first_place(workgroup.x * (shape.slots + select(shape.nodes, 0u, KEEP == 1u)), lane);
+    let each = groups_per_tile();
+    choose_quarter(workgroup.x);
+    let slots = first_place(workgroup.x / each * (shape.slots + select(shape.nodes, 0u, KEEP == 1u)), lane);
     // Scratch of a workgroup: the slots, and behind them the nodes where they are computed again. No two workgroups
-    // share it, and a workgroup that goes on to its next tile overwrites it.
-    let outputs = slots + (shape.slots - shape.outputs) * LANES;  // slots of the last level
+    // share it but for quarters, and a workgroup that goes on to its next tile overwrites it.
+    let outputs = shape.slots - shape.outputs;  // the last level's, but under SPLIT
     let tiles = shape.blocks / LANES;
-    for (var task = at.first + workgroup.x; task < at.end; task += workgroups.x) {
+    for (var group = at.first * each + workgroup.x; group < at.end * each; group += workgroups.x) {
+        let task = group / each;
         let model = task / tiles;
         let block = task % tiles * LANES + lane;
-        let sums = (model * shape.blocks + block) * shape.instances;
+        var sums = (model * shape.blocks + block) * shape.instances;
         // The chunks of a block in order, into the same partial sums; where a dispatch does only some of them, the next
         // goes on.
         for (var part = at.first_part; part < at.end_part; part++) {
@@ -94,43 +126,44 @@ fn main(
             let base = select(slots + shape.slots * LANES, forward, KEEP == 1u);
             let cell = chunk * CELLS_PER_CHUNK;
             // The first chunk of the first step backward assigns, all others add: no buffer has to be cleared.
-            let begins = part == 0u && at.step + 1u == shape.steps;
+            let turn = (shape.steps - 1u - at.step) * shape.chunks_per_block + part;
+            let begins = turn == 0u;
+            if SPLIT == 1u {
+                join_turn(model, block, turn, thread);
+                sums = turn_place(turn, model, block);
+            }
             if KEEP == 0u {
                 evaluate(model, chunk, base, thread);
                 if HALF == 1u { halve(chunk, base, thread); }
+                // Nodes were written by whoever had them, and are read by others.
+                if SPLIT == 1u { storageBarrier(); }
             }
-            for (var item = worker(thread); item < shape.outputs * 4u; item += workers()) {
-                var d = vec4<f32>();
-                if PERCEIVES == 1u {
-                    d = d_states(model, cell + item % 4u * 4u, item / 4u, false);
-                } else {
-                    d = d_outputs(model, chunk, item / 4u, item % 4u);
+            if SPLIT == 1u {
+                gather_outputs(model, chunk, thread);
+                send_split(model, base, slots, sums, thread);
+            } else {
+                for (var item = worker(thread); item < shape.outputs * 4u; item += workers()) {
+                    put_slot(outputs + item / 4u, slots, item % 4u, d_output(model, chunk, item / 4u, item % 4u));
                 }
-                values[outputs + item / 4u * LANES][item % 4u] = d;
+                chunk_barrier();
+                // Backward a level's slots are complete when the levels behind it are done.
+                for (var l = shape.levels; l > shape.tree_levels; l--) {
+                    send_chunks(model, shape.level_table[l - 1u], base, slots, sums, begins, thread);
+                    chunk_barrier();
+                }
             }
+            if TREES == 1u { all_tree_adjoints(model, base, slots, sums, begins, thread); }
+            if SPLIT == 1u { workgroupBarrier(); }
             chunk_barrier();
-            // Backward a level's slots are complete when the levels behind it are done.
-            for (var l = shape.levels; l > shape.tree_levels; l--) {
-                level_adjoints(model, shape.level_table[l - 1u], base, slots, sums, begins, thread);
-                chunk_barrier();
-            }
-            if TREES == 1u {
-                all_tree_adjoints(model, base, slots, sums, begins, thread);
-                chunk_barrier();
-            }
-            // Where many share a chunk, three rows to a channel are too few to keep them busy: they sum the slots of
-            // nine patch nodes first, a quarter each.
-            if PERCEIVES == 1u && quarters() == 1u {
-                sum_patch_slots(model, slots, thread);
-                chunk_barrier();
-            }
             if PERCEIVES == 1u {
-                for (var row = worker(thread); row < 3u * shape.channels; row += workers()) {
-                    send_row(model, cell, row, slots);
+                for (var item = worker(thread); item < 3u * shape.channels * quarters(); item += workers()) {
+                    let quarter = first_quarter + item % quarters();
+                    send_row(model, cell + quarter * 4u, item / quarters(), slots, quarter);
                 }
             } else {
                 send_cells(model, chunk, slots, thread);
             }
+            if SPLIT == 1u { workgroupBarrier(); }
             chunk_barrier();
         }
     }

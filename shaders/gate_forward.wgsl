@@ -3,7 +3,7 @@
 //     node = c0 + ca*a + cb*b + cab*a*b
 //
 // Twin: difflogic/reference/kernels/gate_forward.py
-// Dispatch: x = at most models * chunks / LANES workgroups, which loop.
+// Dispatch: x = at most models * chunks / LANES workgroups, which loop; under SPLIT four times as many.
 // Shapes, per model: wires [instances] (a, b); coefficients [gates]; masks [T, H*W];
 //     state [chunks, C, 16]; next_state [chunks, outputs, 16]; values [chunks / LANES, nodes, LANES] of all nodes where they are kept for the
 //     backward pass as they are, else [workgroups, nodes, LANES], scratch; kept [chunks / LANES, nodes, LANES] as codes,
@@ -33,6 +33,10 @@ fn instance_at(model: u32, place: u32) -> u32 {
     return place;
 }
 
+fn writes_nodes() -> bool {
+    return KEEP == 1u;
+}
+
 fn state_value(index: u32) -> f32 {
     return state[index];
 }
@@ -57,18 +61,23 @@ fn main(
 ) {
     let lane = thread % LANES;
     let tiles = shape.chunks / LANES;
-    for (var task = at.first + workgroup.x; task < at.end; task += workgroups.x) {
+    let each = groups_per_tile();
+    choose_quarter(workgroup.x);
+    for (var group = at.first * each + workgroup.x; group < at.end * each; group += workgroups.x) {
+        let task = group / each;
         let model = task / tiles;
         let chunk = task % tiles * LANES + lane;
         // Kept as they are, nodes have a place for every chunk; else the workgroup's scratch.
-        let base = first_place(select(workgroup.x, task, KEEP == 1u && HALF == 0u) * shape.nodes, lane);
+        let base = first_place(select(workgroup.x / each, task, KEEP == 1u && HALF == 0u) * shape.nodes, lane);
         let cell = chunk * CELLS_PER_CHUNK;
         evaluate(model, chunk, base, thread);
         if KEEP == 1u && HALF == 1u { keep_half(chunk, base, first_place(task * shape.nodes, lane), thread); }
-        for (var item = worker(thread); item < shape.outputs * CELLS_PER_CHUNK; item += workers()) {
-            let channel = item / CELLS_PER_CHUNK;
-            let i = item % CELLS_PER_CHUNK;
-            var value = values[base + (shape.nodes - shape.outputs + channel) * LANES][i / 4u][i % 4u];
+        let last = near_level(shape.levels - 1u);
+        let cells = 4u * quarters();
+        for (var item = worker(thread); item < shape.outputs * cells; item += workers()) {
+            let channel = item / cells;
+            let i = first_quarter * 4u + item % cells;
+            var value = node_value(shape.nodes - shape.outputs + channel, base, last, i / 4u)[i % 4u];
             if keeps_old_state(model, at.step, cell + i) {
                 value = state[state_index(model, cell + i, channel)];
             }

@@ -3,7 +3,7 @@
 //     node = f00 & ~a & ~b | f01 & ~a & b | f10 & a & ~b | f11 & a & b    f: the bits of the gate's id
 //
 // Twin: difflogic/reference/kernels/hard_forward.py
-// Dispatch: x = at most models * chunks / LANES workgroups, which loop.
+// Dispatch: x = at most models * chunks / LANES workgroups, which loop; under SPLIT four times as many.
 // Shapes, per model: wires [instances] (a, b); gate_ids [gates]; masks [T, H*W];
 //     words, next_words [chunks, C, 16]; hard_nodes [workgroups, nodes, LANES], scratch.
 #import common/shape.wgsl
@@ -33,7 +33,7 @@ fn patch_words(model: u32, cell: u32, patch_node: u32) -> vec4<u32> {
     let channel = patch_node / PATCH;
     let f = patch_node % PATCH;
     var patches = vec4<u32>();
-    for (var i = 0u; i < rolled(4u); i++) { patches[i] = patch_word(model, cell + i, channel, f); }
+    for (var i = 0u; i < rolled_unless_split(4u); i++) { patches[i] = patch_word(model, cell + i, channel, f); }
     return patches;
 }
 
@@ -55,25 +55,46 @@ fn gate_words(model: u32, id: u32) -> vec4<u32> {
     return truth_words(gate_ids[model * shape.gates + id]);
 }
 
-fn evaluate_trees(model: u32, tree: u32, first: u32, base: u32) {
+// What goes from level to level.
+var<workgroup> near: array<vec4<u32>, NEAR>;
+
+fn node_words(node: u32, base: u32, before: NearLevel, quarter: u32) -> vec4<u32> {
+    if SPLIT == 1u && node >= before.first { return near[before.at + node - before.first]; }
+    return stored_words(node, base, quarter);
+}
+
+fn stored_words(node: u32, base: u32, quarter: u32) -> vec4<u32> {
+    let place = place_of(node, shape.nodes, base, quarter);
+    return hard_nodes[place.chunk][place.four];
+}
+
+fn store_words(node: u32, base: u32, quarter: u32, words: vec4<u32>) {
+    let place = place_of(node, shape.nodes, base, quarter);
+    hard_nodes[place.chunk][place.four] = words;
+}
+
+fn put_words(node: u32, base: u32, own: NearLevel, quarter: u32, words: vec4<u32>) {
+    if SPLIT == 1u { near[own.at + node - own.first] = words; } else { store_words(node, base, quarter, words); }
+}
+
+fn evaluate_trees(model: u32, tree: u32, base: u32) {
     let t = tree_at(model, tree);
     let f = array<vec4<u32>, 7>(
         gate_words(model, t.left.x), gate_words(model, t.left.y), gate_words(model, t.right.x),
         gate_words(model, t.right.y), gate_words(model, t.below.x), gate_words(model, t.below.y),
         gate_words(model, t.root));
+    let own = near_level(2u);
     for (var one = tree; one < tree + trees_in_a_row(); one++) {
         let channel = one % shape.channels;
-        let centre = patch_at(channel, CENTRE, base);
-        let a0 = patch_at(channel, t.a[0], base);
-        let a1 = patch_at(channel, t.a[1], base);
-        let a2 = patch_at(channel, t.a[2], base);
-        let a3 = patch_at(channel, t.a[3], base);
-        let out = base + (shape.patch_nodes + one) * LANES;
-        for (var j = first; j < rolled(first + quarters()); j++) {
-            let b = hard_nodes[centre][j];
-            let left = gate(f[4], gate(f[0], hard_nodes[a0][j], b), gate(f[1], hard_nodes[a1][j], b));
-            let right = gate(f[5], gate(f[2], hard_nodes[a2][j], b), gate(f[3], hard_nodes[a3][j], b));
-            hard_nodes[out][j] = gate(f[6], left, right);
+        for (var j = first_quarter; j < rolled(first_quarter + quarters()); j++) {
+            let b = stored_words(patch_at(channel, CENTRE), base, j);
+            let a0 = stored_words(patch_at(channel, t.a[0]), base, j);
+            let a1 = stored_words(patch_at(channel, t.a[1]), base, j);
+            let a2 = stored_words(patch_at(channel, t.a[2]), base, j);
+            let a3 = stored_words(patch_at(channel, t.a[3]), base, j);
+            let left = gate(f[4], gate(f[0], a0, b), gate(f[1], a1, b));
+            let right = gate(f[5], gate(f[2], a2, b), gate(f[3], a3, b));
+            put_words(shape.patch_nodes + one, base, own, j, gate(f[6], left, right));
         }
     }
 }
@@ -85,42 +106,46 @@ fn main(
     @builtin(local_invocation_index) thread: u32,
 ) {
     let lane = thread % LANES;
-    let base = first_place(workgroup.x * shape.nodes, lane);
+    let each = groups_per_tile();
+    choose_quarter(workgroup.x);
+    let base = first_place(workgroup.x / each * shape.nodes, lane);
     let tiles = shape.chunks / LANES;
-    for (var task = at.first + workgroup.x; task < at.end; task += workgroups.x) {
+    for (var group = at.first * each + workgroup.x; group < at.end * each; group += workgroups.x) {
+        let task = group / each;
         let model = task / tiles;
         let cell = (task % tiles * LANES + lane) * CELLS_PER_CHUNK;
-        for (var item = worker(thread); item < shape.patch_nodes * 4u; item += workers()) {
-            hard_nodes[base + item / 4u * LANES][item % 4u] = patch_words(model, cell + item % 4u * 4u, item / 4u);
+        for (var item = worker(thread); item < shape.patch_nodes * quarters(); item += workers()) {
+            let j = first_quarter + item % quarters();
+            store_words(item / quarters(), base, j, patch_words(model, cell + j * 4u, item / quarters()));
         }
         chunk_barrier();
         if TREES == 1u {
-            let each = quarters_in_a_row();
-            for (var item = worker(thread) * each; item < trees() * 4u; item += workers() * each) {
-                evaluate_trees(model, item / 4u, first_quarter(item), base);
+            for (var tree = worker(thread) * trees_in_a_row(); tree < trees(); tree += workers() * trees_in_a_row()) {
+                evaluate_trees(model, tree, base);
             }
-            chunk_barrier();
+            level_barrier();
         }
         for (var l = shape.tree_levels; l < shape.levels; l++) {
             let level = shape.level_table[l];
-            for (var item = worker(thread) * quarters(); item < level.y * 4u; item += workers() * quarters()) {
-                let instance = level.x + item / 4u;
-                let first = first_quarter(item);
+            let before = level_before(l);
+            let own = near_level(l);
+            for (var i = worker(thread); i < level.y; i += workers()) {
+                let instance = level.x + i;
                 let f = gate_words(model, gate_of(level, instance));
-                let from_nodes = wire(model, instance) * LANES + base;
-                let a = from_nodes.x;
-                let b = from_nodes.y;
-                let out = base + node_of(instance) * LANES;
-                for (var j = first; j < rolled(first + quarters()); j++) {
-                    hard_nodes[out][j] = gate(f, hard_nodes[a][j], hard_nodes[b][j]);
+                let from_nodes = wire(model, instance);
+                for (var j = first_quarter; j < rolled(first_quarter + quarters()); j++) {
+                    let a = node_words(from_nodes.x, base, before, j);
+                    put_words(node_of(instance), base, own, j, gate(f, a, node_words(from_nodes.y, base, before, j)));
                 }
             }
-            chunk_barrier();
+            level_barrier();
         }
-        for (var item = worker(thread); item < shape.channels * CELLS_PER_CHUNK; item += workers()) {
-            let channel = item / CELLS_PER_CHUNK;
-            let i = item % CELLS_PER_CHUNK;
-            var value = hard_nodes[base + (shape.nodes - shape.channels + channel) * LANES][i / 4u][i % 4u];
+        let last = near_level(shape.levels - 1u);
+        let cells = 4u * quarters();
+        for (var item = worker(thread); item < shape.channels * cells; item += workers()) {
+            let channel = item / cells;
+            let i = first_quarter * 4u + item % cells;
+            var value = node_words(shape.nodes - shape.channels + channel, base, last, i / 4u)[i % 4u];
             if keeps_old_state(model, at.step, cell + i) {
                 value = words[state_index(model, cell + i, channel)];
             }

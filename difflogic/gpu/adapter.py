@@ -21,7 +21,7 @@ PORTABLE_LIMITS = {
     "max-storage-buffers-per-shader-stage": 8,
     "max-compute-invocations-per-workgroup": 256,
     "max-compute-workgroup-size-x": 256,
-    "max-compute-workgroup-storage-size": 16384,
+    "max-compute-workgroup-storage-size": 49152,
     "max-compute-workgroups-per-dimension": 65535,
     # memory is no matter of portability: large work needs large buffers, and says so where a device lacks them
     "max-storage-buffer-binding-size": (1 << 31) - 4,

@@ -54,10 +54,8 @@ class DeviceVerbs(Protocol):
     def bind(self, kernel: str, bindings: Sequence[Binding], buffers: dict[str, Any]) -> Any:
         """A bind group of a kernel, each binding from the buffer (or `(buffer, offset, size)`) of its name."""
 
-    def pipeline(
-        self, kernel: str, launch: LaunchConfig, half: bool = False, trees: bool = False, perceives: bool = True
-    ) -> Any:
-        """The pipeline of a kernel under a launch configuration."""
+    def pipeline(self, kernel: str, constants: dict[str, int]) -> Any:
+        """The pipeline of a kernel with these `override` constants."""
 
     def staging(self, name: str, size: int) -> Any:
         """A buffer that the host can map to read."""
@@ -99,20 +97,16 @@ class GpuDevice:
             variant=launch.written(),
         )
 
-    def pipeline(
-        self, kernel: str, launch: LaunchConfig, half: bool = False, trees: bool = False, perceives: bool = True
-    ) -> Any:
-        """The compute pipeline of a kernel, compiled the first time: one for all that it runs alike under.
+    def pipeline(self, kernel: str, constants: dict[str, int]) -> Any:
+        """The compute pipeline of a kernel, compiled the first time: one for all plans that it runs alike under.
 
-        `half`: see Shape; `trees`, `perceives`: see Plan. Raises KernelError.
+        Raises KernelError.
         """
-        spec = KERNELS[kernel]
-        constants = spec.constants(launch, half, trees, perceives)
         # Keyed by what the driver compiles, not by the schedule: schedules that differ in another kernel's workgroup
         # size share the pipeline, and compiling takes seconds on software.
         key = (kernel, tuple(constants.values()))
         if key not in self._pipelines:
-            self._pipelines[key] = self.new_pipeline(kernel, spec.bindings, self.module(kernel), constants)
+            self._pipelines[key] = self.new_pipeline(kernel, KERNELS[kernel].bindings, self.module(kernel), constants)
         return self._pipelines[key]
 
     def new_pipeline(self, kernel: str, bindings: Sequence[Binding], module: Any, constants: dict[str, int]) -> Any:

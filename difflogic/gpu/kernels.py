@@ -79,7 +79,9 @@ class Tiled:
 
     def ranges(self, plan: Plan) -> list[DispatchRange]:
         """The dispatches that one CA step takes."""
-        return cut_ranges(self.tiles(plan), self.parts(plan), self.work(plan), plan.most_work)
+        tiles, work, most = self.tiles(plan), self.work(plan), plan.most_work
+        # Each dispatch is one turn of moments: see shaders/common/moments.wgsl.
+        return cut_ranges(tiles, self.parts(plan), work, min(most, tiles * work) if plan.launch.split_chunks else most)
 
 
 def cut_ranges(tiles: int, parts: int, work: int, most: int) -> list[DispatchRange]:
@@ -120,15 +122,25 @@ class KernelSpec:
     def workgroup_size(self, launch: LaunchConfig) -> int:
         return launch.workgroup_size_of(self.name) if isinstance(self.grid, Tiled) else LINEAR_WG
 
-    def constants(self, launch: LaunchConfig, half: bool, trees: bool, perceives: bool) -> dict[str, int]:
-        """The `override` constants under a launch configuration."""
+    def near_bytes(self, plan: Plan) -> int:
+        """Bytes of workgroup memory in which nodes and adjoints go from level to level."""
+        return 16 * plan.near(self.name) * ("NEAR" in self.overrides) + 4 * plan.near_outputs * (
+            "NEAR_OUTPUTS" in self.overrides
+        )
+
+    def constants(self, plan: Plan) -> dict[str, int]:
+        """The `override` constants of a plan."""
+        launch = plan.launch
         given = {
             "WG": self.workgroup_size(launch),
             "LANES": launch.chunks_per_workgroup,
+            "SPLIT": launch.split_chunks,
+            "NEAR": plan.near(self.name),
+            "NEAR_OUTPUTS": plan.near_outputs,
             "KEEP": launch.store_activations,
-            "HALF": half,
-            "TREES": trees,
-            "PERCEIVES": perceives,
+            "HALF": plan.shape.half,
+            "TREES": plan.trees,
+            "PERCEIVES": plan.perceives,
         }
         return {name: int(given[name]) for name in self.overrides}
 
@@ -141,7 +153,7 @@ def _gates(plan: Plan) -> int:
     return plan.layout.gates
 
 
-_ALL_OVERRIDES = ("WG", "LANES", "TREES", "KEEP", "HALF", "PERCEIVES")
+_ALL_OVERRIDES = ("WG", "LANES", "SPLIT", "NEAR", "TREES", "KEEP", "HALF", "PERCEIVES")
 _ONE_WORKGROUP = Linear(lambda _: 1, per_workgroup=1)
 
 # In the order of a train step, and of an evaluation. What a kernel is dispatched over follows from the plan alone, so
@@ -194,8 +206,7 @@ _SPECS = (
             lambda plan: plan.backward_work,
             lambda plan: plan.chunks_per_block,
         ),
-        _ALL_OVERRIDES,
-        workgroup_bytes_per_invocation=16,
+        (*_ALL_OVERRIDES, "NEAR_OUTPUTS"),
     ),
     KernelSpec(
         "d_faults", bindings("shape mark", "fault_keys listed", "d_rows"), Linear(lambda plan: plan.state_values)
@@ -210,8 +221,9 @@ _SPECS = (
     KernelSpec(
         # Eight invocations to a gate, each with a sum of four moments in workgroup memory.
         "gradients",
-        bindings("shape", "partials logits", "gradients control"),
+        bindings("shape", "partials logits values", "gradients control"),
         Linear(lambda plan: plan.layout.gates * 8),
+        ("WG", "SPLIT"),
         workgroup_bytes_per_invocation=16,
     ),
     KernelSpec("clip_norm", bindings("shape", "", "gradients control"), _ONE_WORKGROUP, (), 4),
@@ -244,7 +256,7 @@ _SPECS = (
         "hard_forward",
         bindings("shape at", "wires gate_ids masks words", "next_words hard_nodes"),
         Tiled(lambda plan: plan.tiles(plan.hard_chunks), lambda plan: plan.hard_groups, lambda plan: plan.tile_work),
-        _ALL_OVERRIDES[:3],
+        _ALL_OVERRIDES[:5],
     ),
     KernelSpec(
         "hard_loss",

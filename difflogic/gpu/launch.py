@@ -20,6 +20,8 @@ class LaunchConfig:
     """Invocations per workgroup of gate_backward, and of the others where they have no number of their own."""
     chunks_per_workgroup: int
     """`LANES` in the shaders: as many invocations for each of them as fit."""
+    split_chunks: bool = False
+    """Whether four workgroups share a chunk, and values go from level to level in workgroup memory."""
     store_activations: bool = True
     """Whether the forward pass keeps every node's value for the backward pass, or that computes them again."""
     forward_workgroup_size: int = 0
@@ -40,6 +42,16 @@ class LaunchConfig:
         """Return the same with nodes kept, or computed again from states so many steps apart."""
         return replace(self, store_activations=store_activations, checkpoint_every=checkpoint_every)
 
+    @property
+    def layout(self) -> tuple[int, bool, bool, int]:
+        """Return what decides where everything lies in memory."""
+        return self.chunks_per_workgroup, self.split_chunks, *self.memory
+
+    @property
+    def groups_per_tile(self) -> int:
+        """Return how many workgroups share a tile."""
+        return 4 if self.split_chunks else 1
+
     def workgroup_size_of(self, kernel: str) -> int:
         """Invocations per workgroup of a fused step."""
         own = {"gate_forward": self.forward_workgroup_size, "hard_forward": self.hard_workgroup_size}
@@ -48,7 +60,7 @@ class LaunchConfig:
     def runs_as(self, other: LaunchConfig) -> bool:
         """Return whether every kernel runs the same under both."""
         alike = all(self.workgroup_size_of(kernel) == other.workgroup_size_of(kernel) for kernel in FUSED)
-        return alike and (self.chunks_per_workgroup, self.memory) == (other.chunks_per_workgroup, other.memory)
+        return alike and self.layout == other.layout
 
     def written(self) -> dict[str, int]:
         """The values by the names that files use: manifests, measurements, tuning caches."""
@@ -59,7 +71,7 @@ class LaunchConfig:
         """The inverse of `written`. Raises ValueError or TypeError where it is none."""
         launch = cls(**{_READ.get(name, name): value for name, value in fields.items()})
         for name, number in asdict(launch).items():
-            flag = name == "store_activations"
+            flag = name in ("store_activations", "split_chunks")
             if isinstance(number, bool) != flag or not isinstance(number, int) or not 0 <= number <= 1024:
                 raise ValueError(f"{WRITTEN[name]} is {number!r}")
         if not launch.is_sound():
@@ -71,12 +83,13 @@ class LaunchConfig:
         divides = self.chunks_per_workgroup > 0 and all(
             wg > 0 and wg % self.chunks_per_workgroup == 0 for wg in map(self.workgroup_size_of, FUSED)
         )
-        return divides and self.checkpoint_every > 0
+        return divides and self.checkpoint_every > 0 and (self.chunks_per_workgroup == 1 or not self.split_chunks)
 
 
 WRITTEN = {
     "workgroup_size": "wg",
     "chunks_per_workgroup": "lanes",
+    "split_chunks": "split",
     "store_activations": "keep",
     "forward_workgroup_size": "forward_wg",
     "hard_workgroup_size": "hard_wg",
@@ -95,8 +108,14 @@ _READ = {written: name for name, written in WRITTEN.items()}
 # Under the last, states 0, 3 and 6 stay and the states between share two buffers. When B5 begins, these hold states 4
 # and 5; for B2 and B1 they must hold 1 and 2 again, which F0 and F1 make from state 0. Each stretch but the last costs
 # `checkpoint_every - 1` forward steps more.
-HARDWARE = (LaunchConfig(256, 1), LaunchConfig(128, 1), LaunchConfig(64, 1))
-"""Many invocations on each chunk: enough workgroups to fill the chip, short dependency chains."""
+HARDWARE = (
+    LaunchConfig(256, 1, split_chunks=True),
+    LaunchConfig(256, 1),
+    LaunchConfig(128, 1),
+    LaunchConfig(64, 1),
+)
+"""Many invocations on few cells: enough workgroups to fill the chip. A circuit whose levels are too wide for a device's
+workgroup memory takes the second, and smaller devices the others."""
 # A software adapter runs the invocations of a workgroup in the lanes of a vector register, so that (8, 8) does eight
 # chunks side by side; a card hides the latency of memory behind many invocations on the same few values
 # instead.

@@ -185,18 +185,39 @@ class Plan:
 
     @property
     def slots(self) -> int:
-        """Slots per chunk in scratch, for the wiring that needs most; the last are those of the outputs."""
+        """Slots per chunk in scratch, for the wiring that needs most; the last are those of the outputs.
+
+        Where chunks are split, those of the patch alone: all others lie in workgroup memory, of each workgroup.
+        """
+        if self.launch.split_chunks:
+            return min(wiring.patch_slots for wiring in self.wirings)
         return max(wiring.slot_count for wiring in self.wirings) + self.outputs
+
+    def near(self, kernel: str) -> int:
+        """Groups of four values in the workgroup memory of a fused step: two levels' nodes, or slots; 1 for none."""
+        if not self.launch.split_chunks:
+            return 1
+        nodes = 2 * max(level.count for level in self.layout.levels[max(0, self.wirings[0].tree_levels - 1) :])
+        if kernel != "gate_backward":
+            return nodes
+        slots = max(wiring.slot_count for wiring in self.wirings) - self.slots
+        return max(slots, 1 if self.launch.store_activations else nodes)
+
+    @property
+    def near_outputs(self) -> int:
+        """Adjoints of a quarter's outputs in workgroup memory; 1 for none."""
+        return 4 * self.outputs if self.launch.split_chunks else 1
 
     @property
     def halo(self) -> int:
         """Values of a chunk's patch adjoints per channel and row above, level or below: `common/d_rows.wgsl`."""
         # A chunk of 16 cells may hold pieces of several rows: at width 7, cells 16 to 31 are the end of row 2, all of
-        # row 3, and the beginning of row 4, and with other chunks up to four pieces. Each piece sends one value to the
-        # left and one to the right. Where the width is a multiple of 16, a chunk lies in one row.
+        # row 3, and the beginning of row 4, and with other chunks up to four rows. Each piece sends one value to the
+        # left and one to the right, and ends with its quarter of the chunk. Where the width is a multiple of 16, a chunk
+        # lies in one row.
         width = self.shape.width
-        pieces = 1 if width % CHUNK == 0 else (CHUNK + width - 2) // width + 1
-        return CHUNK + 2 * pieces
+        rows = 1 if width % CHUNK == 0 else (CHUNK + width - 2) // width + 1
+        return CHUNK + 2 * (rows + 3)
 
     @property
     def d_row_values(self) -> int:
@@ -206,8 +227,9 @@ class Plan:
 
     @property
     def forward_groups(self) -> int:
+        """Workgroups of a step forward, or where four share a tile so many fours."""
         if self.keeps_as_is:
-            return min(self.tiles(self.chunks), MAX_WORKGROUPS)
+            return min(self.tiles(self.chunks), MAX_WORKGROUPS // self.launch.groups_per_tile)
         return self._scratch_groups(self.chunks, self.nodes)
 
     @property
@@ -377,7 +399,18 @@ class Plan:
             users.append(self.backward_groups * self._backward_width)
         if self.groups:
             users.append(self.hard_groups * nodes)
-        return lanes * max(users)
+        return lanes * max(users) + self.turn_chunks
+
+    @property
+    def turn_chunks(self) -> int:
+        """Chunks of moments that wait to be joined, of two turns: `shaders/common/turns.wgsl`."""
+        waits = self.training and self.launch.split_chunks
+        return 2 * self.models * self.blocks * self.layout.instances if waits else 0
+
+    @property
+    def turn_moments(self) -> int:
+        """Where they begin, behind the scratch memory."""
+        return self._scratch_chunks() - self.turn_chunks
 
     def of_first(self, count: int) -> Plan:
         return replace(self, wirings=self.wirings[:count])

@@ -150,13 +150,22 @@ def check(plan: Plan, limits: Mapping[str, int]) -> None:
             )
     if plan.models > limits["max-compute-workgroups-per-dimension"]:
         raise LimitError(f"{plan.models} models were asked for, but one dispatch holds 65535: train fewer at once.")
-    _check_kernels(plan.launch, limits)
+    if plan.launch.split_chunks:
+        _check_split(plan)
+    _check_kernels(plan, limits)
 
 
-def _check_kernels(launch: LaunchConfig, limits: Mapping[str, int]) -> None:
+def _check_split(plan: Plan) -> None:
+    if plan.shape.half:
+        raise LimitError("Sixteen cells share a range in 16 bits: a chunk is not split where nodes are kept so.")
+    if not all(wiring.reads_near for wiring in plan.wirings):
+        raise LimitError("A layer reads one that is not the layer before it: no chunk is split.")
+
+
+def _check_kernels(plan: Plan, limits: Mapping[str, int]) -> None:
     largest = min(limits["max-compute-invocations-per-workgroup"], limits["max-compute-workgroup-size-x"])
     for spec in KERNELS.values():
-        wg = spec.workgroup_size(launch)
+        wg = spec.workgroup_size(plan.launch)
         if wg > largest:
             raise LimitError(f"The kernel {spec.name} needs workgroups of {wg}, but this device allows {largest}.")
         if spec.storage_buffers > limits["max-storage-buffers-per-shader-stage"]:
@@ -164,7 +173,7 @@ def _check_kernels(launch: LaunchConfig, limits: Mapping[str, int]) -> None:
                 f"The kernel {spec.name} binds {spec.storage_buffers} storage buffers, but this device allows "
                 f"{limits['max-storage-buffers-per-shader-stage']}."
             )
-        memory = wg * spec.workgroup_bytes_per_invocation
+        memory = wg * spec.workgroup_bytes_per_invocation + spec.near_bytes(plan)
         if memory > limits["max-compute-workgroup-storage-size"]:
             raise LimitError(
                 f"The kernel {spec.name} needs {memory} bytes of workgroup memory, but this device has "

@@ -102,10 +102,7 @@ class RecordingDevice:
             buffer.contents = bytearray(buffer.size)
         buffer.contents[offset : offset + len(payload)] = payload
 
-    def pipeline(
-        self, kernel: str, launch: LaunchConfig, half: bool = False, trees: bool = False, perceives: bool = True
-    ) -> RecordedPipeline:
-        constants = KERNELS[kernel].constants(launch, half, trees, perceives)
+    def pipeline(self, kernel: str, constants: dict[str, int]) -> RecordedPipeline:
         made = RecordedPipeline(kernel, tuple(constants.items()))
         if made not in self.pipelines:
             self.pipelines.append(made)

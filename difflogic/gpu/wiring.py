@@ -159,3 +159,19 @@ class Wiring:
     def slot_count(self) -> int:
         """Slots per cell: the patch region and two regions that levels take in turn."""
         return int(self.fanout.max(initial=1))
+
+    @property
+    def patch_slots(self) -> int:
+        """Slots of the patch region."""
+        return int(self.fanout[: self.layout.patch_nodes].max(initial=1))
+
+    @cached_property
+    def reads_near(self) -> bool:
+        """Whether every level after the trees reads only the level before it and the patch."""
+        levels = self.layout.levels
+        firsts = [self.layout.patch_nodes + level.first_instance - self.inner for level in levels]
+        for before, level in zip(firsts[self.tree_levels - 1 :] if self.trees else [0, *firsts], levels[self.tree_levels :], strict=False):
+            read = self.wires[level.first_instance : level.first_instance + level.count]
+            if ((read >= self.layout.patch_nodes) & (read < before)).any():
+                return False
+        return True

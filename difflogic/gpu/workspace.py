@@ -105,8 +105,10 @@ class Workspace:
         patch[:, 4:6] = wiring.fanout[: layout.patch_nodes]
         # All models of a population share one number of slots, that of the wiring that needs most, and so the outputs'
         # slots lie at the same place for each of them.
-        own[-layout.outputs :, 4] = self.plan.slots - layout.outputs + np.arange(layout.outputs)
-        own[-layout.outputs :, 5] = own[-layout.outputs :, 4] + 1
+        # Where chunks are split, a step takes that adjoint as it comes.
+        if not self.plan.launch.split_chunks:
+            own[-layout.outputs :, 4] = self.plan.slots - layout.outputs + np.arange(layout.outputs)
+            own[-layout.outputs :, 5] = own[-layout.outputs :, 4] + 1
         own[:, 6], own[:, 7] = layout.instance_gates, np.arange(layout.instances)
         own[:] = own[wiring.order]  # a whole row moves; what others point at are slots and nodes, never rows
         return edges
@@ -168,7 +170,7 @@ class Workspace:
         return [
             self._dispatch("loss", bound),
             *(dispatch for step in reversed(range(steps)) for dispatch in self.backward_step(step)),
-            self._dispatch("gradients"),
+            self._dispatch("gradients", {"values": self.buffers["scratch"]}),
             *([self._dispatch("clip_norm")] if self.hyper.clip_by == "norm" else []),
             self._dispatch("commit"),
         ]
@@ -185,7 +187,7 @@ class Workspace:
         return [
             *(self._event("step_loss_backward", shape.steps, shape.judged_steps, last) if perceives else []),
             *(dispatch for step in reversed(range(shape.steps)) for dispatch in self.backward_step(step)),
-            self._dispatch("gradients"),
+            self._dispatch("gradients", {"values": self.buffers["scratch"]}),
             *([self._dispatch("d_start", first)] if perceives else []),
         ]
 
@@ -306,7 +308,8 @@ class Workspace:
         made = []
         for each in grid.ranges(plan):
             group = self._bind(kernel, bound | {"at": self._step_ranges[kernel, step, each]})
-            workgroups, work = min(grid.workgroups(plan), each.tiles), each.tiles * each.parts * grid.work(plan)
+            workgroups = plan.launch.groups_per_tile * min(grid.workgroups(plan), each.tiles)
+            work = each.tiles * each.parts * grid.work(plan)
             made.append(Dispatch(kernel, self._pipeline(kernel), group, workgroups, 1, work))
         return made
 
@@ -322,18 +325,14 @@ class Workspace:
         return self.device.bind(kernel, KERNELS[kernel].bindings, self.buffers | bound)
 
     def _pipeline(self, kernel: str) -> Any:
-        plan = self.plan
-        return self.device.pipeline(kernel, plan.launch, plan.shape.half, plan.trees, plan.perceives)
+        return self.device.pipeline(kernel, KERNELS[kernel].constants(self.plan))
 
     def under(self, launch: LaunchConfig) -> Workspace:
         """Return the same memory under another schedule, with as many lanes: other pipelines.
 
         Raises DeviceError for a schedule that needs other memory.
         """
-        if (launch.chunks_per_workgroup, launch.memory) != (
-            self.plan.launch.chunks_per_workgroup,
-            self.plan.launch.memory,
-        ):
+        if launch.layout != self.plan.launch.layout:
             raise DeviceError("This schedule lays its memory out in another way: it needs a workspace of its own.")
         # Dispatch lists are cached properties, made of pipelines of the old schedule: all that is not memory is left
         # behind.

@@ -3,16 +3,17 @@
 // An edge is one input of one gate. It has a slot of its own, so that two gates that read the same node never write to
 // the same place; the node sums its slots when its own turn comes. Say that gates 7 and 9 read node 4, gate 7 as a and
 // gate 9 as b: the slots of these two edges lie side by side, at 12 and 13, and node 4's `fanout` is (12, 14).
-// Needs `shape`, `edges`, `coefficients`, `values`, and the functions `input`, `sum_quarter`, `moments`, `add_moments`.
+// Needs `shape`, `edges`, `coefficients`, `values`, and the functions `input`, `d_output`, `put_slot`, `sum_slots`,
+// `sum_quarter`, `moments` and `add_moments`.
 
-fn inputs(node: u32) -> Chunk {
-    return Chunk(input(node, 0u), input(node, 1u), input(node, 2u), input(node, 3u));
+fn inputs(node: u32, base: u32) -> Chunk {
+    return Chunk(input(node, base, 0u), input(node, base, 1u), input(node, base, 2u), input(node, base, 3u));
 }
 
 // The adjoints of a gate's inputs in four cells, where its own is `d`; its moments.
 fn send(edge: Edge, c: vec4<f32>, d: vec4<f32>, a: vec4<f32>, b: vec4<f32>, quarter: u32, slots: u32) -> vec4<f32> {
-    values[edge.slots.x * LANES + slots][quarter] = d * (c.y + c.w * b);
-    values[edge.slots.y * LANES + slots][quarter] = d * (c.z + c.w * a);
+    put_slot(edge.slots.x, slots, quarter, d * (c.y + c.w * b));
+    put_slot(edge.slots.y, slots, quarter, d * (c.z + c.w * a));
     return moments(d, a, b);
 }
 
@@ -26,8 +27,8 @@ fn send_chunks(model: u32, level: vec4<u32>, base: u32, slots: u32, sums: u32, b
         let edge = edges[edge_index(model, level.x + i)];
         let c = coefficients[model * shape.gates + edge.gate];
         let d = sum_slots(edge.fanout, slots);
-        if edge.wires.x != at_hand { a = inputs(edge.wires.x * LANES + base); }
-        let b = inputs(edge.wires.y * LANES + base);
+        if edge.wires.x != at_hand { a = inputs(edge.wires.x, base); }
+        let b = inputs(edge.wires.y, base);
         var sum = send(edge, c, d[0], a[0], b[0], 0u, slots);
         sum += send(edge, c, d[1], a[1], b[1], 1u, slots);
         sum += send(edge, c, d[2], a[2], b[2], 2u, slots);
@@ -38,30 +39,69 @@ fn send_chunks(model: u32, level: vec4<u32>, base: u32, slots: u32, sums: u32, b
     }
 }
 
-// A quarter of a gate to each invocation; four neighbours join their moments.
-fn send_quarters(model: u32, level: vec4<u32>, base: u32, slots: u32, sums: u32, begins: bool, thread: u32) {
-    let items = level.y * 4u;
-    for (var start = 0u; start < items; start += workers()) {
-        let item = start + worker(thread);
-        let quarter = item % 4u;
-        let edge = edges[edge_index(model, level.x + min(item, items - 1u) / 4u)];
-        var sum = vec4<f32>();
-        if item < items {
-            let a = input(edge.wires.x * LANES + base, quarter);
-            let b = input(edge.wires.y * LANES + base, quarter);
-            let c = coefficients[model * shape.gates + edge.gate];
-            sum = send(edge, c, sum_quarter(edge.fanout, slots, quarter), a, b, quarter, slots);
-        }
-        // A barrier, so outside of the `if`: invocations past the last item bring a sum of 0 that nobody counts.
-        sum = joined(thread, sum);
-        if item < items && quarter == 0u { add_moments(sums + edge.instance, sum, begins); }
-    }
+// Where the gates of a turn are: `level` counts from 1, and turns go down to the trees.
+struct Turn { level: u32, start: u32 }
+
+fn next_turn(turn: Turn) -> Turn {
+    let start = turn.start + WG;
+    if start < shape.level_table[turn.level - 1u].y { return Turn(turn.level, start); }
+    return Turn(max(turn.level - 1u, shape.tree_levels), 0u);
 }
 
-fn level_adjoints(model: u32, level: vec4<u32>, base: u32, slots: u32, sums: u32, begins: bool, thread: u32) {
-    if quarters() == 4u {
-        send_chunks(model, level, base, slots, sums, begins, thread);
-    } else {
-        send_quarters(model, level, base, slots, sums, begins, thread);
+// Of an invocation, in a turn. Past a level's last gate the last once more, and past the last level anything.
+fn turn_edge(model: u32, turn: Turn, thread: u32) -> Edge {
+    let level = shape.level_table[max(turn.level, 1u) - 1u];
+    return edges[edge_index(model, level.x + min(turn.start + thread, level.y - 1u))];
+}
+
+// What of a gate is known before its readers have sent.
+struct Prepared { edge: Edge, c: vec4<f32>, a: vec4<f32>, b: vec4<f32> }
+
+fn prepared(model: u32, edge: Edge, base: u32) -> Prepared {
+    let c = coefficients[model * shape.gates + edge.gate];
+    return Prepared(edge, c, input(edge.wires.x, base, first_quarter), input(edge.wires.y, base, first_quarter));
+}
+
+// The adjoints of the next state, a cell to an invocation: many wait side by side.
+fn gather_outputs(model: u32, chunk: u32, thread: u32) {
+    for (var item = thread; item < shape.outputs * 4u; item += WG) {
+        let place = first_quarter * 4u + item % 4u;
+        if PERCEIVES == 1u {
+            near_outputs[item] = d_reaching(model, chunk * CELLS_PER_CHUNK + place, item / 4u, false);
+        } else {
+            near_outputs[item] = d_next[((model * shape.chunks + chunk) * shape.outputs + item / 4u) * CELLS_PER_CHUNK + place];
+        }
+    }
+    workgroupBarrier();
+}
+
+// All levels after the trees, under SPLIT. Only a gate's adjoint has to wait for the level behind it. Its edge is loaded
+// two turns ahead, and what that names one turn ahead: both arrive while other turns are at work.
+fn send_split(model: u32, base: u32, slots: u32, turn_sums: u32, thread: u32) {
+    var turn = Turn(shape.levels, 0u);
+    var second = next_turn(turn);
+    var next = prepared(model, turn_edge(model, turn, thread), base);
+    var edge = turn_edge(model, second, thread);
+    while turn.level > shape.tree_levels {
+        let now = next;
+        let third = next_turn(second);
+        next = prepared(model, edge, base);
+        edge = turn_edge(model, third, thread);
+        if turn.start + thread < shape.level_table[turn.level - 1u].y {
+            // Nobody reads the last level within the step: its adjoint is that of the next state.
+            var d = vec4<f32>();
+            if turn.level == shape.levels {
+                let first = (now.edge.instance + shape.outputs - shape.instances) * 4u;
+                d = vec4<f32>(
+                    near_outputs[first], near_outputs[first + 1u], near_outputs[first + 2u], near_outputs[first + 3u]);
+            } else {
+                d = sum_quarter(now.edge.fanout, slots, first_quarter);
+            }
+            let sum = send(now.edge, now.c, d, now.a, now.b, first_quarter, slots);
+            put_turn(turn_sums, now.edge.instance, sum);
+        }
+        if second.level < turn.level { workgroupBarrier(); }
+        turn = second;
+        second = third;
     }
 }

@@ -1,35 +1,33 @@
 // Trees backward: their values are computed again from the patch, and the roots' adjoints go down to it.
-// Needs `edges`, `values`, and the functions `input`, `moments`, `joined` and `add_moments`.
+// Needs `edges`, `values`, and the functions `input`, `put_slot`, `sum_quarter`, `moments` and `add_moments`.
 
 // Gates are numbered from the leaves: 0 to 3, 4 and 5, 6; gate 4 reads 0 and 1, gate 5 reads 2 and 3.
-struct TreeMoments { sums: array<vec4<f32>, 7> }
 
-// Of a channel, in the quarters from `first` on. Moments of all four are added here, those of one come back to be joined.
+// Of a channel.
 // The values are seven fused sums from five loads, and their adjoints go down through registers: written out with a
 // slot for every input, a tree would store and load fourteen adjoints. Here four leave for the neighbours' patch nodes,
 // and one sum for the cell itself. The sum has one order, (d0 + d1) + (d2 + d3), whoever computes it.
 fn tree_adjoints(
-    model: u32, t: Tree, c: array<vec4<f32>, 7>, channel: u32, first: u32, base: u32, slots: u32,
-    sums: u32, begins: bool
-) -> TreeMoments {
-    let centre = patch_at(channel, CENTRE, base);
-    let from0 = patch_at(channel, t.a[0], base);
-    let from1 = patch_at(channel, t.a[1], base);
-    let from2 = patch_at(channel, t.a[2], base);
-    let from3 = patch_at(channel, t.a[3], base);
+    model: u32, t: Tree, c: array<vec4<f32>, 7>, channel: u32, base: u32, slots: u32, sums: u32, begins: bool
+) {
+    let centre = patch_at(channel, CENTRE);
+    let from0 = patch_at(channel, t.a[0]);
+    let from1 = patch_at(channel, t.a[1]);
+    let from2 = patch_at(channel, t.a[2]);
+    let from3 = patch_at(channel, t.a[3]);
     let i = tree_places(t, channel);
-    let to0 = edges[edge_index(model, i[0])].slots * LANES + slots;
-    let to1 = edges[edge_index(model, i[1])].slots.x * LANES + slots;
-    let to2 = edges[edge_index(model, i[2])].slots.x * LANES + slots;
-    let to3 = edges[edge_index(model, i[3])].slots.x * LANES + slots;
+    let to0 = edges[edge_index(model, i[0])].slots;
+    let to1 = edges[edge_index(model, i[1])].slots.x;
+    let to2 = edges[edge_index(model, i[2])].slots.x;
+    let to3 = edges[edge_index(model, i[3])].slots.x;
     let fanout = edges[edge_index(model, i[6])].fanout;
     var sum = array<vec4<f32>, 7>();
-    for (var j = first; j < rolled(first + quarters()); j++) {
-        let b = input(centre, j);
-        let a0 = input(from0, j);
-        let a1 = input(from1, j);
-        let a2 = input(from2, j);
-        let a3 = input(from3, j);
+    for (var j = first_quarter; j < rolled(first_quarter + quarters()); j++) {
+        let b = input(centre, base, j);
+        let a0 = input(from0, base, j);
+        let a1 = input(from1, base, j);
+        let a2 = input(from2, base, j);
+        let a3 = input(from3, base, j);
         let v0 = gate(c[0], a0, b);
         let v1 = gate(c[1], a1, b);
         let v2 = gate(c[2], a2, b);
@@ -44,13 +42,13 @@ fn tree_adjoints(
         let d1 = d4 * (c[4].z + c[4].w * v0);
         let d2 = d5 * (c[5].y + c[5].w * v3);
         let d3 = d5 * (c[5].z + c[5].w * v2);
-        values[to0.x][j] = d0 * (c[0].y + c[0].w * b);
-        values[to1][j] = d1 * (c[1].y + c[1].w * b);
-        values[to2][j] = d2 * (c[2].y + c[2].w * b);
-        values[to3][j] = d3 * (c[3].y + c[3].w * b);
+        put_slot(to0.x, slots, j, d0 * (c[0].y + c[0].w * b));
+        put_slot(to1, slots, j, d1 * (c[1].y + c[1].w * b));
+        put_slot(to2, slots, j, d2 * (c[2].y + c[2].w * b));
+        put_slot(to3, slots, j, d3 * (c[3].y + c[3].w * b));
         let left = d0 * (c[0].z + c[0].w * a0) + d1 * (c[1].z + c[1].w * a1);
         let right = d2 * (c[2].z + c[2].w * a2) + d3 * (c[3].z + c[3].w * a3);
-        values[to0.y][j] = left + right;
+        put_slot(to0.y, slots, j, left + right);
 
         sum[0] += moments(d0, a0, b);
         sum[1] += moments(d1, a1, b);
@@ -60,10 +58,9 @@ fn tree_adjoints(
         sum[5] += moments(d5, v2, v3);
         sum[6] += moments(d6, v4, v5);
     }
-    if quarters() == 4u {
-        for (var k = 0u; k < rolled(7u); k++) { add_moments(sums + i[k], sum[k], begins); }
+    for (var k = 0u; k < rolled_unless_split(7u); k++) {
+        if SPLIT == 1u { put_turn(sums, i[k], sum[k]); } else { add_moments(sums + i[k], sum[k], begins); }
     }
-    return TreeMoments(sum);
 }
 
 // The instances of its gates, in order.
@@ -75,35 +72,12 @@ fn tree_places(t: Tree, channel: u32) -> array<u32, 7> {
 }
 
 fn all_tree_adjoints(model: u32, base: u32, slots: u32, sums: u32, begins: bool, thread: u32) {
-    let items = trees() * 4u;
-    // Every invocation of a chunk takes part in each round of the loop, with work or without, for `joined` is a
-    // barrier: one that is not reached by all is undefined.
-    if quarters() == 1u {
-        for (var start = 0u; start < items; start += workers()) {
-            let item = start + worker(thread);
-            let tree = min(item / 4u, trees() - 1u);
-            let channel = tree % shape.channels;
-            let t = tree_at(model, tree);
-            var found = TreeMoments();
-            if item < items {
-                let c = tree_coefficients(model, t);
-                found = tree_adjoints(model, t, c, channel, item % 4u, base, slots, sums, begins);
-            }
-            let places = tree_places(t, channel);
-            for (var k = 0u; k < 7u; k++) {
-                let sum = joined(thread, found.sums[k]);
-                if item < items && item % 4u == 0u { add_moments(sums + places[k], sum, begins); }
-            }
-        }
-    } else {
-        for (var item = worker(thread) * quarters_in_a_row(); item < items; item += workers() * quarters_in_a_row()) {
-            let tree = item / 4u;
-            let t = tree_at(model, tree);
-            let c = tree_coefficients(model, t);
-            for (var one = tree; one < tree + trees_in_a_row(); one++) {
-                let channel = one % shape.channels;
-                tree_adjoints(model, t, c, channel, 0u, base, slots, sums, begins);
-            }
+    let each = trees_in_a_row();
+    for (var tree = worker(thread) * each; tree < trees(); tree += workers() * each) {
+        let t = tree_at(model, tree);
+        let c = tree_coefficients(model, t);
+        for (var one = tree; one < tree + each; one++) {
+            tree_adjoints(model, t, c, one % shape.channels, base, slots, sums, begins);
         }
     }
 }

@@ -10,24 +10,15 @@ fn moments(d: vec4<f32>, a: vec4<f32>, b: vec4<f32>) -> vec4<f32> {
 }
 
 // The order of a block's sum: within four cells by pairs, (x + y) + (z + w); the four quarters of a chunk one after
-// another, either in a loop or by `joined`; then chunk after chunk. No launch configuration changes that, and so no
-// bit.
-var<workgroup> quarter_sums: array<vec4<f32>, WG>;
-
-// The sum of four quarters, in order, that four neighbours bring; only what the first of them gets counts. A barrier.
-fn joined(thread: u32, sum: vec4<f32>) -> vec4<f32> {
-    quarter_sums[thread] = sum;
-    workgroupBarrier();
-    var total = vec4<f32>();
-    if worker(thread) % 4u == 0u {
-        total = quarter_sums[thread];
-        total += quarter_sums[thread + LANES];
-        total += quarter_sums[thread + 2u * LANES];
-        total += quarter_sums[thread + 3u * LANES];
-    }
-    workgroupBarrier();
-    return total;
-}
+// another; then chunk after chunk. No launch configuration changes that, and so no bit.
+//
+// Under SPLIT the four quarters are with four workgroups. Each leaves its own, and the next dispatch joins them, a fourth
+// of the instances to each workgroup; `gradients` joins what the last one leaves. Dispatches write and read in turns, for
+// none may overwrite what others of the same dispatch still read:
+//
+//     turn 0   writes 0
+//     turn 1   joins 0, which begin the sums    writes 1
+//     turn 2   joins 1                          writes 0 ...
 
 // `begins`: nothing arrived before.
 fn add_moments(at: u32, sum: vec4<f32>, begins: bool) {

@@ -1,6 +1,6 @@
 // The values of all nodes of a chunk in one CA step. Twin: difflogic/reference/kernels/gate_forward.py
-// Needs `shape`, `coefficients`, `values`, and the functions `wire(model, place)`,
-// `instance_at(model, place)` and `state_value(index)`.
+// Needs `shape`, `coefficients`, `values`, and the functions `wire(model, place)`, `instance_at(model, place)`,
+// `state_value(index)` and `writes_nodes()`: whether nodes are read after the step, as well as by the next level.
 #import common/grid.wgsl
 #import common/states.wgsl
 #import common/tile.wgsl
@@ -25,7 +25,7 @@ fn patch_values(model: u32, cell: u32, patch_node: u32) -> vec4<f32> {
     let channel = select(patch_node, patch_node / PATCH, PERCEIVES == 1u);
     let f = select(CENTRE, patch_node % PATCH, PERCEIVES == 1u);
     var patches = vec4<f32>();
-    for (var i = 0u; i < rolled(4u); i++) { patches[i] = patch_value(model, cell + i, channel, f); }
+    for (var i = 0u; i < rolled_unless_split(4u); i++) { patches[i] = patch_value(model, cell + i, channel, f); }
     return patches;
 }
 
@@ -42,53 +42,115 @@ fn tree_coefficients(model: u32, t: Tree) -> array<vec4<f32>, 7> {
         coefficients[first + t.below.x], coefficients[first + t.below.y], coefficients[first + t.root]);
 }
 
+// What goes from level to level.
+var<workgroup> near: array<vec4<f32>, NEAR>;
+
+fn node_value(node: u32, base: u32, before: NearLevel, quarter: u32) -> vec4<f32> {
+    if SPLIT == 1u && node >= before.first { return near[before.at + node - before.first]; }
+    return stored_node(node, base, quarter);
+}
+
+fn stored_node(node: u32, base: u32, quarter: u32) -> vec4<f32> {
+    let place = place_of(node, shape.nodes, base, quarter);
+    return values[place.chunk][place.four];
+}
+
+fn store_node(node: u32, base: u32, quarter: u32, value: vec4<f32>) {
+    let place = place_of(node, shape.nodes, base, quarter);
+    values[place.chunk][place.four] = value;
+}
+
+fn put_node(node: u32, base: u32, own: NearLevel, quarter: u32, value: vec4<f32>) {
+    if SPLIT == 1u { near[own.at + node - own.first] = value; }
+    if SPLIT == 0u || writes_nodes() { store_node(node, base, quarter, value); }
+}
+
 // A root's value in four cells.
-fn tree_value(a: array<u32, 4>, centre: u32, c: array<vec4<f32>, 7>, quarter: u32) -> vec4<f32> {
-    let b = values[centre][quarter];
-    let left = gate(c[4], gate(c[0], values[a[0]][quarter], b), gate(c[1], values[a[1]][quarter], b));
-    let right = gate(c[5], gate(c[2], values[a[2]][quarter], b), gate(c[3], values[a[3]][quarter], b));
+fn tree_value(t: Tree, channel: u32, c: array<vec4<f32>, 7>, base: u32, quarter: u32) -> vec4<f32> {
+    let b = stored_node(patch_at(channel, CENTRE), base, quarter);
+    let a0 = stored_node(patch_at(channel, t.a[0]), base, quarter);
+    let a1 = stored_node(patch_at(channel, t.a[1]), base, quarter);
+    let a2 = stored_node(patch_at(channel, t.a[2]), base, quarter);
+    let a3 = stored_node(patch_at(channel, t.a[3]), base, quarter);
+    let left = gate(c[4], gate(c[0], a0, b), gate(c[1], a1, b));
+    let right = gate(c[5], gate(c[2], a2, b), gate(c[3], a3, b));
     return gate(c[6], left, right);
+}
+
+// A gate of a level: its coefficients, the nodes that it reads, and its own.
+struct Gate { c: vec4<f32>, inputs: vec2<u32>, node: u32 }
+
+// Past a level's last gate the last once more.
+fn gate_at(model: u32, level: vec4<u32>, i: u32) -> Gate {
+    let place = level.x + min(i, level.y - 1u);
+    let instance = instance_at(model, place);
+    let c = coefficients[model * shape.gates + gate_of(level, instance)];
+    return Gate(c, wire(model, place), node_of(instance));
+}
+
+// All levels after the trees, under SPLIT. Which gate comes next does not wait for any value: its wires and coefficients
+// are loaded a turn ahead, before the barrier.
+fn evaluate_split(model: u32, base: u32, thread: u32) {
+    var l = shape.tree_levels;
+    var start = 0u;
+    var next = gate_at(model, shape.level_table[l], thread);
+    while l < shape.levels {
+        let now = next;
+        let before = level_before(l);
+        let own = near_level(l);
+        let counts = start + thread < shape.level_table[l].y;
+        start += WG;
+        let ends = start >= shape.level_table[l].y;
+        if ends {
+            start = 0u;
+            l++;
+        }
+        if l < shape.levels { next = gate_at(model, shape.level_table[l], start + thread); }
+        if counts {
+            let a = node_value(now.inputs.x, base, before, first_quarter);
+            let b = node_value(now.inputs.y, base, before, first_quarter);
+            put_node(now.node, base, own, first_quarter, gate(now.c, a, b));
+        }
+        if ends { level_barrier(); }
+    }
+}
+
+fn evaluate_trees(model: u32, base: u32, thread: u32) {
+    let own = near_level(2u);
+    let each = trees_in_a_row();
+    for (var tree = worker(thread) * each; tree < trees(); tree += workers() * each) {
+        let t = tree_at(model, tree);
+        let c = tree_coefficients(model, t);
+        for (var one = tree; one < tree + each; one++) {
+            for (var j = first_quarter; j < rolled(first_quarter + quarters()); j++) {
+                put_node(shape.patch_nodes + one, base, own, j, tree_value(t, one % shape.channels, c, base, j));
+            }
+        }
+    }
+    level_barrier();
 }
 
 fn evaluate(model: u32, chunk: u32, base: u32, thread: u32) {
     let cell = chunk * CELLS_PER_CHUNK;
-    for (var item = worker(thread); item < shape.patch_nodes * 4u; item += workers()) {
-        values[base + item / 4u * LANES][item % 4u] = patch_values(model, cell + item % 4u * 4u, item / 4u);
+    for (var item = worker(thread); item < shape.patch_nodes * quarters(); item += workers()) {
+        let j = first_quarter + item % quarters();
+        store_node(item / quarters(), base, j, patch_values(model, cell + j * 4u, item / quarters()));
     }
     chunk_barrier();
-    if TREES == 1u {
-        let each = quarters_in_a_row();
-        for (var item = worker(thread) * each; item < trees() * 4u; item += workers() * each) {
-            let tree = item / 4u;
-            let first = first_quarter(item);
-            let t = tree_at(model, tree);
-            let c = tree_coefficients(model, t);
-            for (var one = tree; one < tree + trees_in_a_row(); one++) {
-                let channel = one % shape.channels;
-                let centre = patch_at(channel, CENTRE, base);
-                let a = array<u32, 4>(
-                    patch_at(channel, t.a[0], base), patch_at(channel, t.a[1], base),
-                    patch_at(channel, t.a[2], base), patch_at(channel, t.a[3], base));
-                let node = base + (shape.patch_nodes + one) * LANES;
-                for (var j = first; j < rolled(first + quarters()); j++) { values[node][j] = tree_value(a, centre, c, j); }
-            }
-        }
-        chunk_barrier();
+    if TREES == 1u { evaluate_trees(model, base, thread); }
+    if SPLIT == 1u {
+        evaluate_split(model, base, thread);
+        return;
     }
     // A level reads only what earlier levels wrote, so that one barrier between two levels is enough, and none where an
     // invocation has its chunk to itself.
     for (var l = shape.tree_levels; l < shape.levels; l++) {
         let level = shape.level_table[l];
-        for (var item = worker(thread) * quarters(); item < level.y * 4u; item += workers() * quarters()) {
-            let place = level.x + item / 4u;
-            let instance = instance_at(model, place);
-            let first = first_quarter(item);
-            let from_nodes = wire(model, place) * LANES + base;
-            let c = coefficients[model * shape.gates + gate_of(level, instance)];
-            let a = from_nodes.x;
-            let b = from_nodes.y;
-            let node = base + node_of(instance) * LANES;
-            for (var j = first; j < rolled(first + quarters()); j++) { values[node][j] = gate(c, values[a][j], values[b][j]); }
+        for (var i = worker(thread); i < level.y; i += workers()) {
+            let g = gate_at(model, level, i);
+            let places = g.inputs * LANES + base;
+            let node = base + g.node * LANES;
+            for (var j = 0u; j < rolled(4u); j++) { values[node][j] = gate(g.c, values[places.x][j], values[places.y][j]); }
         }
         chunk_barrier();
     }

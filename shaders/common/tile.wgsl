@@ -1,14 +1,20 @@
-// How a workgroup divides its work. Scheduling only: no value depends on these.
+// How workgroups divide the work. Scheduling only: no value depends on these.
 //
-// A workgroup serves LANES chunks: invocation t works on chunk t % LANES, and takes every
-// (WG / LANES)-th item of it. GPUs want LANES = 1, many invocations on a chunk. Software adapters
-// want LANES = WG: an invocation then shares its chunk with no other and needs no barrier, which
+// A workgroup serves LANES chunks: invocation t works on chunk t % LANES, and takes every (WG / LANES)-th gate of it.
+// Software adapters want LANES = WG: an invocation then shares its chunk with no other and needs no barrier, which
 // costs them microseconds.
+//
+// A card wants many invocations on few cells, and no barrier that reaches beyond a workgroup. Under SPLIT four workgroups
+// share a chunk, a quarter of four cells each, and values go from level to level in workgroup memory. The barrier of
+// storage has to wait until everything written has left for memory that all workgroups share: on an H100 a tenth of a
+// microsecond or more for every 32 invocations, and there are some twenty levels to a step, forward and backward.
 
 // WG = 8, LANES = 2: invocations 0, 2, 4 and 6 are the workers 0 to 3 of chunk 0, the others those of chunk 1.
 // Neighbouring invocations so work on neighbouring chunks, whose values lie side by side: place `item * LANES + lane`.
 override WG: u32 = 64u;
 override LANES: u32 = 1u;
+// Groups of four values that a workgroup holds under SPLIT.
+override NEAR: u32 = 1u;
 
 fn worker(thread: u32) -> u32 {
     return select(thread / LANES, 0u, LANES == WG);
@@ -18,15 +24,21 @@ fn workers() -> u32 {
     return WG / LANES;
 }
 
-// A chunk's values of a node lie side by side, in four quarters of four cells. Where many invocations share a chunk, each
-// takes one quarter of a gate, so that four neighbours read and write 64 bytes in a row; else it takes whole gates.
-// A work item is a quarter: `for (var item = worker(thread) * quarters(); ...; item += workers() * quarters())`.
+// A chunk's values of a node lie side by side, in four quarters of four cells. A workgroup treats all of them, or one:
+// always the same, since a multiple of four workgroups is dispatched.
 fn quarters() -> u32 {
-    return select(4u, 1u, workers() >= 64u && workers() % 4u == 0u);
+    return select(4u, 1u, SPLIT == 1u);
 }
 
-fn first_quarter(item: u32) -> u32 {
-    return select(item % 4u, 0u, quarters() == 4u);
+fn groups_per_tile() -> u32 {
+    return select(1u, 4u, SPLIT == 1u);
+}
+
+var<private> first_quarter: u32;
+
+// Before anything else.
+fn choose_quarter(workgroup: u32) {
+    if SPLIT == 1u { first_quarter = workgroup % 4u; }
 }
 
 // Where the first of a chunk's items lies; from one to the next it is LANES, for those of all lanes lie side by side.
@@ -34,7 +46,38 @@ fn first_place(items: u32, lane: u32) -> u32 {
     return items * LANES + lane;
 }
 
+// Where a quarter of an item lies, of `count` that a chunk has: which chunk of sixteen values, and which four of them.
+// Under SPLIT the quarters of all items lie one after another, so that neighbouring invocations of a workgroup, which
+// has but one quarter, read and write side by side.
+struct Place { chunk: u32, four: u32 }
+
+fn place_of(item: u32, count: u32, base: u32, quarter: u32) -> Place {
+    if SPLIT == 0u { return Place(base + item * LANES, quarter); }
+    let four = quarter * count + item;
+    return Place(base + four / 4u, four % 4u);
+}
+
 // Storage written by the invocations of a chunk becomes visible to all of them.
 fn chunk_barrier() {
     if LANES < WG { storageBarrier(); }
+}
+
+// Between two levels: what they hand on lies in workgroup memory under SPLIT.
+fn level_barrier() {
+    if SPLIT == 1u { workgroupBarrier(); } else { chunk_barrier(); }
+}
+
+// Where nodes lie in workgroup memory: those of a level, from its first on. Two levels take turns.
+struct NearLevel { first: u32, at: u32 }
+
+const NOWHERE = 0xffffffffu;
+
+// Of the level before `l`, which `l` reads; before the first there is only the patch, which lies in storage.
+fn level_before(l: u32) -> NearLevel {
+    if l == 0u { return NearLevel(NOWHERE, 0u); }
+    return near_level(l - 1u);
+}
+
+fn near_level(l: u32) -> NearLevel {
+    return NearLevel(node_of(shape.level_table[l].x), l % 2u * (NEAR / 2u));
 }

@@ -26,13 +26,9 @@ fn in_tree(level: u32, id: u32, channel: u32) -> u32 {
 }
 
 // Trees are numbered by root, and for each root by channel. An invocation that has a chunk to itself takes all of a root
-// in a row: what they share it loads once. Items are quarters of trees, so many to a row.
+// in a row: what they share it loads once.
 fn trees_in_a_row() -> u32 {
     return select(1u, shape.channels, workers() == 1u);
-}
-
-fn quarters_in_a_row() -> u32 {
-    return trees_in_a_row() * quarters();
 }
 
 fn tree_at(model: u32, tree: u32) -> Tree {
@@ -46,9 +42,9 @@ fn tree_at(model: u32, tree: u32) -> Tree {
     return Tree(root, below, left, right, a);
 }
 
-// Where a channel's value of a cell of the patch lies; `base`: where the patch begins.
-fn patch_at(channel: u32, f: u32, base: u32) -> u32 {
-    return (channel * PATCH + f) * LANES + base;
+// The node of a channel of a cell of the patch.
+fn patch_at(channel: u32, f: u32) -> u32 {
+    return channel * PATCH + f;
 }
 
 // The node of an instance that has one.
