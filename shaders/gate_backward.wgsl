@@ -61,43 +61,13 @@ fn writes_nodes() -> bool {
     return true;
 }
 
-fn input(node: u32, base: u32, quarter: u32) -> vec4<f32> {
-    let place = place_of(node, shape.nodes, base, quarter);
-    if KEEP == 0u { return values[place.chunk][place.four]; }
-    if HALF == 0u { return bitcast<vec4<f32>>(kept[place.chunk][place.four]); }
-    let at_half = place.chunk;
-    let codes = kept[at_half / 2u][at_half % 2u * 2u + quarter / 2u];
-    let range = code_words() + at_half;
-    return decode(select(codes.xy, codes.zw, quarter % 2u == 1u), kept[range / 16u][range / 4u % 4u][range % 4u]);
-}
-
+#import common/inputs.wgsl
 #import common/slots.wgsl
 #import common/moments.wgsl
-#import common/turns.wgsl
+#import common/d_turns.wgsl
 
 #import common/d_trees.wgsl
 #import common/d_gates.wgsl
-
-// The adjoints of a chunk's outputs in four cells, under SPLIT.
-override NEAR_OUTPUTS: u32 = 1u;
-var<workgroup> near_outputs: array<f32, NEAR_OUTPUTS>;
-
-fn put_turn(place: u32, instance: u32, sum: vec4<f32>) {
-    let four = first_quarter * shape.instances + instance;
-    values[place + four / 4u][four % 4u] = sum;
-}
-
-// Under SPLIT, before a turn: what the four quarters of a chunk left in the turn before, for a fourth of the instances.
-fn join_turn(model: u32, block: u32, turn: u32, thread: u32) {
-    if turn == 0u { return; }
-    let from_turn = turn_place(turn - 1u, model, block);
-    let sums = (model * shape.blocks + block) * shape.instances;
-    let share = (shape.instances + 3u) / 4u;
-    let end = min((first_quarter + 1u) * share, shape.instances);
-    for (var i = first_quarter * share + thread; i < end; i += WG) {
-        add_moments(sums + i, joined(from_turn, i), turn == 1u);
-    }
-}
 
 @compute @workgroup_size(WG)
 fn main(
@@ -163,8 +133,8 @@ fn main(
             } else {
                 send_cells(model, chunk, slots, thread);
             }
-            if SPLIT == 1u { workgroupBarrier(); }
-            chunk_barrier();
+            // Before scratch is written again. A card mostly has a workgroup for each tile.
+            if SPLIT == 0u || group + workgroups.x < at.end * each { chunk_barrier(); }
         }
     }
 }

@@ -83,6 +83,7 @@ fn main(
             }
             next_state[((model * shape.chunks + chunk) * shape.outputs + channel) * CELLS_PER_CHUNK + i] = value;
         }
-        chunk_barrier();  // before scratch is written again
+        // Before scratch is written again. A card mostly has a workgroup for each tile.
+        if SPLIT == 0u || group + workgroups.x < at.end * each { chunk_barrier(); }
     }
 }

@@ -16,6 +16,7 @@
 #import common/faults.wgsl
 #import common/control.wgsl
 #import common/linear.wgsl
+#import common/split.wgsl
 #import common/turns.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;

@@ -22,6 +22,8 @@
 @group(0) @binding(6) var<storage, read_write> next_words: array<u32>;
 @group(0) @binding(7) var<storage, read_write> hard_nodes: array<WordChunk>;
 
+#import common/hard_nodes.wgsl
+
 fn patch_word(model: u32, cell: u32, channel: u32, f: u32) -> u32 {
     if cell >= shape.cells { return 0u; }
     let there = neighbour(cell, i32(f / 3u) - 1, i32(f % 3u) - 1);
@@ -55,28 +57,6 @@ fn gate_words(model: u32, id: u32) -> vec4<u32> {
     return truth_words(gate_ids[model * shape.gates + id]);
 }
 
-// What goes from level to level.
-var<workgroup> near: array<vec4<u32>, NEAR>;
-
-fn node_words(node: u32, base: u32, before: NearLevel, quarter: u32) -> vec4<u32> {
-    if SPLIT == 1u && node >= before.first { return near[before.at + node - before.first]; }
-    return stored_words(node, base, quarter);
-}
-
-fn stored_words(node: u32, base: u32, quarter: u32) -> vec4<u32> {
-    let place = place_of(node, shape.nodes, base, quarter);
-    return hard_nodes[place.chunk][place.four];
-}
-
-fn store_words(node: u32, base: u32, quarter: u32, words: vec4<u32>) {
-    let place = place_of(node, shape.nodes, base, quarter);
-    hard_nodes[place.chunk][place.four] = words;
-}
-
-fn put_words(node: u32, base: u32, own: NearLevel, quarter: u32, words: vec4<u32>) {
-    if SPLIT == 1u { near[own.at + node - own.first] = words; } else { store_words(node, base, quarter, words); }
-}
-
 fn evaluate_trees(model: u32, tree: u32, base: u32) {
     let t = tree_at(model, tree);
     let f = array<vec4<u32>, 7>(
@@ -84,9 +64,11 @@ fn evaluate_trees(model: u32, tree: u32, base: u32) {
         gate_words(model, t.right.y), gate_words(model, t.below.x), gate_words(model, t.below.y),
         gate_words(model, t.root));
     let own = near_level(2u);
-    for (var one = tree; one < tree + trees_in_a_row(); one++) {
+    for (var i = 0u; i < trees_in_a_row(); i++) {
+        let one = tree + i;
         let channel = one % shape.channels;
-        for (var j = first_quarter; j < rolled(first_quarter + quarters()); j++) {
+        for (var k = 0u; k < rolled_unless_split(quarters()); k++) {
+            let j = first_quarter + k;
             let b = stored_words(patch_at(channel, CENTRE), base, j);
             let a0 = stored_words(patch_at(channel, t.a[0]), base, j);
             let a1 = stored_words(patch_at(channel, t.a[1]), base, j);
@@ -133,7 +115,8 @@ fn main(
                 let instance = level.x + i;
                 let f = gate_words(model, gate_of(level, instance));
                 let from_nodes = wire(model, instance);
-                for (var j = first_quarter; j < rolled(first_quarter + quarters()); j++) {
+                for (var k = 0u; k < rolled_unless_split(quarters()); k++) {
+                    let j = first_quarter + k;
                     let a = node_words(from_nodes.x, base, before, j);
                     put_words(node_of(instance), base, own, j, gate(f, a, node_words(from_nodes.y, base, before, j)));
                 }
@@ -151,6 +134,6 @@ fn main(
             }
             next_words[state_index(model, cell + i, channel)] = value;
         }
-        chunk_barrier();
+        if SPLIT == 0u || group + workgroups.x < at.end * each { chunk_barrier(); }
     }
 }

@@ -27,7 +27,7 @@ from difflogic.errors import DeviceError, LimitError
 from difflogic.gpu import tuning_cache
 from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.engine import GpuEngine
-from difflogic.gpu.launch import FUSED, LaunchConfig
+from difflogic.gpu.launch import FUSED, LINEAR_WG, LaunchConfig
 from difflogic.gpu.model import GpuModel
 from difflogic.gpu.plan import Plan
 from difflogic.gpu.planner import Budget, check, may_run, plan_in_groups
@@ -288,18 +288,19 @@ def families(device: GpuDevice, plan: Plan) -> list[list[Sweep]]:
     """All variants that the device can run and training would use, from few lanes to many, small workgroups to large.
 
     First those whose invocations have a chunk to themselves, then those where several share one and wait
-    for each other.
+    for each other; on a card also those where workgroups share one, and no others where they can.
     """
     largest = SOFTWARE_LARGEST if device.adapter.software else max(WORKGROUP_SIZES)
-    found = []
-    for alone in (True, False):
-        family = []
-        for lanes in LANES:
-            sizes = [wg for wg in WORKGROUP_SIZES if lanes <= wg <= largest and (wg == lanes) == alone]
-            sweep = [LaunchConfig(wg, lanes).with_memory(*plan.launch.memory) for wg in sizes]
-            family.append([each for each in sweep if _fills(plan, each) and _fits(device, plan, each)])
-        found.append([sweep for sweep in family if sweep])
-    return [family for family in found if family]
+
+    def possible(lanes: int, sizes: Iterable[int], split: bool) -> Sweep:
+        sweep = [LaunchConfig(wg, lanes, split).with_memory(*plan.launch.memory) for wg in sizes if wg <= largest]
+        return [each for each in sweep if _fills(plan, each) and _fits(device, plan, each)]
+
+    alone = [possible(lanes, [wg for wg in WORKGROUP_SIZES if wg == lanes], False) for lanes in LANES]
+    shared = [possible(lanes, [wg for wg in WORKGROUP_SIZES if wg > lanes], False) for lanes in LANES]
+    split = [] if device.adapter.software else [possible(1, [wg for wg in WORKGROUP_SIZES if wg >= LINEAR_WG], True)]
+    kinds = [split] if any(split) else [alone, shared]
+    return [family for family in ([sweep for sweep in kind if sweep] for kind in kinds) if family]
 
 
 def best_of(times: Iterable[Seconds]) -> Seconds:

@@ -124,9 +124,8 @@ class KernelSpec:
 
     def near_bytes(self, plan: Plan) -> int:
         """Bytes of workgroup memory in which nodes and adjoints go from level to level."""
-        return 16 * plan.near(self.name) * ("NEAR" in self.overrides) + 4 * plan.near_outputs * (
-            "NEAR_OUTPUTS" in self.overrides
-        )
+        sizes = {"NEAR": 16 * plan.near(self.name), "NEAR_OUTPUTS": 4 * plan.near_outputs}
+        return sum(size for name, size in sizes.items() if name in self.overrides)
 
     def constants(self, plan: Plan) -> dict[str, int]:
         """The `override` constants of a plan."""
@@ -153,7 +152,7 @@ def _gates(plan: Plan) -> int:
     return plan.layout.gates
 
 
-_ALL_OVERRIDES = ("WG", "LANES", "SPLIT", "NEAR", "TREES", "KEEP", "HALF", "PERCEIVES")
+_ALL_OVERRIDES = ("SPLIT", "WG", "LANES", "NEAR", "TREES", "KEEP", "HALF", "PERCEIVES")
 _ONE_WORKGROUP = Linear(lambda _: 1, per_workgroup=1)
 
 # In the order of a train step, and of an evaluation. What a kernel is dispatched over follows from the plan alone, so

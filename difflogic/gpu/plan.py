@@ -28,6 +28,8 @@ SCRATCH_BYTES = 96 << 20
 """Scratch memory at most, unless a single workgroup needs more."""
 KEEP_BYTES = 1 << 30
 """Without a limit from the user, nodes are kept where a plan then needs no more than this."""
+CARD_KEEP_BYTES = 3 << 30
+"""The same on a card with memory of its own, which computes them again at half the speed: sixteen checkerboards."""
 HARDWARE_WORK = 1 << 30
 """Gate evaluations of one dispatch at most: a fraction of 100 ms on a small integrated GPU, where it counts."""
 MAX_WORKGROUPS = 65535
@@ -213,8 +215,8 @@ class Plan:
         """Values of a chunk's patch adjoints per channel and row above, level or below: `common/d_rows.wgsl`."""
         # A chunk of 16 cells may hold pieces of several rows: at width 7, cells 16 to 31 are the end of row 2, all of
         # row 3, and the beginning of row 4, and with other chunks up to four rows. Each piece sends one value to the
-        # left and one to the right, and ends with its quarter of the chunk. Where the width is a multiple of 16, a chunk
-        # lies in one row.
+        # left and one to the right, and ends with its quarter of the chunk. Where the width is a multiple of 16, a
+        # chunk lies in one row.
         width = self.shape.width
         rows = 1 if width % CHUNK == 0 else (CHUNK + width - 2) // width + 1
         return CHUNK + 2 * (rows + 3)

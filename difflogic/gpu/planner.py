@@ -19,7 +19,7 @@ from difflogic.gpu.batch_source import BatchSource
 from difflogic.gpu.device import DeviceVerbs
 from difflogic.gpu.kernels import KERNELS
 from difflogic.gpu.launch import HARDWARE, SOFTWARE, LaunchConfig
-from difflogic.gpu.plan import HARDWARE_WORK, KEEP_BYTES, MAX_LEVELS, SAMPLES, Plan
+from difflogic.gpu.plan import CARD_KEEP_BYTES, HARDWARE_WORK, KEEP_BYTES, MAX_LEVELS, SAMPLES, Plan
 from difflogic.gpu.wiring import wired
 from difflogic.model.layout import flat_layout
 from difflogic.system.memory import physical_memory
@@ -67,7 +67,9 @@ def make_plan(
     """
     # How much work a dispatch may have and how much memory the nodes may take is the adapter's business: one that is
     # software is slow, and its memory is that of the whole machine.
-    keepable = max(KEEP_BYTES, (physical_memory() or 0) // KEEP_SHARE) if adapter.software else KEEP_BYTES
+    keepable = CARD_KEEP_BYTES if adapter.type == "DiscreteGPU" else KEEP_BYTES
+    if adapter.software:
+        keepable = max(KEEP_BYTES, (physical_memory() or 0) // KEEP_SHARE)
     most_work = SOFTWARE_WORK if adapter.software else HARDWARE_WORK
     work = replace(work, most_work=most_work, keep_bytes=keepable // budget.groups)
     runnable: list[Plan] = []

@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from difflogic.engine.job import Job, TrainState
 from difflogic.gpu.adapter import Adapter
-from difflogic.gpu.kernels import KERNELS, Binding
-from difflogic.gpu.launch import LaunchConfig
+from difflogic.gpu.kernels import Binding
 from difflogic.gpu.model import GpuModel
 from difflogic.gpu.plan import Plan
 from difflogic.gpu.planner import plan_for

@@ -12,6 +12,7 @@ connections alone, so that a model of a population and the same model by itself 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -168,10 +169,9 @@ class Wiring:
     @cached_property
     def reads_near(self) -> bool:
         """Whether every level after the trees reads only the level before it and the patch."""
-        levels = self.layout.levels
-        firsts = [self.layout.patch_nodes + level.first_instance - self.inner for level in levels]
-        for before, level in zip(firsts[self.tree_levels - 1 :] if self.trees else [0, *firsts], levels[self.tree_levels :], strict=False):
+        patch, levels = self.layout.patch_nodes, self.layout.levels[max(0, self.tree_levels - 1) :]
+        for before, level in itertools.pairwise(levels):
             read = self.wires[level.first_instance : level.first_instance + level.count]
-            if ((read >= self.layout.patch_nodes) & (read < before)).any():
+            if ((read >= patch) & (read < patch + before.first_instance - self.inner)).any():
                 return False
         return True

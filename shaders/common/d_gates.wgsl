@@ -6,10 +6,6 @@
 // Needs `shape`, `edges`, `coefficients`, `values`, and the functions `input`, `d_output`, `put_slot`, `sum_slots`,
 // `sum_quarter`, `moments` and `add_moments`.
 
-fn inputs(node: u32, base: u32) -> Chunk {
-    return Chunk(input(node, base, 0u), input(node, base, 1u), input(node, base, 2u), input(node, base, 3u));
-}
-
 // The adjoints of a gate's inputs in four cells, where its own is `d`; its moments.
 fn send(edge: Edge, c: vec4<f32>, d: vec4<f32>, a: vec4<f32>, b: vec4<f32>, quarter: u32, slots: u32) -> vec4<f32> {
     put_slot(edge.slots.x, slots, quarter, d * (c.y + c.w * b));
@@ -61,6 +57,10 @@ fn prepared(model: u32, edge: Edge, base: u32) -> Prepared {
     let c = coefficients[model * shape.gates + edge.gate];
     return Prepared(edge, c, input(edge.wires.x, base, first_quarter), input(edge.wires.y, base, first_quarter));
 }
+
+// Adjoints of the outputs in four cells, under SPLIT.
+override NEAR_OUTPUTS: u32 = 1u;
+var<workgroup> near_outputs: array<f32, NEAR_OUTPUTS>;
 
 // The adjoints of the next state, a cell to an invocation: many wait side by side.
 fn gather_outputs(model: u32, chunk: u32, thread: u32) {

@@ -22,7 +22,8 @@ fn tree_adjoints(
     let to3 = edges[edge_index(model, i[3])].slots.x;
     let fanout = edges[edge_index(model, i[6])].fanout;
     var sum = array<vec4<f32>, 7>();
-    for (var j = first_quarter; j < rolled(first_quarter + quarters()); j++) {
+    for (var k = 0u; k < rolled_unless_split(quarters()); k++) {
+        let j = first_quarter + k;
         let b = input(centre, base, j);
         let a0 = input(from0, base, j);
         let a1 = input(from1, base, j);
@@ -35,32 +36,53 @@ fn tree_adjoints(
         let v4 = gate(c[4], v0, v1);
         let v5 = gate(c[5], v2, v3);
 
+        // What is known is given away at once: a card has few registers for each of many invocations.
         let d6 = sum_quarter(fanout, slots, j);
+        let m6 = moments(d6, v4, v5);
+        leave(sums, i[6], m6);
+        sum[6] += m6;
+
         let d4 = d6 * (c[6].y + c[6].w * v5);
-        let d5 = d6 * (c[6].z + c[6].w * v4);
+        let m4 = moments(d4, v0, v1);
+        leave(sums, i[4], m4);
+        sum[4] += m4;
         let d0 = d4 * (c[4].y + c[4].w * v1);
-        let d1 = d4 * (c[4].z + c[4].w * v0);
-        let d2 = d5 * (c[5].y + c[5].w * v3);
-        let d3 = d5 * (c[5].z + c[5].w * v2);
+        let m0 = moments(d0, a0, b);
+        leave(sums, i[0], m0);
+        sum[0] += m0;
         put_slot(to0.x, slots, j, d0 * (c[0].y + c[0].w * b));
+        let d1 = d4 * (c[4].z + c[4].w * v0);
+        let m1 = moments(d1, a1, b);
+        leave(sums, i[1], m1);
+        sum[1] += m1;
         put_slot(to1, slots, j, d1 * (c[1].y + c[1].w * b));
-        put_slot(to2, slots, j, d2 * (c[2].y + c[2].w * b));
-        put_slot(to3, slots, j, d3 * (c[3].y + c[3].w * b));
         let left = d0 * (c[0].z + c[0].w * a0) + d1 * (c[1].z + c[1].w * a1);
+
+        let d5 = d6 * (c[6].z + c[6].w * v4);
+        let m5 = moments(d5, v2, v3);
+        leave(sums, i[5], m5);
+        sum[5] += m5;
+        let d2 = d5 * (c[5].y + c[5].w * v3);
+        let m2 = moments(d2, a2, b);
+        leave(sums, i[2], m2);
+        sum[2] += m2;
+        put_slot(to2, slots, j, d2 * (c[2].y + c[2].w * b));
+        let d3 = d5 * (c[5].z + c[5].w * v2);
+        let m3 = moments(d3, a3, b);
+        leave(sums, i[3], m3);
+        sum[3] += m3;
+        put_slot(to3, slots, j, d3 * (c[3].y + c[3].w * b));
         let right = d2 * (c[2].z + c[2].w * a2) + d3 * (c[3].z + c[3].w * a3);
         put_slot(to0.y, slots, j, left + right);
+    }
+    if SPLIT == 0u {
+        for (var k = 0u; k < rolled(7u); k++) { add_moments(sums + i[k], sum[k], begins); }
+    }
+}
 
-        sum[0] += moments(d0, a0, b);
-        sum[1] += moments(d1, a1, b);
-        sum[2] += moments(d2, a2, b);
-        sum[3] += moments(d3, a3, b);
-        sum[4] += moments(d4, v0, v1);
-        sum[5] += moments(d5, v2, v3);
-        sum[6] += moments(d6, v4, v5);
-    }
-    for (var k = 0u; k < rolled_unless_split(7u); k++) {
-        if SPLIT == 1u { put_turn(sums, i[k], sum[k]); } else { add_moments(sums + i[k], sum[k], begins); }
-    }
+// Under SPLIT.
+fn leave(turn_sums: u32, instance: u32, sum: vec4<f32>) {
+    if SPLIT == 1u { put_turn(turn_sums, instance, sum); }
 }
 
 // The instances of its gates, in order.
@@ -76,7 +98,8 @@ fn all_tree_adjoints(model: u32, base: u32, slots: u32, sums: u32, begins: bool,
     for (var tree = worker(thread) * each; tree < trees(); tree += workers() * each) {
         let t = tree_at(model, tree);
         let c = tree_coefficients(model, t);
-        for (var one = tree; one < tree + each; one++) {
+        for (var i = 0u; i < each; i++) {
+            let one = tree + i;
             tree_adjoints(model, t, c, one % shape.channels, base, slots, sums, begins);
         }
     }

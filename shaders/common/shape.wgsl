@@ -26,9 +26,6 @@ struct Shape {
     level_table: array<vec4<u32>, 256>,  // first_instance, count, first_gate, replicas
 }
 
-// 1: four workgroups share a chunk. See common/tile.wgsl.
-override SPLIT: u32 = 0u;
-
 // Which CA step a dispatch of a fused step computes, and how much of it: tiles [first, end) of all models and,
 // where tiles are blocks, chunks [first_part, end_part) of each.
 struct StepRange { step: u32, first: u32, end: u32, first_part: u32, end_part: u32 }
@@ -43,12 +40,6 @@ fn gate_of(level: vec4<u32>, instance: u32) -> u32 {
 // is always a model, which compilers do not know.
 fn rolled(end: u32) -> u32 {
     return select(end, 0u, shape.models == 0u);
-}
-
-// Where a card should have the loads of all turns under way together, or keep an array in registers.
-fn rolled_unless_split(end: u32) -> u32 {
-    if SPLIT == 1u { return end; }
-    return rolled(end);
 }
 
 const PATCH = 9u;

@@ -5,6 +5,7 @@
 #import common/states.wgsl
 #import common/tile.wgsl
 #import common/trees.wgsl
+#import common/nodes.wgsl
 
 // 1: the forward pass keeps every node's value for the backward pass. 0: that computes them again.
 override KEEP: u32 = 1u;
@@ -40,29 +41,6 @@ fn tree_coefficients(model: u32, t: Tree) -> array<vec4<f32>, 7> {
         coefficients[first + t.left.x], coefficients[first + t.left.y],
         coefficients[first + t.right.x], coefficients[first + t.right.y],
         coefficients[first + t.below.x], coefficients[first + t.below.y], coefficients[first + t.root]);
-}
-
-// What goes from level to level.
-var<workgroup> near: array<vec4<f32>, NEAR>;
-
-fn node_value(node: u32, base: u32, before: NearLevel, quarter: u32) -> vec4<f32> {
-    if SPLIT == 1u && node >= before.first { return near[before.at + node - before.first]; }
-    return stored_node(node, base, quarter);
-}
-
-fn stored_node(node: u32, base: u32, quarter: u32) -> vec4<f32> {
-    let place = place_of(node, shape.nodes, base, quarter);
-    return values[place.chunk][place.four];
-}
-
-fn store_node(node: u32, base: u32, quarter: u32, value: vec4<f32>) {
-    let place = place_of(node, shape.nodes, base, quarter);
-    values[place.chunk][place.four] = value;
-}
-
-fn put_node(node: u32, base: u32, own: NearLevel, quarter: u32, value: vec4<f32>) {
-    if SPLIT == 1u { near[own.at + node - own.first] = value; }
-    if SPLIT == 0u || writes_nodes() { store_node(node, base, quarter, value); }
 }
 
 // A root's value in four cells.
@@ -121,8 +99,10 @@ fn evaluate_trees(model: u32, base: u32, thread: u32) {
     for (var tree = worker(thread) * each; tree < trees(); tree += workers() * each) {
         let t = tree_at(model, tree);
         let c = tree_coefficients(model, t);
-        for (var one = tree; one < tree + each; one++) {
-            for (var j = first_quarter; j < rolled(first_quarter + quarters()); j++) {
+        for (var i = 0u; i < each; i++) {
+            let one = tree + i;
+            for (var k = 0u; k < rolled_unless_split(quarters()); k++) {
+                let j = first_quarter + k;
                 put_node(shape.patch_nodes + one, base, own, j, tree_value(t, one % shape.channels, c, base, j));
             }
         }

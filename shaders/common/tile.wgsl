@@ -9,6 +9,8 @@
 // storage has to wait until everything written has left for memory that all workgroups share: on an H100 a tenth of a
 // microsecond or more for every 32 invocations, and there are some twenty levels to a step, forward and backward.
 
+#import common/split.wgsl
+
 // WG = 8, LANES = 2: invocations 0, 2, 4 and 6 are the workers 0 to 3 of chunk 0, the others those of chunk 1.
 // Neighbouring invocations so work on neighbouring chunks, whose values lie side by side: place `item * LANES + lane`.
 override WG: u32 = 64u;

@@ -285,8 +285,8 @@ def test_lanes_that_would_be_empty_are_no_variants(
 
 
 @pytest.mark.parametrize(("kind", "limit", "sizes"), [
-    ("DiscreteGPU", 128, {32, 64, 128}),
-    ("DiscreteGPU", 64, {32, 64}),
+    ("DiscreteGPU", 128, {64, 128}),
+    ("DiscreteGPU", 64, {64}),
     ("CPU", 128, {32}),
 ])  # fmt: skip
 def test_workgroups_past_what_an_adapter_runs_well_are_no_variants(

@@ -116,8 +116,10 @@ class Rig:
         self.put(self.work.several["kept"][step], np.concatenate([part.reshape(-1).view(np.uint32) for part in placed]))
 
     def _tiled(self, nodes: np.ndarray) -> np.ndarray:
-        """`[M, nodes, cells]` as it lies on the device, `[M, tiles, nodes, lanes, 16]`."""
+        """`[M, nodes, cells]` as it lies on the device, `[M, tiles, nodes, lanes, 16]`; split: `[M, chunks, 4, nodes, 4]`."""
         chunked = to_chunks(nodes.swapaxes(-1, -2), self.plan.chunks)  # [M, chunks, nodes, 16]
+        if self.launch.split_chunks:
+            return np.ascontiguousarray(chunked.reshape(*chunked.shape[:-1], 4, 4).swapaxes(2, 3))
         tiled = chunked.reshape(len(nodes), -1, self.launch.chunks_per_workgroup, *chunked.shape[2:])
         return np.ascontiguousarray(tiled.swapaxes(2, 3))
 
@@ -130,6 +132,8 @@ class Rig:
         if self.shape.half:
             codes, ranges = words[: 8 * count].view(np.uint16), words[8 * count : 9 * count]
             values = decode(codes.reshape(-1, 16), ranges.reshape(-1, 1))
+        if self.launch.split_chunks:
+            values = values.reshape(plan.models, plan.chunks, 4, plan.nodes, 4).swapaxes(2, 3).copy()
         tiled = values.reshape(plan.models, -1, plan.nodes, lanes, 16).swapaxes(2, 3)
         chunked = np.ascontiguousarray(tiled).reshape(plan.models, plan.chunks, plan.nodes, 16)
         return from_chunks(chunked, self.shape.cells).swapaxes(-1, -2)
@@ -139,9 +143,36 @@ class Rig:
         patches, inner = self.layouts[model].patch_nodes, self.plan.wirings[model].inner
         return np.concatenate([values[:patches], values[patches + inner :]])
 
-    def get_partials(self) -> np.ndarray:
-        """Moments `[M, blocks, instances, 4]`."""
-        return self.get("partials", self.plan.blocks, self.layouts[0].instances, 4)
+    def put_partials(self, step: int, partials: np.ndarray) -> None:
+        """Moments `[M, blocks, instances, 4]` of the steps backward down to `step`, for the next to add to."""
+        if not self.launch.split_chunks:
+            self.put("partials", partials)
+            return
+        self.put("partials", np.zeros_like(partials))
+        turns = np.zeros((2, 4, *partials.shape), dtype=np.float32)
+        turns[self._turn(step) % 2, 0] = partials
+        self._put_turns(turns)
+
+    def get_partials(self, step: int) -> np.ndarray:
+        """The same."""
+        plan, turn = self.plan, self._turn(step)
+        sums = self.get("partials", plan.blocks, self.layouts[0].instances, 4)
+        if not self.launch.split_chunks:
+            return sums
+        words = np.frombuffer(self.device.queue.read_buffer(self.work.buffers["scratch"]), dtype=np.float32)
+        lying = words[16 * plan.turn_moments :].reshape(2, plan.models, plan.blocks, 4, -1, 4)
+        four = np.moveaxis(lying[turn % 2], 2, 0)
+        left = ((four[0] + four[1]) + four[2]) + four[3]
+        return left if turn == 0 else sums + left
+
+    def _turn(self, step: int) -> int:
+        """The last turn of a step: `shaders/common/turns.wgsl`."""
+        return (self.shape.steps - step) * self.plan.chunks_per_block - 1
+
+    def _put_turns(self, turns: np.ndarray) -> None:
+        """`[2, 4, M, blocks, instances, 4]`"""
+        lying = np.ascontiguousarray(np.moveaxis(turns, 1, 3))
+        self.device.queue.write_buffer(self.work.buffers["scratch"], 64 * self.plan.turn_moments, lying)
 
     def put_d_rows(self, step: int, windows: np.ndarray) -> None:
         """The patch adjoints of a step, `[M, chunks, 3*C, window]`."""
@@ -158,9 +189,9 @@ class Rig:
         rows = np.zeros((windows.shape[1], shape.cells), dtype=windows.dtype)
         for cell in range(shape.cells):
             rows[:, cell] += windows[cell // 16, :, cell % 16]
-            piece = 16 + 2 * (cell // width - cell // 16 * 16 // width)
+            piece = 16 + 2 * (cell % 16 // 4 + cell // width - cell // 16 * 16 // width)
             row, col = divmod(cell, width)
-            for side, step, at_border in ((0, -1, cell % 16 == 0), (1, 1, cell % 16 == 15)):
+            for side, step, at_border in ((0, -1, cell % 4 == 0), (1, 1, cell % 4 == 3)):
                 leaves_row = col == (0 if side == 0 else width - 1)
                 if (at_border or leaves_row) and (shape.periodic or not leaves_row):
                     rows[:, row * width + (col + step) % width] += windows[cell // 16, :, piece + side]

@@ -9,22 +9,29 @@ from dataclasses import dataclass
 
 import pytest
 
-from difflogic.gpu.kernels import KERNELS, TILED, Binding, KernelSpec
+from difflogic.config import presets
+from difflogic.engine.shape import Shape
+from difflogic.gpu.kernels import KERNELS, TILED, Binding, KernelSpec, Tiled
 from difflogic.gpu.launch import LaunchConfig
+from difflogic.gpu.plan import Plan
 from difflogic.gpu.shaders import load_source, shader_root
+from difflogic.gpu.wiring import wired
+from difflogic.model.circuit import Circuit
+from difflogic.model.layout import flat_layout
 
 ROOT = shader_root()
 FILES = sorted(path.stem for path in ROOT.glob("*.wgsl"))
 
 BINDING = re.compile(r"@group\(0\) @binding\((\d+)\) var<(\w+)(?:, (\w+))?> (\w+):")
-WORKGROUP = re.compile(r"^var<workgroup> \w+: array<(f32|u32|vec4<f32>), (\w+)>;", re.MULTILINE)
+WORKGROUP = re.compile(r"^var<workgroup> \w+: array<(f32|u32|vec4<[fu]32>), (\w+)>;", re.MULTILINE)
 
 LEADING = {"shape", "hyper", "fire_rate", "hardening", "rates", "resets", "samples", "layout"}
 """What a twin takes in front: the uniform `shape`'s contents, and the wiring."""
 WIRING = {"shape", "hard_shape", "wires", "edges"}
 """The bindings that hold just that."""
-WITHOUT_TWIN = {"adamw": {"coefficients", "gate_ids"}}
-"""Bindings for what a kernel does besides: AdamW's leaves what `coefficients` makes of the new logits."""
+WITHOUT_TWIN = {"adamw": {"coefficients", "gate_ids"}, "gradients": {"values"}}
+"""Bindings for what a kernel does besides: AdamW's leaves what `coefficients` makes of the new logits, and `gradients`
+joins the last turn of moments."""
 
 
 @dataclass(frozen=True)
@@ -66,17 +73,25 @@ def test_overrides(spec: KernelSpec) -> None:
     assert tuple(re.findall(r"^override (\w+)", load_source(spec.name).text, re.MULTILINE)) == spec.overrides
 
 
-@pytest.mark.parametrize("launch", [LaunchConfig(8, 8), LaunchConfig(256, 1)], ids=str)
+@pytest.mark.parametrize("launch", [LaunchConfig(8, 8), LaunchConfig(256, 1, split_chunks=True)], ids=str)
 def test_workgroup_memory(spec: KernelSpec, launch: LaunchConfig) -> None:
     """The driver does not check it, so what is declared must be what the planner counts."""
     text = load_source(spec.name).text
-    sizes = {"WG": spec.workgroup_size(launch), **{n: int(v) for n, v in re.findall(r"const (\w+) = (\d+)u;", text)}}
+    circuit = Circuit.initial(presets.checkerboard(small=True).model, 1)
+    plan = Plan(tuple(wired([flat_layout(circuit)])), Shape.of(circuit, (1, 16, 16, 8), 2), launch)
+    sizes = {
+        **spec.constants(plan),
+        "WG": spec.workgroup_size(launch),
+        **{n: int(v) for n, v in re.findall(r"const (\w+) = (\d+)u;", text)},
+    }
     (wg,) = re.findall(r"@workgroup_size\((\w+)\)", text)
     assert sizes[wg] == spec.workgroup_size(launch)
     arrays = WORKGROUP.findall(text)
     assert len(arrays) == text.count("var<workgroup>")
     declared = sum((16 if kind.startswith("vec4") else 4) * sizes[length] for kind, length in arrays)
-    assert declared == spec.workgroup_bytes_per_invocation * spec.workgroup_size(launch)
+    near = spec.near_bytes(plan)
+    assert declared == near + spec.workgroup_bytes_per_invocation * spec.workgroup_size(launch)
+    assert (near > 64) == (launch.split_chunks and isinstance(spec.grid, Tiled))
 
 
 def test_the_twin_takes_what_the_kernel_binds(spec: KernelSpec) -> None:

@@ -4,22 +4,37 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from difflogic.config import presets
+from difflogic.engine.shape import Shape
 from difflogic.errors import KernelError
 from difflogic.gpu import shaders
 from difflogic.gpu.device import GpuDevice
+from difflogic.gpu.kernels import KERNELS
 from difflogic.gpu.launch import LaunchConfig
+from difflogic.gpu.plan import Plan
+from difflogic.gpu.wiring import wired
+from difflogic.model.circuit import Circuit
+from difflogic.model.layout import flat_layout
 
 
 def test_a_pipeline_is_shared_by_schedules_that_it_runs_alike_under(device: GpuDevice) -> None:
-    one, other = LaunchConfig(8, 2), LaunchConfig(16, 2, forward_workgroup_size=8)
-    assert device.pipeline("adamw", one) is device.pipeline("adamw", other)
-    assert device.pipeline("gate_forward", one) is device.pipeline("gate_forward", other)
-    assert device.pipeline("gate_backward", one) is not device.pipeline("gate_backward", other)
-    assert device.pipeline("gate_forward", one) is not device.pipeline("gate_forward", one, trees=True)
+    circuit = Circuit.initial(presets.checkerboard(small=True).model, 1)
+    plan = Plan(tuple(wired([flat_layout(circuit)])), Shape.of(circuit, (1, 16, 16, 8), 2), LaunchConfig(8, 2))
+    other = replace(plan, launch=LaunchConfig(16, 2, forward_workgroup_size=8))
+    half = replace(plan, shape=replace(plan.shape, half=True))
+
+    def pipeline(kernel: str, plan: Plan) -> object:
+        return device.pipeline(kernel, KERNELS[kernel].constants(plan))
+
+    assert pipeline("adamw", plan) is pipeline("adamw", other)
+    assert pipeline("gate_forward", plan) is pipeline("gate_forward", other)
+    assert pipeline("gate_backward", plan) is not pipeline("gate_backward", other)
+    assert pipeline("gate_forward", plan) is not pipeline("gate_forward", half)
 
 
 @pytest.fixture

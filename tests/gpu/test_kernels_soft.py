@@ -181,7 +181,6 @@ def backward_inputs(
             a, b = (nodes[layout.wires[: wiring.inner, side]] for side in (0, 1))
             nodes[layout.patch_nodes : layout.patch_nodes + wiring.inner] = c0 + ca * a + (cb + cab * a) * b
     r.put("coefficients", inputs["coefficients"])
-    r.put("partials", inputs["partials"])
     if masks is not None:
         r.put("masks", masks)
     return inputs
@@ -203,9 +202,11 @@ def test_gate_backward(
         nodes = given["nodes"]
         r.put_kept(at, np.stack([r.nodes_of(m, given["kept"][m]) for m in range(M)]))
         r.put_d_rows(at + 1, given["d_next"])
+        if not last:
+            r.put_partials(at + 1, given["partials"])
         r.run(*r.work.backward_step(at))
         windows = r.get_d_rows(at)
-        partials = r.get_partials()
+        partials = r.get_partials(at)
     before = np.zeros_like(partials) if last else given["partials"]
     for m in range(M):
         d, moments = r.summed_d_rows(given["d_next"][m]), np.zeros((layout.instances, 4), dtype=np.float32)

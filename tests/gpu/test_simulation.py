@@ -41,7 +41,7 @@ def test_a_large_circuit_is_interpreted_by_few_invocations(device: GpuDevice, mo
     rng = np.random.default_rng(2)
     netlist = random_netlist(rng, 1500, channels=5, reach=300)
     spec = SimulationSpec(netlist, 50, 70)
-    program = GpuProgram(netlist, device)
+    program = GpuProgram(netlist, device, most_statements=-1)
     monkeypatch.setattr(simulations, "SCRATCH_BYTES", 4 * 4 * program.registers.registers * 7)
     assert not program.generated
     check_against_the_reference(Case(spec, random_start(spec, rng), 2), lambda spec: GpuSimulation(spec, program))
