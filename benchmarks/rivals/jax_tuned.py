@@ -19,6 +19,8 @@ from difflogic.autodiff import TABLE
 from difflogic.autodiff.jax_model import Logits, coefficients
 from difflogic.model.circuit import Circuit
 
+ON_PROCESSOR = jax.default_backend() == "cpu"
+
 
 def readers(pairs: np.ndarray, n_in: int) -> np.ndarray:
     """`[degree, n_in]`: for every input its edges, numbered `side*out + gate`; `2*out` is none."""
@@ -51,15 +53,19 @@ def _backward(saved: Any, d: Any) -> Any:
     coef, x, pairs, fan = saved
     _, ca, cb, cab = (coef[:, index, None] for index in range(4))
     a, b = rows(x, pairs[0]), rows(x, pairs[1])
-    # as products of matrices: XLA does not vectorise sums over rows
-    moments = jnp.stack([d @ jnp.ones(d.shape[1]), _dots(d, a), _dots(d, b), _dots(d * a, b)], axis=1)
+    moments = jnp.stack([_sums(d), _dots(d, a), _dots(d, b), _dots(d * a, b)], axis=1)
     none = jnp.zeros((1, d.shape[1]), d.dtype)
     edges = jnp.concatenate([d * (ca + cab * b), d * (cb + cab * a), none])
     return moments, sum(rows(edges, row) for row in fan), None, None
 
 
 def _dots(one: Any, other: Any) -> Any:
-    return jnp.einsum("on,on->o", one, other)
+    # On a processor as products of matrices: XLA does not vectorise sums over rows there. On a card it fuses the sums.
+    return jnp.einsum("on,on->o", one, other) if ON_PROCESSOR else (one * other).sum(1)
+
+
+def _sums(d: Any) -> Any:
+    return d @ jnp.ones(d.shape[1]) if ON_PROCESSOR else d.sum(1)
 
 
 soft_layer.defvjp(_saved, _backward)

@@ -116,7 +116,7 @@ class Rig:
         self.put(self.work.several["kept"][step], np.concatenate([part.reshape(-1).view(np.uint32) for part in placed]))
 
     def _tiled(self, nodes: np.ndarray) -> np.ndarray:
-        """`[M, nodes, cells]` as it lies on the device, `[M, tiles, nodes, lanes, 16]`; split: `[M, chunks, 4, nodes, 4]`."""
+        """`[M, nodes, cells]` as it lies there: `[M, tiles, nodes, lanes, 16]`; split, `[M, chunks, 4, nodes, 4]`."""
         chunked = to_chunks(nodes.swapaxes(-1, -2), self.plan.chunks)  # [M, chunks, nodes, 16]
         if self.launch.split_chunks:
             return np.ascontiguousarray(chunked.reshape(*chunked.shape[:-1], 4, 4).swapaxes(2, 3))
