@@ -124,8 +124,7 @@ class KernelSpec:
 
     def near_bytes(self, plan: Plan) -> int:
         """Bytes of workgroup memory in which nodes and adjoints go from level to level."""
-        sizes = {"NEAR": 16 * plan.near(self.name), "NEAR_OUTPUTS": 4 * plan.near_outputs}
-        return sum(size for name, size in sizes.items() if name in self.overrides)
+        return 16 * plan.near(self.name) if isinstance(self.grid, Tiled) else 0
 
     def constants(self, plan: Plan) -> dict[str, int]:
         """The `override` constants of a plan."""
@@ -135,7 +134,6 @@ class KernelSpec:
             "LANES": launch.chunks_per_workgroup,
             "SPLIT": launch.split_chunks,
             "NEAR": plan.near(self.name),
-            "NEAR_OUTPUTS": plan.near_outputs,
             "KEEP": launch.store_activations,
             "HALF": plan.shape.half,
             "TREES": plan.trees,
@@ -205,7 +203,7 @@ _SPECS = (
             lambda plan: plan.backward_work,
             lambda plan: plan.chunks_per_block,
         ),
-        (*_ALL_OVERRIDES, "NEAR_OUTPUTS"),
+        _ALL_OVERRIDES,
     ),
     KernelSpec(
         "d_faults", bindings("shape mark", "fault_keys listed", "d_rows"), Linear(lambda plan: plan.state_values)

@@ -203,12 +203,9 @@ class Plan:
         if kernel != "gate_backward":
             return nodes
         slots = max(wiring.slot_count for wiring in self.wirings) - self.slots
-        return max(slots, 1 if self.launch.store_activations else nodes)
-
-    @property
-    def near_outputs(self) -> int:
-        """Adjoints of a quarter's outputs in workgroup memory; 1 for none."""
-        return 4 * self.outputs if self.launch.split_chunks else 1
+        # Behind the slots that the last level writes there must be place for the adjoints of the outputs.
+        last = max(int(wiring.slots[-self.outputs :].max()) for wiring in self.wirings) + 1 - self.slots
+        return max(slots, last + 4 * self.outputs, 0 if self.launch.store_activations else nodes)
 
     @property
     def halo(self) -> int:

@@ -58,21 +58,25 @@ fn prepared(model: u32, edge: Edge, base: u32) -> Prepared {
     return Prepared(edge, c, input(edge.wires.x, base, first_quarter), input(edge.wires.y, base, first_quarter));
 }
 
-// Adjoints of the outputs in four cells, under SPLIT.
-override NEAR_OUTPUTS: u32 = 1u;
-var<workgroup> near_outputs: array<f32, NEAR_OUTPUTS>;
-
-// The adjoints of the next state, a cell to an invocation: many wait side by side.
+// The adjoints of the next state, a cell to an invocation: many wait side by side. They lie at the end of `near`, where
+// the last level has none of its slots.
 fn gather_outputs(model: u32, chunk: u32, thread: u32) {
     for (var item = thread; item < shape.outputs * 4u; item += WG) {
         let place = first_quarter * 4u + item % 4u;
+        var d = 0.0;
         if PERCEIVES == 1u {
-            near_outputs[item] = d_reaching(model, chunk * CELLS_PER_CHUNK + place, item / 4u, false);
+            d = d_reaching(model, chunk * CELLS_PER_CHUNK + place, item / 4u, false);
         } else {
-            near_outputs[item] = d_next[((model * shape.chunks + chunk) * shape.outputs + item / 4u) * CELLS_PER_CHUNK + place];
+            d = d_next[((model * shape.chunks + chunk) * shape.outputs + item / 4u) * CELLS_PER_CHUNK + place];
         }
+        near[NEAR - shape.outputs * 4u + item] = vec4<f32>(d);
     }
     workgroupBarrier();
+}
+
+fn gathered(output: u32) -> vec4<f32> {
+    let first = NEAR - shape.outputs * 4u + output * 4u;
+    return vec4<f32>(near[first].x, near[first + 1u].x, near[first + 2u].x, near[first + 3u].x);
 }
 
 // All levels after the trees, under SPLIT. Only a gate's adjoint has to wait for the level behind it. Its edge is loaded
@@ -91,9 +95,7 @@ fn send_split(model: u32, base: u32, slots: u32, turn_sums: u32, thread: u32) {
             // Nobody reads the last level within the step: its adjoint is that of the next state.
             var d = vec4<f32>();
             if turn.level == shape.levels {
-                let first = (now.edge.instance + shape.outputs - shape.instances) * 4u;
-                d = vec4<f32>(
-                    near_outputs[first], near_outputs[first + 1u], near_outputs[first + 2u], near_outputs[first + 3u]);
+                d = gathered(now.edge.instance + shape.outputs - shape.instances);
             } else {
                 d = sum_quarter(now.edge.fanout, slots, first_quarter);
             }
