@@ -310,7 +310,14 @@ def _gpus(lines: list[Line]) -> dict[str, bool]:
     """The adapters that lines were measured on, and whether each is hardware."""
     on_gpu = [line for line in lines if str(line.get("engine") or line.get("contender")).partition(":")[0] == "gpu"]
     named = [line for line in on_gpu if "software" in line]
-    return {line.get("adapter", line.get("device")).split(" (")[0]: not line["software"] for line in named}
+    # Rivals are compared on hardware alone.
+    named += [
+        line | {"software": False}
+        for line in lines
+        if (line.get("place"), line.get("contender")) == ("gpu", "difflogic")
+    ]
+    devices = [(line.get("adapter", line.get("device")).split(" (")[0].split(",")[0], line) for line in named]
+    return {device: not line["software"] for device, line in devices}
 
 
 def untried(files: dict[str, list[Line]]) -> str:
@@ -346,9 +353,10 @@ def _gates() -> str:
     return ", ".join(str(line["gates"]) for line in _simulator()[:1]) or "some"
 
 
-def _simulator() -> list[Line]:
+def _simulator(cores: int | None = None) -> list[Line]:
     """The newest measurement of the simulator on the processor by each instruction set, the widest vectors first."""
-    found = [line for line in newest(load("simulate"), "contender", "vectors") if line["contender"] == "numba"]
+    here = [line for line in load("simulate") if cores in (None, line["machine"]["cores"])]
+    found = [line for line in newest(here, "contender", "vectors") if line["contender"] == "numba"]
     return sorted(found, key=lambda line: SETS.index(vectors(line)))
 
 
@@ -362,7 +370,8 @@ def headline() -> str:
     tried = [line for line in load("success") if line["recipe"] == "robust" and line["preset"] in PAPER]
     boards = [line["seconds"] for line in tried if line["preset"] == "checkerboard"]
     (life,) = [line for line in newest(load("presets"), "preset") if line["preset"] == "game-of-life"]
-    simulated = [line for line in _simulator() if vectors(line) in SHOWN]
+    cores = job["machine"]["cores"]
+    simulated = [line for line in _simulator(cores) if vectors(line) in SHOWN]
     rows = [
         ["Train the checkerboard for 500 epochs, with all files of the run", f"{job['command_s']:.0f} s"],
         [
@@ -386,7 +395,19 @@ def headline() -> str:
         ]
         for line in simulated
     ]
-    return f"On {machine(job)}, without a GPU:\n\n{table(['what', 'measured'], rows)}".rstrip()
+    return f"On {machine(job)}, without a GPU:\n\n{table(['what', 'measured'], rows)}\n{_on_cards()}".rstrip()
+
+
+def _on_cards() -> str:
+    """A sentence for each card on which rivals were measured."""
+    found = newest([line for line in load("rivals") if line["place"] == "gpu"], "contender", "machine")
+    text = ""
+    for ours in (line for line in found if line["contender"] == "difflogic"):
+        beside = [line for line in found if line is not ours and machine(line) == machine(ours)]
+        times = [f"{line['ratio_to_ours']:.1f} times as fast as {RIVALS[line['contender']]}" for line in beside]
+        text += f"\nOn {ours['device'].partition(',')[0]} a training step and an evaluation take "
+        text += f"{milliseconds(ours['median_ms'])}: {', '.join(times)}.\n"
+    return text
 
 
 def pages() -> dict[Path, str]:

@@ -252,7 +252,7 @@ function slotPlaces(/** @type {number[]} */ read, /** @type {number} */ patchNod
 
 /**
  * The buffers `wires` and `edges`: see `Wiring` and `Workspace._edges`. Throws where the plan has room for other slots.
- * @param {ReturnType<typeof flatLayout>} layout @param {{trees: boolean, slots: number}} plan
+ * @param {ReturnType<typeof flatLayout>} layout @param {{trees: boolean, split: boolean, slots: number, every_slot: number}} plan
  */
 function kernelTables(layout, plan) {
     const { patchNodes, levels, gates, channels } = layout,
@@ -292,15 +292,14 @@ function kernelTables(layout, plan) {
     });
     const edges = new Uint32Array(8 * (instances + patchNodes)),
         outputs = levels[levels.length - 1].count;
-    const used = Math.max(
-        ...Array.from({ length: patchNodes + instances - inner }, (_, node) => places.fanout(node)[1]),
-    );
-    if (used + outputs !== plan.slots)
+    const lastSlot = (/** @type {number} */ nodes) =>
+        Math.max(...Array.from({ length: nodes }, (_, node) => places.fanout(node)[1]));
+    if (lastSlot(patchNodes + instances - inner) !== plan.every_slot || (plan.split && lastSlot(patchNodes) !== plan.slots))
         throw new RefusedError("data", "The wiring of this seed has no place in the plan.");
     order.forEach((i, row) => {
         const end = plan.slots - instances + i + 1;
-        const fanout =
-            i >= instances - outputs ? [end - 1, end] : i >= inner ? places.fanout(patchNodes + i - inner) : [0, 0];
+        let fanout = i >= inner ? places.fanout(patchNodes + i - inner) : [0, 0];
+        if (i >= instances - outputs && !plan.split) fanout = [end - 1, end];
         edges.set([wires[2 * i], wires[2 * i + 1], slots[2 * i], slots[2 * i + 1], ...fanout, gates[i], i], 8 * row);
     });
     for (let node = 0; node < patchNodes; node++) edges.set(places.fanout(node), 8 * (instances + node) + 4);

@@ -15,6 +15,7 @@ from difflogic.circuits.export import wgsl
 from difflogic.config import presets
 from difflogic.devices import tune
 from difflogic.engine.job import make_job
+from difflogic.engine.shape import Shape
 from difflogic.errors import LimitError
 from difflogic.gpu import array_kernels, arrays, planner, simulation
 from difflogic.gpu.kernels import KERNELS, Binding
@@ -22,7 +23,9 @@ from difflogic.gpu.launch import LINEAR_WG, LaunchConfig
 from difflogic.gpu.plan import Plan
 from difflogic.gpu.recording import DEFAULT_LIMITS, RecordingDevice
 from difflogic.gpu.shaders import Source, load_source, shader_root
+from difflogic.gpu.wiring import wired
 from difflogic.model.circuit import Circuit
+from difflogic.model.layout import flat_layout
 from tests.export_cases import CASES
 
 
@@ -68,18 +71,17 @@ def all_variants(sources: Iterable[str]) -> list[Variant]:
 
 def of_kernels() -> Iterator[Variant]:
     """Of the kernels of `difflogic.gpu.kernels`."""
-    # Trees are trees of perception: a circuit without it has none.
-    kinds = [
-        (trees, perceives) for trees, perceives in itertools.product((False, True), repeat=2) if perceives >= trees
-    ]
-    for launch, half, (trees, perceives) in itertools.product(launches(), (False, True), kinds):
+    seen: set[tuple[str, tuple[int, ...]]] = set()
+    for plan in plans():
         for spec in KERNELS.values():
-            yield Variant(spec.name, spec.constants(launch, half, trees, perceives), spec.bindings)
+            constants = spec.constants(plan)
+            if (key := (spec.name, tuple(constants.values()))) not in seen:
+                seen.add(key)
+                yield Variant(spec.name, constants, spec.bindings)
 
 
-def launches() -> list[LaunchConfig]:
-    """What the planner may choose for any preset on a device with default limits, or the tuner for it."""
-    found: dict[LaunchConfig, None] = {}
+def plans() -> Iterator[Plan]:
+    """Of any preset, what the planner may choose on a device with default limits, or the tuner."""
     for software, preset in itertools.product((True, False), presets.PRESETS.values()):
         device = RecordingDevice(software)
         config = preset.make()
@@ -88,8 +90,15 @@ def launches() -> list[LaunchConfig]:
         tried += [launch for family in tune.families(device, plan) for sweep in family for launch in sweep]
         # A limit on memory may make any of them compute activations again.
         tried += [launch.with_memory(store_activations=False) for launch in tried]
-        found |= dict.fromkeys(launch for launch in tried if _runs(plan, launch))
-    return list(found)
+        # Perception may be wired in another way than the paper's, or there may be none; values may be kept in 16 bits.
+        plain = replace(plan, wirings=tuple(replace(wiring, trees=False) for wiring in plan.wirings))
+        circuit = Circuit.feed_forward([9, 20, 12], seed=0)
+        shape = Shape.of(circuit, (2, 1, 40, 9), 1)
+        kinds = [plan, plain, replace(plan, wirings=tuple(wired([flat_layout(circuit)])), shape=shape)]
+        kinds += [replace(each, shape=replace(each.shape, half=True)) for each in kinds]
+        for each, launch in itertools.product(kinds, dict.fromkeys(tried)):
+            if _runs(each, launch):
+                yield replace(each, launch=launch)
 
 
 def _runs(plan: Plan, launch: LaunchConfig) -> bool:

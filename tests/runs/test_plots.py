@@ -84,7 +84,7 @@ def test_losses_say_where_the_grid_grows_and_a_search_begins(monkeypatch: pytest
     for epochs, config, expected in (
         (300, grows, ([0, 200], ["8x8, 9 steps", "16x16, 20 steps"])),
         (200, grows, ([0], ["8x8, 9 steps"])),
-        (2500, ends, ([700], ["search"])),
+        (2500, ends, ([105], ["search"])),
         (200, presets.lizard(), ([], [])),
     ):
         rows = rows_of(epochs)
