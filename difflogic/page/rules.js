@@ -17,7 +17,7 @@ function whyStalled(preset, losses, judged, numbers) {
     const trained = search.begin ? Math.min(done, search.begin) : done;
     if (!Number.isFinite(mean(trained))) return "its soft loss is not finite";
     const { most, end, late } = search.begin
-        ? termsOfSearch(preset, numbers)
+        ? termsOfSearch(preset, judged, numbers)
         : growth.until.length
           ? termsOfGrowth(preset, losses, numbers)
           : termsOfProgress(preset, losses, judged, numbers);
@@ -30,11 +30,17 @@ function whyStalled(preset, losses, judged, numbers) {
 /** @param {number[]} values */
 const meanOf = (values) => values.reduce((sum, each) => sum + each, 0) / values.length;
 
-/** @param {any} preset @param {any} numbers @returns {Terms} */
-function termsOfSearch({ config, first_look: look }, { UNLIKE, LONG }) {
+/** @param {Judged[]} judged */
+const fewestWrong = (judged) => {
+    const fewest = Math.min(...judged.map((each) => each.wrong));
+    return judged.find((each) => each.wrong === fewest)?.epoch ?? 0;
+};
+
+/** @param {any} preset @param {Judged[]} judged @param {any} numbers @returns {Terms} */
+function termsOfSearch({ config, first_look: look }, judged, { UNLIKE, LONG }) {
     const { task, train, search } = config,
         values = train.batch * task.height * task.width * task.loss_channels;
-    const end = search.begin + Math.max(LONG * search.begin, look);
+    const end = Math.max(search.begin + Math.max(LONG * search.begin, look), fewestWrong(judged) + search.begin);
     return { most: search.begin >= look ? [[look, UNLIKE * values]] : [], end, late: "it was late" };
 }
 
@@ -62,12 +68,8 @@ function termsOfProgress({ config }, losses, judged, { WINDOW, SMALL, PROGRESS, 
     const window = Math.max(MEAN_OF, Math.round(WINDOW * config.train.epochs));
     const soft = losses.map((loss) => (Number.isNaN(loss) ? Number.POSITIVE_INFINITY : loss));
     const means = soft.slice(MEAN_OF - 1).map((_, i) => meanOf(soft.slice(i, i + MEAN_OF)));
-    const lowest = Math.min(...means),
-        fewest = Math.min(...judged.map((each) => each.wrong));
-    const since = Math.max(
-        MEAN_OF + means.findIndex((mean) => mean * PROGRESS <= lowest),
-        judged.find((each) => each.wrong === fewest)?.epoch ?? 0,
-    );
+    const lowest = Math.min(...means);
+    const since = Math.max(MEAN_OF + means.findIndex((mean) => mean * PROGRESS <= lowest), fewestWrong(judged));
     const learned = Math.min(...means.slice(-window)) <= SMALL * meanOf(losses.slice(0, MEAN_OF));
     return { most: [], end: since + (learned ? since : window), late: `it made no progress since epoch ${since}` };
 }

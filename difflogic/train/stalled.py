@@ -65,7 +65,7 @@ def why(rows: Sequence[Row], left: int, epochs: int, config: Config) -> str | No
     if not math.isfinite(_mean(rows[: config.search.begin or None][-MEAN_OF:])):
         return "its soft loss is not finite"
     if config.search.begin:
-        losses, end, late = _of_search(look, config)
+        losses, end, late = _of_search(rows, look, config)
     elif config.growth.until:
         losses, end, late = _of_growth(rows, epochs, look, config)
     else:
@@ -81,11 +81,11 @@ def most_restarts(config: Config, epochs: int) -> int:
     return max(0, int(epochs / schedule.effort(config, first_look(config, epochs))) - 1)
 
 
-def _of_search(look: int, config: Config) -> Terms:
+def _of_search(rows: Sequence[Row], look: int, config: Config) -> Terms:
     begin = config.search.begin
     losses = {look: UNLIKE * _values(config)} if begin >= look else {}
-    # Most searches are over sooner, and few of the others ever.
-    return losses, begin + max(LONG * begin, look), "it was late"
+    # Most searches are over sooner, and few of the others ever, but those that still find something to mend.
+    return losses, max(begin + max(LONG * begin, look), _fewest_wrong(rows) + begin), "it was late"
 
 
 def _of_growth(rows: Sequence[Row], epochs: int, look: int, config: Config) -> Terms:
@@ -120,10 +120,15 @@ def _last_progress(rows: Sequence[Row]) -> int:
     if len(rows) < MEAN_OF:
         return len(rows)  # too early to say
     means = _means(rows)
-    fewest = min((row.hard_loss for row in rows if row.hard_loss is not None), default=math.inf)
     # argmax gives the first epoch whose mean is within a hundredth of the lowest ever: what came after was no progress.
     lowest = MEAN_OF + int(np.argmax(means * PROGRESS <= means.min()))
-    return max(lowest, next((row.epoch for row in rows if row.hard_loss == fewest), 0))
+    return max(lowest, _fewest_wrong(rows))
+
+
+def _fewest_wrong(rows: Sequence[Row]) -> int:
+    """The first epoch after which no fewer values were wrong; 0 where none was judged."""
+    fewest = min((row.hard_loss for row in rows if row.hard_loss is not None), default=math.inf)
+    return next((row.epoch for row in rows if row.hard_loss == fewest), 0)
 
 
 def _means(rows: Sequence[Row]) -> npt.NDArray[np.float64]:

@@ -38,6 +38,7 @@ Each costs a software adapter minutes of compiling: all that a plan may choose o
 RECOMPUTING = (
     SOFTWARE[0].with_memory(store_activations=False),
     SOFTWARE[1].with_memory(store_activations=False, checkpoint_every=2),
+    HARDWARE[0].with_memory(store_activations=False, checkpoint_every=2),
 )
 """Schedules whose backward pass computes the nodes again, with and without barriers, from all states or every 2nd."""
 

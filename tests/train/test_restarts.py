@@ -105,6 +105,15 @@ def test_a_search_of_twice_its_trainings_epochs_is_given_up(begin: int, over: in
     assert not is_stalled(rows(*[1.0] * over), over + look - 1, EPOCHS, config)  # nothing could catch up with it
 
 
+@pytest.mark.parametrize(("found", "over"), [(250, 370), (200, 360)])
+def test_a_search_that_still_mends_something_goes_on(found: int, over: int) -> None:
+    """As long again as the epochs before it."""
+    config = SEARCHED.with_(search={"begin": 120})
+    done = [replace(row, hard_loss=5 if row.epoch < found else 3) for row in rows(*[1.0] * over)]
+    assert not is_stalled(done[:-1], EPOCHS, EPOCHS, config)
+    assert is_stalled(done, EPOCHS, EPOCHS, config)
+
+
 def test_a_schedule_that_ends_with_a_search_shrinks_and_others_are_cut_short() -> None:
     alone = schedule.attempt_of(SEARCHED, 1, 250)
     assert alone.seed == schedule.seed_of(SEARCHED.seed, 1)
