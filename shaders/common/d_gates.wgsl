@@ -40,8 +40,9 @@ struct Turn { level: u32, start: u32 }
 
 fn next_turn(turn: Turn) -> Turn {
     let start = turn.start + WG;
+    if turn.level == shape.tree_levels { return turn; }  // the last is over
     if start < shape.level_table[turn.level - 1u].y { return Turn(turn.level, start); }
-    return Turn(max(turn.level - 1u, shape.tree_levels), 0u);
+    return Turn(turn.level - 1u, 0u);
 }
 
 // Of an invocation, in a turn. Past a level's last gate the last once more, and past the last level anything.

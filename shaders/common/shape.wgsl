@@ -42,6 +42,7 @@ fn rolled(end: u32) -> u32 {
     return select(end, 0u, shape.models == 0u);
 }
 
+// 0, which compilers do not know.
 fn unknown_0() -> u32 {
     return select(0u, 1u, shape.models == 0u);
 }
