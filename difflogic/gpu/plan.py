@@ -28,6 +28,8 @@ SCRATCH_BYTES = 96 << 20
 """Scratch memory at most, unless a single workgroup needs more."""
 KEEP_BYTES = 1 << 30
 """Without a limit from the user, nodes are kept where a plan then needs no more than this."""
+PORTABLE_BINDING = 1 << 27
+"""Bytes that every device binds."""
 CARD_KEEP_BYTES = 3 << 30
 """The same on a card with memory of its own, which computes them again at half the speed: sixteen checkerboards."""
 HARDWARE_WORK = 1 << 30
@@ -216,7 +218,16 @@ class Plan:
         # chunk lies in one row.
         width = self.shape.width
         rows = 1 if width % CHUNK == 0 else (CHUNK + width - 2) // width + 1
-        return CHUNK + 2 * (rows + 3)
+        return CHUNK + 2 * (rows - 1 + CHUNK // self.piece)
+
+    @property
+    def piece(self) -> int:
+        """Cells after which a piece ends: a quarter of a chunk, so that it may be split, or on a large grid a chunk.
+
+        It is part of the order of sums, and follows from the work alone.
+        """
+        values = _divided(self.shape.cells, CHUNK) * 3 * self.shape.channels * (CHUNK + 8)
+        return CHUNK // 4 if 4 * values <= PORTABLE_BINDING else CHUNK
 
     @property
     def d_row_values(self) -> int:

@@ -4,7 +4,8 @@
 // left and right neighbours send to the cell dy - 1 rows on; a neighbour counts if it lies in the chunk
 // and in the same row and quarter of the chunk. What leaves that stands behind the 16: for each of the
 // chunk's pieces of rows what its first cell sends to the left and its last cell to the right. Pieces end with quarters,
-// since four workgroups may share a chunk, a quarter each.
+// since four workgroups may share a chunk, a quarter each; on a grid so large that there would be no room for it, with
+// chunks.
 // Why rows: of the nine adjoints of a patch, three go to the row above, three to its own and three to the row below.
 // Added along each row at once, three numbers to a cell and channel are passed on to the next dispatch, not nine.
 //
@@ -24,11 +25,11 @@ fn d_row_index(model: u32, cell: u32, row: u32) -> u32 {
 // Where in a halo the adjoint stands that leaves the cell's piece of a row to the left, or (+1) the right.
 fn border(cell: u32) -> u32 {
     let place = cell % CELLS_PER_CHUNK;
-    return CELLS_PER_CHUNK + 2u * (place / 4u + cell / shape.width - (cell - place) / shape.width);
+    return CELLS_PER_CHUNK + 2u * (place / shape.piece + cell / shape.width - (cell - place) / shape.width);
 }
 
 fn begins_piece(cell: u32) -> bool {
-    return cell % 4u == 0u || cell % shape.width == 0u;
+    return cell % shape.piece == 0u || cell % shape.width == 0u;
 }
 
 fn ends_piece(cell: u32) -> bool {

@@ -23,6 +23,7 @@ struct Shape {
     tree_levels: u32, inner: u32, outputs: u32, targets: u32,
     dataset: u32, given: u32, flip: u32, stuck: u32,
     stuck_gates: u32, stuck_value: u32, input_wise: u32, turn_moments: u32,
+    piece: u32,
     level_table: array<vec4<u32>, 256>,  // first_instance, count, first_gate, replicas
 }
 

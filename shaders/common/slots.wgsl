@@ -65,8 +65,12 @@ fn send_row(model: u32, cell: u32, row: u32, slots: u32, quarter: u32) {
     let right = patch_adjoints(model, 3u * row + 2u, slots, quarter);
     if shape.asynchronous == 1u && row % 3u == 1u { own += d_states(model, cell, row / 3u, true); }
     let to = d_row_index(model, cell, row);
-    let from_left = vec4<f32>(0.0, right.xyz);
-    let from_right = vec4<f32>(left.yzw, 0.0);
+    var from_left = vec4<f32>(0.0, right.xyz);
+    var from_right = vec4<f32>(left.yzw, 0.0);
+    if shape.piece > 4u {
+        if quarter > 0u { from_left.x = patch_adjoints(model, 3u * row + 2u, slots, quarter - 1u).w; }
+        if quarter < 3u { from_right.w = patch_adjoints(model, 3u * row, slots, quarter + 1u).x; }
+    }
     for (var i = 0u; i < rolled(4u); i++) {
         let here = cell + i;
         var d = own[i];

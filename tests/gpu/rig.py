@@ -190,9 +190,12 @@ class Rig:
         rows = np.zeros((windows.shape[1], shape.cells), dtype=windows.dtype)
         for cell in range(shape.cells):
             rows[:, cell] += windows[cell // 16, :, cell % 16]
-            piece = 16 + 2 * (cell % 16 // 4 + cell // width - cell // 16 * 16 // width)
+            piece = 16 + 2 * (cell % 16 // self.plan.piece + cell // width - cell // 16 * 16 // width)
             row, col = divmod(cell, width)
-            for side, step, at_border in ((0, -1, cell % 4 == 0), (1, 1, cell % 4 == 3)):
+            for side, step, at_border in (
+                (0, -1, cell % self.plan.piece == 0),
+                (1, 1, (cell + 1) % self.plan.piece == 0),
+            ):
                 leaves_row = col == (0 if side == 0 else width - 1)
                 if (at_border or leaves_row) and (shape.periodic or not leaves_row):
                     rows[:, row * width + (col + step) % width] += windows[cell // 16, :, piece + side]

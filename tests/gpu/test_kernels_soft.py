@@ -9,6 +9,7 @@ import pytest
 
 from difflogic.engine.events import NO_FAULTS
 from difflogic.engine.shape import Shape
+from difflogic.gpu import plan
 from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.launch import LaunchConfig
 from difflogic.model.circuit import Circuit
@@ -268,3 +269,13 @@ def test_gradients_flag_what_is_not_finite(device: GpuDevice, bad: float) -> Non
         words = r.get("control", 8, dtype=np.uint32)
     assert words[:, 6].tolist() == [0, 1]
     assert words.sum() == 1
+
+
+@pytest.mark.parametrize("name", ["zero", "asynchronous periodic"])
+def test_gate_backward_where_pieces_end_with_chunks(
+    device: GpuDevice, monkeypatch: pytest.MonkeyPatch, case: tuple[Shape, float]
+) -> None:
+    """Where quarters would need more than every device binds."""
+    monkeypatch.setattr(plan, "PORTABLE_BINDING", 0)
+    for launch in (LAUNCHES[0], LAUNCHES[-1]):
+        test_gate_backward(device, case, launch, last=False, half=False, trees=False)

@@ -85,15 +85,18 @@ def test_a_chunk_is_split_where_its_levels_fit(hardware: Adapter, device: GpuDev
     )
     limit = "max-compute-workgroup-storage-size"
 
-    def split(layout: Layout, allowed: int, half: bool = False) -> bool:
-        shape = replace(SHAPE, channels=layout.channels, half=half)
-        return plan(hardware, device.limits | {limit: allowed}, shape, layout).launch.split_chunks
+    def split(layout: Layout, allowed: int, half: bool = False, side: int = 16) -> bool:
+        shape = replace(SHAPE, height=side, width=side, channels=layout.channels, half=half)
+        binding = dict.fromkeys(("max-storage-buffer-binding-size", "max-buffer-size"), 1 << 31)
+        return plan(hardware, device.limits | binding | {limit: allowed}, shape, layout).launch.split_chunks
 
     assert split(board, 1 << 14)
     assert not split(board, (1 << 14) - 1)
     assert not split(lizard, 1 << 14)
     assert split(lizard, 1 << 16)
     assert not split(board, 1 << 16, half=True)
+    assert split(board, 1 << 16, side=512)
+    assert not split(board, 1 << 16, side=1024)  # what quarters send to each other would not fit every binding
 
 
 def test_a_layer_that_reads_far_back_keeps_chunks_whole(hardware: Adapter, device: GpuDevice) -> None:
@@ -159,7 +162,7 @@ def test_a_model_too_large_is_refused_before_anything_is_made(adapter: Adapter) 
     circuit = Circuit.initial(config.model, 23)
     job = replace(make_job(), config=config, circuit=circuit)
     with pytest.raises(
-        LimitError, match=r"^The buffer 'd_rows' needs 221\.\d MB, but this device binds at most 134\.2"
+        LimitError, match=r"^The buffer 'd_rows' needs 165\.\d MB, but this device binds at most 134\.2"
     ):
         GpuModel.from_cpu(device, [job], [start(job)])
 
