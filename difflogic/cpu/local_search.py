@@ -1,7 +1,5 @@
 """Search over the hard circuit, 64 circuits at a time: in the bits of a word every sample meets another circuit.
 
-They are two groups of 32, each with words, a plan and states of its own, so that two threads roll them out side by side
-and meet twice in a round. Where they shared the cells of one group, each waited for what the other had just written.
 Of a gate that candidates change, the coefficients differ from bit to bit; all other gates are simplified as in any hard
 rollout. Nothing is computed twice: cells that are alike whatever the circuit is, since the start is alike all around
 them, share a column. Twin: `reference/local_search.py`.
@@ -18,11 +16,11 @@ import numpy as np
 from difflogic.core.gates import GATE_COUNT, INPUT_WISE, TABLE
 from difflogic.cpu import phases
 from difflogic.cpu.codegen import compiled
-from difflogic.cpu.codegen.atomics import DONE, NO_END, SPINS, TAKEN, claim, fetch_add, look, pause
+from difflogic.cpu.codegen.atomics import DONE, fetch_add, take
 from difflogic.cpu.codegen.compiled import entry_point, inlined
 from difflogic.cpu.codegen.threads import default_threads, together
-from difflogic.cpu.codegen.vectors import TILE
-from difflogic.cpu.hard.hard_forward import HardBuffers, hard_forward
+from difflogic.cpu.codegen.vectors import TILE, WORDS
+from difflogic.cpu.hard.hard_forward import ONES, HardBuffers, hard_forward
 from difflogic.cpu.hard.hard_program import GATE_BITS, HardPlan, hard_program, make_plan, mark, write_function
 from difflogic.cpu.hard.hard_workspace import HardWorkspace
 from difflogic.cpu.program import RECORD, Program
@@ -37,9 +35,9 @@ class Searched(NamedTuple):
     """This class holds what is searched, and what the threads of a search share between rounds."""
 
     start: Array
-    """uint32 `[C, columns]`: the columns of the start."""
+    """uint64 `[C, columns]`: the columns of the start."""
     targets: Array
-    """uint32 `[loss_channels, P*H*W]`."""
+    """uint64 `[loss_channels, P*H*W]`."""
     gate_of: Array
     """int64 `[I]`: each instance's gate."""
     depth: int
@@ -60,20 +58,6 @@ class Searched(NamedTuple):
 
 LIVE, LANE, OVER = range(3)
 """How many gates are live, the lane of the present circuit, 1 where nothing is wrong any more."""
-GROUP = 32
-"""Lanes of a group."""
-GROUP_TAKEN = 16
-"""The counters of rounds in which a group was taken begin here, eight places apart."""
-
-
-class Group(NamedTuple):
-    """The memory of 32 circuits that are rolled out together: their words and states, and a plan."""
-
-    buffers: HardBuffers
-    plan: HardPlan
-
-
-Groups = tuple[Group, ...]
 
 
 class CpuLocalSearch:
@@ -82,8 +66,7 @@ class CpuLocalSearch:
     def __init__(self, job: Job, threads: int | None = None) -> None:
         self._job, shape, circuit = job, Shape.training(job.circuit, job.config), job.circuit
         threads, masks = threads or default_threads(), job.probe_masks
-        self._hard = HardWorkspace(circuit, shape, len(job.probes), 2, threads, masks is not None, np.uint32)
-        self._threads = threads
+        self._hard = HardWorkspace(circuit, shape, len(job.probes), 2, threads, masks is not None)
         start = _spread(job.probes)
         if masks is None:
             # Where cells fire by chance, neighbours that were alike part at once: there is nothing to share.
@@ -97,25 +80,18 @@ class CpuLocalSearch:
             start, _spread(job.targets(job.probes)), gate_of, len(circuit.update), lanes, new, scores,
             np.zeros(gates, dtype=np.int64), np.zeros(3, dtype=np.int64), NO_GUIDE
         )  # fmt: skip
-        self._groups = tuple(self._group() for _ in range(LANES // GROUP))
         self._present = make_plan(self._hard.program)
         self._present.aliases[:] = np.arange(self._hard.program.nodes)
-        self._counters = aligned(GROUP_TAKEN + 8 * len(self._groups), dtype=np.int64)
+        self._counters = aligned(16, dtype=np.int64)
         nothing = np.zeros(gates, dtype=np.int64)
         compiled.compile_now(run_search, "the search", 10, lambda: self._judge(nothing))
 
     def search(self, gates: Array, costs: Array, words: Array, rises: bool, guide: Array = NO_GUIDE) -> None:
         work, searched = self._hard, self._searched._replace(guide=guide)
         self._counters[:] = 0
-        arguments = (work.program, self._groups, self._present, searched, gates, costs, words, rises, self._counters)
-        together(min(self._threads, len(self._groups)), lambda thread: run_search(thread, *arguments))
-
-    def _group(self) -> Group:
-        """A group, which shares with the other what no circuit changes."""
-        shared = self._hard.buffers
-        own = {name: aligned(*getattr(shared, name).shape, dtype=np.uint32) for name in ("words", "judged")}
-        nodes, gate_words = aligned(*shared.nodes[:1].shape, dtype=np.uint32), shared.gate_words.copy()
-        return Group(shared._replace(nodes=nodes, gate_words=gate_words, **own), make_plan(self._hard.program))
+        arguments = (work.program, work.buffers, work.plan, self._present, searched, gates, costs, words, rises,
+                     self._counters)  # fmt: skip
+        together(work.threads, lambda thread: run_search(thread, *arguments))
 
     def slopes(self, gates: Array, costs: Array) -> Array:
         work, job = self._soft, self._job
@@ -138,7 +114,7 @@ class CpuLocalSearch:
     @cached_property
     def _soft(self) -> SoftWorkspace:
         """Where derivatives are taken; outputs that are not judged have none of their own."""
-        job, threads, masks = self._job, self._threads, self._job.probe_masks
+        job, threads, masks = self._job, self._hard.threads, self._job.probe_masks
         shape = replace(self._hard.shape, batch=len(job.probes), loss_channels=job.circuit.outputs)
         start, asynchronous = shared_start(job), masks is not None
         work = SoftWorkspace(job.circuit, shape, threads, asynchronous=asynchronous, given=True, start=start)
@@ -148,8 +124,8 @@ class CpuLocalSearch:
 
     def wrong(self, gates: Array) -> Array:
         self._judge(gates)
-        judged = self._groups[0].buffers.judged[..., : self._searched.targets.shape[1]]
-        wrong: Array = (judged ^ self._searched.targets) & np.uint32(1) != 0
+        judged = self._hard.buffers.judged[..., : self._searched.targets.shape[1]]
+        wrong: Array = (judged ^ self._searched.targets) & np.uint64(1) != 0
         return wrong
 
     def _judge(self, gates: Array) -> None:
@@ -158,8 +134,8 @@ class CpuLocalSearch:
 
 
 def _spread(grids: Array) -> Array:
-    """`[P, H, W, C]` of 0 and 1 as words uint32 `[C, P*H*W]`, the same in every lane."""
-    return np.where(np.ascontiguousarray(grids.reshape(-1, grids.shape[-1]).T) != 0, ~np.uint32(0), np.uint32(0))
+    """`[P, H, W, C]` of 0 and 1 as words uint64 `[C, P*H*W]`, the same in every lane."""
+    return np.where(np.ascontiguousarray(grids.reshape(-1, grids.shape[-1]).T) != 0, ONES, np.uint64(0))
 
 
 def _share_columns(hard: HardWorkspace, start: Array) -> Array:
@@ -181,112 +157,98 @@ def _share_columns(hard: HardWorkspace, start: Array) -> Array:
         if at + 1 not in hard.shape.judged_steps:
             _, firsts, kinds = np.unique(patches, axis=1, return_index=True, return_inverse=True)
         near[at, :, : len(firsts)] = patches[:, firsts]
-        tiles[at] = -(-len(firsts) // TILE)
+        tiles[at] = -(-len(firsts) // WORDS)
     hard.buffers = hard.buffers._replace(near=near, tiles=tiles)
     return start
 
 
 @entry_point
 def run_search(
-    thread: int, program: Program, groups: Groups, present: HardPlan, searched: Searched, gates: Array, costs: Array,
-    words: Array, rises: bool, counters: Array,
+    thread: int, program: Program, buffers: HardBuffers, plan: HardPlan, present: HardPlan, searched: Searched,
+    gates: Array, costs: Array, words: Array, rises: bool, counters: Array,
 ) -> None:  # fmt: skip
     """One thread's part of an epoch; without rounds the circuit is only evaluated."""
-    # What is done once in a round is rather the first thread's, and a group rather that of the thread with its number:
-    # its memory is then in that processor's caches. But whoever comes may have it, should another not be there.
-    count, rounds = len(groups), max(1, len(words))
-    for round_ in range(rounds + 1):
-        done = round_ * (count + 1)
-        looks = 0
-        while look(counters, DONE) <= done:
-            if look(counters, DONE) == done and (thread == 0 or looks > SPINS) and claim(counters, TAKEN, round_):
-                _between(program, groups, present, searched, gates, costs, words, rises, round_)
-                fetch_add(counters, DONE, 1)
-            looks += 1
-            pause(looks, NO_END)
-        if round_ == rounds:
+    steps, items = len(buffers.marks) - 1, buffers.near.shape[2] // WORDS
+    # A round is a phase of one item, which whoever takes it does alone, and a phase for each step of the rollout. One
+    # more phase ends the last round.
+    rollouts = max(1, len(words))
+    total = (rollouts * (steps + 1) + 1) * items
+    while True:
+        ticket = take(counters, items, total)
+        if ticket >= total:
             return
-        for turn in range(count):
-            number = (thread + turn) % count
-            if claim(counters, GROUP_TAKEN + 8 * number, round_):
-                group = groups[number]
-                if not searched.numbers[OVER] and (number == 0 or len(words) > 0):
-                    _roll_out(program, group, searched)
-                if len(words) > 0:
-                    scores = searched.scores[GROUP * number : GROUP * (number + 1)]
-                    _score(group.buffers.judged, searched.targets, costs, scores)
-                fetch_add(counters, DONE, 1)
-
-
-@inlined
-def _roll_out(program: Program, group: Group, searched: Searched) -> None:
-    """All steps of a group's circuits."""
-    buffers, steps = group.buffers, len(group.buffers.marks) - 1
-    hard_program(program, buffers.gate_words, len(searched.targets), steps, group.plan)
-    for channel in range(len(searched.start)):
-        for column in range(searched.start.shape[1]):
-            buffers.words[0, channel, column] = searched.start[channel, column]
-    for at in range(steps):
-        for tile in range(buffers.tiles[at % len(buffers.tiles)]):
-            hard_forward(program, at, tile, buffers, group.plan, buffers.nodes[0])
+        phase, item = ticket // items, ticket % items
+        round_, at = phase // (steps + 1), phase % (steps + 1) - 1
+        if at >= 0:
+            if item < buffers.tiles[at % len(buffers.tiles)] and not searched.numbers[OVER]:
+                hard_forward(program, at, item, buffers, plan, buffers.nodes[thread])
+        elif item == 0:
+            _between(program, buffers, plan, present, searched, gates, costs, words, rises, round_)
+        fetch_add(counters, DONE, 1)
 
 
 @inlined
 def _between(
-    program: Program, groups: Groups, present: HardPlan, searched: Searched, gates: Array, costs: Array, words: Array,
-    rises: bool, round_: int,
+    program: Program, buffers: HardBuffers, plan: HardPlan, present: HardPlan, searched: Searched, gates: Array,
+    costs: Array, words: Array, rises: bool, round_: int,
 ) -> None:  # fmt: skip
     """End the round before this one, and begin this one, if there are any."""
     numbers = searched.numbers
     if round_ == 0:
         numbers[:] = 0
         for gate in range(len(gates)):
-            _set(program, gate, gates[gate], groups, present)
+            _set(program, gate, gates[gate], buffers.gate_words, present)
     elif len(words) > 0 and not numbers[OVER]:
-        _take_best(program, groups, present, searched, gates, words[round_ - 1, 0, WHERE])
+        _take_best(program, buffers, present, searched, gates, costs, words[round_ - 1, 0, WHERE])
     if not numbers[OVER]:
-        if round_ < len(words):
-            _begin(program, groups, present, searched, gates, words[round_])
+        if round_ == 0 or round_ < len(words):
+            _begin(program, buffers, plan, present, searched, gates, words[round_ : round_ + 1])
         elif rises:
-            judged = groups[numbers[LANE] // GROUP].buffers.judged
-            _raise(judged, searched.targets, costs, numbers[LANE] % GROUP)
+            _raise(buffers.judged, searched.targets, costs, numbers[LANE])
 
 
 @inlined
-def _begin(program: Program, groups: Groups, present: HardPlan, searched: Searched, gates: Array, words: Array) -> None:
-    """Candidates by the draws `words [LANES, DRAWN]`."""
-    # A round tries 63 circuits at the price of one rollout. In bit 0 of the first group's words is the present circuit;
-    # in bit 5, say, the same but for gate 17, which there is an OR: its words of coefficients differ from all zeros or
-    # ones in that bit alone. Afterwards the words are put back, and the best candidate, if it is taken, changes all
-    # bits.
-    steps = len(groups[0].buffers.marks) - 1
-    searched.numbers[LIVE] = _live(program, len(searched.targets), steps, present, searched.live)
-    _choose(program, searched, gates, words)
-    for each in range(1, LANES):
-        gate_words = groups[each // GROUP].buffers.gate_words
-        _put(gate_words[searched.changed[each]], searched.new[each], each % GROUP)
+def _begin(
+    program: Program, buffers: HardBuffers, plan: HardPlan, present: HardPlan, searched: Searched, gates: Array,
+    drawn: Array,
+) -> None:  # fmt: skip
+    """Candidates by the draws `drawn [1 or 0, LANES, DRAWN]`, and all that their rollout needs."""
+    steps, seen = len(buffers.marks) - 1, len(searched.targets)
+    for words in drawn:
+        # A round tries 63 circuits at the price of one rollout. In bit 0 of every word is the present circuit; in bit
+        # 5, say, the same but for gate 17, which there is an OR: its words of coefficients differ from all zeros
+        # or ones in that bit alone. Afterwards the words are put back, and the best candidate, if it is taken, changes
+        # all bits.
+        searched.numbers[LIVE] = _live(program, seen, steps, present, searched.live)
+        _choose(program, searched, gates, words)
+        for each in range(1, LANES):
+            _put(buffers.gate_words[searched.changed[each]], searched.new[each], each)
+    hard_program(program, buffers.gate_words, seen, steps, plan)
+    for channel in range(len(searched.start)):
+        for column in range(searched.start.shape[1]):
+            buffers.words[0, channel, column] = searched.start[channel, column]
 
 
 @inlined
 def _take_best(
-    program: Program, groups: Groups, present: HardPlan, searched: Searched, gates: Array, word: int
+    program: Program, buffers: HardBuffers, present: HardPlan, searched: Searched, gates: Array, costs: Array, word: int
 ) -> None:
     """The best candidate that was evaluated becomes the present circuit."""
     changed, scores = searched.changed, searched.scores
+    _score(buffers.judged, searched.targets, costs, scores)
     for each in range(1, LANES):
-        write_function(groups[each // GROUP].buffers.gate_words[changed[each]], gates[changed[each]])
+        write_function(buffers.gate_words[changed[each]], gates[changed[each]])
     lane = 0 if scores[0] == 0 else _best(scores, word)
     if lane > 0:
         gates[changed[lane]] = searched.new[lane]
-        _set(program, changed[lane], searched.new[lane], groups, present)
+        _set(program, changed[lane], searched.new[lane], buffers.gate_words, present)
     searched.numbers[LANE], searched.numbers[OVER] = lane, int(scores[lane] == 0)
 
 
 @inlined
-def _set(program: Program, gate: int, function: int, groups: Groups, present: HardPlan) -> None:
+def _set(program: Program, gate: int, function: int, words: Array, present: HardPlan) -> None:
     """The gate has this function, in all lanes."""
-    for group in groups:
-        write_function(group.buffers.gate_words[gate], function)
+    write_function(words[gate], function)
     for instance in range(program.gate_starts[gate], program.gate_starts[gate + 1]):
         write_function(present.forms[instance], function)
 
@@ -321,9 +283,8 @@ def _choose(program: Program, searched: Searched, gates: Array, drawn: Array) ->
 
 @inlined
 def _put(words: Array, function: int, lane: int) -> None:
-    """The gate with these coefficients becomes another one in a lane of its group."""
-    # With its sign, so that words of which all bits are alike are 0 or -1.
-    bit = np.int64(np.int32(np.int64(1) << lane))
+    """The gate with these coefficients becomes another one in a lane."""
+    bit = np.int64(1) << lane
     for index in range(4):
         words[index] = words[index] | bit if GATE_BITS[function, index] else words[index] & ~bit
 
@@ -344,17 +305,17 @@ def _live(program: Program, seen: int, steps: int, present: HardPlan, live: Arra
 
 @inlined
 def _score(judged: Array, targets: Array, costs: Array, scores: Array) -> None:
-    """Compute what the wrong values of every lane of a group cost."""
+    """Compute what the wrong values of every lane cost."""
     scores[:] = 0
     for step in range(judged.shape[0]):
         for channel in range(judged.shape[1]):
             for cell in range(targets.shape[1]):
                 wrong = judged[step, channel, cell] ^ targets[channel, cell]
-                # Most words are right in all lanes, and cost one comparison instead of 32 counts.
+                # Most words are right in all lanes, and cost one comparison instead of 64 counts.
                 if wrong:
                     cost = np.int64(costs[step, channel, cell])
-                    for lane in range(GROUP):
-                        scores[lane] += cost * np.int64(wrong >> np.uint32(lane) & np.uint32(1))
+                    for lane in range(LANES):
+                        scores[lane] += cost * np.int64(wrong >> np.uint64(lane) & np.uint64(1))
 
 
 @inlined
@@ -379,11 +340,11 @@ def _best(scores: Array, word: int) -> int:
 
 @inlined
 def _raise(judged: Array, targets: Array, costs: Array, lane: int) -> None:
-    """Raise the costs of the values that are wrong in this lane of its group."""
+    """Raise the costs of the values that are wrong in this lane."""
     for step in range(judged.shape[0]):
         for channel in range(judged.shape[1]):
             for cell in range(targets.shape[1]):
-                wrong = (judged[step, channel, cell] ^ targets[channel, cell]) >> np.uint32(lane)
+                wrong = (judged[step, channel, cell] ^ targets[channel, cell]) >> np.uint64(lane)
                 # What stays wrong costs more and more, until a change that mends it is worth new errors elsewhere: so
                 # the search leaves a place from which no single change helps (the breakout method, Morris 1993).
-                costs[step, channel, cell] += wrong & np.uint32(1)
+                costs[step, channel, cell] += np.uint32(wrong & np.uint64(1))

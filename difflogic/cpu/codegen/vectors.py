@@ -30,7 +30,6 @@ TILE = 32
 """Cells per tile: enough to pay for a gate's overhead, and a whole step's rows still fit the L2 cache."""
 WORDS = TILE // 2
 """64-bit words in as many bytes."""
-TILE_BYTES = 4 * TILE
 
 _FLOAT, _WORD, _INDEX = ir.FloatType(), ir.IntType(64), ir.IntType(32)
 LINE = 64
@@ -54,13 +53,6 @@ class _VectorModel(models.PrimitiveModel):
 
 floats, words, halves = _Vector("Floats", _FLOAT, TILE), _Vector("Words", _WORD, WORDS), _Vector("Halves", _INDEX, TILE)
 """A row of floats, one of words, and one of as many 32-bit words as floats."""
-_KINDS = {types.float32: floats, types.uint32: halves}
-
-
-def _kind(element: Any) -> _Vector:
-    return _KINDS.get(element, words)
-
-
 gate_vectors = _Vector("GateVector", _FLOAT, GATE_COUNT)
 """Sixteen floats, one per id of a gate."""
 
@@ -88,7 +80,7 @@ def splatted(builder: Any, value: Any, vector: Any) -> Any:
 @intrinsic
 def load(_: Any, array: Any, index: Any) -> Any:
     """`array[index : index + n]`, a row's beginning; `array` is one-dimensional."""
-    kind = _kind(array.dtype)
+    kind = floats if array.dtype == types.float32 else words
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         # The promise of an aligned row lets the compiler use instructions that fault where it is broken; `aligned` of
@@ -138,8 +130,8 @@ def load_shifted(_: Any, array: Any, index: Any, lanes: Any) -> Any:
 
 @intrinsic
 def splat(_: Any, value: Any) -> Any:
-    """A vector of equal floats, words or 32-bit words."""
-    kind = _kind(value)
+    """A vector of equal floats or words."""
+    kind: Any = floats if value == types.float32 else words
 
     def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return splatted(builder, arguments[0], kind.vector)

@@ -1,6 +1,5 @@
 """The hard circuit on bits, 64 samples per word, a tile of words at a time, by any number of threads.
 
-A word may also have 32 bits (`local_search`): then a tile, which always has as many bytes, holds twice as many columns.
 As in `runner`: a tile's step waits until the step before is done everywhere.
 """
 
@@ -13,7 +12,7 @@ import numpy as np
 from difflogic.core.wiring import PATCH
 from difflogic.cpu.codegen.atomics import DONE, fetch_add, take
 from difflogic.cpu.codegen.compiled import entry_point, inlined
-from difflogic.cpu.codegen.vectors import TILE_BYTES, WORDS, bit_and, bit_fma, bit_where, load, splat, store
+from difflogic.cpu.codegen.vectors import WORDS, bit_and, bit_fma, bit_where, load, splat, store
 from difflogic.cpu.hard.hard_program import GATES, OUTPUTS, PATCH_ROWS, TRUE, HardPlan, hard_program, hard_words
 from difflogic.cpu.program import Program
 from difflogic.cpu.tables import DAMAGED, JUDGED
@@ -23,10 +22,7 @@ ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 class HardBuffers(NamedTuple):
-    """All memory of a hard rollout. `columns` is the number of words per channel, which fill whole tiles.
-
-    Words are uint64, or all of them uint32.
-    """
+    """All memory of a hard rollout. `columns` is the number of words per channel, a multiple of WORDS."""
 
     words: Array
     """uint64 `[n, C, columns + 1]`: state `t` is `words[t % n]`; the last column stays 0, the outside of the grid."""
@@ -88,39 +84,38 @@ def hard_forward(program: Program, at: int, tile: int, buffers: HardBuffers, pla
     near, steps = buffers.near[at % len(buffers.near)], len(buffers.marks) - 1
     level = min(steps - 1 - at, plan.levels[0] - 1)
     first_gate = plan.counts[plan.levels[0] - 1, PATCH_ROWS]
-    word, columns = nodes.dtype.type, TILE_BYTES // nodes.itemsize
-    begin, split = tile * columns, columns // WORDS  # rows are counted in words of 64 bits
     for row in range(plan.counts[level, PATCH_ROWS]):
         channel, f = divmod(plan.patch_rows[row], PATCH)
         # Neighbours by a table, word for word: a word is one cell of 64 samples, so that no bit has to be shifted.
-        for lane in range(columns):
-            nodes[row * columns + lane] = old[channel, near[f, begin + lane]]
+        for lane in range(WORDS):
+            nodes[row * WORDS + lane] = old[channel, near[f, tile * WORDS + lane]]
     for gate in range(plan.counts[level, GATES]):
         code = plan.code[gate]
-        a, b = load(nodes, code[0] * split), load(nodes, code[1] * split)
-        c0, ca, cb, cab = splat(word(code[2])), splat(word(code[3])), splat(word(code[4])), splat(word(code[5]))
+        a, b = load(nodes, code[0]), load(nodes, code[1])
+        c0, ca = splat(np.uint64(code[2])), splat(np.uint64(code[3]))
+        cb, cab = splat(np.uint64(code[4])), splat(np.uint64(code[5]))
         # A gate as the soft one, with AND for the product and XOR for the sum: modulo 2 its coefficients are 0 or 1,
         # and the compiler makes of it three instructions of AVX-512, each any function of three inputs.
-        store(nodes, (first_gate + gate) * columns, bit_fma(bit_fma(cab, a, cb), b, bit_fma(ca, a, c0)))
+        store(nodes, (first_gate + gate) * WORDS, bit_fma(bit_fma(cab, a, cb), b, bit_fma(ca, a, c0)))
     for channel in plan.outputs[: plan.counts[level, OUTPUTS]]:
         values = _output(program, channel, plan, nodes)
         if buffers.masks.size:
-            fires = load(buffers.masks[at], begin)
-            values = bit_where(fires, values, load(old[channel], begin))
+            fires = load(buffers.masks[at], tile * WORDS)
+            values = bit_where(fires, values, load(old[channel], tile * WORDS))
         place, damaged = buffers.marks[at + 1, JUDGED], buffers.marks[at + 1, DAMAGED]
         if place >= 0 and channel < buffers.judged.shape[1]:
-            store(buffers.judged[place, channel], begin, values)
+            store(buffers.judged[place, channel], tile * WORDS, values)
         if damaged >= 0:
-            values = bit_and(values, load(buffers.kept[damaged], begin))
+            values = bit_and(values, load(buffers.kept[damaged], tile * WORDS))
         if buffers.works.size and at + 1 < steps:
-            change = load(buffers.changes[at + 1, channel], begin)
-            values = bit_fma(values, load(buffers.works, begin), change)
-        store(new[channel], begin, values)
+            change = load(buffers.changes[at + 1, channel], tile * WORDS)
+            values = bit_fma(values, load(buffers.works, tile * WORDS), change)
+        store(new[channel], tile * WORDS, values)
 
 
 @inlined
 def _output(program: Program, channel: int, plan: HardPlan, nodes: Array) -> Any:
     source = plan.aliases[program.nodes - program.channels + channel]
     if source < 0:
-        return splat(nodes.dtype.type(-int(source == TRUE)))
-    return load(nodes, plan.rows[source] * (TILE_BYTES // nodes.itemsize // WORDS))
+        return splat(ONES if source == TRUE else np.uint64(0))
+    return load(nodes, plan.rows[source])

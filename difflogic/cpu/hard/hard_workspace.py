@@ -9,7 +9,7 @@ import numpy as np
 
 from difflogic.core import bits, gates
 from difflogic.cpu.codegen.threads import together
-from difflogic.cpu.codegen.vectors import LINE, TILE_BYTES
+from difflogic.cpu.codegen.vectors import LINE, WORDS
 from difflogic.cpu.hard import hard_forward
 from difflogic.cpu.hard.hard_forward import HardBuffers
 from difflogic.cpu.hard.hard_program import make_plan
@@ -19,42 +19,37 @@ from difflogic.engine.events import Damage
 from difflogic.engine.shape import Array, Shape
 from difflogic.model.circuit import Circuit
 
+OUTSIDE_FIRST = LINE // 8
+"""Words after the last column: the first of them is the outside of the grid, and rows stay aligned."""
+
 
 class HardWorkspace:
-    """Buffers for `groups` words of 64 samples on the grid of `shape`, keeping the last `kept` states.
-
-    Where a `word` has 32 bits, what is set here is set in all of them.
-    """
+    """Buffers for `groups` words of 64 samples on the grid of `shape`, keeping the last `kept` states."""
 
     def __init__(
-        self, circuit: Circuit, shape: Shape, groups: int, kept: int, threads: int, asynchronous: bool,
-        word: type[np.unsignedinteger] = np.uint64,
-    ) -> None:  # fmt: skip
+        self, circuit: Circuit, shape: Shape, groups: int, kept: int, threads: int, asynchronous: bool
+    ) -> None:
         self.shape = dataclasses.replace(shape, batch=groups)
         self.program = make_program(circuit)
-        size = np.dtype(word).itemsize
-        each = TILE_BYTES // size
-        columns = -(-self.shape.cells // each) * each
-        # After the last column, the first word is the outside of the grid, and rows stay aligned.
-        behind = LINE // size
+        columns = -(-self.shape.cells // WORDS) * WORDS
         # A thread needs a column of vectors of its own to work on: more of them would only wait.
-        self.threads = min(threads, columns // each)
+        self.threads = min(threads, columns // WORDS)
         # Cells outside the grid are a column behind the last, which is never written and stays 0.
         near = np.full((9, columns), columns, dtype=np.int64)
         found = neighbours(self.shape)
         near[:, : self.shape.cells] = np.where(found < 0, columns, found)
         program = self.program
         self.buffers = HardBuffers(
-            words=aligned(kept, program.channels, columns + behind, dtype=word),
+            words=aligned(kept, program.channels, columns + OUTSIDE_FIRST, dtype=np.uint64),
             near=near[None],
-            tiles=np.array([columns // each]),
-            masks=aligned(*((shape.steps, columns) if asynchronous else (0, 0)), dtype=word),
+            tiles=np.array([columns // WORDS]),
+            masks=aligned(*((shape.steps, columns) if asynchronous else (0, 0)), dtype=np.uint64),
             marks=make_marks(shape),
-            kept=aligned(len(shape.damage_steps), columns, dtype=word),
-            works=aligned(columns if shape.faults.states else 0, dtype=word),
-            changes=aligned(shape.steps if shape.faults.states else 0, program.channels, columns, dtype=word),
-            judged=aligned(len(shape.judged_steps), shape.loss_channels, columns, dtype=word),
-            nodes=aligned(self.threads, program.nodes * each, dtype=word),
+            kept=aligned(len(shape.damage_steps), columns, dtype=np.uint64),
+            works=aligned(columns if shape.faults.states else 0, dtype=np.uint64),
+            changes=aligned(shape.steps if shape.faults.states else 0, program.channels, columns, dtype=np.uint64),
+            judged=aligned(len(shape.judged_steps), shape.loss_channels, columns, dtype=np.uint64),
+            nodes=aligned(self.threads, program.nodes * WORDS, dtype=np.uint64),
             gate_words=np.zeros((circuit.gates, len(gates.TABLE[0])), dtype=np.int64),
         )
         self.plan = make_plan(program)
@@ -84,7 +79,7 @@ class HardWorkspace:
         """`[T, H, W, 1]`, the same for every sample."""
         # All ones or none: the 64 samples of a word share a mask, as a batch does in training.
         rows = np.tile(masks.reshape(len(masks), -1) != 0, (1, self.shape.batch))
-        self.buffers.masks[:, : self.shape.cells] = np.where(rows, ~self.buffers.masks.dtype.type(0), 0)
+        self.buffers.masks[:, : self.shape.cells] = np.where(rows, hard_forward.ONES, np.uint64(0))
 
     def set_damage(self, parts: Sequence[tuple[int, Damage]]) -> None:
         """Squares and faults of samples, each part from a group of 32 on."""
