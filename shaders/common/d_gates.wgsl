@@ -63,12 +63,12 @@ fn prepared(model: u32, edge: Edge, base: u32) -> Prepared {
 // the last level has none of its slots.
 fn gather_outputs(model: u32, chunk: u32, thread: u32) {
     for (var item = thread; item < shape.outputs * 4u; item += WG) {
-        let place = first_quarter * 4u + item % 4u;
         var d = 0.0;
         if PERCEIVES == 1u {
-            d = d_reaching(model, chunk * CELLS_PER_CHUNK + place, item / 4u, false);
+            let cell = chunk * CELLS_PER_CHUNK + first_quarter * 4u + item % 4u;
+            d = d_reaching(model, cell, item / 4u, false);
         } else {
-            d = d_next[((model * shape.chunks + chunk) * shape.outputs + item / 4u) * CELLS_PER_CHUNK + place];
+            d = d_outputs(model, chunk, item / 4u, first_quarter)[item % 4u];
         }
         near[NEAR - shape.outputs * 4u + item] = vec4<f32>(d);
     }

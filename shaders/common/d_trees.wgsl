@@ -27,65 +27,38 @@ fn tree_adjoints(
         let b = input(centre, base, j);
         let a0 = input(from0, base, j);
         let a1 = input(from1, base, j);
-        var a2 = input(from2, base, j);
-        var a3 = input(from3, base, j);
-        let v5 = gate(c[5], gate(c[2], a2, b), gate(c[3], a3, b));
+        let a2 = input(from2, base, j);
+        let a3 = input(from3, base, j);
         let v0 = gate(c[0], a0, b);
         let v1 = gate(c[1], a1, b);
+        let v2 = gate(c[2], a2, b);
+        let v3 = gate(c[3], a3, b);
         let v4 = gate(c[4], v0, v1);
+        let v5 = gate(c[5], v2, v3);
 
         // What is known is given away at once: a card has few registers for each of many invocations.
         let d6 = sum_quarter(fanout, slots, j);
-        let m6 = moments(d6, v4, v5);
-        leave(sums, i[6], m6);
-        sum[6] += m6;
+        sum[6] += leave(sums, i[6], moments(d6, v4, v5));
 
         let d4 = d6 * (c[6].y + c[6].w * v5);
-        let m4 = moments(d4, v0, v1);
-        leave(sums, i[4], m4);
-        sum[4] += m4;
+        sum[4] += leave(sums, i[4], moments(d4, v0, v1));
         let d0 = d4 * (c[4].y + c[4].w * v1);
-        let m0 = moments(d0, a0, b);
-        leave(sums, i[0], m0);
-        sum[0] += m0;
+        sum[0] += leave(sums, i[0], moments(d0, a0, b));
         put_slot(to0.x, slots, j, d0 * (c[0].y + c[0].w * b));
         let d1 = d4 * (c[4].z + c[4].w * v0);
-        let m1 = moments(d1, a1, b);
-        leave(sums, i[1], m1);
-        sum[1] += m1;
+        sum[1] += leave(sums, i[1], moments(d1, a1, b));
         put_slot(to1, slots, j, d1 * (c[1].y + c[1].w * b));
         let left = d0 * (c[0].z + c[0].w * a0) + d1 * (c[1].z + c[1].w * a1);
 
         let d5 = d6 * (c[6].z + c[6].w * v4);
-        // The other half. It is loaded again under SPLIT, with a 0 that compilers do not know, so that it need not stay
-        // in registers in between.
-        var c2 = c[2];
-        var c3 = c[3];
-        var c5 = c[5];
-        if SPLIT == 1u {
-            let first = model * shape.gates + unknown_0();
-            c2 = coefficients[first + t.right.x];
-            c3 = coefficients[first + t.right.y];
-            c5 = coefficients[first + t.below.y];
-            a2 = input(from2 + unknown_0(), base, j);
-            a3 = input(from3 + unknown_0(), base, j);
-        }
-        let v2 = gate(c2, a2, b);
-        let v3 = gate(c3, a3, b);
-        let m5 = moments(d5, v2, v3);
-        leave(sums, i[5], m5);
-        sum[5] += m5;
-        let d2 = d5 * (c5.y + c5.w * v3);
-        let m2 = moments(d2, a2, b);
-        leave(sums, i[2], m2);
-        sum[2] += m2;
-        put_slot(to2, slots, j, d2 * (c2.y + c2.w * b));
-        let d3 = d5 * (c5.z + c5.w * v2);
-        let m3 = moments(d3, a3, b);
-        leave(sums, i[3], m3);
-        sum[3] += m3;
-        put_slot(to3, slots, j, d3 * (c3.y + c3.w * b));
-        let right = d2 * (c2.z + c2.w * a2) + d3 * (c3.z + c3.w * a3);
+        sum[5] += leave(sums, i[5], moments(d5, v2, v3));
+        let d2 = d5 * (c[5].y + c[5].w * v3);
+        sum[2] += leave(sums, i[2], moments(d2, a2, b));
+        put_slot(to2, slots, j, d2 * (c[2].y + c[2].w * b));
+        let d3 = d5 * (c[5].z + c[5].w * v2);
+        sum[3] += leave(sums, i[3], moments(d3, a3, b));
+        put_slot(to3, slots, j, d3 * (c[3].y + c[3].w * b));
+        let right = d2 * (c[2].z + c[2].w * a2) + d3 * (c[3].z + c[3].w * a3);
         put_slot(to0.y, slots, j, left + right);
     }
     if SPLIT == 0u {
@@ -93,9 +66,10 @@ fn tree_adjoints(
     }
 }
 
-// Under SPLIT.
-fn leave(turn_sums: u32, instance: u32, sum: vec4<f32>) {
+// The moments of a gate, which under SPLIT nobody else adds to.
+fn leave(turn_sums: u32, instance: u32, sum: vec4<f32>) -> vec4<f32> {
     if SPLIT == 1u { put_turn(turn_sums, instance, sum); }
+    return sum;
 }
 
 // The instances of its gates, in order.

@@ -43,11 +43,6 @@ fn rolled(end: u32) -> u32 {
     return select(end, 0u, shape.models == 0u);
 }
 
-// 0, which compilers do not know.
-fn unknown_0() -> u32 {
-    return select(0u, 1u, shape.models == 0u);
-}
-
 const PATCH = 9u;
 const CENTRE = 4u;
 const CELLS_PER_CHUNK = 16u;
