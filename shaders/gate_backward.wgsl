@@ -36,6 +36,7 @@ struct Edge {
 @group(0) @binding(9) var<storage, read_write> partials: array<vec4<f32>>;
 
 #import common/d_states.wgsl
+#import common/soft.wgsl
 #import common/step.wgsl
 #import common/half.wgsl
 
@@ -65,7 +66,6 @@ fn writes_nodes() -> bool {
 #import common/slots.wgsl
 #import common/moments.wgsl
 #import common/d_turns.wgsl
-
 #import common/d_trees.wgsl
 #import common/d_gates.wgsl
 

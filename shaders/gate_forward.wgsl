@@ -21,6 +21,7 @@
 @group(0) @binding(7) var<storage, read_write> values: array<Chunk>;
 @group(0) @binding(8) var<storage, read_write> kept: array<u32>;
 
+#import common/soft.wgsl
 #import common/step.wgsl
 #import common/half.wgsl
 

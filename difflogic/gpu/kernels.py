@@ -150,7 +150,7 @@ def _gates(plan: Plan) -> int:
     return plan.layout.gates
 
 
-_ALL_OVERRIDES = ("SPLIT", "WG", "LANES", "NEAR", "TREES", "KEEP", "HALF", "PERCEIVES")
+_ALL_OVERRIDES = ("SPLIT", "WG", "LANES", "NEAR", "TREES", "PERCEIVES", "KEEP", "HALF")
 _ONE_WORKGROUP = Linear(lambda _: 1, per_workgroup=1)
 
 # In the order of a train step, and of an evaluation. What a kernel is dispatched over follows from the plan alone, so
@@ -251,9 +251,9 @@ _SPECS = (
     ),
     KernelSpec(
         "hard_forward",
-        bindings("shape at", "wires gate_ids masks words", "next_words hard_nodes"),
+        bindings("shape at", "wires gate_ids masks words", "next_words values"),
         Tiled(lambda plan: plan.tiles(plan.hard_chunks), lambda plan: plan.hard_groups, lambda plan: plan.tile_work),
-        _ALL_OVERRIDES[:5],
+        _ALL_OVERRIDES[:6],
     ),
     KernelSpec(
         "hard_loss",

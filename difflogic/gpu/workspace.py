@@ -280,7 +280,7 @@ class Workspace:
 
     def _hard_rollout(self, judged: Sequence[int]) -> list[Dispatch]:
         made = self._damage(0, hard=True)
-        always = {"masks": self.buffers["hard_masks"], "hard_nodes": self.buffers["scratch"]}
+        always = {"masks": self.buffers["hard_masks"], "values": self.buffers["scratch"]}
         for step in range(self.plan.shape.steps):
             bound = always | self._hard_state(step) | {"next_words": self.words(step + 1)}
             made += self._tiled("hard_forward", step, bound)

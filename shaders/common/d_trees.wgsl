@@ -8,7 +8,7 @@
 // slot for every input, a tree would store and load fourteen adjoints. Here four leave for the neighbours' patch nodes,
 // and one sum for the cell itself. The sum has one order, (d0 + d1) + (d2 + d3), whoever computes it.
 fn tree_adjoints(
-    model: u32, t: Tree, c: array<vec4<f32>, 7>, channel: u32, base: u32, slots: u32, sums: u32, begins: bool
+    model: u32, t: Tree, c: array<Four, 7>, channel: u32, base: u32, slots: u32, sums: u32, begins: bool
 ) {
     let centre = patch_at(channel, CENTRE);
     let from0 = patch_at(channel, t.a[0]);
@@ -84,7 +84,7 @@ fn all_tree_adjoints(model: u32, base: u32, slots: u32, sums: u32, begins: bool,
     let each = trees_in_a_row();
     for (var tree = worker(thread) * each; tree < trees(); tree += workers() * each) {
         let t = tree_at(model, tree);
-        let c = tree_coefficients(model, t);
+        let c = tree_forms(model, t);
         for (var i = 0u; i < each; i++) {
             let one = tree + i;
             tree_adjoints(model, t, c, one % shape.channels, base, slots, sums, begins);

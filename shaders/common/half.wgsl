@@ -3,6 +3,11 @@
 // In a buffer, all codes come first, two to a word and eight words to a chunk; a word for each range follows.
 // Needs `shape`, `values`.
 
+// 1: the forward pass keeps every node's value for the backward pass. 0: that computes them again.
+override KEEP: u32 = 1u;
+// 1: the backward pass sees node values in 16 bits, and so they are kept.
+override HALF: u32 = 0u;
+
 const TOP = 65535u;
 
 struct Half {

@@ -1,73 +1,64 @@
-// The values of all nodes of a chunk in one CA step. Twin: difflogic/reference/kernels/gate_forward.py
-// Needs `shape`, `coefficients`, `values`, and the functions `wire(model, place)`, `instance_at(model, place)`,
-// `state_value(index)` and `writes_nodes()`: whether nodes are read after the step, as well as by the next level.
+// The values of all nodes of a chunk in one CA step, soft or hard: One is a cell's value, Four are four cells' values,
+// or a gate's form (common/soft.wgsl, hard_forward.wgsl). Twins: difflogic/reference/kernels/gate_forward.py and
+// hard_forward.py
+// Needs `shape`, `values`, and the functions `gate(form, a, b)`, `form_of(model, gate)`, `wire(model, place)`,
+// `instance_at(model, place)`, `state_value(index)` and `writes_nodes()`: whether nodes are read after the step, as well
+// as by the next level.
 #import common/grid.wgsl
 #import common/states.wgsl
 #import common/tile.wgsl
 #import common/trees.wgsl
 #import common/nodes.wgsl
 
-// 1: the forward pass keeps every node's value for the backward pass. 0: that computes them again.
-override KEEP: u32 = 1u;
-// 1: the backward pass sees node values in 16 bits, and so they are kept.
-override HALF: u32 = 0u;
 // 1: a cell sees its patch. 0: only itself, as the samples of a feed-forward circuit do; a channel is one patch node.
 override PERCEIVES: u32 = 1u;
 
-fn patch_value(model: u32, cell: u32, channel: u32, f: u32) -> f32 {
-    if cell >= shape.cells { return 0.0; }
+fn patch_value(model: u32, cell: u32, channel: u32, f: u32) -> One {
+    if cell >= shape.cells { return One(); }
     if PERCEIVES == 0u { return state_value(state_index(model, cell, channel)); }
     let there = neighbour(cell, i32(f / 3u) - 1, i32(f % 3u) - 1);
-    if there == OUTSIDE { return 0.0; }
+    if there == OUTSIDE { return One(); }
     return state_value(state_index(model, there, channel));
 }
 
-fn patch_values(model: u32, cell: u32, patch_node: u32) -> vec4<f32> {
+fn patch_values(model: u32, cell: u32, patch_node: u32) -> Four {
     let channel = select(patch_node, patch_node / PATCH, PERCEIVES == 1u);
     let f = select(CENTRE, patch_node % PATCH, PERCEIVES == 1u);
-    var patches = vec4<f32>();
+    var patches = Four();
     for (var i = 0u; i < rolled_unless_split(4u); i++) { patches[i] = patch_value(model, cell + i, channel, f); }
     return patches;
 }
 
-fn gate(c: vec4<f32>, a: vec4<f32>, b: vec4<f32>) -> vec4<f32> {
-    // Three fused multiply-adds, for four cells at once.
-    return c.x + c.y * a + (c.z + c.w * a) * b;
-}
-
-fn tree_coefficients(model: u32, t: Tree) -> array<vec4<f32>, 7> {
-    let first = model * shape.gates;
-    return array<vec4<f32>, 7>(
-        coefficients[first + t.left.x], coefficients[first + t.left.y],
-        coefficients[first + t.right.x], coefficients[first + t.right.y],
-        coefficients[first + t.below.x], coefficients[first + t.below.y], coefficients[first + t.root]);
+fn tree_forms(model: u32, t: Tree) -> array<Four, 7> {
+    return array<Four, 7>(
+        form_of(model, t.left.x), form_of(model, t.left.y), form_of(model, t.right.x), form_of(model, t.right.y),
+        form_of(model, t.below.x), form_of(model, t.below.y), form_of(model, t.root));
 }
 
 // A root's value in four cells.
-fn tree_value(t: Tree, channel: u32, c: array<vec4<f32>, 7>, base: u32, quarter: u32) -> vec4<f32> {
+fn tree_value(t: Tree, channel: u32, f: array<Four, 7>, base: u32, quarter: u32) -> Four {
     let b = stored_node(patch_at(channel, CENTRE), base, quarter);
     let a0 = stored_node(patch_at(channel, t.a[0]), base, quarter);
     let a1 = stored_node(patch_at(channel, t.a[1]), base, quarter);
     let a2 = stored_node(patch_at(channel, t.a[2]), base, quarter);
     let a3 = stored_node(patch_at(channel, t.a[3]), base, quarter);
-    let left = gate(c[4], gate(c[0], a0, b), gate(c[1], a1, b));
-    let right = gate(c[5], gate(c[2], a2, b), gate(c[3], a3, b));
-    return gate(c[6], left, right);
+    let left = gate(f[4], gate(f[0], a0, b), gate(f[1], a1, b));
+    let right = gate(f[5], gate(f[2], a2, b), gate(f[3], a3, b));
+    return gate(f[6], left, right);
 }
 
-// A gate of a level: its coefficients, the nodes that it reads, and its own.
-struct Gate { c: vec4<f32>, inputs: vec2<u32>, node: u32 }
+// A gate of a level: its form, the nodes that it reads, and its own.
+struct Gate { form: Four, inputs: vec2<u32>, node: u32 }
 
 // Past a level's last gate the last once more.
 fn gate_at(model: u32, level: vec4<u32>, i: u32) -> Gate {
     let place = level.x + min(i, level.y - 1u);
     let instance = instance_at(model, place);
-    let c = coefficients[model * shape.gates + gate_of(level, instance)];
-    return Gate(c, wire(model, place), node_of(instance));
+    return Gate(form_of(model, gate_of(level, instance)), wire(model, place), node_of(instance));
 }
 
-// All levels after the trees, under SPLIT. Which gate comes next does not wait for any value: its wires and coefficients
-// are loaded a turn ahead, before the barrier.
+// All levels after the trees, under SPLIT. Which gate comes next does not wait for any value: its wires and form are
+// loaded a turn ahead, before the barrier.
 fn evaluate_split(model: u32, base: u32, thread: u32) {
     var l = shape.tree_levels;
     var start = 0u;
@@ -87,7 +78,7 @@ fn evaluate_split(model: u32, base: u32, thread: u32) {
         if counts {
             let a = node_value(now.inputs.x, base, before, first_quarter);
             let b = node_value(now.inputs.y, base, before, first_quarter);
-            put_node(now.node, base, own, first_quarter, gate(now.c, a, b));
+            put_node(now.node, base, own, first_quarter, gate(now.form, a, b));
         }
         if ends { level_barrier(); }
     }
@@ -98,12 +89,12 @@ fn evaluate_trees(model: u32, base: u32, thread: u32) {
     let each = trees_in_a_row();
     for (var tree = worker(thread) * each; tree < trees(); tree += workers() * each) {
         let t = tree_at(model, tree);
-        let c = tree_coefficients(model, t);
+        let f = tree_forms(model, t);
         for (var i = 0u; i < each; i++) {
             let one = tree + i;
             for (var k = 0u; k < rolled_unless_split(quarters()); k++) {
                 let j = first_quarter + k;
-                put_node(shape.patch_nodes + one, base, own, j, tree_value(t, one % shape.channels, c, base, j));
+                put_node(shape.patch_nodes + one, base, own, j, tree_value(t, one % shape.channels, f, base, j));
             }
         }
     }
@@ -130,7 +121,7 @@ fn evaluate(model: u32, chunk: u32, base: u32, thread: u32) {
             let g = gate_at(model, level, i);
             let places = g.inputs * LANES + base;
             let node = base + g.node * LANES;
-            for (var j = 0u; j < rolled(4u); j++) { values[node][j] = gate(g.c, values[places.x][j], values[places.y][j]); }
+            for (var j = 0u; j < rolled(4u); j++) { values[node][j] = gate(g.form, values[places.x][j], values[places.y][j]); }
         }
         chunk_barrier();
     }

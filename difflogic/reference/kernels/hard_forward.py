@@ -19,20 +19,20 @@ def hard_forward(
     masks: Array | None,
     words: Array,
     next_words: Array,
-    hard_nodes: Array,
+    values: Array,
 ) -> None:
     """`words -> next_words`, uint32 `[C, groups*H*W]`; `shape.batch` counts groups of 32 samples.
 
     Bit `3 - (2a + b)` of a gate's id is its output, so a gate on words is four masked terms.
     """
-    write_patches(shape, words, hard_nodes)
+    write_patches(shape, words, values)
     truth = np.where(gates.TRUTH == 1, np.uint32(0xFFFFFFFF), np.uint32(0))
     for level in layout.levels:
         span = slice(level.first_instance, level.first_instance + level.count)
-        a, b = hard_nodes[layout.wires[span, 0]], hard_nodes[layout.wires[span, 1]]
+        a, b = values[layout.wires[span, 0]], values[layout.wires[span, 1]]
         # Each entry of the truth table as a word of all zeros or all ones: no sample has to be looked at by itself.
         f00, f01, f10, f11 = truth[gate_ids[layout.instance_gates[span]]].T[:, :, None]
         out = (~a & ((~b & f00) | (b & f01))) | (a & ((~b & f10) | (b & f11)))
-        hard_nodes[layout.patch_nodes + span.start : layout.patch_nodes + span.stop] = out
-    new = hard_nodes[-shape.channels :]
+        values[layout.patch_nodes + span.start : layout.patch_nodes + span.stop] = out
+    new = values[-shape.channels :]
     next_words[:] = new if masks is None else np.where(fires(shape, masks, at), new, words)
