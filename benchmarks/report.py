@@ -310,14 +310,9 @@ def _gpus(lines: list[Line]) -> dict[str, bool]:
     """The adapters that lines were measured on, and whether each is hardware."""
     on_gpu = [line for line in lines if str(line.get("engine") or line.get("contender")).partition(":")[0] == "gpu"]
     named = [line for line in on_gpu if "software" in line]
-    # Rivals are compared on hardware alone.
-    named += [
-        line | {"software": False}
-        for line in lines
-        if (line.get("place"), line.get("contender")) == ("gpu", "difflogic")
-    ]
-    devices = [(line.get("adapter", line.get("device")).split(" (")[0].split(",")[0], line) for line in named]
-    return {device: not line["software"] for device, line in devices}
+    named += [line for line in lines if line.get("place") == "gpu"]  # rivals are compared on hardware alone
+    names = [line.get("adapter", line.get("device")).split(" (")[0].split(",")[0] for line in named]
+    return {name: not line.get("software", False) for name, line in zip(names, named, strict=True)}
 
 
 def untried(files: dict[str, list[Line]]) -> str:
@@ -404,9 +399,9 @@ def _on_cards() -> str:
     text = ""
     for ours in (line for line in found if line["contender"] == "difflogic"):
         beside = [line for line in found if line is not ours and machine(line) == machine(ours)]
-        times = [f"{line['ratio_to_ours']:.1f} times as fast as {RIVALS[line['contender']]}" for line in beside]
-        text += f"\nOn {ours['device'].partition(',')[0]} a training step and an evaluation take "
-        text += f"{milliseconds(ours['median_ms'])}: {', '.join(times)}.\n"
+        times = [f"{RIVALS[line['contender']]}: {line['ratio_to_ours']:.1f} times as long" for line in beside]
+        text += f"\nOn an {ours['device'].partition(',')[0]} a training step and an evaluation take "
+        text += f"{'; '.join([milliseconds(ours['median_ms']), *times])}.\n"
     return text
 
 

@@ -1,7 +1,7 @@
 """Adapters: what there is, which one is meant, and a device with portable limits.
 
-Of what a kernel is made of (invocations, bindings, workgroup memory) a device is asked for no more than what
-every WebGPU implementation grants, so that a kernel that outgrows it fails here and not at a user's.
+Of what a kernel is made of (invocations, bindings) a device is asked for no more than what every WebGPU implementation
+grants, so that a kernel that outgrows it fails here and not at a user's.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ PORTABLE_LIMITS = {
     "max-storage-buffers-per-shader-stage": 8,
     "max-compute-invocations-per-workgroup": 256,
     "max-compute-workgroup-size-x": 256,
+    # With split chunks a kernel takes what its levels need, and the planner asks first. All others keep to 16 KiB.
     "max-compute-workgroup-storage-size": 49152,
     "max-compute-workgroups-per-dimension": 65535,
     # memory is no matter of portability: large work needs large buffers, and says so where a device lacks them

@@ -31,7 +31,7 @@ KEEP_BYTES = 1 << 30
 PORTABLE_BINDING = 1 << 27
 """Bytes that every device binds."""
 CARD_KEEP_BYTES = 3 << 30
-"""The same on a card with memory of its own, which computes them again at half the speed: sixteen checkerboards."""
+"""The same on a card with memory of its own: sixteen checkerboards. To compute nodes again takes a quarter longer."""
 HARDWARE_WORK = 1 << 30
 """Gate evaluations of one dispatch at most: a fraction of 100 ms on a small integrated GPU, where it counts."""
 MAX_WORKGROUPS = 65535

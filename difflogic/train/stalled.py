@@ -33,7 +33,8 @@ UNLIKE = 0.1
 """Where a search is to mend what training leaves: a soft loss of a value above this, at the first look, is more than it
 mends."""
 LONG = 2
-"""A search of so many times the epochs that were trained before it is given up, if it has had a first look's."""
+"""A search of so many times the epochs that were trained before it is given up, if it has had a first look's, and
+mended nothing for as long as was trained."""
 MEAN_OF = 10
 """Epochs that the soft loss is averaged over: that of one epoch is of a few samples."""
 
