@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from dataclasses import replace
 from itertools import pairwise
 
 from difflogic.config import recipes
@@ -15,6 +16,12 @@ from difflogic.config.schema import Config
 from difflogic.config.train import GrowthConfig
 from difflogic.core import prng
 
+LENGTHS = 4
+"""Attempts that end with a search train once, twice, four and eight times as long before it, and so on from the first:
+nobody knows how long a picture takes."""
+HARDENED = 0.4
+"""The share of gates that is hardened in those of them that train longer: without it the hard circuit would part from
+the soft one, ever more with time. Of 0.6 some pictures were hardly learned."""
 STREAM = 0x72657374
 """`fold_in` data of the first restart's seed ("rest"); later ones follow."""
 
@@ -106,25 +113,31 @@ def seed_of(seed: int, attempt: int) -> int:
 def attempt_of(config: Config | PolicyConfig, number: int, left: int) -> Config | PolicyConfig:
     """The configuration of an attempt, counted from 0, that has `left` epochs: the run's, cut short.
 
-    Where training ends with a search, its whole schedule shrinks instead, so that there is time for that. Every second
-    attempt at a rule that gates are hardened for searches from the start: no gradient tells anything of a parity, since
-    each value is as often right as wrong whatever else is known, but a search that takes equals too finds one in a
-    second.
+    Where training ends with a search, its whole schedule shrinks instead, so that there is time for that, and it trains
+    as long as LENGTHS says. Every second attempt at a rule that gates are hardened for searches from the start: no
+    gradient tells anything of a parity, since each value is as often right as wrong whatever else is known, but a
+    search that takes equals too finds one in a second.
     """
     cut = config.with_(seed=seed_of(config.seed, number)).with_epochs(left)
     if isinstance(cut, Config) and number % 2 and cut.hardening.share and _is_searched(cut):
         return cut.with_(search={"begin": 1}, hardening={"share": 0.0})
     if isinstance(cut, PolicyConfig) or not cut.search.begin:
         return cut
+    begin, hardening, length = cut.search.begin, cut.hardening, number % LENGTHS
+    if length and not hardening.share:
+        hardening = replace(hardening, share=HARDENED, begin=begin // 10, end=begin // 2 + 1)
+        begin = max(begin, min(begin << length, config.epochs // 2))
 
     def shrunk(epoch: int) -> int:
         # For example a search from epoch 400 of 500 begins at epoch 200 where 250 are left.
         return math.ceil(epoch * left / config.epochs)
 
+    grows = shrunk(hardening.begin)
+    hardened = {"share": hardening.share, "begin": grows, "end": max(shrunk(hardening.end), grows + 1)}
     return cut.with_(
         schedule={"begin": shrunk(cut.schedule.begin), "end": shrunk(cut.schedule.end)},
-        hardening={"begin": shrunk(cut.hardening.begin), "end": shrunk(cut.hardening.end)},
-        search={"begin": shrunk(cut.search.begin)},
+        hardening=hardened if hardening.share else {},
+        search={"begin": shrunk(begin)},
     )
 
 

@@ -40,7 +40,7 @@ const fewestWrong = (judged) => {
 function termsOfSearch({ config, first_look: look }, judged, { UNLIKE, LONG }) {
     const { task, train, search } = config,
         values = train.batch * task.height * task.width * task.loss_channels;
-    const end = Math.max(search.begin + Math.max(LONG * search.begin, look), fewestWrong(judged) + search.begin);
+    const end = Math.max(search.begin, fewestWrong(judged)) + look / LONG;
     return { most: search.begin >= look ? [[look, UNLIKE * values]] : [], end, late: "it was late" };
 }
 

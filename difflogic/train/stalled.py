@@ -33,8 +33,8 @@ UNLIKE = 0.1
 """Where a search is to mend what training leaves: a soft loss of a value above this, at the first look, is more than it
 mends."""
 LONG = 2
-"""A search of so many times the epochs that were trained before it is given up, if it has had a first look's, and
-mended nothing for as long as was trained."""
+"""The first look at what ends with a search is after so many times the epochs before that, and the search is given up
+where it mended nothing for as many as before it; at most EARLIEST of all, and half of that."""
 MEAN_OF = 10
 """Epochs that the soft loss is averaged over: that of one epoch is of a few samples."""
 
@@ -85,8 +85,8 @@ def most_restarts(config: Config, epochs: int) -> int:
 def _of_search(rows: Sequence[Row], look: int, config: Config) -> Terms:
     begin = config.search.begin
     losses = {look: UNLIKE * _values(config)} if begin >= look else {}
-    # Most searches are over sooner, and few of the others ever, but those that still find something to mend.
-    return losses, max(begin + max(LONG * begin, look), _fewest_wrong(rows) + begin), "it was late"
+    # Few searches that mend nothing for so long ever mend something again.
+    return losses, max(begin, _fewest_wrong(rows)) + look / LONG, "it was late"
 
 
 def _of_growth(rows: Sequence[Row], epochs: int, look: int, config: Config) -> Terms:

@@ -96,18 +96,18 @@ def test_what_ends_with_a_search_is_judged_once(losses: list[float], stalled: bo
     assert is_stalled(rows(*losses), EPOCHS, EPOCHS, SEARCHED) == stalled
 
 
-@pytest.mark.parametrize(("begin", "over", "look"), [(120, 360, 100), (40, 120, 80)])
-def test_a_search_of_twice_its_trainings_epochs_is_given_up(begin: int, over: int, look: int) -> None:
-    """The first look is then over: it is after 100 epochs, or twice those before the search."""
+@pytest.mark.parametrize(("begin", "over", "look"), [(120, 170, 100), (40, 80, 80)])
+def test_a_search_that_mends_nothing_is_given_up(begin: int, over: int, look: int) -> None:
+    """It has half as long as there is before the first look: 100 epochs, or twice those before the search."""
     config = SEARCHED.with_(search={"begin": begin})
     assert not is_stalled(rows(*[1.0] * (over - 1)), EPOCHS, EPOCHS, config)
     assert is_stalled(rows(*[1.0] * over), EPOCHS, EPOCHS, config)
     assert not is_stalled(rows(*[1.0] * over), over + look - 1, EPOCHS, config)  # nothing could catch up with it
 
 
-@pytest.mark.parametrize(("found", "over"), [(250, 370), (200, 360)])
+@pytest.mark.parametrize(("found", "over"), [(250, 300), (121, 171)])
 def test_a_search_that_still_mends_something_goes_on(found: int, over: int) -> None:
-    """As long again as the epochs before it."""
+    """For half a first look."""
     config = SEARCHED.with_(search={"begin": 120})
     done = [replace(row, hard_loss=5 if row.epoch < found else 3) for row in rows(*[1.0] * over)]
     assert not is_stalled(done[:-1], EPOCHS, EPOCHS, config)
@@ -121,6 +121,24 @@ def test_a_schedule_that_ends_with_a_search_shrinks_and_others_are_cut_short() -
     assert schedule.attempt_of(SEARCHED, 0, EPOCHS) == SEARCHED
     cut = schedule.attempt_of(GROWING, 2, 250)
     assert cut == GROWING.with_(seed=schedule.seed_of(GROWING.seed, 2), train={"epochs": 250})
+
+
+def test_attempts_that_are_searched_train_ever_longer() -> None:
+    """In turns; what trains longer is hardened, unless its configuration says how."""
+    lizard = configure(TrainRequest("lizard")).config
+    assert isinstance(lizard, Config)
+    later = [schedule.attempt_of(lizard, number, lizard.train.epochs) for number in range(6)]
+    assert [each.search.begin for each in later] == [105, 210, 420, 840, 105, 210]
+    assert [each.hardening.share for each in later] == [0, 0.4, 0.4, 0.4, 0, 0.4]
+    assert (later[3].hardening.begin, later[3].hardening.end) == (10, 53)
+    last = schedule.attempt_of(lizard, 3, lizard.train.epochs // 7)
+    assert (last.hardening.begin, last.hardening.end, last.search.begin) == (2, 8, 120)
+    least = schedule.attempt_of(lizard, 1, 1)
+    assert (least.hardening.begin, least.hardening.end, least.search.begin) == (1, 2, 1)
+    late = lizard.with_(search={"begin": 1200})
+    assert [schedule.attempt_of(late, number, 3500).search.begin for number in (1, 2)] == [1750, 1750]
+    own = lizard.with_(hardening={"share": 0.2, "begin": 1, "end": 9})
+    assert schedule.attempt_of(own, 1, 3500) == own.with_(seed=schedule.seed_of(own.seed, 1))
 
 
 def test_what_is_not_finite_is_given_up() -> None:
