@@ -30,17 +30,17 @@ function whyStalled(preset, losses, judged, numbers) {
 /** @param {number[]} values */
 const meanOf = (values) => values.reduce((sum, each) => sum + each, 0) / values.length;
 
-/** @param {Judged[]} judged */
-const fewestWrong = (judged) => {
+/** The first epoch with at most so many times the fewest wrong values. @param {Judged[]} judged */
+const fewestWrong = (judged, times = 1) => {
     const fewest = Math.min(...judged.map((each) => each.wrong));
-    return judged.find((each) => each.wrong === fewest)?.epoch ?? 0;
+    return judged.find((each) => each.wrong <= times * fewest)?.epoch ?? 0;
 };
 
 /** @param {any} preset @param {Judged[]} judged @param {any} numbers @returns {Terms} */
-function termsOfSearch({ config, first_look: look }, judged, { UNLIKE, LONG }) {
+function termsOfSearch({ config, first_look: look }, judged, { UNLIKE, LONG, MENDED }) {
     const { task, train, search } = config,
         values = train.batch * task.height * task.width * task.loss_channels;
-    const end = Math.max(search.begin, fewestWrong(judged)) + look / LONG;
+    const end = Math.max(search.begin, fewestWrong(judged, MENDED)) + look / LONG;
     return { most: search.begin >= look ? [[look, UNLIKE * values]] : [], end, late: "it was late" };
 }
 

@@ -32,6 +32,9 @@ PROGRESS = 0.99
 UNLIKE = 0.1
 """Where a search is to mend what training leaves: a soft loss of a value above this, at the first look, is more than it
 mends."""
+MENDED = 1.1
+"""A search has mended nothing since the first epoch whose wrong values were at most so many times the fewest: of a
+hundred it must mend ten, of nine one."""
 LONG = 2
 """The first look at what ends with a search is after so many times the epochs before that, and the search is given up
 where it mended nothing for as many as before it; at most EARLIEST of all, and half of that."""
@@ -86,7 +89,7 @@ def _of_search(rows: Sequence[Row], look: int, config: Config) -> Terms:
     begin = config.search.begin
     losses = {look: UNLIKE * _values(config)} if begin >= look else {}
     # Few searches that mend nothing for so long ever mend something again.
-    return losses, max(begin, _fewest_wrong(rows)) + look / LONG, "it was late"
+    return losses, max(begin, _fewest_wrong(rows, MENDED)) + look / LONG, "it was late"
 
 
 def _of_growth(rows: Sequence[Row], epochs: int, look: int, config: Config) -> Terms:
@@ -126,10 +129,11 @@ def _last_progress(rows: Sequence[Row]) -> int:
     return max(lowest, _fewest_wrong(rows))
 
 
-def _fewest_wrong(rows: Sequence[Row]) -> int:
-    """The first epoch after which no fewer values were wrong; 0 where none was judged."""
-    fewest = min((row.hard_loss for row in rows if row.hard_loss is not None), default=math.inf)
-    return next((row.epoch for row in rows if row.hard_loss == fewest), 0)
+def _fewest_wrong(rows: Sequence[Row], times: float = 1.0) -> int:
+    """The first epoch with at most so many times the fewest wrong values that there were; 0 where none was judged."""
+    judged = [(row.epoch, row.hard_loss) for row in rows if row.hard_loss is not None]
+    fewest = min((wrong for _, wrong in judged), default=0)
+    return next((epoch for epoch, wrong in judged if wrong <= times * fewest), 0)
 
 
 def _means(rows: Sequence[Row]) -> npt.NDArray[np.float64]:

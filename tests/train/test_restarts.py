@@ -109,9 +109,11 @@ def test_a_search_that_mends_nothing_is_given_up(begin: int, over: int, look: in
 def test_a_search_that_still_mends_something_goes_on(found: int, over: int) -> None:
     """For half a first look."""
     config = SEARCHED.with_(search={"begin": 120})
-    done = [replace(row, hard_loss=5 if row.epoch < found else 3) for row in rows(*[1.0] * over)]
+    done = [replace(row, hard_loss=5 if row.epoch < found else 4) for row in rows(*[1.0] * over)]
     assert not is_stalled(done[:-1], EPOCHS, EPOCHS, config)
     assert is_stalled(done, EPOCHS, EPOCHS, config)
+    slow = [replace(row, hard_loss=110 if row.epoch < found else 100) for row in done]
+    assert is_stalled(slow[:170], EPOCHS, EPOCHS, config)  # it began with as many, but for a tenth
 
 
 def test_a_schedule_that_ends_with_a_search_shrinks_and_others_are_cut_short() -> None:
