@@ -121,18 +121,7 @@ def _constants() -> Data:
         wiring: ("ALL_ROUND_STREAM", "RING", "BEGINNINGS"),
         jobs: ("PROBE_STREAM",),
         success: ("STARTS", "FRESH_STREAM", "TIMES", "LARGE"),
-        stalled: (
-            "EARLIEST",
-            "WINDOW",
-            "LATEST_GROWN",
-            "SLOW",
-            "SMALL",
-            "PROGRESS",
-            "MEAN_OF",
-            "UNLIKE",
-            "MENDED",
-            "LONG",
-        ),
+        stalled: ("WINDOW", "LATEST_GROWN", "SLOW", "SMALL", "PROGRESS", "MEAN_OF", "UNLIKE", "MENDED", "LONG"),
     }
     found = {name: getattr(module, name) for module, wanted in named.items() for name in wanted}
     return found | {
