@@ -16,9 +16,9 @@ from difflogic.config.schema import Config
 from difflogic.config.train import GrowthConfig
 from difflogic.core import prng
 
-LENGTHS = 4
-"""Attempts that end with a search train once, twice, four and eight times as long before it, and so on from the first:
-nobody knows how long a picture takes."""
+LENGTHS = 1, 1, 4, 8
+"""Attempts that end with a search train so many times as long before it, and so on from the first: a small picture is
+learned soon or by other wiring, and how long another one takes nobody knows."""
 HARDENED = 0.4
 """The share of gates that is hardened in those of them that train longer: without it the hard circuit would part from
 the soft one, ever more with time. Of 0.6 some pictures were hardly learned."""
@@ -123,10 +123,10 @@ def attempt_of(config: Config | PolicyConfig, number: int, left: int) -> Config 
         return cut.with_(search={"begin": 1}, hardening={"share": 0.0})
     if isinstance(cut, PolicyConfig) or not cut.search.begin:
         return cut
-    begin, hardening, length = cut.search.begin, cut.hardening, number % LENGTHS
-    if length and not hardening.share:
+    begin, hardening, length = cut.search.begin, cut.hardening, LENGTHS[number % len(LENGTHS)]
+    if length > 1 and not hardening.share:
         hardening = replace(hardening, share=HARDENED, begin=begin // 10, end=begin // 2 + 1)
-        begin = max(begin, min(begin << length, config.epochs // 2))
+        begin = max(begin, min(length * begin, config.epochs // 2))
 
     def shrunk(epoch: int) -> int:
         # For example a search from epoch 400 of 500 begins at epoch 200 where 250 are left.

@@ -40,7 +40,7 @@ const fewestWrong = (judged, times = 1) => {
 function termsOfSearch({ config, first_look: look }, judged, { UNLIKE, LONG, MENDED }) {
     const { task, train, search } = config,
         values = train.batch * task.height * task.width * task.loss_channels;
-    const end = Math.max(search.begin, fewestWrong(judged, MENDED)) + look / LONG;
+    const end = Math.max(search.begin + look, fewestWrong(judged, MENDED) + look / LONG);
     return { most: search.begin >= look ? [[look, UNLIKE * values]] : [], end, late: "it was late" };
 }
 

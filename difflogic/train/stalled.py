@@ -36,8 +36,8 @@ MENDED = 1.1
 """A search has mended nothing since the first epoch whose wrong values were at most so many times the fewest: of a
 hundred it must mend ten, of nine one."""
 LONG = 2
-"""The first look at what ends with a search is after so many times the epochs before that, and the search is given up
-where it mended nothing for as many as before it; at most EARLIEST of all, and half of that."""
+"""A search has so many times the epochs that were trained before it, at most EARLIEST of all, and is then given up where
+it mended nothing for half as long."""
 MEAN_OF = 10
 """Epochs that the soft loss is averaged over: that of one epoch is of a few samples."""
 
@@ -88,8 +88,8 @@ def most_restarts(config: Config, epochs: int) -> int:
 def _of_search(rows: Sequence[Row], look: int, config: Config) -> Terms:
     begin = config.search.begin
     losses = {look: UNLIKE * _values(config)} if begin >= look else {}
-    # Few searches that mend nothing for so long ever mend something again.
-    return losses, max(begin, _fewest_wrong(rows, MENDED)) + look / LONG, "it was late"
+    # Most searches are over sooner, and few of the others ever, but those that still find something to mend.
+    return losses, max(begin + look, _fewest_wrong(rows, MENDED) + look / LONG), "it was late"
 
 
 def _of_growth(rows: Sequence[Row], epochs: int, look: int, config: Config) -> Terms:
