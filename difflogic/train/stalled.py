@@ -36,8 +36,8 @@ MENDED = 1.1
 """A search has mended nothing since the first epoch whose wrong values were at most so many times the fewest: of a
 hundred it must mend ten, of nine one."""
 LONG = 2
-"""A search has so many times the epochs that were trained before it, at most EARLIEST of all, and is then given up where
-it mended nothing for half as long."""
+"""A search has so many times the epochs that were trained before it, at most EARLIEST of all, and is given up where it
+mended nothing for half as long."""
 MEAN_OF = 10
 """Epochs that the soft loss is averaged over: that of one epoch is of a few samples."""
 
