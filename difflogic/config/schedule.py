@@ -13,13 +13,13 @@ from difflogic.config import recipes
 from difflogic.config.limits import MOST
 from difflogic.config.policy import PolicyConfig
 from difflogic.config.schema import Config
-from difflogic.config.train import GrowthConfig
+from difflogic.config.train import GrowthConfig, HardeningConfig, ScheduleConfig
 from difflogic.core import prng
 
 LENGTHS = 1, 1, 4, 8
 """Attempts that end with a search train so many times as long before it, and so on from the first: a small picture is
 learned soon or by other wiring, and how long another one takes nobody knows."""
-HARDENED = 0.4
+LONGER_HARDENED = 0.4
 """The share of gates that is hardened in those of them that train longer: without it the hard circuit would part from
 the soft one, ever more with time. Of 0.6 some pictures were hardly learned."""
 STREAM = 0x72657374
@@ -125,19 +125,18 @@ def attempt_of(config: Config | PolicyConfig, number: int, left: int) -> Config 
         return cut
     begin, hardening, length = cut.search.begin, cut.hardening, LENGTHS[number % len(LENGTHS)]
     if length > 1 and not hardening.share:
-        hardening = replace(hardening, share=HARDENED, begin=begin // 10, end=begin // 2 + 1)
+        hardening = replace(hardening, share=LONGER_HARDENED, begin=begin // 10, end=begin // 2 + 1)
         begin = max(begin, min(length * begin, config.epochs // 2))
 
-    def shrunk(epoch: int) -> int:
-        # For example a search from epoch 400 of 500 begins at epoch 200 where 250 are left.
-        return math.ceil(epoch * left / config.epochs)
+    def shrunk(span: ScheduleConfig | HardeningConfig) -> dict[str, int]:
+        # For example from epoch 101 to 400 of 500: from 50 to 200 where 250 are left. A span is rounded to both sides,
+        # so that something is left of it even where a single epoch is.
+        return {"begin": span.begin * left // config.epochs, "end": math.ceil(span.end * left / config.epochs)}
 
-    grows = shrunk(hardening.begin)
-    hardened = {"share": hardening.share, "begin": grows, "end": max(shrunk(hardening.end), grows + 1)}
     return cut.with_(
-        schedule={"begin": shrunk(cut.schedule.begin), "end": shrunk(cut.schedule.end)},
-        hardening=hardened if hardening.share else {},
-        search={"begin": shrunk(begin)},
+        schedule=shrunk(cut.schedule),
+        hardening=shrunk(hardening) | {"share": hardening.share},
+        search={"begin": math.ceil(begin * left / config.epochs)},
     )
 
 

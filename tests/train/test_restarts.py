@@ -119,13 +119,13 @@ def test_a_search_that_still_mends_something_goes_on(found: int, over: int) -> N
 def test_a_schedule_that_ends_with_a_search_shrinks_and_others_are_cut_short() -> None:
     alone = schedule.attempt_of(SEARCHED, 1, 250)
     assert alone.seed == schedule.seed_of(SEARCHED.seed, 1)
-    assert (alone.train.epochs, alone.hardening.begin, alone.hardening.end, alone.search.begin) == (250, 51, 200, 200)
+    assert (alone.train.epochs, alone.hardening.begin, alone.hardening.end, alone.search.begin) == (250, 50, 200, 200)
     assert schedule.attempt_of(SEARCHED, 0, EPOCHS) == SEARCHED
     cut = schedule.attempt_of(GROWING, 2, 250)
     assert cut == GROWING.with_(seed=schedule.seed_of(GROWING.seed, 2), train={"epochs": 250})
 
 
-def test_attempts_that_are_searched_train_ever_longer() -> None:
+def test_later_attempts_that_are_searched_train_longer() -> None:
     """In turns; what trains longer is hardened, unless its configuration says how."""
     lizard = configure(TrainRequest("lizard")).config
     assert isinstance(lizard, Config)
@@ -134,9 +134,11 @@ def test_attempts_that_are_searched_train_ever_longer() -> None:
     assert [each.hardening.share for each in later] == [0, 0, 0.4, 0.4, 0, 0]
     assert (later[3].hardening.begin, later[3].hardening.end) == (10, 53)
     last = schedule.attempt_of(lizard, 3, lizard.train.epochs // 7)
-    assert (last.hardening.begin, last.hardening.end, last.search.begin) == (2, 8, 120)
+    assert (last.hardening.begin, last.hardening.end, last.search.begin) == (1, 8, 120)
     least = schedule.attempt_of(lizard, 2, 1)
-    assert (least.hardening.begin, least.hardening.end, least.search.begin) == (1, 2, 1)
+    assert (least.hardening.begin, least.hardening.end, least.search.begin) == (0, 1, 1)
+    falling = lizard.with_(schedule={"share": 0.1, "begin": 40, "end": 90})
+    assert schedule.attempt_of(falling, 0, 1).schedule.end == 1
     late = lizard.with_(search={"begin": 1200})
     assert [schedule.attempt_of(late, number, 3500).search.begin for number in (1, 2, 3)] == [1200, 1750, 1750]
     own = lizard.with_(hardening={"share": 0.2, "begin": 1, "end": 9})
