@@ -30,7 +30,12 @@ RESTARTS = frozenset({"robust"})
 """Recipes by which a training makes as many attempts as share its epochs, unless it is said how many:
 `train.run_request.resolved`."""
 HARDENED = 0.8
-"""The share of gates that are hardened at last."""
+"""The share of gates that are hardened at last..."""
+SEARCHED = 0.4
+"""...and where the hard circuit is searched afterwards: without it long training would part that from the soft one, and
+of 0.6 some pictures were hardly learned."""
+LARGE = 2000
+"""Of a picture with more values than this hardly anything is learned in the time that suits the lizard's 400."""
 CELLS = 1152
 """Of a train step of rules other than Life: one that sees few of 512 neighbourhoods forgets the others again. They are
 those of 128 boards of 3x3."""
@@ -41,7 +46,7 @@ class Recipe:
     """A recipe sets fields of a configuration; epochs are given as shares of all that a run has."""
 
     hardened: tuple[float, float] | None = None
-    """Between which hardening grows, to HARDENED; None: a search decides what gates become."""
+    """Between which hardening grows, to HARDENED, or SEARCHED; None: a search alone decides what gates become."""
     fields: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By section."""
     grids: tuple[tuple[float, int, int], ...] = ()
@@ -58,7 +63,8 @@ class Recipe:
         # Whoever says how gates are decided has made a schedule, of which no part goes with another.
         if not (config.hardening.share or config.search.begin):
             if self.hardened is not None:
-                sections["hardening"] = {"share": HARDENED, **_epochs(self.hardened, config)}
+                share = HARDENED if self.searched is None else SEARCHED
+                sections["hardening"] = {"share": share, **_epochs(self.hardened, config)}
             # Shares and not epochs: a run of a third of the length should do the same in a third of the time.
             if self.searched is not None:
                 sections["search"] = {"begin": max(1, round(self.searched * config.train.epochs))}
@@ -153,6 +159,7 @@ _GROWN = Recipe(
 _BORDERED = Recipe(
     fields={"model": {"input_wise": True}, "optimizer": {"lr": 0.2}, "initial": {"logit": 7.0}}, searched=0.04
 )
+_LARGE = dataclasses.replace(_GROWN, hardened=(0.01, 0.06), searched=0.12)
 _UNSEARCHED = Recipe((0.12, 0.68))
 """Of pictures that no search may follow: damaged on the way, begun with earlier ends, or with held channels."""
 
@@ -167,7 +174,9 @@ def robust(config: Config) -> Recipe:
     if not config.can_be_searched:
         return _UNSEARCHED
     # From nothing but the border all of it sends signals, and they are many: from one cell they are few.
-    return _BORDERED if task.start == "zeros" else _GROWN
+    if task.start == "zeros":
+        return _BORDERED
+    return _LARGE if task.height * task.width * task.loss_channels > LARGE else _GROWN
 
 
 def usual(config: Config) -> str:

@@ -19,9 +19,6 @@ from difflogic.core import prng
 LENGTHS = 1, 1, 4, 8
 """Attempts that end with a search train so many times as long before it, and so on from the first: a small picture is
 learned soon or by other wiring, and how long another one takes nobody knows."""
-LONGER_HARDENED = 0.4
-"""The share of gates that is hardened in those of them that train longer: without it the hard circuit would part from
-the soft one, ever more with time. Of 0.6 some pictures were hardly learned."""
 STREAM = 0x72657374
 """`fold_in` data of the first restart's seed ("rest"); later ones follow."""
 
@@ -125,8 +122,8 @@ def attempt_of(config: Config | PolicyConfig, number: int, left: int) -> Config 
         return cut
     begin, hardening, length = cut.search.begin, cut.hardening, LENGTHS[number % len(LENGTHS)]
     if length > 1 and not hardening.share:
-        hardening = replace(hardening, share=LONGER_HARDENED, begin=begin // 10, end=begin // 2 + 1)
-        begin = max(begin, min(length * begin, config.epochs // 2))
+        hardening = replace(hardening, share=recipes.SEARCHED, begin=begin // 10, end=begin // 2 + 1)
+    begin = max(begin, min(length * begin, config.epochs // 2))
 
     def shrunk(span: ScheduleConfig | HardeningConfig) -> dict[str, int]:
         # For example from epoch 101 to 400 of 500: from 50 to 200 where 250 are left. A span is rounded to both sides,

@@ -27,7 +27,7 @@ from difflogic.cpu.program import RECORD, Program
 from difflogic.cpu.tables import aligned
 from difflogic.cpu.workspace import SoftWorkspace, shared_start
 from difflogic.engine.job import Job
-from difflogic.engine.search import FUNCTION, GUIDED, HOW_FAR, LANES, NO_GUIDE, SIDES, WHERE
+from difflogic.engine.search import FUNCTION, GUIDED, HOW_FAR, LANES, NO_GUIDE, SIDES, WHERE, stuck
 from difflogic.engine.shape import Array, Shape
 
 
@@ -51,13 +51,14 @@ class Searched(NamedTuple):
     live: Array
     """int64 `[G]`: the gates that a judged value depends on."""
     numbers: Array
-    """int64 `[3]`: LIVE, LANE and OVER."""
+    """int64 `[4]`: LIVE, LANE, OVER and BEFORE."""
     guide: Array
     """int64 `[n, 2]`: see `difflogic.engine.search.promising`."""
 
 
-LIVE, LANE, OVER = range(3)
-"""How many gates are live, the lane of the present circuit, 1 where nothing is wrong any more."""
+LIVE, LANE, OVER, BEFORE = range(4)
+"""How many gates are live, the lane of the present circuit, 1 where nothing is wrong any more, and how many values were
+wrong when the epoch began."""
 
 
 class CpuLocalSearch:
@@ -78,7 +79,7 @@ class CpuLocalSearch:
         gate_of = np.repeat(np.arange(gates), np.diff(starts))
         self._searched = Searched(
             start, _spread(job.targets(job.probes)), gate_of, len(circuit.update), lanes, new, scores,
-            np.zeros(gates, dtype=np.int64), np.zeros(3, dtype=np.int64), NO_GUIDE
+            np.zeros(gates, dtype=np.int64), np.zeros(4, dtype=np.int64), NO_GUIDE
         )  # fmt: skip
         self._present = make_plan(self._hard.program)
         self._present.aliases[:] = np.arange(self._hard.program.nodes)
@@ -199,11 +200,13 @@ def _between(
         for gate in range(len(gates)):
             _set(program, gate, gates[gate], buffers.gate_words, present)
     elif len(words) > 0 and not numbers[OVER]:
+        if round_ == 1:  # in the first round, too, lane 0 was the present circuit
+            numbers[BEFORE] = _wrong(buffers.judged, searched.targets, 0)
         _take_best(program, buffers, present, searched, gates, costs, words[round_ - 1, 0, WHERE])
     if not numbers[OVER]:
         if round_ == 0 or round_ < len(words):
             _begin(program, buffers, plan, present, searched, gates, words[round_ : round_ + 1])
-        elif rises:
+        elif rises and _stuck(numbers[BEFORE], _wrong(buffers.judged, searched.targets, numbers[LANE])):
             _raise(buffers.judged, searched.targets, costs, numbers[LANE])
 
 
@@ -316,6 +319,21 @@ def _score(judged: Array, targets: Array, costs: Array, scores: Array) -> None:
                     cost = np.int64(costs[step, channel, cell])
                     for lane in range(LANES):
                         scores[lane] += cost * np.int64(wrong >> np.uint64(lane) & np.uint64(1))
+
+
+@inlined
+def _wrong(judged: Array, targets: Array, lane: int) -> int:
+    """How many values are wrong in this lane."""
+    count = 0
+    for step in range(judged.shape[0]):
+        for channel in range(judged.shape[1]):
+            for cell in range(targets.shape[1]):
+                wrong = judged[step, channel, cell] ^ targets[channel, cell]
+                count += np.int64(wrong >> np.uint64(lane) & np.uint64(1))
+    return count
+
+
+_stuck = inlined(stuck)
 
 
 @inlined

@@ -50,6 +50,9 @@ found there has its function g changed to `(g + 1 + FUNCTION % 15) % 16`, which 
 the lanes from GUIDED on take number `WHERE % n` of it instead. Lane 0 is the present circuit, without a change: its
 WHERE chooses among candidates that are equally good.
 """
+STEADY, FEW = 50, 64
+"""Costs stay while an epoch mends one of so many wrong values: where they have risen for hundreds of these, one that is
+mended is worth many new ones elsewhere. Where so few are left they always rise."""
 GUIDED = LANES // 2
 """The first lane that goes by the guide."""
 MOST = 128
@@ -64,7 +67,8 @@ class LocalSearch(Protocol):
     """The search for one job, as an engine does it."""
 
     def search(self, gates: Array, costs: Words, words: Words, rises: bool, guide: Array = NO_GUIDE) -> None:
-        """An epoch with the draws `words [rounds, LANES, DRAWN]`: `gates [G]` change, and where it `rises`, `costs`.
+        """An epoch with the draws `words [rounds, LANES, DRAWN]`: `gates [G]` change, and `costs` where it `rises`
+        and is stuck.
 
         `costs` is uint32 `[J, loss_channels, P*H*W]`, `guide` as of `promising`. Nothing changes where all is right.
         """
@@ -82,9 +86,15 @@ def rounds(config: Config, probes: int) -> int:
 
 
 def costs_rise(epoch: int, rounds: int) -> bool:
-    """Return whether they do after this epoch, counted from 1: after every ROUNDS rounds."""
+    """Return whether they may after this epoch, counted from 1: after every ROUNDS rounds."""
     # With 2 rounds an epoch, 16 rounds are over after epochs 8, 16, 24 and so on.
     return epoch * rounds // ROUNDS != (epoch - 1) * rounds // ROUNDS
+
+
+def stuck(before: int, now: int) -> bool:
+    """Return whether so few of the values mended in an epoch that were wrong before it that costs rise."""
+    # Of 150 that were wrong 147 are left: three are more than a fiftieth of these.
+    return now <= FEW or STEADY * (before - now) < now
 
 
 def promising(gates: Array, slopes: npt.NDArray[np.floating[Any]]) -> Array:

@@ -5,6 +5,8 @@
 const LANES = 64,
     ROUNDS = 16,
     DRAWN = 4,
+    STEADY = 50,
+    FEW = 64,
     WHERE = 0,
     HOW_FAR = 1,
     FUNCTION = 2,
@@ -42,6 +44,8 @@ class LocalSearch {
     async search(gates, /** @type {number} */ epoch) {
         const words = randomBits(foldIn(this.key, epoch), ROUNDS * LANES * DRAWN);
         let wrong = this.wrong(gates, [])[0];
+        const count = () => wrong.reduce((sum, each) => sum + each, 0),
+            before = count();
         for (let round = 0; round < ROUNDS; round++) {
             if (!wrong.includes(1)) return;
             await new Promise((resolve) => setTimeout(resolve));
@@ -56,6 +60,8 @@ class LocalSearch {
             gates[changes[chosen].gate] = changes[chosen].to;
             wrong = found[chosen];
         }
+        // Costs stay while it mends.
+        if (count() > FEW && STEADY * (before - count()) >= count()) return;
         for (let i = 0; i < wrong.length; i++) this.costs[i] += wrong[i];
     }
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from difflogic.core.gates import GATE_COUNT, INPUT_WISE, TABLE
 from difflogic.engine import control as c
 from difflogic.engine.job import Job
-from difflogic.engine.search import CANDIDATES, FUNCTION, GUIDED, HOW_FAR, NO_GUIDE, SIDES, WHERE, Array, Words
+from difflogic.engine.search import CANDIDATES, FUNCTION, GUIDED, HOW_FAR, NO_GUIDE, SIDES, WHERE, Array, Words, stuck
 from difflogic.engine.shape import Shape
 from difflogic.model.layout import Layout, flat_layout
 from difflogic.reference.engine import ReferenceEngine
@@ -25,6 +25,7 @@ class ReferenceLocalSearch:
 
     def search(self, gates: Array, costs: Words, words: Words, rises: bool, guide: Array = NO_GUIDE) -> None:
         wrong = self.wrong(gates)
+        before = int(wrong.sum())
         for drawn in words:
             if not wrong.any():
                 return
@@ -38,7 +39,7 @@ class ReferenceLocalSearch:
                 ties = np.flatnonzero(scores == best)
                 candidate = ties[drawn[0, WHERE] % len(ties)]
                 gates[:], wrong = tried[candidate], found[candidate]
-        if rises:
+        if rises and stuck(before, int(wrong.sum())):
             costs[wrong] += 1
 
     def slopes(self, gates: Array, costs: Words) -> npt.NDArray[np.float64]:

@@ -37,7 +37,8 @@ MENDED = 1.1
 hundred it must mend ten, of nine one."""
 LONG = 2
 """A search has so many times the epochs that were trained before it, at most EARLIEST of all, and is given up where it
-mended nothing for half as long."""
+mended nothing for half as long. Half as long is enough where training was long, and so hardened: either the search mends
+much at once, or a fresh attempt does in the same time."""
 MEAN_OF = 10
 """Epochs that the soft loss is averaged over: that of one epoch is of a few samples."""
 
@@ -89,7 +90,8 @@ def _of_search(rows: Sequence[Row], look: int, config: Config) -> Terms:
     begin = config.search.begin
     losses = {look: UNLIKE * _values(config)} if begin >= look else {}
     # Most searches are over sooner, and few of the others ever, but those that still find something to mend.
-    return losses, max(begin + look, _fewest_wrong(rows, MENDED) + look / LONG), "it was late"
+    least = look / LONG if config.hardening.share else look
+    return losses, max(begin + least, _fewest_wrong(rows, MENDED) + look / LONG), "it was late"
 
 
 def _of_growth(rows: Sequence[Row], epochs: int, look: int, config: Config) -> Terms:

@@ -82,7 +82,9 @@ def test_both_find_the_same(name: str, guided: bool) -> None:
     found = searched(ours, job, gates, 2, guided)
     assert found == searched(twin, job, gates, 2, guided)
     assert found[0] != gates.tolist()
-    assert max(found[1]) == 2
+    # Costs may rise after the first of two epochs, unless that mended much.
+    once = np.array(searched(twin, job, gates, 1, guided)[0])
+    assert max(found[1]) == 1 + search.stuck(int(twin.wrong(gates).sum()), int(twin.wrong(once).sum()))
 
 
 @settings(max_examples=15)

@@ -114,9 +114,12 @@ def test_a_function_is_chosen_by_changing_places() -> None:
     assert changed[2].tolist() == logits[2].tolist()
 
 
-def test_costs_rise_every_sixteen_rounds() -> None:
+def test_costs_rise_every_sixteen_rounds_where_little_is_mended() -> None:
     assert all(search.costs_rise(epoch, 16) for epoch in range(1, 9))
     assert [epoch for epoch in range(1, 25) if search.costs_rise(epoch, 2)] == [8, 16, 24]
+    assert [now for now in range(140, 150) if search.stuck(150, now)] == [148, 149]
+    assert search.stuck(100, search.FEW)
+    assert not search.stuck(100, search.FEW + 1)
     assert search.rounds(presets.get("lizard"), 1) == 16
     assert search.rounds(presets.get("checkerboard"), 32) == 1
 

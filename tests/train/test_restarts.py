@@ -96,10 +96,12 @@ def test_what_ends_with_a_search_is_judged_once(losses: list[float], stalled: bo
     assert is_stalled(rows(*losses), EPOCHS, EPOCHS, SEARCHED) == stalled
 
 
-@pytest.mark.parametrize(("begin", "over", "look"), [(120, 220, 100), (40, 120, 80)])
-def test_a_search_that_mends_nothing_is_given_up(begin: int, over: int, look: int) -> None:
-    """It has as long as there is before the first look: 100 epochs, or twice those before the search."""
-    config = SEARCHED.with_(search={"begin": begin})
+@pytest.mark.parametrize(
+    ("begin", "share", "over", "look"), [(120, 0, 220, 100), (120, 0.4, 170, 100), (40, 0, 120, 80)]
+)
+def test_a_search_that_mends_nothing_is_given_up(begin: int, share: float, over: int, look: int) -> None:
+    """It has as long as there is before the first look: 100 epochs, or twice those before it; half after hardening."""
+    config = SEARCHED.with_(search={"begin": begin}, hardening={"share": share})
     assert not is_stalled(rows(*[1.0] * (over - 1)), EPOCHS, EPOCHS, config)
     assert is_stalled(rows(*[1.0] * over), EPOCHS, EPOCHS, config)
     assert not is_stalled(rows(*[1.0] * over), over + look - 1, EPOCHS, config)  # nothing could catch up with it
@@ -108,7 +110,7 @@ def test_a_search_that_mends_nothing_is_given_up(begin: int, over: int, look: in
 @pytest.mark.parametrize(("found", "over"), [(250, 300), (150, 220)])
 def test_a_search_that_still_mends_something_goes_on(found: int, over: int) -> None:
     """For half a first look."""
-    config = SEARCHED.with_(search={"begin": 120})
+    config = SEARCHED.with_(search={"begin": 120}, hardening={"share": 0.0})
     done = [replace(row, hard_loss=5 if row.epoch < found else 4) for row in rows(*[1.0] * over)]
     assert not is_stalled(done[:-1], EPOCHS, EPOCHS, config)
     assert is_stalled(done, EPOCHS, EPOCHS, config)
@@ -126,7 +128,7 @@ def test_a_schedule_that_ends_with_a_search_shrinks_and_others_are_cut_short() -
 
 
 def test_later_attempts_that_are_searched_train_longer() -> None:
-    """In turns; what trains longer is hardened, unless its configuration says how."""
+    """In turns; what trains longer is hardened as its configuration says, if it does."""
     lizard = configure(TrainRequest("lizard")).config
     assert isinstance(lizard, Config)
     later = [schedule.attempt_of(lizard, number, lizard.train.epochs) for number in range(6)]
@@ -142,7 +144,8 @@ def test_later_attempts_that_are_searched_train_longer() -> None:
     late = lizard.with_(search={"begin": 1200})
     assert [schedule.attempt_of(late, number, 3500).search.begin for number in (1, 2, 3)] == [1200, 1750, 1750]
     own = lizard.with_(hardening={"share": 0.2, "begin": 1, "end": 9})
-    assert schedule.attempt_of(own, 2, 3500) == own.with_(seed=schedule.seed_of(own.seed, 2))
+    later_seed = schedule.seed_of(own.seed, 2)
+    assert schedule.attempt_of(own, 2, 3500) == own.with_(seed=later_seed, search={"begin": 420})
 
 
 def test_what_is_not_finite_is_given_up() -> None:

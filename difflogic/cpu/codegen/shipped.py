@@ -24,8 +24,9 @@ FOLDER = Path(__file__).parent / "llvm"
 
 @cache
 def sources() -> tuple[str, ...]:
-    """Everything that Numba reads: the engine's sources, which are inlined into each other, and its settings."""
-    files = [path.read_text(encoding="utf-8") for path in sorted(FOLDER.parents[1].rglob("*.py"))]
+    """Everything that Numba reads: sources that are inlined into each other, what they take from, and its settings."""
+    rooms = [FOLDER.parents[2] / room for room in ("core", "cpu", "engine", "model")]
+    files = [path.read_text(encoding="utf-8") for room in rooms for path in sorted(room.rglob("*.py"))]
     settings = [os.environ.get(name, "") for name in ("NUMBA_OPT", "NUMBA_BOUNDSCHECK", "NUMBA_DEBUGINFO")]
     return (numba.__version__, llvmlite.__version__, *files, *settings)
 
