@@ -324,13 +324,13 @@ def _score(judged: Array, targets: Array, costs: Array, scores: Array) -> None:
 @inlined
 def _wrong(judged: Array, targets: Array, lane: int) -> int:
     """How many values are wrong in this lane."""
-    count = 0
+    count = np.int64(0)
     for step in range(judged.shape[0]):
         for channel in range(judged.shape[1]):
             for cell in range(targets.shape[1]):
                 wrong = judged[step, channel, cell] ^ targets[channel, cell]
                 count += np.int64(wrong >> np.uint64(lane) & np.uint64(1))
-    return count
+    return int(count)
 
 
 _stuck = inlined(stuck)

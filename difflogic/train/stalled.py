@@ -37,8 +37,8 @@ MENDED = 1.1
 hundred it must mend ten, of nine one."""
 LONG = 2
 """A search has so many times the epochs that were trained before it, at most EARLIEST of all, and is given up where it
-mended nothing for half as long. Half as long is enough where training was long, and so hardened: either the search mends
-much at once, or a fresh attempt does in the same time."""
+mended nothing for half as long. After long training, which is hardened, half of that is enough: the search mends much
+at once, or a fresh attempt does in the same time."""
 MEAN_OF = 10
 """Epochs that the soft loss is averaged over: that of one epoch is of a few samples."""
 

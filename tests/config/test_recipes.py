@@ -43,6 +43,14 @@ def test_steps_follow_the_size_of_a_picture(task: dict[str, object], steps: int)
     assert recipes.applied("paper", blank).task.steps == blank.task.steps
 
 
+def test_a_large_picture_is_trained_longer_and_hardened() -> None:
+    """More than 2000 values: 25x27 cells in three channels, but not 20x33."""
+    for rows, columns, expected in ((20, 33, (105, 0.0)), (25, 27, (420, 0.4))):
+        task = {"height": rows, "width": columns, "loss_channels": 3, "picture": ["1" * columns] * rows}
+        made = recipes.applied("robust", presets.lizard().with_(task=task))
+        assert (made.search.begin, made.hardening.share) == expected
+
+
 @pytest.mark.parametrize("preset", presets.PRESETS)
 def test_robust_changes_training_and_wiring_alone(preset: str) -> None:
     before = presets.get(preset)
