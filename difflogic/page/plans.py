@@ -120,6 +120,7 @@ def _constants() -> Data:
         circuits: ("NOISE_STREAM",),
         wiring: ("ALL_ROUND_STREAM", "RING", "BEGINNINGS"),
         jobs: ("PROBE_STREAM",),
+        search: ("STEADY", "FEW"),
         success: ("STARTS", "FRESH_STREAM", "TIMES", "LARGE"),
         stalled: ("WINDOW", "LATEST_GROWN", "SLOW", "SMALL", "PROGRESS", "MEAN_OF", "UNLIKE", "MENDED", "LONG"),
     }

@@ -5,8 +5,6 @@
 const LANES = 64,
     ROUNDS = 16,
     DRAWN = 4,
-    STEADY = 50,
-    FEW = 64,
     WHERE = 0,
     HOW_FAR = 1,
     FUNCTION = 2,
@@ -20,6 +18,7 @@ class LocalSearch {
             cells = task.height * task.width;
         this.layout = layout;
         this.config = config;
+        this.constants = constants;
         this.key = foldIn(keyFromSeed(seed), constants.SEARCH_STREAM);
         this.target = targetOf(task, task.height, task.width);
         /** What each wrong value costs, `[channel][cell]`. */
@@ -61,6 +60,7 @@ class LocalSearch {
             wrong = found[chosen];
         }
         // Costs stay while it mends.
+        const { STEADY, FEW } = this.constants;
         if (count() > FEW && STEADY * (before - count()) >= count()) return;
         for (let i = 0; i < wrong.length; i++) this.costs[i] += wrong[i];
     }

@@ -48,8 +48,8 @@ def first_look(config: Config, epochs: int) -> int:
     until, begin = config.growth.until, config.search.begin
     if until:
         return until[0]
-    # A search that begins early is over early too.
-    return min(math.ceil(EARLIEST * epochs), LONG * begin or epochs)
+    # A search that begins early is over early too, but not one from the start: nothing was trained by which to tell.
+    return min(math.ceil(EARLIEST * epochs), LONG * begin if begin > 1 else epochs)
 
 
 Terms = tuple[dict[int, float], float, str]

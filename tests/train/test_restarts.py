@@ -331,5 +331,9 @@ def test_every_second_attempt_at_a_rule_searches() -> None:
     parity = configure(TrainRequest("game-of-life", rule="B1357/S1357")).config
     begins = [schedule.attempt_of(parity, number, parity.train.epochs).search.begin for number in range(4)]
     assert begins == [0, 1, 0, 1]
+    # Nothing was trained by which to tell, so the search has time, and finds it.
+    assert stalled.first_look(schedule.attempt_of(parity, 1, parity.train.epochs), 3000) == 600
+    run = restarts.train(TrainRequest(config=parity, restarts=1), Placement(open_engine("cpu")))
+    assert (run.solved, len(run.record.attempts)) == (True, 2)
     conway = configure(TrainRequest("game-of-life")).config
     assert schedule.attempt_of(conway, 1, conway.train.epochs).search.begin == 0
