@@ -49,8 +49,9 @@ function stop() {
 async function start() {
     const mine = (stream = new AbortController());
     show();
-    const told = new Set();
-    let since = null; // by the server's clock: what ended before is no news
+    const told = new Set(),
+        asked = Date.now();
+    let since = null; // by the server's clock: what ended before the click is no news
     const heard = (job) => {
         const end = `${job.id} ${job.ended}`;
         if (job.owner !== owner || !TOLD.includes(job.status) || told.has(end)) return;
@@ -59,7 +60,8 @@ async function start() {
         tell(job, end);
     };
     const found = await get("/devices", { signal: mine.signal }).catch(() => null);
-    since = Math.floor(found?.now ?? Date.now() / 1000);
+    // The answer may take long, and what ended meanwhile is news.
+    since = Math.floor(found ? found.now - (Date.now() - asked) / 1000 : asked / 1000);
     if (!mine.signal.aborted) listen("/events", { job: heard }, () => {}, mine.signal, true);
 }
 
