@@ -12,11 +12,14 @@ from pathlib import Path
 import filelock
 import pytest
 
+from difflogic.core import gates
 from difflogic.cpu import engine as engines
-from difflogic.cpu.codegen import compiled
+from difflogic.cpu.codegen import compiled, shipped
 from difflogic.cpu.engine import CpuEngine
 from difflogic.cpu.hard import simulation
 from difflogic.cpu.local_search import CpuLocalSearch
+from difflogic.engine import search
+from difflogic.model import column_program
 from tests.tasks import task_job
 
 
@@ -164,3 +167,9 @@ def test_other_code_and_processors_have_other_folders(tmp_path: Path, fresh: pyt
     compiled.cache_folder.cache_clear()
     fresh.setattr(compiled, "target", lambda: ("haswell", "+avx2"))
     assert compiled.cache_folder() != here
+
+
+def test_a_constant_of_another_room_is_part_of_the_code() -> None:
+    """Compiled code holds the values of what it imports: a search with other costs would run as before."""
+    for module in (search, gates, column_program):
+        assert Path(str(module.__file__)).read_text(encoding="utf-8") in shipped.sources()
