@@ -127,6 +127,8 @@ BEGINNINGS = {
 """Of each perception kernel the places on the ring that it begins with, where nothing is turned or mirrored. The ring
 of a neighbourhood has its own cells alone."""
 ALL_ROUND_KERNELS = 4
+STRAIGHT = 4
+"""Channels that hand a signal on to each other: on a grid of 20 cells one that goes straight is gone after ten."""
 
 
 def begin_all_round(
@@ -158,6 +160,33 @@ def begin_all_round(
             wanted = ring[(turn + (-place if mirror & 1 else place)) % len(ring)]
             there = int(np.flatnonzero(neighbours == wanted)[0])
             neighbours[[here, there]] = neighbours[[there, here]]
+
+
+def lead_straight(wires: Sequence[Array], channels: int, bits: int) -> None:
+    """Swap wires of the update network's first layer, in place: half of the channels lead signals straight on.
+
+    Where all gates pass A on, a channel becomes what some kernel says of some channel. Both are drawn at random, so that
+    a signal turns at every step, and few get far. Here each of four channels becomes what the same kernel says of the
+    next of them: what one of them has goes on in that kernel's direction for as long as there are steps. The other half
+    stays as drawn, for signals that all go straight leave out what lies between.
+
+    `wires[l]` int `[2, out]`. Of its inputs the first are the cell's `channels`, then come the `bits` that perception
+    says of each channel, those of a kernel's first output first.
+    """
+    layer, taken = wires[0], set[int]()
+    for channel in range(channels // 2):
+        cycle, place = divmod(channel, STRAIGHT)
+        source = (STRAIGHT * cycle + (place + 1) % STRAIGHT) % channels
+        wanted = channels + source * bits + cycle % ALL_ROUND_KERNELS
+        here = channel
+        for later in reversed(wires[1:]):
+            here = int(later[0, here])
+        # The first gate that reads the bit, as A or as B, and that no other channel has, comes here and hands it on.
+        there = next((int(each) for each in np.flatnonzero((layer == wanted).any(axis=0)) if each not in taken), here)
+        layer[:, [here, there]] = layer[:, [there, here]]
+        if layer[1, here] == wanted:
+            layer[:, here] = layer[::-1, here]
+        taken.add(here)
 
 
 def _passed_on(wires: Sequence[Array], bit: int) -> int:

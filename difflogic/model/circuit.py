@@ -143,6 +143,7 @@ class Circuit:
         if model.all_round:
             key = prng.fold_in(perceive_key, wiring.ALL_ROUND_STREAM)
             wiring.begin_all_round(perceive, perceive_wires, key, model.neighbourhood)
+            wiring.lead_straight(update_wires, model.channels, model.update.widths[0] // model.channels - 1)
         update = _update_start(model.update.widths[1:], initial)
         _hold(model.held, update, update_wires)
         circuit = cls.from_arrays(

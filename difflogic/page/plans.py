@@ -118,7 +118,7 @@ def _constants() -> Data:
     """The numbers of rules that the page follows as the command does."""
     named = {
         circuits: ("NOISE_STREAM",),
-        wiring: ("ALL_ROUND_STREAM", "RING", "BEGINNINGS"),
+        wiring: ("ALL_ROUND_STREAM", "RING", "BEGINNINGS", "STRAIGHT", "ALL_ROUND_KERNELS"),
         jobs: ("PROBE_STREAM",),
         search: ("STEADY", "FEW"),
         success: ("STARTS", "FRESH_STREAM", "TIMES", "LARGE"),

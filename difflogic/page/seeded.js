@@ -138,6 +138,7 @@ function initialCircuit(config, seed, constants) {
         beginAllRound(perceive, foldIn(perceiveKey, constants.ALL_ROUND_STREAM), constants).forEach((kernel) => {
             starts[lastLayer + kernel * widths.at(-1)].id = OR;
         });
+        leadStraight(update, model.channels, model.update.widths[0] / model.channels - 1, constants);
     }
     for (const width of outputs) {
         const logit = initial.logit - (width < outputs[0] ? initial.narrow_drop : 0);
@@ -179,6 +180,25 @@ function beginAllRound(/** @type {number[][][][]} */ perceive, /** @type {Key} *
     return beginnings.flatMap((/** @type {number[]} */ places, /** @type {number} */ kernel) =>
         places.length > 1 ? [kernel] : [],
     );
+}
+
+/** Swaps wires as `lead_straight`. @param {number[][][]} update @param {number} channels @param {number} bits */
+function leadStraight(update, channels, bits, /** @type {any} */ { STRAIGHT, ALL_ROUND_KERNELS }) {
+    const [a, b] = update[0],
+        taken = new Set();
+    for (let channel = 0; 2 * channel < channels - 1; channel++) {
+        const place = channel % STRAIGHT,
+            cycle = (channel - place) / STRAIGHT,
+            source = (STRAIGHT * cycle + ((place + 1) % STRAIGHT)) % channels,
+            wanted = channels + source * bits + (cycle % ALL_ROUND_KERNELS);
+        let here = channel;
+        for (const layer of update.slice(1).reverse()) here = layer[0][here];
+        let there = a.findIndex((_, gate) => (a[gate] === wanted || b[gate] === wanted) && !taken.has(gate));
+        if (there < 0) there = here;
+        for (const wires of [a, b]) [wires[here], wires[there]] = [wires[there], wires[here]];
+        if (b[here] === wanted) [a[here], b[here]] = [b[here], a[here]];
+        taken.add(here);
+    }
 }
 
 /**

@@ -53,6 +53,8 @@ class Attempt:
     """Mean return of its best agent on fresh episodes, else of its last evaluation; of automata None."""
     is_built: bool = False
     """Whether its circuit was built, from what samples show or from a picture, and is only tested."""
+    repairs: int | None = None
+    """The attempt whose circuit it has, with what was wrong repaired."""
 
     @property
     def folder(self) -> str:
@@ -71,15 +73,21 @@ class Attempt:
         """Return whether it can still go on."""
         return self.status in ("running", "interrupted")
 
+    @property
+    def how(self) -> str:
+        """Return where its circuit came from."""
+        if self.repairs is not None:
+            return f"the circuit of attempt {self.repairs}, repaired"
+        return "built and not trained" if self.is_built else f"seed {self.seed}"
+
     def __str__(self) -> str:
         """What became of it."""
         at = "" if self.status == "running" else f" at {'epoch' if self.score is None else 'step'} {self.epoch}"
         made = "" if self.score is None else f" with a mean return of {self.score:.1f}"
         if self.wrong is not None and self.status != "solved":
             made = f" with {self.wrong} wrong values"
-        built = "built and not trained" if self.is_built else f"seed {self.seed}"
         why = "" if self.given_up is None else f": {self.given_up}"
-        return f"attempt {self.number}: {self.status}{at}{made}, {built}{why}"
+        return f"attempt {self.number}: {self.status}{at}{made}, {self.how}{why}"
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import shutil
 import signal
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -112,7 +112,8 @@ class Attempts:
         if self.solved:
             if isinstance(self.best, AgentRun):
                 return "A solution: the agent reaches the threshold, on fresh episodes.\n\n"
-            how = ", built and not trained" if self.record.attempts[-1].is_built else ""
+            last = self.record.attempts[-1]
+            how = f", {last.how}" if last.is_built or last.repairs is not None else ""
             return (
                 f"A solution{how}: the circuit passes the test of success, on fresh starts and beyond its training.\n\n"
             )
@@ -230,6 +231,8 @@ class _Series:
     request: TrainRequest
     placement: Placement
     observer: Observer
+    runs: list[Run | AgentRun] = field(default_factory=list)
+    """Of the attempts that have ended."""
 
     def train(self, out: Path | None = None) -> Attempts:
         """Train the remaining attempts."""
@@ -238,7 +241,7 @@ class _Series:
             # Without a limit of time each run watches signals itself; with one the deadline stands over all of them.
             return self._train(out, asked)
         with StopSignals() if asked is None else nullcontext(asked) as stop:
-            kept = min(LAST, within.seconds / 10) if self._is_built_last else 0
+            kept = min(LAST, within.seconds / 10) if self._has_last else 0
             self.observer.stop = Deadline(stop, within.seconds, within.used + kept)
             try:
                 return self._train(out, stop)
@@ -246,33 +249,36 @@ class _Series:
                 self.observer.stop = asked
 
     def _train(self, out: Path | None, stop: Stop | None) -> Attempts:
-        """Make the attempts; `stop` is what may still end the one that is built when the time is over."""
+        """Make the attempts; `stop` is what may still end the one that is made when the time is over."""
         done = [attempt for attempt in self.record.attempts if not attempt.is_open]
         # What was done before a resume is read again, for the best of all attempts may be among it.
-        runs = [] if out is None else [load_any(out / attempt.folder) for attempt in done]
+        self.runs = [] if out is None else [load_any(out / attempt.folder) for attempt in done]
         while not self.record.is_over:
-            runs.append(self._attempt(self._next(), out))
-            if runs[-1].interrupted is not None:
+            self._attempt(self._next(), out)
+            if self.runs[-1].interrupted is not None:
                 break
-        made = Attempts(out, self.record, tuple(runs))
-        if made.is_unsolved and self._is_built_last:
+        made = Attempts(out, self.record, tuple(self.runs))
+        if made.is_unsolved and self._has_last:
             self.observer.stop, last = stop, self.record.attempts[-1]
             if last.is_open:
                 self._note(replace(last, status="given up", given_up="the time was over"), out)
-            runs.append(self._attempt(replace(self._next(), epochs=1, is_built=True), out))
-            made = Attempts(out, self.record, tuple(runs))
+            repairs = self._repairable(self.record.best)
+            if repairs is not None or self._built is not None:
+                last = replace(self._next(), epochs=1, is_built=repairs is None, repairs=repairs)
+                self._attempt(last, out)
+                made = Attempts(out, self.record, tuple(self.runs))
         if out is not None:
             _show_best(made, out)
         return made
 
-    def _attempt(self, attempt: Attempt, out: Path | None) -> Run | AgentRun:
+    def _attempt(self, attempt: Attempt, out: Path | None) -> None:
         self._note(attempt, out)
         # The record says `running` before the attempt has a folder, so that a kill at any moment leaves something to go
         # on from.
         run = self._run(attempt, None if out is None else out / attempt.folder)
         is_solved = run.solved if self.record.restarts is not None else run.accepted
         self._note(_ended(attempt, run, is_solved), out)
-        return run
+        self.runs.append(run)
 
     def _next(self) -> Attempt:
         """The attempt that was cut short, else a new one."""
@@ -287,7 +293,9 @@ class _Series:
         seed = schedule.seed_of(record.config.seed, len(earlier))
         of = None if record.restarts is None else record.restarts + 1
         is_built = not earlier and self.request.data is not None and self._built is not None
-        return Attempt(len(earlier) + 1, of, seed, record.left, reason, is_built=is_built)
+        repairs = self._repairable(len(earlier) - 1) if earlier else None
+        epochs = record.left if repairs is None else 1
+        return Attempt(len(earlier) + 1, of, seed, epochs, reason, is_built=is_built, repairs=repairs)
 
     def _note(self, attempt: Attempt, out: Path | None) -> None:
         """Keep and tell how an attempt stands."""
@@ -299,8 +307,9 @@ class _Series:
     def _run(self, attempt: Attempt, folder: Path | None) -> Run | AgentRun:
         record = self.record
         config, begin = schedule.attempt_of(record.config, attempt.number - 1, attempt.epochs), None
-        if attempt.is_built and self._built is not None and isinstance(config, Config):
-            config, begin = built.fitted(config, self._built), self._built
+        made = self._made(attempt)
+        if made is not None and isinstance(config, Config):
+            config, begin = built.fitted(config, made), made
         fields: dict[str, Any] = {"stop_when_solved": record.stop_when_solved}
         if folder is not None and _can_go_on(folder):
             fields["resume"] = folder
@@ -315,9 +324,22 @@ class _Series:
         """What the attempt begins with that is built, unless there is only one."""
         return None if self.record.restarts == 0 else built.circuit(self.record.config, self.request.data)
 
+    def _made(self, attempt: Attempt) -> Circuit | None:
+        """The circuit that an attempt has which is not trained."""
+        if attempt.repairs is None:
+            return self._built if attempt.is_built else None
+        run = self.runs[attempt.repairs - 1]
+        return built.repaired(run.config, run.circuit) if isinstance(run, Run) else None
+
+    def _repairable(self, index: int) -> int | None:
+        """The number of the attempt if it is one until a picture is solved, and its circuit can be repaired."""
+        run = self.runs[index]
+        until = self.record.restarts is None and isinstance(run, Run)
+        return index + 1 if until and built.repaired(run.config, run.circuit) is not None else None
+
     @property
-    def _is_built_last(self) -> bool:
-        """Return whether a picture is built where training has not solved it in time: until then it is learned."""
+    def _has_last(self) -> bool:
+        """Return whether a picture is repaired or built where it is not learned in time: until then it is trained."""
         within = self.request.within if self.record.restarts is None else None
         return within is not None and self.request.data is None and self._built is not None
 

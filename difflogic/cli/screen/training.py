@@ -92,8 +92,7 @@ class TrainingReporter(Observer):
     def attempted(self, attempt: Attempt) -> None:
         if attempt.status == "running":
             of = "" if attempt.of is None else f" of at most {attempt.of}"
-            how = "built and not trained" if attempt.is_built else f"seed {attempt.seed}"
-            text = f"Attempt {attempt.number}{of}, {how}."
+            text = f"Attempt {attempt.number}{of}, {attempt.how}."
         else:
             text = str(attempt).capitalize()
         self._sink.show(Event("attempt", {**asdict(attempt), "folder": attempt.folder}, [text]))
