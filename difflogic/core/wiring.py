@@ -165,10 +165,10 @@ def begin_all_round(
 def lead_straight(wires: Sequence[Array], channels: int, bits: int) -> None:
     """Swap wires of the update network's first layer, in place: half of the channels lead signals straight on.
 
-    Where all gates pass A on, a channel becomes what some kernel says of some channel. Both are drawn at random, so that
-    a signal turns at every step, and few get far. Here each of four channels becomes what the same kernel says of the
-    next of them: what one of them has goes on in that kernel's direction for as long as there are steps. The other half
-    stays as drawn, for signals that all go straight leave out what lies between.
+    Where all gates pass A on, a channel becomes what some kernel says of some channel. Both are drawn at random, so
+    that a signal turns at every step, and few get far. Here each of four channels becomes what the same kernel says of
+    the next of them: what one of them has goes on in that kernel's direction for as long as there are steps. The other
+    half stays as drawn, for signals that all go straight leave out what lies between.
 
     `wires[l]` int `[2, out]`. Of its inputs the first are the cell's `channels`, then come the `bits` that perception
     says of each channel, those of a kernel's first output first.

@@ -50,7 +50,7 @@ def repaired(config: Config | PolicyConfig, circuit: Circuit) -> Circuit | None:
     task, model = config.task, config.model
     if task.target != "picture" or task.judged_steps != (task.steps,):
         return None
-    found = repair.repaired(lean(CellNetlist.of_run(circuit, config)), job.fixed_target(task))
+    found = repair.repaired(lean(CellNetlist.of_run(circuit, config)), job.fixed_target(task), task.steps)
     return None if found is None else layered(to_xag(found), model.periodic, model.neighbourhood)
 
 

@@ -329,13 +329,14 @@ class _Series:
         if attempt.repairs is None:
             return self._built if attempt.is_built else None
         run = self.runs[attempt.repairs - 1]
-        return built.repaired(run.config, run.circuit) if isinstance(run, Run) else None
+        return None if isinstance(run, AgentRun) else built.repaired(run.config, run.circuit)
 
     def _repairable(self, index: int) -> int | None:
         """The number of the attempt if it is one until a picture is solved, and its circuit can be repaired."""
         run = self.runs[index]
-        until = self.record.restarts is None and isinstance(run, Run)
-        return index + 1 if until and built.repaired(run.config, run.circuit) is not None else None
+        if self.record.restarts is not None or isinstance(run, AgentRun):
+            return None
+        return None if built.repaired(run.config, run.circuit) is None else index + 1
 
     @property
     def _has_last(self) -> bool:

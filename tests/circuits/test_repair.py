@@ -58,7 +58,7 @@ def test_random_circuits_show_what_is_wanted_and_are_otherwise_what_they_were(
     before = states_of(netlist)
     wrong = np.zeros((9, 13, VISIBLE), dtype=np.uint8)
     wrong.reshape(-1)[rng.choice(wrong.size, count, replace=False)] = 1
-    made = repair.repaired(lean(netlist), before[-1, ..., :VISIBLE] ^ wrong)
+    made = repair.repaired(lean(netlist), before[-1, ..., :VISIBLE] ^ wrong, 5)
     assert (made is not None) == is_told(netlist, before, wrong)
     if made is None:
         return
@@ -81,9 +81,9 @@ def test_what_no_cell_can_tell_is_not_repaired(monkeypatch: pytest.MonkeyPatch) 
     netlist = spreading(9, 4)
     target = states_of(netlist)[-1]
     assert target.all()
-    assert repair.repaired(netlist, target) is not None
+    assert repair.repaired(netlist, target, 4) is not None
     target[0, 0] = 0
-    assert repair.repaired(netlist, target) is None
+    assert repair.repaired(netlist, target, 4) is None
 
 
 def test_more_than_a_few_are_not_repaired() -> None:
@@ -91,8 +91,8 @@ def test_more_than_a_few_are_not_repaired() -> None:
     netlist = spreading(60, 2)
     target = states_of(netlist)[-1]
     target[0, 30] = 0
-    repaired = repair.repaired(netlist, target)
+    repaired = repair.repaired(netlist, target, 2)
     assert repaired is not None
     assert np.array_equal(states_of(repaired)[-1], target)
     target[0, 31] = 0
-    assert repair.repaired(netlist, target) is None
+    assert repair.repaired(netlist, target, 2) is None

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import difflogic
+from difflogic.circuits.synthesis import repair
 from difflogic.circuits.synthesis.invariant import start_of
 from difflogic.config import presets, recipes, schedule
 from difflogic.config.customise import configure
@@ -287,6 +288,73 @@ def test_a_picture_is_still_built_where_that_was_cut_short(placement: Placement,
     cut = restarts.train(request, placement, tmp_path / "run", observer)
     assert (cut.solved, cut.record.attempts[-1].status) == (False, "interrupted")
     assert restarts.resume(tmp_path / "run", placement).solved
+
+
+@pytest.mark.parametrize("limit", ["4 epochs", None])
+def test_a_picture_of_which_little_is_wrong_is_repaired(
+    limit: str | None, placement: Placement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When the limit is reached, or an attempt has ended; what was learned stays as it was."""
+    monkeypatch.setattr(repair, "MOST_WRONG", 0.5)
+    asked = configure(HARD)
+    within = None if limit is None else Within.parse(limit)
+    made = restarts.train(replace(asked.request, until_solved=True, within=within), placement, tmp_path / "run")
+    learned, last = made.record.attempts
+    assert (learned.status, learned.repairs) == ("complete", None)
+    assert learned.wrong
+    assert (last.status, last.repairs, last.is_built, last.epochs) == ("solved", 1, False, 1)
+    assert made.summary.startswith("A solution, the circuit of attempt 1, repaired: ")
+    netlist = netlist_json.from_json((tmp_path / "run/circuit.json").read_text(encoding="utf-8"))
+    grown = netlist.rollout(start_of(netlist)[None], asked.config.task.steps)[-1, 0, ..., :1]
+    assert np.array_equal(grown, fixed_target(asked.config.task))
+    first = difflogic.load_run(tmp_path / "run/attempt-1")
+    assert first.wrong == learned.wrong
+    with pytest.raises(UsageError, match="has ended"):
+        restarts.resume(tmp_path / "run", placement)
+
+
+def test_a_picture_is_still_repaired_where_that_was_cut_short(
+    placement: Placement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repair, "MOST_WRONG", 0.5)
+    observer = Observer()
+
+    def attempted(attempt: Attempt) -> None:
+        if attempt.repairs is not None:
+            observer.stop = Stop()
+            observer.stop.ask("enough")
+
+    observer.attempted = attempted  # type: ignore[method-assign]
+    request = replace(configure(HARD).request, until_solved=True)
+    cut = restarts.train(request, placement, tmp_path / "run", observer)
+    assert (cut.solved, cut.record.attempts[-1].status) == (False, "interrupted")
+    assert restarts.resume(tmp_path / "run", placement).solved
+
+
+def test_nothing_is_repaired_where_attempts_are_counted(placement: Placement, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repair, "MOST_WRONG", 1.0)
+    made = restarts.train(replace(configure(HARD).request, restarts=1), placement)
+    assert [each.repairs for each in made.record.attempts] == [None] * len(made.record.attempts)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"search": {"begin": 0}},
+        {"train": {"fire_rate": 0.5}},
+        {"task": {"loss_steps": (11, 12)}},
+    ],
+)
+def test_nothing_else_than_what_a_search_leaves_of_one_picture_is_repaired(fields: dict[str, Any]) -> None:
+    """Here nothing is wrong: the picture is what the circuit shows."""
+    config = configure(HARD).config
+    assert isinstance(config, Config)
+    circuit = Circuit.initial(config.model, 23, config.initial)
+    netlist = CellNetlist.of_run(circuit, config)
+    shown = netlist.rollout(start_of(netlist)[None], config.task.steps)[-1, 0, ..., 0]
+    config = config.with_(task={"picture": tuple("".join(".1"[bit] for bit in row) for row in shown)})
+    assert built.repaired(config, circuit) is not None
+    assert built.repaired(config.with_(**fields), circuit) is None
 
 
 @pytest.mark.parametrize(

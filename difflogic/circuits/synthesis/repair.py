@@ -31,15 +31,13 @@ TOGETHER = 1.5
 what is told together takes one product."""
 
 
-def repaired(netlist: CellNetlist, target: Bits) -> CellNetlist | None:
-    """Return the circuit that shows the picture `target`, uint8 `[H, W, visible]`, after the steps of its scenario.
+def repaired(netlist: CellNetlist, target: Bits, steps: int) -> CellNetlist | None:
+    """Return the circuit that shows the picture `target`, uint8 `[H, W, visible]`, after so many steps.
 
     None where more than MOST_WRONG of it is wrong, or where a wrong cell sees what another one sees that is right.
     Raises UsageError without a start that is always the same.
     """
-    start, scenario = invariant.start_of(netlist)[None], netlist.scenario
-    assert scenario is not None
-    states = netlist.rollout(start, scenario.steps)[:, 0]
+    states = netlist.rollout(invariant.start_of(netlist)[None], steps)[:, 0]
     wrong = (states[-1, ..., : netlist.visible] != target).reshape(-1, netlist.visible)
     if wrong.sum() > MOST_WRONG * wrong.size:
         return None
@@ -67,7 +65,7 @@ def repaired(netlist: CellNetlist, target: Bits) -> CellNetlist | None:
 
 
 def _products(values: Words, wanted: npt.NDArray[np.bool_]) -> Iterator[list[int]]:
-    """Literals whose ANDs are together 1 on the wanted samples alone; `values [nodes, words]` are those of all nodes."""
+    """Literals whose ANDs are together 1 on the wanted samples alone; `values [nodes, words]` are of all nodes."""
     [left, others] = pack_bits(np.stack([wanted, ~wanted]).astype(np.uint8))
     for sample in np.flatnonzero(wanted).tolist():
         word, bit = divmod(sample, LONG_WORD)
@@ -88,4 +86,5 @@ def _products(values: Words, wanted: npt.NDArray[np.bool_]) -> Iterator[list[int
 
 
 def _count(words: Words) -> npt.NDArray[np.float64]:
-    return np.bitwise_count(words).sum(axis=-1, dtype=np.float64)
+    counts: npt.NDArray[np.float64] = np.bitwise_count(words).sum(axis=-1, dtype=np.float64)
+    return counts
