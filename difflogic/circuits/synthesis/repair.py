@@ -4,8 +4,8 @@ What a cell becomes in the last step depends on what it sees before it. A cell t
 others, and from itself in all earlier steps, by bits that it sees or gates that it has: an AND of three or four of them
 is mostly 1 there alone, and the value is inverted where it is. Nothing else changes, at no step.
 
-Example: of 13,000 neighbourhoods in a rollout one is wrong. Gate 70 is 1 in 400 of them, of these gate 9 is 0 in 12, and
-of these the bit of channel 5 to the left is 1 in this one alone: `g70 AND NOT g9 AND in[5][3]`.
+Example: of 13,000 neighbourhoods in a rollout one is wrong. Gate 70 is 1 in 400 of them, of these gate 9 is 0 in 12,
+and of these the bit of channel 5 to the left is 1 in this one alone: `g70 AND NOT g9 AND in[5][3]`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from difflogic.model.cell_netlist import CellNetlist
 
 MOST_WRONG = 0.02
 """Of all values: each takes some gates."""
-TOGETHER = 1.5
+TOGETHER = 3
 """How much more it is worth to keep a share of the wrong ones in a product than to keep the same share of others out:
 what is told together takes one product."""
 
