@@ -340,9 +340,9 @@ class _Series:
 
     @property
     def _has_last(self) -> bool:
-        """Return whether a picture is repaired or built where it is not learned in time: until then it is trained."""
-        within = self.request.within if self.record.restarts is None else None
-        return within is not None and self.request.data is None and self._built is not None
+        """Return whether a picture that is not learned in time may be repaired or built: until then it is trained."""
+        config, until = self.record.config, self.record.restarts is None and self.request.within is not None
+        return until and isinstance(config, Config) and config.task.target == "picture"
 
     def _rules(self, attempt: Attempt, config: AnyConfig, begin: Circuit | None) -> Rules | None:
         """What begins and ends an attempt of automata; agents are solved by what the session itself tests."""
@@ -400,6 +400,11 @@ def _hopeless(record: Record, config: Config) -> Callable[[Sequence[Replica]], s
 
     def why(members: Sequence[Replica]) -> str | None:
         reasons = [stalled.why(member.metrics, left, epochs, config) for member in members]
-        return reasons[0] if all(reasons) else None
+        if all(reasons):
+            return reasons[0]
+        until = record.restarts is None and config.search.begin
+        slow = [member for member in members if until and stalled.mends_nothing(member.metrics, config)]
+        is_repaired = any(built.repaired(config, member.circuit) is not None for member in slow)
+        return "what is still wrong can be repaired" if is_repaired else None
 
     return why

@@ -39,6 +39,8 @@ LONG = 2
 """A search has so many times the epochs that were trained before it, at most EARLIEST of all, and is given up where it
 mended nothing for half as long. After long training, which is hardened, half of that is enough: the search mends much
 at once, or a fresh attempt does in the same time."""
+SOON = 8
+"""...and where what is left can be repaired, for an eighth of a first look."""
 MEAN_OF = 10
 """Epochs that the soft loss is averaged over: that of one epoch is of a few samples."""
 
@@ -49,7 +51,9 @@ def first_look(config: Config, epochs: int) -> int:
     if until:
         return until[0]
     # A search that begins early is over early too, but not one from the start: nothing was trained by which to tell.
-    return min(math.ceil(EARLIEST * epochs), LONG * begin if begin > 1 else epochs)
+    # What was hardened meanwhile is judged when the search begins.
+    after = begin if config.hardening.share else LONG * begin
+    return min(math.ceil(EARLIEST * epochs), after if begin > 1 else epochs)
 
 
 Terms = tuple[dict[int, float], float, str]
@@ -79,6 +83,12 @@ def why(rows: Sequence[Row], left: int, epochs: int, config: Config) -> str | No
         return late
     slow = any(_mean(rows[epoch - MEAN_OF : epoch]) > most for epoch, most in losses.items() if epoch <= done)
     return "its soft loss hardly fell" if slow else None
+
+
+def mends_nothing(rows: Sequence[Row], config: Config) -> bool:
+    """Return whether a search makes so little progress that what can be repaired is repaired sooner."""
+    since = max(config.search.begin, _fewest_wrong(rows, MENDED))
+    return len(rows) - since >= first_look(config, config.epochs) / SOON
 
 
 def most_restarts(config: Config, epochs: int) -> int:

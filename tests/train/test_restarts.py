@@ -97,10 +97,12 @@ def test_what_ends_with_a_search_is_judged_once(losses: list[float], stalled: bo
 
 
 @pytest.mark.parametrize(
-    ("begin", "share", "over", "look"), [(120, 0, 220, 100), (120, 0.4, 170, 100), (40, 0, 120, 80)]
+    ("begin", "share", "over", "look"),
+    [(120, 0, 220, 100), (120, 0.4, 170, 100), (40, 0, 120, 80), (60, 0.4, 90, 60)],
 )
 def test_a_search_that_mends_nothing_is_given_up(begin: int, share: float, over: int, look: int) -> None:
-    """It has as long as there is before the first look: 100 epochs, or twice those before it; half after hardening."""
+    """It has as long as there is before the first look: 100 epochs, or twice those before it; half after hardening, when
+    the first look is where it begins."""
     config = SEARCHED.with_(search={"begin": begin}, hardening={"share": share})
     assert not is_stalled(rows(*[1.0] * (over - 1)), EPOCHS, EPOCHS, config)
     assert is_stalled(rows(*[1.0] * over), EPOCHS, EPOCHS, config)
@@ -116,6 +118,27 @@ def test_a_search_that_still_mends_something_goes_on(found: int, over: int) -> N
     assert is_stalled(done, EPOCHS, EPOCHS, config)
     slow = [replace(row, hard_loss=110 if row.epoch < found else 100) for row in done]
     assert is_stalled(slow[:220], EPOCHS, EPOCHS, config)  # it began with as many, but for a tenth
+
+
+def test_what_was_hardened_is_judged_when_its_search_begins() -> None:
+    hardened = SEARCHED.with_(search={"begin": 60}, hardening={"share": 0.4})
+    assert is_stalled(rows(*[51.3] * 60), EPOCHS, EPOCHS, hardened)
+    assert not is_stalled(rows(*[51.1] * 60), EPOCHS, EPOCHS, hardened)
+    assert not is_stalled(rows(*[51.3] * 60), EPOCHS, EPOCHS, hardened.with_(hardening={"share": 0.0}))
+
+
+def test_a_search_that_mends_nothing_is_soon_repaired() -> None:
+    """After an eighth of the first look, which is at epoch 80."""
+    config = SEARCHED.with_(search={"begin": 40}, hardening={"share": 0.0}, train={"epochs": EPOCHS})
+    done = [replace(row, hard_loss=5 if row.epoch < 60 else 4) for row in rows(*[1.0] * 70)]
+    assert [stalled.mends_nothing(done[:count], config) for count in (49, 50, 59, 60, 69, 70)] == [
+        False,
+        True,
+        True,
+        False,
+        False,
+        True,
+    ]
 
 
 def test_a_schedule_that_ends_with_a_search_shrinks_and_others_are_cut_short() -> None:
