@@ -124,7 +124,7 @@ def run(picture: Picture, seed: int, number: int, seconds: int = SECONDS) -> Lin
         "wrong": int(np.count_nonzero(state[0, ..., : target.shape[-1]] != target)),
         "values": target.size,
         "built": attempts[-1]["is_built"],
-        "repaired": attempts[-1]["repairs"] is not None,
+        "completed": attempts[-1]["completes"] is not None,
         "tried": [[attempt["epoch"], attempt["wrong"]] for attempt in attempts],
         **line,
     }

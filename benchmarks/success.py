@@ -161,7 +161,7 @@ def run(case: Case, engine: Engine) -> dict[str, Any]:
         and not made.record.attempts[-1].is_built
         and is_right(case, made.best.config, circuit, engine),
         "attempts": len(made.runs),
-        "repaired": made.record.attempts[-1].repairs is not None,
+        "completed": made.record.attempts[-1].completes is not None,
         "epochs": made.record.attempts[-1].epoch,
         "papers": round(made.record.effort / case.papers, 4),
         "seconds": round(seconds, 2),

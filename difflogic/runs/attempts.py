@@ -53,8 +53,8 @@ class Attempt:
     """Mean return of its best agent on fresh episodes, else of its last evaluation; of automata None."""
     is_built: bool = False
     """Whether its circuit was built, from what samples show or from a picture, and is only tested."""
-    repairs: int | None = None
-    """The attempt whose circuit it has, with what was wrong repaired."""
+    completes: int | None = None
+    """The attempt whose circuit it has, with what was wrong repaired, and channels copied that were learned once."""
 
     @property
     def folder(self) -> str:
@@ -76,8 +76,8 @@ class Attempt:
     @property
     def how(self) -> str:
         """Return where its circuit came from."""
-        if self.repairs is not None:
-            return f"the circuit of attempt {self.repairs}, repaired"
+        if self.completes is not None:
+            return f"the circuit of attempt {self.completes}, completed"
         return "built and not trained" if self.is_built else f"seed {self.seed}"
 
     def __str__(self) -> str:

@@ -1,14 +1,14 @@
-"""Attempts that are not trained: one is built, or has what is wrong of another's circuit repaired.
+"""Attempts that are not trained: one is built, or completes what another has learned.
 
 Samples may show a whole rule, and a picture can always be looked up. What a search leaves wrong of a picture takes a
-few gates more.
+few gates more, and channels that are alike are learned once and copied.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-from difflogic.circuits.synthesis import repair
+from difflogic.circuits.synthesis import copies, repair
 from difflogic.circuits.synthesis.convert import lean, to_xag
 from difflogic.circuits.synthesis.layered import layered
 from difflogic.circuits.synthesis.observed import observed
@@ -18,7 +18,7 @@ from difflogic.config.dataset import Dataset
 from difflogic.config.model import ModelConfig
 from difflogic.config.policy import PolicyConfig
 from difflogic.config.schema import Config
-from difflogic.core import wiring
+from difflogic.core import text_picture, wiring
 from difflogic.engine import job
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
@@ -42,16 +42,43 @@ def circuit(config: Config | PolicyConfig, samples: Dataset | None) -> Circuit |
     return None if graph is None else layered(graph, model.periodic, model.neighbourhood)
 
 
+def learned_once(config: Config) -> Config:
+    """The configuration that learns each channel of the picture once; itself where no two are alike, and none is dark.
+
+    Of such a task alone what an attempt has learned can be completed. A start picture has its own channels, in order.
+    """
+    if not _is_completed(config) or config.task.start == "picture":
+        return config
+    target = job.fixed_target(config.task)
+    shown = copies.sources(target)
+    kept = [shown.index(each) for each in range(max(shown) + 1)]
+    if len(kept) in (0, len(shown)):
+        return config
+    return config.with_(task={"picture": text_picture.encode(target[..., kept]), "loss_channels": len(kept)})
+
+
 @lru_cache(1)  # whether it can be is asked before the attempt, and then it is made
-def repaired(config: Config | PolicyConfig, circuit: Circuit) -> Circuit | None:
-    """Return a circuit that shows the picture, made of one that a search left a few wrong values of; None: of none."""
-    if isinstance(config, PolicyConfig) or not config.search.begin or config.train.asynchronous:
+def completed(whole: Config, config: Config, circuit: Circuit) -> Circuit | None:
+    """Return a circuit that shows the picture of `whole`, made of what an attempt of `config` has learned.
+
+    A few wrong values are repaired, and channels that were learned once are copied. None where too much is wrong.
+    """
+    if not _is_completed(config):
         return None
     task, model = config.task, config.model
-    if task.target != "picture" or task.judged_steps != (task.steps,):
-        return None
     found = repair.repaired(lean(CellNetlist.of_run(circuit, config)), job.fixed_target(task), task.steps)
-    return None if found is None else layered(to_xag(found), model.periodic, model.neighbourhood)
+    if found is None:
+        return None
+    if task != whole.task:
+        found = copies.widened(found, copies.sources(job.fixed_target(whole.task)))
+    return layered(to_xag(found), model.periodic, model.neighbourhood)
+
+
+def _is_completed(config: Config) -> bool:
+    """Return whether it is a picture of one moment, from one start, that a search ends with."""
+    task = config.task
+    one = task.target == "picture" and task.judged_steps == (task.steps,) and job.start(config) is not None
+    return one and config.search.begin > 0 and not config.train.asynchronous
 
 
 def _is_usual(model: ModelConfig, usual: ModelConfig) -> bool:

@@ -113,7 +113,7 @@ class Attempts:
             if isinstance(self.best, AgentRun):
                 return "A solution: the agent reaches the threshold, on fresh episodes.\n\n"
             last = self.record.attempts[-1]
-            how = f", {last.how}" if last.is_built or last.repairs is not None else ""
+            how = f", {last.how}" if last.is_built or last.completes is not None else ""
             return (
                 f"A solution{how}: the circuit passes the test of success, on fresh starts and beyond its training.\n\n"
             )
@@ -142,6 +142,11 @@ def train(
     # A GPU may be faster than anything that could be said of it here.
     if placement.engine.info.engine != "gpu" and (short := budget.notice(request)) is not None:
         observer.noticed(short)
+    if request.until_solved and isinstance(config, Config):
+        some, all_ = built.learned_once(config).task.loss_channels, config.task.loss_channels
+        if some < all_:
+            rest = "each of the others is alike to one of them or dark, and the last attempt adds it"
+            observer.noticed(f"Attempts learn {some} of the picture's {all_} channels: {rest}.")
     most = None if within is None else within.epochs
     restarts = None if request.until_solved else request.restarts
     record = Record(config, restarts, request.population, request.solved_models, most_epochs=most)
@@ -262,10 +267,9 @@ class _Series:
             self.observer.stop, last = stop, self.record.attempts[-1]
             if last.is_open:
                 self._note(replace(last, status="given up", given_up="the time was over"), out)
-            repairs = self._repairable(self.record.best)
-            if repairs is not None or self._built is not None:
-                last = replace(self._next(), epochs=1, is_built=repairs is None, repairs=repairs)
-                self._attempt(last, out)
+            best = None if self._completed(self.record.best) is None else self.record.best + 1
+            if best is not None or self._built is not None:
+                self._attempt(replace(self._next(), epochs=1, is_built=best is None, completes=best), out)
                 made = Attempts(out, self.record, tuple(self.runs))
         if out is not None:
             _show_best(made, out)
@@ -277,6 +281,8 @@ class _Series:
         # on from.
         run = self._run(attempt, None if out is None else out / attempt.folder)
         is_solved = run.solved if self.record.restarts is not None else run.accepted
+        if isinstance(run, Run) and isinstance(self.record.config, Config):
+            is_solved = is_solved and run.config.task == self.record.config.task
         self._note(_ended(attempt, run, is_solved), out)
         self.runs.append(run)
 
@@ -293,9 +299,9 @@ class _Series:
         seed = schedule.seed_of(record.config.seed, len(earlier))
         of = None if record.restarts is None else record.restarts + 1
         is_built = not earlier and self.request.data is not None and self._built is not None
-        repairs = self._repairable(len(earlier) - 1) if earlier else None
-        epochs = record.left if repairs is None else 1
-        return Attempt(len(earlier) + 1, of, seed, epochs, reason, is_built=is_built, repairs=repairs)
+        if earlier and self._completed(len(earlier) - 1) is not None:
+            return Attempt(len(earlier) + 1, of, seed, 1, reason, completes=len(earlier))
+        return Attempt(len(earlier) + 1, of, seed, record.left, reason, is_built=is_built)
 
     def _note(self, attempt: Attempt, out: Path | None) -> None:
         """Keep and tell how an attempt stands."""
@@ -310,6 +316,8 @@ class _Series:
         made = self._made(attempt)
         if made is not None and isinstance(config, Config):
             config, begin = built.fitted(config, made), made
+        elif record.restarts is None and isinstance(config, Config):
+            config = built.learned_once(config)
         fields: dict[str, Any] = {"stop_when_solved": record.stop_when_solved}
         if folder is not None and _can_go_on(folder):
             fields["resume"] = folder
@@ -326,21 +334,20 @@ class _Series:
 
     def _made(self, attempt: Attempt) -> Circuit | None:
         """The circuit that an attempt has which is not trained."""
-        if attempt.repairs is None:
+        if attempt.completes is None:
             return self._built if attempt.is_built else None
-        run = self.runs[attempt.repairs - 1]
-        return None if isinstance(run, AgentRun) else built.repaired(run.config, run.circuit)
+        return self._completed(attempt.completes - 1)
 
-    def _repairable(self, index: int) -> int | None:
-        """The number of the attempt if it is one until a picture is solved, and its circuit can be repaired."""
-        run = self.runs[index]
-        if self.record.restarts is not None or isinstance(run, AgentRun):
+    def _completed(self, index: int) -> Circuit | None:
+        """What an attempt has learned of a picture, completed, where it goes on until that is solved."""
+        run, whole = self.runs[index], self.record.config
+        if self.record.restarts is not None or isinstance(run, AgentRun) or isinstance(whole, PolicyConfig):
             return None
-        return None if built.repaired(run.config, run.circuit) is None else index + 1
+        return built.completed(whole, run.config, run.circuit)
 
     @property
     def _has_last(self) -> bool:
-        """Return whether a picture that is not learned in time may be repaired or built: until then it is trained."""
+        """Return whether a picture that is not learned in time may be completed or built: until then it is trained."""
         config, until = self.record.config, self.record.restarts is None and self.request.within is not None
         return until and isinstance(config, Config) and config.task.target == "picture"
 
@@ -404,7 +411,7 @@ def _hopeless(record: Record, config: Config) -> Callable[[Sequence[Replica]], s
             return reasons[0]
         until = record.restarts is None and config.search.begin
         slow = [member for member in members if until and stalled.mends_nothing(member.metrics, config)]
-        is_repaired = any(built.repaired(config, member.circuit) is not None for member in slow)
+        is_repaired = any(built.completed(config, config, member.circuit) is not None for member in slow)
         return "what is still wrong can be repaired" if is_repaired else None
 
     return why

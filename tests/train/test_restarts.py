@@ -101,8 +101,10 @@ def test_what_ends_with_a_search_is_judged_once(losses: list[float], stalled: bo
     [(120, 0, 220, 100), (120, 0.4, 170, 100), (40, 0, 120, 80), (60, 0.4, 90, 60)],
 )
 def test_a_search_that_mends_nothing_is_given_up(begin: int, share: float, over: int, look: int) -> None:
-    """It has as long as there is before the first look: 100 epochs, or twice those before it; half after hardening, when
-    the first look is where it begins."""
+    """It has as long as there is before the first look: 100 epochs, or twice those before it.
+
+    After hardening the first look is where it begins, and half as long is enough.
+    """
     config = SEARCHED.with_(search={"begin": begin}, hardening={"share": share})
     assert not is_stalled(rows(*[1.0] * (over - 1)), EPOCHS, EPOCHS, config)
     assert is_stalled(rows(*[1.0] * over), EPOCHS, EPOCHS, config)

@@ -20,6 +20,7 @@ from difflogic.config.customise import configure
 from difflogic.config.presets import checkerboard
 from difflogic.config.request import TrainRequest, Within
 from difflogic.config.schema import Config
+from difflogic.core.text_picture import encode
 from difflogic.devices.open import Placement, open_engine
 from difflogic.engine.api import Evaluation
 from difflogic.engine.job import fixed_target
@@ -290,28 +291,68 @@ def test_a_picture_is_still_built_where_that_was_cut_short(placement: Placement,
     assert restarts.resume(tmp_path / "run", placement).solved
 
 
-@pytest.mark.parametrize("limit", ["4 epochs", None])
-def test_a_picture_of_which_little_is_wrong_is_repaired(
-    limit: str | None, placement: Placement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+MAGENTA = {"picture": tuple("".join(".5"[bit] for bit in row) for row in NOISE), "loss_channels": 3}
+"""Red and blue alike, and no green."""
+
+
+@pytest.mark.parametrize(
+    ("limit", "task", "interval", "ended"),
+    [("4 epochs", {}, 10, "complete"), (None, MAGENTA, 10, "complete"), (None, {}, 1, "given up")],
+)
+def test_a_picture_of_which_little_is_wrong_is_completed(
+    limit: str | None,
+    task: dict[str, Any],
+    interval: int,
+    ended: str,
+    placement: Placement,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """When the limit is reached, or an attempt has ended; what was learned stays as it was."""
+    """When the limit is reached, an attempt has ended, or the search makes no progress; what was learned stays."""
     monkeypatch.setattr(repair, "MOST_WRONG", 0.5)
-    asked = configure(HARD)
+    request = configure(HARD).request
+    assert isinstance(request.config, Config)
+    config = request.config.with_(task=task, train={"eval_interval": interval})
     within = None if limit is None else Within.parse(limit)
-    made = restarts.train(replace(asked.request, until_solved=True, within=within), placement, tmp_path / "run")
+    asked = replace(request, config=config, until_solved=True, within=within)
+    made = restarts.train(asked, placement, tmp_path / "run")
     learned, last = made.record.attempts
-    assert (learned.status, learned.repairs) == ("given up", None)
-    assert learned.given_up == "what is still wrong can be repaired"
+    assert (learned.status, learned.completes) == (ended, None)
+    assert learned.given_up == ("what is still wrong can be repaired" if ended == "given up" else None)
     assert 0 < (learned.wrong or 0) < 128
-    assert (last.status, last.repairs, last.is_built, last.epochs) == ("solved", 1, False, 1)
-    assert made.summary.startswith("A solution, the circuit of attempt 1, repaired: ")
+    assert (last.status, last.completes, last.is_built, last.epochs) == ("solved", 1, False, 1)
+    assert made.summary.startswith("A solution, the circuit of attempt 1, completed: ")
     netlist = netlist_json.from_json((tmp_path / "run/circuit.json").read_text(encoding="utf-8"))
-    grown = netlist.rollout(start_of(netlist)[None], asked.config.task.steps)[-1, 0, ..., :1]
-    assert np.array_equal(grown, fixed_target(asked.config.task))
+    assert netlist.visible == config.task.loss_channels
+    grown = netlist.rollout(start_of(netlist)[None], config.task.steps)[-1, 0, ..., : netlist.visible]
+    assert np.array_equal(grown, fixed_target(config.task))
     first = difflogic.load_run(tmp_path / "run/attempt-1")
-    assert first.wrong == learned.wrong
+    assert (first.wrong, first.config.task.loss_channels) == (learned.wrong, 1)
     with pytest.raises(UsageError, match="has ended"):
         restarts.resume(tmp_path / "run", placement)
+
+
+@pytest.mark.parametrize(
+    ("shown", "learned"),
+    [
+        ((0, 0, 0), None),  # nothing is lit
+        ((1, 2, 3), None),  # all differ
+        ((1, 1, 0), [0]),
+        ((0, 2, 1, 2, 0, 1), [1, 2]),
+    ],
+)
+def test_each_channel_is_learned_once(shown: tuple[int, ...], learned: list[int] | None) -> None:
+    """Of the channels with these patterns, of which 0 is dark."""
+    kinds = np.stack([np.zeros((16, 16), np.uint8), *np.random.default_rng(1).integers(0, 2, (3, 16, 16), np.uint8)])
+    target = kinds[list(shown)].transpose(1, 2, 0)
+    config = configure(HARD).config
+    assert isinstance(config, Config)
+    config = config.with_(task={"picture": encode(target), "loss_channels": len(shown)})
+    once = built.learned_once(config)
+    assert (once == config) == (learned is None)
+    if learned is not None:
+        assert np.array_equal(fixed_target(once.task), target[..., learned])
+        assert once.with_(task={"picture": config.task.picture, "loss_channels": len(shown)}) == config
 
 
 def test_a_picture_is_still_repaired_where_that_was_cut_short(
@@ -321,7 +362,7 @@ def test_a_picture_is_still_repaired_where_that_was_cut_short(
     observer = Observer()
 
     def attempted(attempt: Attempt) -> None:
-        if attempt.repairs is not None:
+        if attempt.completes is not None:
             observer.stop = Stop()
             observer.stop.ask("enough")
 
@@ -335,7 +376,7 @@ def test_a_picture_is_still_repaired_where_that_was_cut_short(
 def test_nothing_is_repaired_where_attempts_are_counted(placement: Placement, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repair, "MOST_WRONG", 1.0)
     made = restarts.train(replace(configure(HARD).request, restarts=1), placement)
-    assert [each.repairs for each in made.record.attempts] == [None] * len(made.record.attempts)
+    assert [each.completes for each in made.record.attempts] == [None] * len(made.record.attempts)
 
 
 @pytest.mark.parametrize(
@@ -354,8 +395,9 @@ def test_nothing_else_than_what_a_search_leaves_of_one_picture_is_repaired(field
     netlist = CellNetlist.of_run(circuit, config)
     shown = netlist.rollout(start_of(netlist)[None], config.task.steps)[-1, 0, ..., 0]
     config = config.with_(task={"picture": tuple("".join(".1"[bit] for bit in row) for row in shown)})
-    assert built.repaired(config, circuit) is not None
-    assert built.repaired(config.with_(**fields), circuit) is None
+    assert built.completed(config, config, circuit) is not None
+    changed = config.with_(**fields)
+    assert built.completed(changed, changed, circuit) is None
 
 
 @pytest.mark.parametrize(
