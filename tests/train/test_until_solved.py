@@ -48,6 +48,11 @@ def placement() -> Placement:
     return Placement(open_engine("reference"), "it was given")
 
 
+@pytest.fixture
+def fast() -> Placement:
+    return Placement(open_engine("cpu"), "it was given")
+
+
 def passes_at(monkeypatch: pytest.MonkeyPatch, seed: int, epoch: int) -> None:
     """The success test passes one model alone, at one evaluation."""
 
@@ -304,7 +309,7 @@ def test_a_picture_of_which_little_is_wrong_is_completed(
     task: dict[str, Any],
     interval: int,
     ended: str,
-    placement: Placement,
+    fast: Placement,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -315,7 +320,7 @@ def test_a_picture_of_which_little_is_wrong_is_completed(
     config = request.config.with_(task=task, train={"eval_interval": interval})
     within = None if limit is None else Within.parse(limit)
     asked = replace(request, config=config, until_solved=True, within=within)
-    made = restarts.train(asked, placement, tmp_path / "run")
+    made = restarts.train(asked, fast, tmp_path / "run")
     learned, last = made.record.attempts
     assert (learned.status, learned.completes) == (ended, None)
     assert learned.given_up == ("what is still wrong can be repaired" if ended == "given up" else None)
@@ -329,7 +334,7 @@ def test_a_picture_of_which_little_is_wrong_is_completed(
     first = difflogic.load_run(tmp_path / "run/attempt-1")
     assert (first.wrong, first.config.task.loss_channels) == (learned.wrong, 1)
     with pytest.raises(UsageError, match="has ended"):
-        restarts.resume(tmp_path / "run", placement)
+        restarts.resume(tmp_path / "run", fast)
 
 
 @pytest.mark.parametrize(
@@ -356,7 +361,7 @@ def test_each_channel_is_learned_once(shown: tuple[int, ...], learned: list[int]
 
 
 def test_a_picture_is_still_repaired_where_that_was_cut_short(
-    placement: Placement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fast: Placement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(repair, "MOST_WRONG", 0.5)
     observer = Observer()
@@ -368,14 +373,14 @@ def test_a_picture_is_still_repaired_where_that_was_cut_short(
 
     observer.attempted = attempted  # type: ignore[method-assign]
     request = replace(configure(HARD).request, until_solved=True)
-    cut = restarts.train(request, placement, tmp_path / "run", observer)
+    cut = restarts.train(request, fast, tmp_path / "run", observer)
     assert (cut.solved, cut.record.attempts[-1].status) == (False, "interrupted")
-    assert restarts.resume(tmp_path / "run", placement).solved
+    assert restarts.resume(tmp_path / "run", fast).solved
 
 
-def test_nothing_is_repaired_where_attempts_are_counted(placement: Placement, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_repaired_where_attempts_are_counted(fast: Placement, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repair, "MOST_WRONG", 1.0)
-    made = restarts.train(replace(configure(HARD).request, restarts=1), placement)
+    made = restarts.train(replace(configure(HARD).request, restarts=1), fast)
     assert [each.completes for each in made.record.attempts] == [None] * len(made.record.attempts)
 
 
