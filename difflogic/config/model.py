@@ -49,7 +49,8 @@ class ModelConfig(Section):
     )
     all_round: bool = field(
         "Whether the first outputs of the first four kernels begin with a diagonal neighbour each, the second one "
-        "with one at a side too, by OR, so that signals get everywhere; needs wiring_per_kernel",
+        "with one at a side too, by OR, and half of the channels lead signals straight on, so that they get "
+        "everywhere; needs wiring_per_kernel",
         default=False,
     )
     input_wise: bool = field(

@@ -128,7 +128,7 @@ BEGINNINGS = {
 of a neighbourhood has its own cells alone."""
 ALL_ROUND_KERNELS = 4
 STRAIGHT = 4
-"""Channels that hand a signal on to each other: on a grid of 20 cells one that goes straight is gone after ten."""
+"""Channels of a cycle, which hand a signal on to each other."""
 
 
 def begin_all_round(
