@@ -48,8 +48,8 @@ from difflogic.train.trainer import Trainer
 
 AnyConfig = Config | PolicyConfig
 
-LAST = 5.0
-"""Seconds of a limit that are kept, at most a tenth of it, to build at last what training has not solved."""
+LAST = 10.0
+"""Seconds of a limit that are kept, at most a tenth of it, to complete or build what training has not solved."""
 LOOK = 10
 """Epochs between evaluations, at most, of what goes on until it is solved: it ends with the first that finds it so."""
 RESULTS = (
