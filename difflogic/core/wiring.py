@@ -178,9 +178,7 @@ def lead_straight(wires: Sequence[Array], channels: int, bits: int) -> None:
         cycle, place = divmod(channel, STRAIGHT)
         source = (STRAIGHT * cycle + (place + 1) % STRAIGHT) % channels
         wanted = channels + source * bits + cycle % ALL_ROUND_KERNELS
-        here = channel
-        for later in reversed(wires[1:]):
-            here = int(later[0, here])
+        here = _passed_on(wires, channel)
         # The first gate that reads the bit, as A or as B, and that no other channel has, comes here and hands it on.
         there = next((int(each) for each in np.flatnonzero((layer == wanted).any(axis=0)) if each not in taken), here)
         layer[:, [here, there]] = layer[:, [there, here]]
@@ -190,7 +188,7 @@ def lead_straight(wires: Sequence[Array], channels: int, bits: int) -> None:
 
 
 def _passed_on(wires: Sequence[Array], bit: int) -> int:
-    """The gate of the first layer whose bit pass-through gates hand on as that bit of the last layer's inputs."""
+    """The gate of the first layer whose bit pass-through gates hand on as that bit of the last layer."""
     for layer in reversed(wires[1:]):
         bit = int(layer[0, bit])
     return bit

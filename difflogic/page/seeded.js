@@ -170,8 +170,7 @@ function beginAllRound(/** @type {number[][][][]} */ perceive, /** @type {Key} *
         const layers = perceive[kernel],
             neighbours = layers[0][0];
         places.forEach((place, input) => {
-            let here = layers[layers.length - 1][input][0];
-            for (let layer = layers.length - 2; layer > 0; layer--) here = layers[layer][0][here];
+            const here = passedOn(layers.slice(0, -1), layers[layers.length - 1][input][0]);
             const wanted = ring[(2 * (turn % ring.length) + (mirror & 1 ? -place : place) + ring.length) % ring.length];
             const there = neighbours.indexOf(wanted);
             [neighbours[here], neighbours[there]] = [neighbours[there], neighbours[here]];
@@ -180,6 +179,11 @@ function beginAllRound(/** @type {number[][][][]} */ perceive, /** @type {Key} *
     return beginnings.flatMap((/** @type {number[]} */ places, /** @type {number} */ kernel) =>
         places.length > 1 ? [kernel] : [],
     );
+}
+
+/** As `_passed_on`. @param {number[][][]} layers @param {number} bit */
+function passedOn(layers, bit) {
+    return layers.slice(1).reduceRight((at, layer) => layer[0][at], bit);
 }
 
 /** Swaps wires as `lead_straight`. @param {number[][][]} update @param {number} channels @param {number} bits */
@@ -191,8 +195,7 @@ function leadStraight(update, channels, bits, /** @type {any} */ { STRAIGHT, ALL
             cycle = (channel - place) / STRAIGHT,
             source = (STRAIGHT * cycle + ((place + 1) % STRAIGHT)) % channels,
             wanted = channels + source * bits + (cycle % ALL_ROUND_KERNELS);
-        let here = channel;
-        for (const layer of update.slice(1).reverse()) here = layer[0][here];
+        const here = passedOn(update, channel);
         let there = a.findIndex((_, gate) => (a[gate] === wanted || b[gate] === wanted) && !taken.has(gate));
         if (there < 0) there = here;
         for (const wires of [a, b]) [wires[here], wires[there]] = [wires[there], wires[here]];
