@@ -379,9 +379,16 @@ def test_a_picture_is_still_repaired_where_that_was_cut_short(
 
 
 def test_nothing_is_repaired_where_attempts_are_counted(fast: Placement, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An attempt that is given up is followed by another that is trained; until one is solved it would be completed."""
     monkeypatch.setattr(repair, "MOST_WRONG", 1.0)
-    made = restarts.train(replace(configure(HARD).request, restarts=1), fast)
-    assert [each.completes for each in made.record.attempts] == [None] * len(made.record.attempts)
+    monkeypatch.setattr(restarts.stalled, "why", lambda rows, *_: "enough" if len(rows) == 10 else None)
+    request = configure(HARD).request
+    assert isinstance(request.config, Config)
+    request = replace(request, config=request.config.with_(train={"eval_interval": 10}))
+    counted = restarts.train(replace(request, restarts=1), fast).record.attempts
+    assert [(each.given_up, each.completes) for each in counted] == [("enough", None), (None, None)]
+    until = restarts.train(replace(request, until_solved=True), fast).record.attempts
+    assert [(each.given_up, each.completes) for each in until] == [("enough", None), (None, 1)]
 
 
 @pytest.mark.parametrize(
