@@ -14,6 +14,7 @@ import argparse
 import base64
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -71,12 +72,12 @@ class Outcome:
     """`[cells, C]` of the probes, the discrete circuit's last state."""
 
 
-def work() -> tuple[tuple[Job, TrainState], tuple[Job, TrainState]]:
+def work(preset: str = PRESET) -> tuple[tuple[Job, TrainState], tuple[Job, TrainState]]:
     """What is trained, and what is only evaluated: the same task with a gate drawn for every gate.
 
     Four of five are XOR or XNOR, which forget nothing: with all alike, most channels are soon constant.
     """
-    config = presets.get(PRESET)
+    config = presets.get(preset)
     job = make_job(config, Circuit.initial(config.model, config.seed))
     state = TrainState.initial(job)
     shares = np.where(np.isin(np.arange(16), (6, 9)), 0.4, 0.2 / 14)
@@ -118,11 +119,11 @@ def child(engine: str) -> None:
     print(json.dumps(found | {"hard": np.asarray(hard).astype(int).reshape(-1, job.circuit.channels).tolist()}))
 
 
-def recorded() -> dict[str, Any]:
+def recorded(preset: str = PRESET, epochs: int = EPOCHS, software: bool = True) -> dict[str, Any]:
     """The same work as data that a player plays."""
-    (job, state), (_, other) = work()
-    runs = {"trained": record([job], [state], software=True), "hard": record([job], [other], software=True)}
-    data: dict[str, Any] = {"epochs": EPOCHS, "constants": {"HISTORY": HISTORY, "SUBMIT_SECONDS": SUBMIT_SECONDS}}
+    (job, state), (_, other) = work(preset)
+    runs = {"trained": record([job], [state], software), "hard": record([job], [other], software)}
+    data: dict[str, Any] = {"epochs": epochs, "constants": {"HISTORY": HISTORY, "SUBMIT_SECONDS": SUBMIT_SECONDS}}
     for name, run in runs.items():
         data[name] = plan = plans.plan_data(run, job.config)
         for entry, buffer in zip(plan["buffers"], run.device.buffers, strict=True):
@@ -184,7 +185,8 @@ def outcomes() -> Iterator[Outcome]:
     for driver in (*(name for name, file in DRIVERS.items() if file.exists()), *cards):
         yield native(*NAGA, driver)
         yield in_node(driver)
-    yield in_chromium()
+    if shutil.which("chromium"):
+        yield in_chromium()
     yield native("cpu", "Numba", "none")
     yield native("reference", "NumPy", "none")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from difflogic.bench import memory
 from difflogic.bench.cases import Case
 from difflogic.bench.profile import Profile, profile
 from difflogic.bench.timed import Timed, WrongResultError
+from difflogic.config.schema import Config
 from difflogic.devices import open as placement
 from difflogic.devices.check_gradients import Subject
 from difflogic.engine import population
@@ -153,9 +155,16 @@ def expected_losses(case: Case, job: Job, state: TrainState) -> list[float]:
     if work.nodes // case.config.task.steps > LARGE:
         subject = Subject.of(job, state)
         return [ReferenceEngine().loss(subject.circuit, subject.batch)]
-    model = ReferenceModel(job, state)
+    return list(_first_losses(case.config))
+
+
+@lru_cache
+def _first_losses(config: Config) -> tuple[float, ...]:
+    """The soft losses of two epochs of the reference, which takes seconds: cases of one configuration share them."""
+    job = make_job(config, Circuit.initial(config.model, config.seed))
+    model = ReferenceModel(job, TrainState.initial(job))
     model.train(2)
-    return [metrics.soft_loss for metrics in model.drain()[0]]
+    return tuple(metrics.soft_loss for metrics in model.drain()[0])
 
 
 def _first_loss_of_a_rollout(job: Job, state: TrainState, engine: Engine) -> float:

@@ -10,7 +10,7 @@ const inBase64 = (/** @type {ArrayBuffer} */ buffer) =>
  */
 async function playedRun(device, data) {
     /** @type {any} */
-    const found = { device: device.name, software: device.software, losses: [] };
+    const found = { device: device.name, software: device.software, losses: [], times: [] };
     for (const name of ["trained", "hard"]) {
         const stage = { plans: { software: data[name], hardware: data[name] } };
         const model = new StageModel(device, stage, data.kernels, data.constants);
@@ -20,6 +20,7 @@ async function playedRun(device, data) {
             while (found.losses.length < data.epochs) {
                 const epoch = found.losses.length;
                 found.losses.push(...(await model.train(epoch, data.epochs - epoch)));
+                found.times.push([found.losses.length, performance.now()]);
             }
             found.logits = inBase64(await model.download("logits", ""));
         } else {

@@ -1,0 +1,89 @@
+"""A train step of the page that trains, by Dawn in Node, beside the same of the engine, on the first adapter.
+
+    python -m benchmarks.page_steps --save
+
+The player of the page takes a run that was recorded for this kind of adapter. Its losses must first be those of the
+engine. Both count the second half of their epochs, in which both have found out how much work makes a submit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+
+import numpy as np
+
+from benchmarks.same_bits import PLAYER, recorded, work
+from benchmarks.store import Line, append
+from difflogic.bench.machine import stamp
+from difflogic.gpu.adapter import select_adapter
+from difflogic.gpu.device import GpuDevice
+from difflogic.gpu.engine import GpuEngine
+from tests.javascript import node
+
+CLOSE = 1e-3
+"""Relative: two compilers, and plans that may differ."""
+COMPARED = 2
+"""Losses of the first epochs that are compared: later ones follow from gates that rounding has pushed apart."""
+
+
+def of_the_engine(engine: GpuEngine, preset: str, epochs: int) -> tuple[list[float], float]:
+    """Losses, and milliseconds a step."""
+    (job, state), _ = work(preset)
+    model = engine.open([job], [state])
+    model.train(epochs // 2)
+    losses = [row.soft_loss for row in model.drain()[0]]
+    began = time.perf_counter()
+    model.train(epochs - epochs // 2)
+    model.drain()
+    taken = time.perf_counter() - began
+    model.close()
+    return losses, 1e3 * taken / (epochs - epochs // 2)
+
+
+def of_the_page(preset: str, epochs: int, software: bool) -> tuple[list[float], float]:
+    """The same, played in Node."""
+    found = node.run("play.js", {"player": PLAYER.read_text(), **recorded(preset, epochs, software)})
+    half = next(each for each in found["times"] if each[0] >= epochs // 2)
+    last = found["times"][-1]
+    return found["losses"], (last[1] - half[1]) / (last[0] - half[0])
+
+
+def measured(preset: str, epochs: int, rounds: int) -> list[Line]:
+    """A line for each of the two, of rounds in turns."""
+    adapter = select_adapter()
+    engine = GpuEngine(GpuDevice(adapter))
+    times: dict[str, list[float]] = {"engine": [], "page in Node": []}
+    for _ in range(rounds):
+        right, ms = of_the_engine(engine, preset, epochs)
+        times["engine"].append(ms)
+        losses, ms = of_the_page(preset, epochs, adapter.software)
+        times["page in Node"].append(ms)
+        np.testing.assert_allclose(losses[:COMPARED], right[:COMPARED], rtol=CLOSE)
+    device = {"adapter": adapter.name, "driver": adapter.driver, "software": adapter.software}
+    return [
+        {"case": f"page/{preset}", "contender": name, "median_ms": round(statistics.median(each), 3), "epochs": epochs}
+        | {"rounds": rounds, "ratio_to_engine": round(statistics.median(each) / statistics.median(times["engine"]), 2)}
+        | device
+        | stamp()
+        for name, each in times.items()
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--preset", default="checkerboard")
+    parser.add_argument("--epochs", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--save", action="store_true", help="append to results/page_steps.jsonl")
+    options = parser.parse_args()
+    lines = measured(options.preset, options.epochs, options.rounds)
+    print("\n".join(map(json.dumps, lines)))
+    if options.save:
+        append("page_steps", lines)
+
+
+if __name__ == "__main__":
+    main()
