@@ -69,12 +69,8 @@ class Subject:
 
     @classmethod
     def of(cls, job: Job, state: TrainState) -> Subject:
-        """Start grids, fire masks and damage from the state's keys and pool, as training draws them.
-
-        Raises LimitError for a batch whose gate values this machine cannot hold.
-        """
+        """Start grids, fire masks and damage from the state's keys and pool, as training draws them."""
         task, train = job.config.task, job.config.train
-        _check_memory(job)
         _, data_key = prng.split(state.data_key)
         _, key = prng.split(state.train_key)
         grids, y = job.draw(data_key)
@@ -92,17 +88,24 @@ class Subject:
 
     @classmethod
     def start(cls, config: Config) -> Subject:
-        """Before the first epoch. Raises DataError for a task in samples, which the configuration does not hold."""
+        """Before the first epoch, to find gradients of.
+
+        Raises DataError for a task in samples, which the configuration does not hold, and LimitError for a batch whose
+        gate values this machine cannot hold.
+        """
         job = tasks.make_job(config, Circuit.initial(config.model, config.seed, config.initial))
+        _check_memory(job)
         return cls.of(job, TrainState.initial(job))
 
     @classmethod
     def loaded(cls, checkpoint: ModelState, batch: int | None = None, data: Dataset | None = None) -> Subject:
         """The state in which a run was saved; `batch`: the number of start grids, if it is given; `data`: the run's
-        samples, if it has any.
+        samples, if it has any. Raises LimitError as `start` does.
         """
         config = checkpoint.config if batch is None else checkpoint.config.with_(train={"batch": batch})
-        return cls.of(tasks.make_job(config, checkpoint.circuit, data), checkpoint.state)
+        job = tasks.make_job(config, checkpoint.circuit, data)
+        _check_memory(job)
+        return cls.of(job, checkpoint.state)
 
     @property
     def batch(self) -> Batch:

@@ -27,7 +27,7 @@ MAX_SCRATCH_GROUPS = 256
 SCRATCH_BYTES = 96 << 20
 """Scratch memory at most, unless a single workgroup needs more."""
 KEEP_BYTES = 1 << 30
-"""Without a limit from the user, nodes are kept where a plan then needs no more than this."""
+"""Without a limit from the user, nodes or states are kept where a plan then needs no more than this."""
 PORTABLE_BINDING = 1 << 27
 """Bytes that every device binds."""
 CARD_KEEP_BYTES = 3 << 30
@@ -86,7 +86,7 @@ class Plan:
     """Gate evaluations of one dispatch at most."""
     batch_source: BatchSource = field(default_factory=BatchSource)
     keep_bytes: int = KEEP_BYTES
-    """What a plan that keeps nodes may need where the user sets no limit."""
+    """What a plan may need where the user sets no limit, before memory is saved at a cost."""
 
     @property
     def models(self) -> int:

@@ -26,8 +26,6 @@ from difflogic.system.memory import physical_memory
 
 MAX_GATES = 65535 * 8
 """Gates that one dispatch of `gradients` holds, eight to a workgroup."""
-STATES_BYTES = 1_000_000_000
-"""Without a limit from the user, every state is kept where a plan then needs no more than this."""
 KEEP_SHARE = 8
 """On software, whose memory is the machine's, nodes may be kept within this fraction of it."""
 MANY_CHUNKS = 256
@@ -106,9 +104,9 @@ def affordable(plan: Plan, max_memory: int | None) -> float:
         return max_memory
     if not plan.training:
         return math.inf
-    # To keep nodes saves a fifth of the backward pass, and to keep all states saves forward steps: each is worth
-    # some memory, but not all that a device has.
-    return plan.keep_bytes if plan.launch.store_activations else STATES_BYTES
+    # To keep nodes saves a fifth of the backward pass, to keep all states saves forward steps, and what quarters of
+    # chunks send to each other lets them share one: each is worth some memory, but not all that a device has.
+    return plan.keep_bytes
 
 
 def may_run(plan: Plan, launch: LaunchConfig, max_memory: int | None) -> bool:
