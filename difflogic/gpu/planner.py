@@ -28,7 +28,7 @@ MAX_GATES = 65535 * 8
 """Gates that one dispatch of `gradients` holds, eight to a workgroup."""
 KEEP_SHARE = 8
 """On software, whose memory is the machine's, nodes may be kept within this fraction of it."""
-MANY_CHUNKS = 256
+MANY_CHUNKS = 64
 """A card that is full does better with smaller workgroups, of which more run side by side. Sixteen checkerboards took
 0.8 of the time on an H100, but one checkerboard 1.2 times as long."""
 SOFTWARE_WORK = 1 << 26
