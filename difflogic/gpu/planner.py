@@ -28,9 +28,10 @@ MAX_GATES = 65535 * 8
 """Gates that one dispatch of `gradients` holds, eight to a workgroup."""
 KEEP_SHARE = 8
 """On software, whose memory is the machine's, nodes may be kept within this fraction of it."""
-MANY_CHUNKS = 64
-"""A card that is full does better with smaller workgroups, of which more run side by side. Sixteen checkerboards took
-0.8 of the time on an H100, but one checkerboard 1.2 times as long."""
+MANY_CHUNKS = 48
+"""A card that is full does better with smaller workgroups, of which more run side by side. An H200 has 132
+multiprocessors, and four workgroups share a chunk. Two checkerboards, 64 chunks, took 0.78 of the time, sixteen 0.66,
+and four asynchronous ones, 52 chunks, 0.81; but one checkerboard, 32 chunks, took 1.2 times as long."""
 SOFTWARE_WORK = 1 << 26
 """Gate evaluations of one dispatch at most on software: some 60 ms on two cores."""
 
