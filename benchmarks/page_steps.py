@@ -55,17 +55,17 @@ def measured(preset: str, epochs: int, rounds: int) -> list[Line]:
     """A line for each of the two, of rounds in turns."""
     adapter = select_adapter()
     engine = GpuEngine(GpuDevice(adapter))
-    times: dict[str, list[float]] = {"engine": [], "page in Node": []}
+    times: dict[str, list[float]] = {"gpu": [], "page in Node": []}
     for _ in range(rounds):
         right, ms = of_the_engine(engine, preset, epochs)
-        times["engine"].append(ms)
+        times["gpu"].append(ms)
         losses, ms = of_the_page(preset, epochs, adapter.software)
         times["page in Node"].append(ms)
         np.testing.assert_allclose(losses[:COMPARED], right[:COMPARED], rtol=CLOSE)
     device = {"adapter": adapter.name, "driver": adapter.driver, "software": adapter.software}
     return [
         {"case": f"page/{preset}", "contender": name, "median_ms": round(statistics.median(each), 3), "epochs": epochs}
-        | {"rounds": rounds, "ratio_to_engine": round(statistics.median(each) / statistics.median(times["engine"]), 2)}
+        | {"rounds": rounds, "ratio_to_engine": round(statistics.median(each) / statistics.median(times["gpu"]), 2)}
         | device
         | stamp()
         for name, each in times.items()

@@ -44,7 +44,7 @@ def newest(lines: list[Line], *keys: str) -> list[Line]:
 
 
 def _told(line: Line, key: str) -> str:
-    return machine(line) if key == "machine" else vectors(line) if key == "vectors" else str(line[key])
+    return {"machine": machine, "vectors": vectors, "card": card}.get(key, lambda line: str(line[key]))(line)
 
 
 def vectors(line: Line) -> str:
@@ -52,12 +52,18 @@ def vectors(line: Line) -> str:
     return str(line.get("vectors", "AVX-512"))
 
 
+def card(line: Line) -> str:
+    """The device of a rival without its driver or library: machines with different cards have the same name."""
+    return str(line["device"]).partition(",")[0]
+
+
 def engine(line: Line) -> str:
     """What ran, in words."""
     if line["engine"].partition(":")[0] == "gpu":
         kind = "software" if line["software"] else "hardware"
         return f"gpu on {kind}: {line['adapter'].split(' (')[0]}, {line['driver'].split(' (')[0]}"
-    return f"cpu ({line['driver']})" if line["engine"] == "cpu" else "reference (NumPy)"
+    others = {"cpu": f"cpu ({line['driver']})", "reference": "reference (NumPy)"}
+    return others.get(line["engine"]) or f"PyTorch {line['driver']}: {line['adapter']}"
 
 
 def machine(line: Line) -> str:
@@ -163,7 +169,8 @@ def _logging() -> str:
 def _rivals() -> str:
     rows = []
     for place in ("cpu", "gpu"):
-        here = newest([line for line in load("rivals") if line["place"] == place], "contender", "machine", "vectors")
+        lines = [line for line in load("rivals") if line["place"] == place]
+        here = newest(lines, "contender", "machine", "vectors", *(["card"] if place == "gpu" else []))
         for line in here:
             times = "" if line["ratio_to_ours"] is None else f"{line['ratio_to_ours']:.1f}"
             cells = [RIVALS[line["contender"]], line["device"], machine(line)]
@@ -201,6 +208,7 @@ def _first() -> str:
 SETS = ("AVX-512", "AVX2", "SSE4.2", "SSE2", "NEON")
 SHOWN = SETS[:2]
 """In the README: of the machine that was measured, and what most others have."""
+PLAYERS = {"gpu": "the engine", "page in Node": "the page's player, Dawn"}
 CONTENDERS = {
     "by hand": "Life by hand in C",
     "numba": "`--engine numba`",
@@ -238,7 +246,7 @@ A `train` step is start grids, all CA steps forward and backward, and AdamW; `ju
 batch and of 32 probe grids after every step; `hard` is that evaluation alone. Medians of rounds in turns:
 
 {_steps()}
-How the step grows with its work. The largest grid took one step only, with a batch of 1 and every second state kept:
+How the step grows with its work. The largest grid has a batch of 1; on software it took one step only:
 
 {_growth()}
 The processor alone: what each size takes over the one before, and what limits the largest. Sizes in brackets are on
@@ -258,6 +266,9 @@ The README's first command on a GPU, where nothing was compiled before, and agai
 shaders, and the rest is Python that is loaded. The ratio is to the version before attempts, in the same run:
 
 {_first()}
+A train step of the page that trains, whose player ran in Node with the compiler of Chromium, beside the engine:
+
+{_page()}
 `simulate` on 4096x4096 cells. The circuit is a Game of Life that was learned and simplified, with {_gates()}
 gates. Medians of rounds in turns, and the load of the machine when they began:
 
@@ -265,6 +276,14 @@ gates. Medians of rounds in turns, and the load of the machine when they began:
 Arrays of `difflogic.tensor`, and of PyTorch where it is installed, as `difflogic bench --case arrays` measures them:
 
 {_arrays()}""".rstrip()
+
+
+def _page() -> str:
+    rows = []
+    for line in newest(load("page_steps"), "case", "contender", "adapter", "driver", "machine"):
+        cells = [line["case"].partition("/")[2], PLAYERS[line["contender"]], engine(line | {"engine": "gpu"})]
+        rows.append([*cells, machine(line), milliseconds(line["median_ms"]), f"{line['ratio_to_engine']:.2f}"])
+    return table(["preset", "what trains", "engine", "machine", "train step", "beside the engine"], rows)
 
 
 def _arrays() -> str:
@@ -300,6 +319,7 @@ MEASURED = {
     "pages": "pages of other programs, clicked through",
     "service": "the server, its workers and its store",
     "same_bits": "which results are the same",
+    "page_steps": "the train step of the page that trains",
 }
 """What the lines of each results file are of."""
 PLATFORMS = {"Windows": "Windows", "Darwin": "macOS"}
@@ -395,12 +415,12 @@ def headline() -> str:
 
 def _on_cards() -> str:
     """A sentence for each card on which rivals were measured."""
-    found = newest([line for line in load("rivals") if line["place"] == "gpu"], "contender", "machine")
+    found = newest([line for line in load("rivals") if line["place"] == "gpu"], "contender", "card")
     text = ""
     for ours in (line for line in found if line["contender"] == "difflogic"):
-        beside = [line for line in found if line is not ours and machine(line) == machine(ours)]
+        beside = [line for line in found if line is not ours and card(line) == card(ours)]
         times = [f"{RIVALS[line['contender']]}: {line['ratio_to_ours']:.1f} times as long" for line in beside]
-        text += f"\nOn an {ours['device'].partition(',')[0]} a training step and an evaluation take "
+        text += f"\nOn an {card(ours)} a training step and an evaluation take "
         text += f"{'; '.join([milliseconds(ours['median_ms']), *times])}.\n"
     return text
 

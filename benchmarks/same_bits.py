@@ -139,8 +139,9 @@ def recorded(preset: str = PRESET, epochs: int = EPOCHS, software: bool = True) 
 
 def in_node(driver: str) -> Outcome:
     """Played by Dawn, without a browser."""
-    given = {"player": PLAYER.read_text(), **recorded()}
-    return _played(node.run("play.js", given, _environment(driver)), "page in Node", driver)
+    given = {"player": PLAYER.read_text(), **recorded(software=driver in DRIVERS)}
+    found = node.run("play.js", given, _environment(driver))
+    return _played(found, "page in Node", driver)
 
 
 def in_chromium() -> Outcome:
@@ -160,7 +161,7 @@ def in_chromium() -> Outcome:
 
 def _played(found: dict[str, Any], engine: str, driver: str) -> Outcome:
     (job, _), (_, other) = work()
-    plan = record([job], [other], software=True).plan
+    plan = record([job], [other], software=driver in DRIVERS).plan
     words = np.frombuffer(base64.b64decode(found["words"]), np.uint32)
     last = words.reshape(-1, plan.hard_chunks, job.circuit.channels, 16)[plan.word_slot(plan.shape.steps)]
     grid = (32 * plan.groups, *job.probes.shape[1:])
@@ -246,7 +247,7 @@ def section(lines: list[Line]) -> str:
         )
     headers = ["engine", "compiler", "driver", "compared with", "discrete circuit", "losses", "logits"]
     last = lines[-1] if lines else {"preset": PRESET, "epochs": EPOCHS}
-    where = f" On {machine(last)}." if lines else ""
+    where = f" On {'; '.join(dict.fromkeys(map(machine, lines)))}." if lines else ""
     return f"`{last['preset']}`, {last['epochs']} epochs.{where}\n\n{table(headers, rows)}".rstrip()
 
 

@@ -21,7 +21,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_without_results_there_are_no_rows() -> None:
     tables = [block.splitlines() for block in report.section().split("\n\n") if block.lstrip().startswith("|")]
-    assert [len(rows) for rows in tables] == [2] * 8, "heads alone"
+    assert [len(rows) for rows in tables] == [2] * 9, "heads alone"
 
 
 def test_measured_cases_are_kept_and_shown(monkeypatch: pytest.MonkeyPatch) -> None:

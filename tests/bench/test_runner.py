@@ -126,6 +126,15 @@ def test_the_forward_check_agrees_with_the_train_step(case: Case, monkeypatch: p
     assert contender.expected_losses(case, job, state) == [pytest.approx(whole[0], rel=1e-6)]
 
 
+def test_a_huge_case_is_checked_where_its_gradients_would_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = TINY[0]
+    job = make_job(case.config, Circuit.initial(case.config.model, case.config.seed))
+    state = TrainState.initial(job)
+    monkeypatch.setattr("difflogic.devices.check_gradients.physical_memory", lambda: 1)
+    first, _ = contender.expected_losses(case, job, state)
+    assert contender.expected_losses(replace(case, once=True), job, state) == [pytest.approx(first, rel=1e-6)]
+
+
 def test_a_population_starts_with_the_seed_of_the_case(benches: list[Bench]) -> None:
     alone, first = (open_contender(case, "cpu", benches[1].engine) for case in (TINY[4], TINY[6]))
     assert len(first.model.states()) == TINY[6].models
