@@ -264,16 +264,26 @@ class _Series:
                 break
         made = Attempts(out, self.record, tuple(self.runs))
         if made.is_unsolved and self._has_last:
-            self.observer.stop, last = stop, self.record.attempts[-1]
-            if last.is_open:
-                self._note(replace(last, status="given up", given_up="the time was over"), out)
-            best = None if self._completed(self.record.best) is None else self.record.best + 1
-            if best is not None or self._built is not None:
-                self._attempt(replace(self._next(), epochs=1, is_built=best is None, completes=best), out)
+            self.observer.stop = stop
+            if (last := self._last(out)) is not None:
+                self._attempt(last, out)
                 made = Attempts(out, self.record, tuple(self.runs))
         if out is not None:
             _show_best(made, out)
         return made
+
+    def _last(self, out: Path | None) -> Attempt | None:
+        """The attempt that the time for training leaves: it completes the best, or is built."""
+        cut = self.record.attempts[-1]
+        if cut.is_open and self._made(cut) is not None:
+            self.runs.pop()  # nothing of it is trained: it goes on
+            return self._next()
+        if cut.is_open:
+            self._note(replace(cut, status="given up", given_up="the time was over"), out)
+        best = None if self._completed(self.record.best) is None else self.record.best + 1
+        if best is None and self._built is None:
+            return None
+        return replace(self._next(), epochs=1, is_built=best is None, completes=best)
 
     def _attempt(self, attempt: Attempt, out: Path | None) -> None:
         self._note(attempt, out)

@@ -378,6 +378,25 @@ def test_a_picture_is_still_repaired_where_that_was_cut_short(
     assert restarts.resume(tmp_path / "run", fast).solved
 
 
+def test_what_is_completed_as_the_time_ends_goes_on(
+    fast: Placement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not given up for another that does the same."""
+    monkeypatch.setattr(repair, "MOST_WRONG", 0.5)
+    observer, begun = Observer(), []
+
+    def attempted(attempt: Attempt) -> None:
+        if attempt.completes is not None and not begun:
+            observer.stop = Deadline(Stop(), 0)
+            begun.append(attempt.number)
+
+    observer.attempted = attempted  # type: ignore[method-assign]
+    request = replace(configure(HARD).request, until_solved=True, within=Within.parse("600s"))
+    made = restarts.train(request, fast, tmp_path / "run", observer)
+    assert [each.status for each in made.record.attempts] == ["complete", "solved"]
+    assert len(made.runs) == 2
+
+
 def test_nothing_is_repaired_where_attempts_are_counted(fast: Placement, monkeypatch: pytest.MonkeyPatch) -> None:
     """An attempt that is given up is followed by another that is trained; until one is solved it would be completed."""
     monkeypatch.setattr(repair, "MOST_WRONG", 1.0)
