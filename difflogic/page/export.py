@@ -14,7 +14,7 @@ from difflogic.model.straight_line import EXPRESSIONS
 from difflogic.page.bundle import as_json, joined, package_text
 from difflogic.page.plans import page_data, to_json
 
-SCRIPTS = ("seeded.js", "hard.js", "search.js", "player.js", "rules.js", "trainer.js")
+SCRIPTS = ("seeded.js", "hard.js", "search.js", "repair.js", "player.js", "rules.js", "trainer.js")
 """In this order, behind the engines of the living page. What the visitor sees is modules beside them: `face.js`."""
 DEFAULT = "checkerboard-small"
 

@@ -197,6 +197,7 @@ const WORDS = {
     attempt: ({ number, why }) => (why ? `Attempt ${number} with another wiring, because of the last one: ${why}.` : "It learns."),
     stage: ({ stage, width, height }) => (stage ? `It has grown, and learns on ${width} by ${height} cells.` : element("status").textContent),
     search: () => "It searches: gates are exchanged as long as more cells are right.",
+    repaired: ({ gates }) => `${count(gates)} gates more set the last wrong cells right.`,
     restarted: () => "It begins again.",
     paused: () => "Paused.",
     resumed: () => "It learns.",

@@ -125,9 +125,21 @@ class HardCircuit {
         this.outputs = made.outputs;
         /** Bit, gate, a, b of what is computed, in order. */
         this.rows = made.rows;
+        /** Gates that were added: the same four numbers. @type {number[][]} */
+        this.added = [];
         /** Gates with logits of their own that compute something which an output needs. */
         this.active = new Set(this.rows.map(([bit]) => layout.gates[bit - layout.patchNodes])).size;
         this.compile();
+    }
+
+    /** Adds gates behind all others, and changes what the channels become. @param {NonNullable<ReturnType<typeof repairs>>} made */
+    extend({ rows, outputs }) {
+        this.rows = [...this.rows, ...rows];
+        this.added = rows;
+        this.outputs = outputs;
+        this.active += rows.length;
+        this.compile();
+        return this;
     }
 
     /** A gate is `c0 ^ ca a ^ cb b ^ cab a b`, each a mask of 32 bits. */
@@ -142,7 +154,8 @@ class HardCircuit {
                 4 * n,
             );
         });
-        this.values = new Int32Array(this.layout.patchNodes + this.layout.gates.length);
+        /** Of all nodes, 32 cells to a word. */
+        this.values = new Int32Array(this.layout.patchNodes + this.layout.gates.length + this.added.length);
     }
 
     /** @param {Int32Array} patch @param {Int32Array} result */
@@ -235,16 +248,16 @@ class HardCircuit {
         const { patchNodes, wires } = this.layout;
         const name = (/** @type {number} */ bit) =>
             bit < patchNodes ? `in[${Math.floor(bit / PATCH)}][${bit % PATCH}]` : `g${bit - patchNodes}`;
-        const rows = Array.from(
-            this.layout.gates,
-            (gate, i) =>
-                `{"id": "g${i}", "gate": ${this.ids[gate]}, "name": "${this.names[this.ids[gate]]}", ` +
-                `"a": "${name(wires[2 * i])}", "b": "${name(wires[2 * i + 1])}"}`,
-        );
-        const ends = Array.from(
-            { length: this.layout.channels },
-            (_, c) => `"${name(patchNodes + rows.length - this.layout.channels + c)}"`,
-        );
+        const row = (/** @type {number} */ bit, /** @type {number} */ gate, /** @type {number} */ a, /** @type {number} */ b) =>
+            `{"id": "${name(bit)}", "gate": ${gate}, "name": "${this.names[gate]}", "a": "${name(a)}", "b": "${name(b)}"}`;
+        const { gates, channels } = this.layout,
+            first = patchNodes + gates.length;
+        const rows = [
+            ...Array.from(gates, (gate, i) => row(patchNodes + i, this.ids[gate], wires[2 * i], wires[2 * i + 1])),
+            ...this.added.map(([bit, gate, a, b]) => row(bit, gate, a, b)),
+        ];
+        // A channel that was not repaired is what its last gate is, which may only pass another on.
+        const ends = this.outputs.map((bit, c) => `"${name(bit < first ? first - channels + c : bit)}"`);
         return `${this.preset.head},\n"gates": [\n${rows.join(",\n")}\n],\n"outputs": [${ends.join(", ")}]}\n`;
     }
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import difflogic
+from difflogic.circuits.synthesis import repair
 from difflogic.config import presets, recipes, schedule
 from difflogic.config.fields import hint
 from difflogic.config.schema import Config
@@ -122,7 +123,8 @@ def _constants() -> Data:
         jobs: ("PROBE_STREAM",),
         search: ("STEADY", "FEW"),
         success: ("STARTS", "FRESH_STREAM", "TIMES", "LARGE"),
-        stalled: ("WINDOW", "LATEST_GROWN", "SLOW", "SMALL", "PROGRESS", "MEAN_OF", "UNLIKE", "MENDED", "LONG"),
+        stalled: ("WINDOW", "LATEST_GROWN", "SLOW", "SMALL", "PROGRESS", "MEAN_OF", "UNLIKE", "MENDED", "LONG", "SOON"),
+        repair: ("MOST_WRONG", "TOGETHER"),
     }
     found = {name: getattr(module, name) for module, wanted in named.items() for name in wanted}
     return found | {

@@ -44,6 +44,12 @@ function termsOfSearch({ config, first_look: look }, judged, { UNLIKE, LONG, MEN
     return { most: search.begin >= look ? [[look, UNLIKE * values]] : [], end, late: "it was late" };
 }
 
+/** Whether a search makes so little progress that what can be repaired is. @param {any} preset @param {Judged[]} judged @param {any} numbers */
+function mendsNothing({ config, first_look: look }, judged, { MENDED, SOON }) {
+    const done = judged[judged.length - 1].epoch;
+    return done - Math.max(config.search.begin, fewestWrong(judged, MENDED)) >= look / SOON;
+}
+
 /**
  * The loss of a cell must have fallen when a grid grows, and some time after that.
  * @param {any} preset @param {number[]} losses @param {any} numbers @returns {Terms}

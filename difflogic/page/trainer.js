@@ -49,6 +49,8 @@ class Trainer {
         this.gates = null;
         /** @type {LocalSearch | null} */
         this.search = null;
+        /** What the search left, with the gates that set it right. @type {HardCircuit | null} */
+        this.repaired = null;
         /** @type {Promise<boolean> | undefined} */
         this.training = undefined;
         /** @type {Promise<void> | undefined} */
@@ -162,15 +164,20 @@ class Trainer {
             const { epoch } = this.state,
                 interval = train.eval_interval;
             await this.toEpoch(epoch ? Math.min(train.epochs, (Math.floor(epoch / interval) + 1) * interval) : 1);
-            if (await this.isSolved()) {
-                this.state.solved = true;
-                this.tell({ kind: "solved", epoch: this.state.epoch, attempt: number, seed });
-                return "";
-            }
-            const stalled = whyStalled(this.preset, this.losses, this.judged, constants);
+            if (await this.isSolved()) return this.solved();
+            const over = this.state.epoch >= train.epochs ? "all its epochs were done" : "";
+            const stalled = whyStalled(this.preset, this.losses, this.judged, constants) || over;
+            const isSlow = this.gates && (stalled || mendsNothing(this.preset, this.judged, constants));
+            if (isSlow && (await this.isRepaired(/** @type {LocalSearch} */ (this.search)))) return this.solved();
             if (stalled) return stalled;
-            if (this.state.epoch >= train.epochs) return "all its epochs were done";
         }
+    }
+
+    solved() {
+        const { epoch, attempt, seed } = this.state;
+        this.state.solved = true;
+        this.tell({ kind: "solved", epoch, attempt, seed });
+        return "";
     }
 
     /** Uploads what follows from a seed, and from the visitor's picture. */
@@ -180,6 +187,7 @@ class Trainer {
             drawn = initialCircuit(preset.config, seed, plans.constants);
         this.layout = flatLayout(model, drawn);
         this.gates = null;
+        this.repaired = null;
         this.search = preset.config.search.begin ? new LocalSearch(preset, this.layout, seed, plans.constants) : null;
         this.probes = preset.random ? drawProbes(preset.config, seed, plans.constants) : new Uint8Array();
         for (const [stage, each] of this.models.entries()) {
@@ -316,8 +324,20 @@ class Trainer {
         return found.passed;
     }
 
+    /** Sets right what the search leaves, where that can be. @param {LocalSearch} search */
+    async isRepaired(search) {
+        const hard = await this.circuit(),
+            made = repairs(hard, search, this.plans.constants);
+        if (!made) return false;
+        this.repaired = hard.extend(made);
+        this.tell({ kind: "repaired", gates: made.rows.length });
+        this.tell({ kind: "evaluation", epoch: this.state.epoch, wrong: 0, values: search.target.length });
+        return true;
+    }
+
     /** The circuit of now. */
     async circuit() {
+        if (this.repaired) return this.repaired;
         const ids = this.gates ?? new Uint32Array(await this.locked(() => this.model.download("gate_ids", "circuit")));
         return new HardCircuit(
             this.preset,

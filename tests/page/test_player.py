@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -13,13 +14,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from difflogic.circuits.synthesis.invariant import start_of
 from difflogic.cli.main import main
 from difflogic.config import schedule
 from difflogic.config.limits import MOST
 from difflogic.config.schedule import seed_of
+from difflogic.core.neighbourhoods import neighbourhoods
 from difflogic.devices.open import open_engine, open_local_search
 from difflogic.engine import search
-from difflogic.engine.job import make_job
+from difflogic.engine.job import fixed_target, make_job
 from difflogic.gpu.workspace import to_chunks
 from difflogic.model import netlist_json
 from difflogic.model.cell_netlist import CellNetlist
@@ -341,13 +344,17 @@ def test_it_gives_up_when_the_command_does(page: Page, name: str) -> None:
         ]
         judged = [{"epoch": row.epoch, "wrong": row.hard_loss} for row in rows if row.hard_loss is not None]
         given.append([[None if np.isnan(loss) else loss for loss in losses], judged])
-        expected.append(stalled.why(rows, MOST, epochs, config) or "")
+        slow = bool(config.search.begin) and stalled.mends_nothing(rows, config)
+        expected.append([stalled.why(rows, MOST, epochs, config) or "", slow])
     found = page.js(
-        f"""{json.dumps(given)}.map(([losses, judged]) =>
-        whyStalled(plans.presets["{name}"], losses.map((each) => each ?? NaN), judged, plans.constants))"""
+        f"""{json.dumps(given)}.map(([losses, judged]) => {{
+        const preset = plans.presets["{name}"], numbers = plans.constants;
+        return [whyStalled(preset, losses.map((each) => each ?? NaN), judged, numbers),
+            preset.config.search.begin > 0 && mendsNothing(preset, judged, numbers)]; }})"""
     )
     assert found == expected
-    assert len(set(expected)) > 1
+    assert len({why for why, _ in expected}) > 1
+    assert {slow for _, slow in expected} == ({False, True} if config.search.begin else {False})
 
 
 def test_a_circuit_is_tested_on_the_starts_of_the_command(page: Page, trained: dict[str, Any]) -> None:
@@ -398,3 +405,60 @@ def test_the_search_changes_the_same_gates(page: Page, name: str) -> None:
     assert found[2] == local_search.wrong(begun).reshape(-1).astype(int).tolist()
     assert found[0] == gates.tolist() != begun.tolist()
     assert found[1] == costs.reshape(-1).tolist()
+
+
+REPAIRED = """(() => {
+    const preset = plans.presets["NAME"], { model, task } = preset.config, { channels } = model;
+    const layout = flatLayout(model, initialCircuit(preset.config, SEED, plans.constants));
+    const hard = new HardCircuit(preset, layout, GATES, SEED, preset.own ? task.picture : [], plans.gate_names);
+    const search = new LocalSearch(preset, layout, SEED, plans.constants), { height, width, steps } = task;
+    const last = hard.rollout(search.start, height, width, steps).at(-1), seen = task.loss_channels;
+    search.target = search.target.map((_, i) => last[Math.floor(i / seen) * channels + (i % seen)]);
+    for (const place of PLACES) search.target[place] ^= 1;
+    const target = Array.from(search.target), made = repairs(hard, search, plans.constants);
+    if (!made) return JSON.stringify({ made, target });
+    hard.extend(made);
+    const wrong = hard.wrong(search.start, search.target, height, width, steps);
+    return JSON.stringify({ made, target, wrong, active: hard.active, json: hard.json() });
+})()"""
+
+
+def mixed(name: str) -> tuple[CellNetlist, list[int]]:
+    """A circuit for a preset with functions at random here and there, and these."""
+    config = page_config(name).with_(seed=SEED)
+    draw = np.random.default_rng(6)
+    circuit = Circuit.initial(config.model, SEED, config.initial)
+    gates = circuit.flat_logits().argmax(axis=1)
+    gates[draw.integers(0, len(gates), 300)] = draw.integers(0, 16, 300)
+    plain = circuit.with_logits(np.eye(16, dtype=np.float32)[gates])
+    return CellNetlist.of_run(plain, config), gates.tolist()
+
+
+def repaired(page: Page, name: str, places: list[int]) -> dict[str, Any]:
+    """What becomes of a circuit whose picture is right but for these values."""
+    text = REPAIRED.replace("NAME", name).replace("SEED", str(SEED)).replace("PLACES", json.dumps(places))
+    return dict(json.loads(page.js(text.replace("GATES", json.dumps(mixed(name)[1])))))
+
+
+@pytest.mark.parametrize("name", ["draw-small", "lizard"])
+def test_a_few_wrong_values_are_set_right(page: Page, name: str) -> None:
+    """In the page, and in Python from what it hands over; at no earlier step anything changes."""
+    task, (before, _) = page_config(name).task, mixed(name)
+    visible, start = task.loss_channels, start_of(before)[None]
+    states = before.rollout(start, task.steps)[:, 0]
+    kinds = neighbourhoods(states[:-1], before.periodic, before.neighbourhood)
+    alone = np.flatnonzero(np.bincount(kinds)[kinds[-task.height * task.width :]] == 1)
+    found = repaired(page, name, (visible * alone[[0, 7, -1]]).tolist())
+    assert found["wrong"] == 0
+    assert found["active"] > len(found["made"]["rows"]) > 0
+    shown = netlist_json.from_json(found["json"]).rollout(start, task.steps)[:, 0, ..., :visible]
+    assert np.array_equal(shown[-1].reshape(-1), found["target"])
+    assert np.array_equal(shown[:-1], states[:-1, ..., :visible])
+    assert (shown[-1] != states[-1, ..., :visible]).sum() == 3
+
+
+def test_what_cannot_be_told_apart_or_is_too_much_is_not_repaired(page: Page) -> None:
+    """The corner is as dark as its neighbours, and sees what they see."""
+    assert repaired(page, "draw-small", [0])["made"] is None
+    values = math.prod(fixed_target(page_config("draw-small").task).shape)
+    assert repaired(page, "draw-small", list(range(0, values, 40)))["made"] is None

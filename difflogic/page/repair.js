@@ -1,0 +1,142 @@
+"use strict";
+// A circuit whose last wrong values are set right, by a few gates more, as difflogic/circuits/synthesis/repair.py has it:
+// where a cell becomes wrong in the last step, the value is inverted. Bits that it sees and gates that it has tell it
+// from all other cells, and from itself in earlier steps.
+
+const XOR = 6,
+    XNOR = 9;
+
+/** @typedef {{ bit: number, not: boolean }} Literal */
+
+/**
+ * The gates to add to a circuit and what the channels become then, in the form of `reduced`; null where too much is
+ * wrong, or where a wrong cell sees what another one sees that is right.
+ * @param {HardCircuit} hard @param {LocalSearch} search @param {any} constants
+ */
+function repairs(hard, search, { MOST_WRONG, TOGETHER }) {
+    const { height, width, steps, loss_channels: visible } = hard.preset.config.task,
+        { channels } = hard.layout,
+        cells = height * width,
+        states = hard.rollout(search.start, height, width, steps),
+        last = states.pop() ?? search.start;
+    const isWrong = (/** @type {number} */ place, /** @type {number} */ c) =>
+        search.target[place * visible + c] !== last[place * channels + c];
+    const wrong = search.target.filter((_, i) => isWrong(Math.floor(i / visible), i % visible)).length;
+    if (wrong > MOST_WRONG * search.target.length) return null;
+    const { kinds, count, values } = neighbourhoods(hard, search.patches, states),
+        before = kinds.length - cells,
+        first = values.length;
+    /** @type {number[][]} */
+    const rows = [];
+    const add = (/** @type {number} */ gate, /** @type {number} */ a, /** @type {number} */ b) => {
+        const bit = first + rows.length;
+        rows.push([bit, gate, a, b]);
+        return bit;
+    };
+    const outputs = [...hard.outputs];
+    for (let c = 0; c < visible; c++) {
+        const inverted = kinds.filter((_, i) => i >= before && isWrong(i - before, c)),
+            right = kinds.filter((_, i) => i < before || !isWrong(i - before, c));
+        if (right.some((kind) => inverted.includes(kind))) return null;
+        for (const product of products(values, inverted, count, TOGETHER)) {
+            // A truth table of one 1, where both are as they are wanted. No two products are 1 at once, so the value is
+            // inverted for each in turn.
+            const { bit, not } = product.reduce((a, b) => ({
+                bit: add(8 >> (2 * Number(!a.not) + Number(!b.not)), a.bit, b.bit),
+                not: false,
+            }));
+            outputs[c] = add(not ? XNOR : XOR, outputs[c], bit);
+        }
+    }
+    return { rows, outputs };
+}
+
+/**
+ * Which of the different neighbourhoods of these states each cell sees, how many there are, and the values of all nodes
+ * on them, 32 to a word. What passes another node on is 0 everywhere.
+ * @param {HardCircuit} hard @param {Int32Array} patches @param {Uint8Array[]} states
+ */
+function neighbourhoods(hard, patches, states) {
+    const { channels, patchNodes } = hard.layout,
+        /** @type {Map<string, number>} */
+        numbers = new Map(),
+        /** @type {Uint8Array[]} */
+        different = [];
+    const kinds = states.flatMap((state) =>
+        Array.from({ length: patches.length / PATCH }, (_, cell) => {
+            const patch = Uint8Array.from({ length: patchNodes }, (_, bit) => {
+                const from = patches[PATCH * cell + (bit % PATCH)];
+                return from < 0 ? 0 : state[from * channels + Math.floor(bit / PATCH)];
+            });
+            const key = patch.join("");
+            if (!numbers.has(key)) numbers.set(key, different.push(patch) - 1);
+            return /** @type {number} */ (numbers.get(key));
+        }),
+    );
+    const words = Math.ceil(different.length / 32),
+        nodes = /** @type {Int32Array} */ (hard.values),
+        values = Array.from(nodes, () => new Int32Array(words));
+    for (let word = 0; word < words; word++) {
+        const lanes = different.slice(32 * word, 32 * (word + 1));
+        const patch = Int32Array.from({ length: patchNodes }, (_, bit) =>
+            lanes.reduce((bits, each, lane) => bits | (each[bit] << lane), 0),
+        );
+        hard.evaluate(patch, new Int32Array(channels));
+        for (const [node, value] of nodes.entries()) values[node][word] = value;
+    }
+    return { kinds, count: different.length, values };
+}
+
+/**
+ * Literals whose ANDs are together 1 on the wanted of so many samples alone, and no two of them on the same one.
+ * @param {Int32Array[]} values @param {number[]} wanted @param {number} count @param {number} together
+ * @returns {Generator<Literal[]>}
+ */
+function* products(values, wanted, count, together) {
+    const left = new Int32Array(values[0].length),
+        others = new Int32Array(left.length);
+    for (let sample = 0; sample < count; sample++) others[sample >> 5] |= 1 << (sample & 31);
+    for (const sample of wanted) {
+        left[sample >> 5] |= 1 << (sample & 31);
+        others[sample >> 5] &= ~left[sample >> 5];
+    }
+    for (const sample of wanted) {
+        const isOne = (/** @type {Int32Array} */ words) => (words[sample >> 5] >>> (sample & 31)) & 1;
+        if (!isOne(left)) continue;
+        /** @type {Literal[]} */
+        const product = [],
+            inside = left.slice(),
+            outside = others.slice();
+        for (let total = ones(outside, outside, 0); total; total = ones(outside, outside, 0)) {
+            let most = 0,
+                node = 0;
+            for (const [each, words] of values.entries()) {
+                const not = isOne(words) - 1,
+                    kept = ones(words, outside, not);
+                const worth = kept < total ? ones(words, inside, not) ** together / (kept + 0.5) : 0;
+                if (worth > most) [most, node] = [worth, each];
+            }
+            const not = isOne(values[node]) - 1;
+            product.push({ bit: node, not: not !== 0 });
+            for (const [word, value] of values[node].entries()) {
+                inside[word] &= value ^ not;
+                outside[word] &= value ^ not;
+            }
+        }
+        for (const [word, value] of inside.entries()) {
+            left[word] &= ~value;
+            others[word] |= value;
+        }
+        yield product;
+    }
+}
+
+/** How many bits are 1 in both; `not` is -1 where the first are inverted. @param {Int32Array} words @param {Int32Array} of @param {number} not */
+function ones(words, of, not) {
+    let count = 0;
+    for (let i = 0; i < of.length; i++) {
+        let bits = (words[i] ^ not) & of[i];
+        for (; bits; bits &= bits - 1) count++;
+    }
+    return count;
+}
