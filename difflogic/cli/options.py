@@ -48,6 +48,7 @@ def _remember_force(ctx: click.Context, param: click.Parameter, value: bool) -> 
     return value
 
 
+quick_option = click.option("--quick", is_flag=True, help="Use fewer starts, and make long tests a tenth as long.")
 # It is eager: the callbacks of the files that a command writes ask for it, whatever the order on the command line.
 force_option = click.option(
     "--force",

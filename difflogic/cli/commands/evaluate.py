@@ -14,6 +14,7 @@ from difflogic.cli.options import (
     force_option,
     json_option,
     output_option,
+    quick_option,
 )
 from difflogic.cli.request import parse
 from difflogic.cli.screen import sinks
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     help="For a task in Python: change a setting for the fresh samples. May be repeated.",
 )
 @click.option("--member", type=int, metavar="N", help="For a population: use the N-th model [the best].")
-@click.option("--quick", is_flag=True, help="Use fewer starts, and make long tests a tenth as long.")
+@quick_option
 @click.option(
     "--damage",
     type=int,

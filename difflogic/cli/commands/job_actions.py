@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from difflogic.cli.options import client, options_of, together
+from difflogic.cli.options import client, options_of, quick_option, together
 from difflogic.config import follow_ups
 from difflogic.config.fields import section
 from difflogic.config.request import Request
@@ -17,7 +17,6 @@ from difflogic.serve.store.jobs import PRIORITIES
 job_argument = click.argument("job")
 jobs_argument = click.argument("jobs", metavar="JOB...", nargs=-1, required=True)
 tag_argument = click.argument("tag")
-quick_option = click.option("--quick", is_flag=True, help="Use fewer starts, and make long tests a tenth as long.")
 watch_option = click.option("--watch", is_flag=True, help="Follow the job at once, as `difflogic watch` does.")
 
 
