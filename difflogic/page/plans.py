@@ -57,7 +57,8 @@ SMILE = (
 OWN_EPOCHS = 1200
 """Of an attempt at it: small pictures need less training than the letter before the search mends the rest."""
 UNGUIDED = 3.5
-"""A page's search goes by no guide, so it begins so many times later, where less is wrong."""
+"""A page's search goes by no guide and takes longer than a train step, so it begins so many times later: most letters
+are solved by then. Pictures of a visitor's own are not, and what the search leaves of them is repaired."""
 SEEDED = frozenset({"wires", "edges", "logits", "control"})
 """Buffers whose first contents follow from the seed; so do random probes."""
 
@@ -75,7 +76,8 @@ def page_config(name: str) -> Config:
     if name not in names():
         raise UsageError(f"A page does not hold {name!r}{hint(name, names())}: expected some of {', '.join(names())}.")
     config = recipes.applied("robust", _own(OWN[name]) if name in OWN else presets.get(name))
-    begin, interval = round(UNGUIDED * config.search.begin), min(restarts.LOOK, config.train.eval_interval)
+    begin, interval = config.search.begin, min(restarts.LOOK, config.train.eval_interval)
+    begin = begin if name in OWN else round(UNGUIDED * begin)
     return config.with_(train={"eval_interval": interval}, search={"begin": begin})
 
 
