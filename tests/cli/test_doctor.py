@@ -159,13 +159,19 @@ def chosen(rows: Rows) -> int:
     return [row["chosen"] for row in rows].index(True)
 
 
-def test_memory_by_strategy(said: Said, tmp_path: Path) -> None:
+def test_memory_by_strategy(said: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A software adapter may take an eighth of the machine's memory before some is saved at a cost."""
+    monkeypatch.setattr("difflogic.gpu.planner.physical_memory", lambda: 8 << 30)
     small = planned(said, "checkerboard-small")
     assert chosen(planned(said, "checkerboard-small", "--set", "task.steps=4")) == 0
     assert chosen(planned(said, "--batch", "64")) == 1
-    huge = planned(said, "--set", "task.height=1024", "--set", "task.width=1024", "--batch", "1")
-    assert huge[1]["total_bytes"] > 1e9 > huge[2]["total_bytes"]
+    sides = ("--set", "task.height=1024", "--set", "task.width=1024", "--batch", "1")
+    huge = planned(said, *sides)
+    assert huge[1]["total_bytes"] > 1 << 30 > huge[2]["total_bytes"]
     assert chosen(huge) == 2
+    with monkeypatch.context() as larger:
+        larger.setattr("difflogic.gpu.planner.physical_memory", lambda: 16 << 30)
+        assert chosen(planned(said, *sides)) == 1
     assert chosen(planned(said, "--max-memory", "50")) == 1
     assert "The smallest plan needs" in said("doctor", "--max-memory", "5", code=1).err
     file = tmp_path / "mine.toml"
