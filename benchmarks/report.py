@@ -263,8 +263,8 @@ The whole command `train-checkerboard`, with evaluations, checkpoints and pictur
 
 {_jobs()}
 The README's first command on a GPU, where nothing was compiled before, and again. `self-test` compiles most of the
-shaders, and the rest is Python that is loaded. The ratio is to the version before attempts, in the same run. The rows with
-a ratio were measured under Python's profiler, which slows the command down:
+shaders, and the rest is Python that is loaded. The ratio is to the version before attempts, in the same run. Rows
+with a ratio were measured under Python's profiler, which slows the command down:
 
 {_first()}
 A train step of the page that trains, whose player ran in Node with the compiler of Chromium, beside the engine:
