@@ -12,7 +12,6 @@ x. Then nothing reads g1, which becomes A: of two active gates none is left.
 
 from __future__ import annotations
 
-import itertools
 from bisect import bisect_right
 
 import numpy as np
@@ -60,7 +59,8 @@ def pruned(circuit: Circuit, visible: int) -> Circuit:
     samples = pack_bits(_first_samples(before.inputs, random))
     hard = logits.argmax(axis=1)
     wired = _Wired(layout, hard, samples, seen)
-    wired.wire(_upwards(layout, ~np.isin(hard, WIRE_GATES)))
+    # Gates are numbered level by level: backwards is from the outputs up.
+    wired.wire(np.flatnonzero(~np.isin(hard, WIRE_GATES))[::-1])
     for _ in range(ROUNDS):
         gates = wired.gates
         found = circuit.with_logits(chosen(logits, gates))
@@ -68,16 +68,9 @@ def pruned(circuit: Circuit, visible: int) -> Circuit:
         if not refuted:
             return circuit if refuted is None else found
         samples = np.concatenate([samples, *(pack_bits(_like(each, random)) for each in refuted)], axis=1)
-        wired, again = _Wired(layout, hard, samples, seen), _upwards(layout, gates != hard)
+        wired, again = _Wired(layout, hard, samples, seen), np.flatnonzero(gates != hard)[::-1]
         wired.wire_again(again, gates[again])
     return circuit
-
-
-def _upwards(layout: Layout, is_asked: npt.NDArray[np.bool_]) -> Indices:
-    """The gates that are asked for, from the last level to the first."""
-    ends = [level.first_gate for level in layout.levels] + [layout.gates]
-    parts = [begin + np.flatnonzero(is_asked[begin:end]) for begin, end in itertools.pairwise(ends)]
-    return np.concatenate(parts[::-1])
 
 
 def _first_samples(inputs: int, random: np.random.Generator) -> Bits:
@@ -131,7 +124,7 @@ class _Wired:
     def wire_again(self, gates: Indices, functions: Indices) -> None:
         """The same for gates that were made these wires on fewer samples: many at once, since most still can be."""
         # Of 8 wires of which the sixth is wrong, all are tried; the first 4, which stay, and the last 4; of these the
-        # first 2, and each of them, the sixth with its other input too; and the last 2. Of 700 it takes some 20 trials.
+        # first 2, and each of them, the sixth with its other input too; and the last 2. Of 700, of which one is, some 20 trials.
         if self._becomes(gates, functions):
             return
         if len(gates) == 1:
