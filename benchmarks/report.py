@@ -44,7 +44,8 @@ def newest(lines: list[Line], *keys: str) -> list[Line]:
 
 
 def _told(line: Line, key: str) -> str:
-    return {"machine": machine, "vectors": vectors, "card": card}.get(key, lambda line: str(line[key]))(line)
+    words = {"machine": machine, "vectors": vectors, "card": card}
+    return words[key](line) if key in words else str(line[key])
 
 
 def vectors(line: Line) -> str:
@@ -62,8 +63,9 @@ def engine(line: Line) -> str:
     if line["engine"].partition(":")[0] == "gpu":
         kind = "software" if line["software"] else "hardware"
         return f"gpu on {kind}: {line['adapter'].split(' (')[0]}, {line['driver'].split(' (')[0]}"
-    others = {"cpu": f"cpu ({line['driver']})", "reference": "reference (NumPy)"}
-    return others.get(line["engine"]) or f"PyTorch {line['driver']}: {line['adapter']}"
+    if line["engine"].startswith("torch:"):
+        return f"PyTorch {line['driver']}: {line['adapter']}"
+    return f"cpu ({line['driver']})" if line["engine"] == "cpu" else "reference (NumPy)"
 
 
 def machine(line: Line) -> str:
@@ -170,8 +172,7 @@ def _rivals() -> str:
     rows = []
     for place in ("cpu", "gpu"):
         lines = [line for line in load("rivals") if line["place"] == place]
-        here = newest(lines, "contender", "machine", "vectors", *(["card"] if place == "gpu" else []))
-        for line in here:
+        for line in newest(lines, "contender", "machine", "vectors", "card"):
             times = "" if line["ratio_to_ours"] is None else f"{line['ratio_to_ours']:.1f}"
             cells = [RIVALS[line["contender"]], line["device"], machine(line)]
             rows.append([*cells, milliseconds(line["median_ms"]), times, f"{line['peak_mb']} MB"])
