@@ -77,7 +77,8 @@ def page_config(name: str) -> Config:
         raise UsageError(f"A page does not hold {name!r}{hint(name, names())}: expected some of {', '.join(names())}.")
     config = recipes.applied("robust", _own(OWN[name]) if name in OWN else presets.get(name))
     begin, interval = config.search.begin, min(restarts.LOOK, config.train.eval_interval)
-    begin = begin if name in OWN else round(UNGUIDED * begin)
+    if name not in OWN:
+        begin = round(UNGUIDED * begin)
     return config.with_(train={"eval_interval": interval}, search={"begin": begin})
 
 

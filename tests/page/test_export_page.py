@@ -51,6 +51,11 @@ def test_it_trains_by_the_numbers_of_the_command(name: str) -> None:
     assert plans.page_config(name) == expected.with_(search={"begin": later})
 
 
+@pytest.mark.parametrize(("name", "side"), plans.OWN.items())
+def test_a_visitors_picture_is_searched_as_early_as_by_the_command(name: str, side: int) -> None:
+    assert plans.page_config(name) == recipes.applied("robust", plans._own(side)).with_(train={"eval_interval": 10})
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

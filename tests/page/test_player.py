@@ -462,3 +462,43 @@ def test_what_cannot_be_told_apart_or_is_too_much_is_not_repaired(page: Page) ->
     assert repaired(page, "draw-small", [0])["made"] is None
     values = math.prod(fixed_target(page_config("draw-small").task).shape)
     assert repaired(page, "draw-small", list(range(0, values, 40)))["made"] is None
+
+
+def test_an_attempt_ends_where_what_its_search_leaves_is_repaired(page: Page) -> None:
+    """Two values are wrong, and nothing mends them: they are set right an eighth of a first look later."""
+    before, gates = mixed("draw-small")
+    config, start = page_config("draw-small"), start_of(before)[None]
+    states = before.rollout(start, config.task.steps)[:, 0]
+    kinds = neighbourhoods(states[:-1], before.periodic, before.neighbourhood)
+    alone = np.flatnonzero(np.bincount(kinds)[kinds[-config.task.height * config.task.width :]] == 1)
+    target = states[-1, ..., : config.task.loss_channels].copy().reshape(-1)
+    target[config.task.loss_channels * alone[[0, -1]]] ^= 1
+    found = json.loads(
+        page.js(
+            f"""(async () => {{
+            const {{ picture }} = plans.presets["draw-small"].config.task, told = [];
+            const tell = (event) => told.push(event);
+            const run = new Trainer(opened, plans, "draw-small", {{ seed: {SEED}, picture, tell }});
+            run.begin = function (seed) {{
+                Trainer.prototype.begin.call(this, seed);
+                this.gates = Uint8Array.from({gates});
+                this.search.target = Uint8Array.from({target.tolist()});
+            }};
+            run.toEpoch = async function (stop) {{
+                while (this.losses.length < stop) this.losses.push(0);
+                this.state.epoch = stop;
+            }};
+            const solved = await run.train(), json = (await run.circuit()).json(), {{ state }} = run;
+            await run.close();
+            return JSON.stringify({{ solved, json, state, told }});
+            }})()"""
+        )
+    )
+    assert found["solved"]
+    assert found["state"]["solved"]
+    *_, last, mended, right, solved = found["told"]
+    assert (last["wrong"], mended["kind"], right["wrong"], solved["kind"]) == (2, "repaired", 0, "solved")
+    assert solved["attempt"] == 1
+    assert 0 < solved["epoch"] - config.search.begin < stalled.first_look(config, config.epochs)
+    shown = netlist_json.from_json(found["json"]).rollout(start, config.task.steps)[-1, 0]
+    assert np.array_equal(shown[..., : config.task.loss_channels].reshape(-1), target)
