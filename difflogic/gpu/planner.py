@@ -27,7 +27,7 @@ from difflogic.system.memory import physical_memory
 MAX_GATES = 65535 * 8
 """Gates that one dispatch of `gradients` holds, eight to a workgroup."""
 KEEP_SHARE = 8
-"""On software, whose memory is the machine's, nodes may be kept within this fraction of it."""
+"""On software, whose memory is the machine's, nodes or states may be kept within this fraction of it."""
 MANY_CHUNKS = 48
 """A card that is full does better with smaller workgroups, of which more run side by side. An H200 has 132
 multiprocessors, and four workgroups share a chunk. Two checkerboards, 64 chunks, took 0.78 of the time, sixteen 0.66,
