@@ -124,7 +124,8 @@ class _Wired:
     def wire_again(self, gates: Indices, functions: Indices) -> None:
         """The same for gates that were made these wires on fewer samples: many at once, since most still can be."""
         # Of 8 wires of which the sixth is wrong, all are tried; the first 4, which stay, and the last 4; of these the
-        # first 2, and each of them, the sixth with its other input too; and the last 2. Of 700, of which one is, some 20 trials.
+        # first 2, and each of them, the sixth with its other input too; and the last 2. Where one of 700 is, that is
+        # some 20 trials.
         if self._becomes(gates, functions):
             return
         if len(gates) == 1:
