@@ -17,7 +17,7 @@ from llvmlite import binding
 
 from difflogic.core import bits
 from difflogic.cpu import phases, runner
-from difflogic.cpu.codegen import compiled, shipped
+from difflogic.cpu.codegen import compiled, processor, shipped
 from difflogic.cpu.codegen.threads import default_threads
 from difflogic.cpu.function import CpuFunction
 from difflogic.cpu.hard.hard_workspace import HardWorkspace, groups_of
@@ -224,7 +224,7 @@ def _smallest() -> tuple[Circuit, Shape]:
 
 def vector_unit() -> str:
     """The widest vector instructions in use."""
-    enabled = set(compiled.target()[1].split(","))
+    enabled = set(processor.target()[1].split(","))
     found = next((name for feature, name in _FEATURES if f"+{feature}" in enabled), "")
     return found or f"LLVM for {binding.get_process_triple().partition('-')[0]}"
 

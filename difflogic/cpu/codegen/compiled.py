@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import filelock
-from llvmlite import binding
 from numba import extending, njit, types
 from numba.core import config
 
 from difflogic.cpu.codegen.linked import LinkedCompiler
+from difflogic.cpu.codegen.processor import target
 from difflogic.cpu.codegen.shipped import short_hash, sources
 from difflogic.system.cache import warn
 
@@ -166,11 +166,3 @@ def _fingerprint() -> str:
     """A hash of everything that the machine code depends on, because two processors may share one folder."""
     # The processor, since code for AVX-512 ends a process on one without it.
     return short_hash(__file__, sys.version, *target(), *sources())
-
-
-def target() -> tuple[str, str]:
-    """The processor's name and its features, as LLVM writes them and Numba's settings may override."""
-    features = config.CPU_FEATURES
-    if features is None:
-        features = binding.get_host_cpu_features().flatten()
-    return config.CPU_NAME or binding.get_host_cpu_name(), features

@@ -12,8 +12,8 @@ from typing import Any
 
 from llvmlite import binding, ir
 
-from difflogic.cpu.codegen.compiled import target
 from difflogic.cpu.codegen.plane_vectors import ROWS
+from difflogic.cpu.codegen.processor import target
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.column_program import A_AND_NOT_B, AND, OR, XOR, ColumnProgram, Value, column_loop, column_program
 

@@ -1,0 +1,15 @@
+"""The processor that code is compiled for."""
+
+from __future__ import annotations
+
+from llvmlite import binding
+from numba.core import config
+
+
+def target() -> tuple[str, str]:
+    """The processor's name and its features, as LLVM writes them and Numba's settings may override."""
+    features = config.CPU_FEATURES
+    if features is None:
+        features = binding.get_host_cpu_features().flatten()
+    return config.CPU_NAME or binding.get_host_cpu_name(), features
+
