@@ -16,6 +16,8 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 NEEDED = ("filelock", "numba", "numpy", "platformdirs", "tomli-w")
 """What the engine imports."""
+PARTS = ("8", "16")
+"""Those of `difflogic.cpu.codegen.processor`, which is not there yet where wheels are built."""
 
 
 class CustomBuildHook(BuildHookInterface):
@@ -28,8 +30,8 @@ class CustomBuildHook(BuildHookInterface):
         if version == "editable":  # the sources will change
             return
         self._folder = tempfile.TemporaryDirectory()
-        written = subprocess.run([sys.executable, __file__, self._folder.name], cwd=self.root, check=False)
-        if written.returncode:
+        command = [sys.executable, __file__, self._folder.name]
+        if any(subprocess.run([*command, part], cwd=self.root, check=False).returncode for part in PARTS):
             # A wheel without it does all the same, on a machine of a kind that nobody has built one on.
             self.app.display_warning("The CPU engine is not in this wheel: it is compiled where it is first used.")
             return
@@ -40,10 +42,14 @@ class Written(Exception):  # noqa: N818 - no error
     """All is written down that an entry point calls."""
 
 
-def write_all(folder: Path) -> None:
+def write_all(folder: Path, part: int) -> None:
     os.environ["NUMBA_CACHE_DIR"] = str(folder / "nothing")  # has been compiled before
     sys.path.insert(0, str(Path.cwd()))
     import numba
+
+    from difflogic.cpu.codegen import processor
+
+    processor.PART = part  # before anything takes it from there
 
     from difflogic.cpu import engine
     from difflogic.cpu.codegen import linked, shipped
@@ -82,4 +88,4 @@ def in_general(module: Any, function: str, name: str) -> bytes:
 
 
 if __name__ == "__main__":
-    write_all(Path(sys.argv[1]))
+    write_all(Path(sys.argv[1]), int(sys.argv[2]))

@@ -22,6 +22,7 @@ from difflogic.cpu.codegen.vectors import store
 from difflogic.cpu.engine import CpuEngine, vector_unit, warm_up
 from difflogic.cpu.tables import aligned
 
+CHECKOUT = Path(__file__).resolve().parents[2]
 PACKED = {
     "AVX-512": (r"vfmadd\d+ps\s[^\n]*%zmm", r"vpternlog[dq]\s[^\n]*%zmm"),
     "AVX2": (r"vfmadd\d+ps\s[^\n]*%ymm", r"v\w*xor\w*\s[^\n]*%ymm"),
@@ -50,6 +51,17 @@ def test_gates_are_vector_instructions(engine: CpuEngine, tmp_path: Path) -> Non
     # forward, recomputed in the backward pass, and the backward pass itself
     assert len(re.findall(soft, own_code("runner.run", tmp_path))) > 40
     assert len(re.findall(hard, own_code("hard_forward.run_hard", tmp_path))) >= 3
+
+
+@pytest.mark.skipif(vector_unit() != "AVX-512", reason="elsewhere all tests run with parts of eight")
+def test_parity_with_parts_of_eight() -> None:
+    """As processors without AVX-512 train: the loss, gradients and steps of the authors."""
+    features = "+sse4.2,+popcnt,+avx,+avx2,+fma,+bmi,+bmi2"
+    environment = {**os.environ, "NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": features}
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-k", "cpu", "tests/engines/test_parity.py"]
+    done = subprocess.run(command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert re.search(r"^\d+ passed", done.stdout, re.MULTILINE)
 
 
 def apply(function: Callable[..., Any], *vectors: np.ndarray) -> np.ndarray:

@@ -17,6 +17,7 @@ import pytest
 from safetensors.numpy import load_file
 
 import difflogic
+from difflogic.cpu.codegen.processor import PARTS
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 SHADERS = CHECKOUT / "shaders"
@@ -67,9 +68,10 @@ def test_every_file_of_the_package_and_every_shader_is_in_the_wheel(wheel):
     assert {name: shipped[name] for name in shipped.keys() - code} == {
         name: path.read_bytes() for name, path in files.items() if not {"__pycache__", "llvm"} & {*path.parts}
     }
-    # What the two entry points of the engine call.
+    # What the two entry points of the engine call, for both widths of a part.
     called = sorted(name.rsplit(".", 2)[0].rpartition("/")[2] for name in code)
-    assert called == ["difflogic.cpu.hard.hard_forward._steps", "difflogic.cpu.runner._work"]
+    assert called == ["difflogic.cpu.hard.hard_forward._steps"] * 2 + ["difflogic.cpu.runner._work"] * 2
+    assert len({name.rsplit("/", 2)[1] for name in code}) == len(PARTS)
 
 
 def test_nothing_else_is_installed_beside_the_package(wheel):

@@ -13,3 +13,9 @@ def target() -> tuple[str, str]:
         features = binding.get_host_cpu_features().flatten()
     return config.CPU_NAME or binding.get_host_cpu_name(), features
 
+
+PARTS = (8, 16)
+"""What PART may be."""
+PART = PARTS["+avx512f" in target()[1].split(",")]
+"""Floats of a row that are done at a time where many rows are at work: the register of AVX2, or two of NEON; the
+register of AVX-512."""

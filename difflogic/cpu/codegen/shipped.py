@@ -1,7 +1,7 @@
 """Code that a wheel brings: what the front of Numba makes of the engine, for every processor, in LLVM's words.
 
-To find types and instructions takes most of the compiler's time, and they are the same on all machines of 64 bits. A
-new machine is left to translate them for its own processor. `bin/lib/wheel_hook.py` writes them down when a wheel is
+To find types and instructions takes most of the compiler's time, and on machines of 64 bits they differ by PART alone.
+A new machine is left to translate them for its own processor. `bin/lib/wheel_hook.py` writes them down when a wheel is
 built. They count for the sources and compilers that they were made of alone: elsewhere, as in a checkout, the engine is
 compiled from its sources.
 """
@@ -19,6 +19,8 @@ from typing import Any
 import llvmlite
 import numba
 
+from difflogic.cpu.codegen.processor import PART
+
 FOLDER = Path(__file__).parent / "llvm"
 
 
@@ -35,7 +37,7 @@ def sources() -> tuple[str, ...]:
 def folder() -> Path:
     """Where the code for these sources and compilers is. It is not there where it was made for others."""
     # On Windows other functions are called to wait.
-    return FOLDER / short_hash(*sources(), os.name, sys.byteorder, str(sys.maxsize))
+    return FOLDER / short_hash(*sources(), os.name, sys.byteorder, str(sys.maxsize), str(PART))
 
 
 def path_of(function: Callable[..., Any], types: Sequence[Any]) -> Path:

@@ -25,6 +25,7 @@ from numba.extending import models, register_model
 
 from difflogic.core.gates import GATE_COUNT
 from difflogic.cpu.codegen.compiled import intrinsic
+from difflogic.cpu.codegen.processor import PART
 
 TILE = 32
 """Cells per tile: enough to pay for a gate's overhead, and a whole step's rows still fit the L2 cache."""
@@ -53,6 +54,8 @@ class _VectorModel(models.PrimitiveModel):
 
 floats, words, halves = _Vector("Floats", _FLOAT, TILE), _Vector("Words", _WORD, WORDS), _Vector("Halves", _INDEX, TILE)
 """A row of floats, one of words, and one of as many 32-bit words as floats."""
+parts = _Vector("Part", _FLOAT, PART)
+"""PART floats of a row."""
 gate_vectors = _Vector("GateVector", _FLOAT, GATE_COUNT)
 """Sixteen floats, one per id of a gate."""
 
@@ -103,11 +106,11 @@ def peek(_: Any, array: Any, index: Any) -> Any:
 
 @intrinsic
 def store(_: Any, array: Any, index: Any, value: Any) -> Any:
-    """`array[index : index + n] = value` at a row's beginning."""
+    """`array[index : index + n] = value`, `index` being a multiple of n or a row's beginning."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = pointer_to(context, builder, signature, arguments, value.vector)
-        builder.store(arguments[2], pointer, align=LINE)
+        builder.store(arguments[2], pointer, align=min(LINE, 4 * value.vector.count))
         return context.get_dummy_value()
 
     return types.void(array, types.intp, value), build
@@ -137,6 +140,26 @@ def splat(_: Any, value: Any) -> Any:
         return splatted(builder, arguments[0], kind.vector)
 
     return kind(value), build
+
+
+@intrinsic
+def load_part(_: Any, array: Any, index: Any) -> Any:
+    """`array[index : index + PART]`, `index` being a multiple of PART from a row's beginning."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.load(pointer_to(context, builder, signature, arguments, parts.vector), align=4 * PART)
+
+    return parts(array, types.intp), build
+
+
+@intrinsic
+def splat_part(_: Any, value: Any) -> Any:
+    """A part of equal floats."""
+
+    def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return splatted(builder, arguments[0], parts.vector)
+
+    return parts(types.float32), build
 
 
 @intrinsic
@@ -241,8 +264,8 @@ def four_sums(builder: Any, vectors: Sequence[Any]) -> Any:
     """The sums of four vectors, as a vector of four."""
     # One vector after the other, the last foldings would work on 8, 4, 2 and 1 lanes, mostly empty. Two vectors of 16
     # whose halves are added are interleaved in one of 16, and two of these in one of 16 again: in lanes 4n to 4n + 3 it
-    # holds a quarter of the sums of w, x, y and z. Folding it to four lanes adds the quarters. The order is part of the
-    # results: sums of floats depend on it.
+    # holds a quarter of the sums of w, x, y and z. Folding it to four lanes adds the quarters. With vectors of 8 it is
+    # the same. The order is part of the results: sums of floats depend on it.
     w, x, y, z = (folded(builder, vector, 16) for vector in vectors)
     wx, yz = _paired(builder, w, x, (0, 1)), _paired(builder, y, z, (0, 1))
     return folded(builder, _quartered(builder, wx, yz), 4)
@@ -265,19 +288,19 @@ def folded(builder: Any, vector: Any, lanes: int, combine: Callable[..., Any] = 
 
 def _paired(builder: Any, one: Any, two: Any, lanes: tuple[int, int]) -> Any:
     """Return in every four lanes `one[0] + one[2], two[0] + two[2], one[1] + one[3], two[1] + two[3]`."""
-    parts = []
+    sums, count = [], one.type.count
     for shift in (0, 2):
-        # Lanes of `two` are numbered from 16 on. With shift 0 the order begins 0, 16, 1, 17: two of each vector side by
-        # side. With shift 2 it begins 2, 18, 3, 19, and the sum of both is what was promised.
-        order = [start + shift + lane + side for start in range(0, 16, 4) for lane in lanes for side in (0, 16)]
-        parts.append(_shuffled(builder, one, two, order))
-    return builder.fadd(*parts)
+        # Of 16, lanes of `two` are numbered from 16 on. With shift 0 the order begins 0, 16, 1, 17: two of each vector
+        # side by side. With shift 2 it begins 2, 18, 3, 19, and the sum of both is what was promised.
+        order = [start + shift + lane + side for start in range(0, count, 4) for lane in lanes for side in (0, count)]
+        sums.append(_shuffled(builder, one, two, order))
+    return builder.fadd(*sums)
 
 
 def _quartered(builder: Any, one: Any, two: Any) -> Any:
     """Return in every four lanes `one[0] + one[2], one[1] + one[3], two[0] + two[2], two[1] + two[3]`."""
-    parts = []
+    sums, count = [], one.type.count
     for shift in (0, 2):
-        order = [start + shift + side + lane for start in range(0, 16, 4) for side in (0, 16) for lane in (0, 1)]
-        parts.append(_shuffled(builder, one, two, order))
-    return builder.fadd(*parts)
+        order = [start + shift + side + lane for start in range(0, count, 4) for side in (0, count) for lane in (0, 1)]
+        sums.append(_shuffled(builder, one, two, order))
+    return builder.fadd(*sums)

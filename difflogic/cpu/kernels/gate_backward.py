@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Any
+import numpy as np
 
 from difflogic.core.wiring import CENTRE, PATCH
 from difflogic.cpu.codegen.compiled import inlined
-from difflogic.cpu.codegen.vectors import TILE, add, add_sums, fma, load, mul, peek, splat, store, where, zeros
+from difflogic.cpu.codegen.processor import PART
+from difflogic.cpu.codegen.vectors import (
+    TILE,
+    add,
+    add_sums,
+    fma,
+    load,
+    load_part,
+    mul,
+    peek,
+    splat_part,
+    store,
+    where,
+    zeros,
+)
 from difflogic.cpu.kernels.damage import zero_squares
 from difflogic.cpu.kernels.faults import FaultBuffers, change_bits
 from difflogic.cpu.kernels.gate_forward import compute_nodes
 from difflogic.cpu.kernels.grid import gather_patches
 from difflogic.cpu.kernels.loss import join, loss
 from difflogic.cpu.program import (
-    ACCUMULATES,
+    ALONE,
     FIRST_GATE,
     FIRST_INSTANCE,
     GATES,
     RECORD,
     REPLICAS,
     SEGMENT,
+    SLOT,
     SLOT_A,
     SLOT_B,
-    SLOTS,
-    SLOTS_END,
     A,
     B,
     Program,
@@ -65,8 +78,8 @@ def gate_backward(
     """
     width = targets.shape[2]
     compute_nodes(program, grid, tile, coefficients, states[at], nodes)
-    for slot in range(program.accumulators):
-        store(slots, slot * TILE, zeros())
+    for node in range(program.patch_nodes):
+        store(slots, node * TILE, zeros())
     if at == grid.steps - 1:
         # The pass begins here, so that there is nothing yet to gather: the loss adds to zeros.
         slots[program.output_slots * TILE : (program.output_slots + program.outputs) * TILE] = 0
@@ -138,58 +151,56 @@ def _gather(
 @inlined
 def _gates_backward(program: Program, coefficients: Array, nodes: Array, slots: Array, moments: Array) -> None:
     """Every gate from the last to the first."""
-    segments = program.segments
-    # Coefficients are loaded once for all replicas of a gate, and the moments of its replicas stay in registers until
-    # the last: what is summed over 32 cells and stored is one vector of four for each gate, not for each instance.
+    segments, records = program.segments, program.records
     for segment in range(segments.size - SEGMENT, -1, -SEGMENT):
-        record = RECORD * segments[segment + FIRST_INSTANCE]
-        accumulates = segments[segment + ACCUMULATES] != 0
-        first = 4 * segments[segment + FIRST_GATE]
-        for gate in range(first, first + 4 * segments[segment + GATES], 4):
-            ca, cb = splat(peek(coefficients, gate + 1)), splat(peek(coefficients, gate + 2))
-            cab = splat(peek(coefficients, gate + 3))
-            d, a, b = _instance(program, record, accumulates, ca, cb, cab, nodes, slots)
-            sum_d, sum_da, sum_db = d, mul(d, a), mul(d, b)
-            sum_dab = mul(sum_da, b)
-            for _ in range(1, segments[segment + REPLICAS]):
-                record += RECORD
-                d, a, b = _instance(program, record, accumulates, ca, cb, cab, nodes, slots)
+        record, first = RECORD * segments[segment + FIRST_INSTANCE], 4 * segments[segment + FIRST_GATE]
+        end, replicas = first + 4 * segments[segment + GATES], segments[segment + REPLICAS]
+        # Two loops, so that no instance has to ask which of the two it is.
+        if segments[segment + ALONE]:
+            _segment(records, record, first, end, replicas, True, coefficients, nodes, slots, moments)
+        else:
+            _segment(records, record, first, end, replicas, False, coefficients, nodes, slots, moments)
+
+
+@inlined
+def _segment(
+    records: Array,
+    record: int,
+    first: int,
+    end: int,
+    replicas: int,
+    alone: bool,
+    coefficients: Array,
+    nodes: Array,
+    slots: Array,
+    moments: Array,
+) -> None:
+    """Send `d*(ca + cab*b)` and `d*(cb + cab*a)` to the inputs' slots, `d` being what is in the own."""
+    # Coefficients are loaded once for all replicas of a gate, and the moments of its replicas stay in registers until
+    # the last: what is summed over 32 cells and stored is one vector of four for each gate, not for each instance. Part
+    # by part of a row, all that is not coefficient or moment is one register wide, so that 16 of them suffice.
+    for gate in range(first, end, 4):
+        ca, cb = splat_part(peek(coefficients, gate + 1)), splat_part(peek(coefficients, gate + 2))
+        cab, nothing = splat_part(peek(coefficients, gate + 3)), splat_part(np.float32(0))
+        sum_d, sum_da, sum_db, sum_dab = nothing, nothing, nothing, nothing
+        for _ in range(replicas):
+            own, at_a, at_b = peek(records, record + SLOT), peek(records, record + A), peek(records, record + B)
+            slot_a, slot_b = peek(records, record + SLOT_A), peek(records, record + SLOT_B)
+            for part in range(0, TILE, PART):
+                d, a, b = load_part(slots, own + part), load_part(nodes, at_a + part), load_part(nodes, at_b + part)
+                store(slots, own + part, nothing)
                 da = mul(d, a)
                 sum_d, sum_da = add(sum_d, d), add(sum_da, da)
                 sum_db, sum_dab = fma(d, b, sum_db), fma(da, b, sum_dab)
+                to_a, to_b = fma(cab, b, ca), fma(cab, a, cb)
+                if alone:
+                    store(slots, slot_a + part, mul(d, to_a))
+                    store(slots, slot_b + part, mul(d, to_b))
+                else:  # in this order, as both inputs may be one node
+                    store(slots, slot_a + part, fma(d, to_a, load_part(slots, slot_a + part)))
+                    store(slots, slot_b + part, fma(d, to_b, load_part(slots, slot_b + part)))
             record += RECORD
-            add_sums(moments, gate, sum_d, sum_da, sum_db, sum_dab)
-
-
-@inlined
-def _instance(
-    program: Program, record: int, accumulates: bool, ca: Any, cb: Any, cab: Any, nodes: Array, slots: Array
-) -> Any:
-    """Send `d*(ca + cab*b)` and `d*(cb + cab*a)` to the inputs' slots, `d` being the sum of the own: `d, a, b`."""
-    records = program.records
-    first, end = peek(records, record + SLOTS), peek(records, record + SLOTS_END)
-    d = _sum(slots, first, end)
-    a, b = load(nodes, peek(records, record + A)), load(nodes, peek(records, record + B))
-    slot_a, slot_b = peek(records, record + SLOT_A), peek(records, record + SLOT_B)
-    if accumulates:
-        store(slots, slot_a, fma(d, fma(cab, b, ca), load(slots, slot_a)))
-        store(slots, slot_b, fma(d, fma(cab, a, cb), load(slots, slot_b)))
-    else:
-        store(slots, slot_a, mul(d, fma(cab, b, ca)))
-        store(slots, slot_b, mul(d, fma(cab, a, cb)))
-    return d, a, b
-
-
-@inlined
-def _sum(slots: Array, first: int, end: int) -> Any:
-    """The sum of the rows from `first` to `end`. Most nodes have one or two readers: the loop is for the rest."""
-    total = load(slots, first)
-    if end - first == TILE:
-        return total
-    total = add(total, load(slots, first + TILE))
-    for slot in range(first + 2 * TILE, end, TILE):
-        total = add(total, load(slots, slot))
-    return total
+        add_sums(moments, gate, sum_d, sum_da, sum_db, sum_dab)
 
 
 @inlined
