@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -24,12 +23,12 @@ from pathlib import Path
 
 from llvmlite import binding
 
-from benchmarks.simulate import CIRCUIT
+from benchmarks.arithmetic import counted
+from benchmarks.simulate import CIRCUIT, SIDE
 from benchmarks.store import CHECKOUT
-from difflogic.cpu.codegen.row_code import row_module
 from difflogic.cpu.engine import vector_unit
+from difflogic.engine.simulation import SimulationSpec
 from difflogic.model import netlist_json
-from difflogic.model.column_program import column_program
 
 X86_64_V2 = "+sse2,+sse3,+ssse3,+sse4.1,+sse4.2,+popcnt"
 SETS = {
@@ -49,8 +48,6 @@ TARGETS = (
     ("aarch64-unknown-linux-gnu", "neoverse-n1", "+neon"),
     ("aarch64-unknown-linux-gnu", "apple-m1", "+neon"),
 )
-STRIDE = 80
-"""Words from one channel to the next of 4096 cells."""
 
 
 def measure(rounds: int, save: bool) -> None:
@@ -77,33 +74,13 @@ def count() -> Iterator[str]:
     """A line per processor: what the loop over rows is made of."""
     binding.initialize_all_targets()
     binding.initialize_all_asmprinters()
-    program = column_program(netlist_json.load(CIRCUIT))
+    spec = SimulationSpec(netlist_json.load(CIRCUIT), SIDE, SIDE)
     for triple, name, features in TARGETS:
-        module = row_module(program, features, STRIDE, masked=False)
-        machine = binding.Target.from_triple(triple).create_target_machine(cpu=name, opt=2)
-        module.triple = triple
-        body = inner_loop(machine.emit_assembly(binding.parse_assembly(str(module))))
-        vectors = [line for line in body if re.search(r"[xyz]mm\d|\b[vq]\d", line)]
-        moved = [line for line in vectors if re.match(r"v?mov|ld|st", line)]
-        stack = [line for line in body if re.search(r"%r[sb]p|\[sp", line)]
-        cells = 64 * int(re.search(r"<(\d+) x i64>", str(module))[1])
-        computed = len(vectors) - len(moved)
+        (lines, computing, of_stack), cells = counted(spec, triple, name, features)
         yield (
-            f"{name}: {cells} cells a turn, {len(body)} instructions, {computed} that compute, {len(stack)} of the "
-            f"stack; {256 * computed / cells:.1f} computing for 256 cells"
+            f"{name}: {cells} cells a turn, {len(lines)} instructions, {computing} that compute, {of_stack} of the "
+            f"stack; {256 * computing / cells:.1f} computing for 256 cells"
         )
-
-
-def inner_loop(assembly: str) -> list[str]:
-    """The instructions of the shortest loop."""
-    lines, places, loops = assembly.splitlines(), {}, []
-    for at, line in enumerate(lines):
-        if label := re.match(r"(\.?L\w+):", line):
-            places[label[1]] = at
-        jump = re.match(r"\s+(?:j|b|cb|tb)[\w.]*\s+.*?(\.?L\w+)$", line)
-        if jump and jump[1] in places:
-            loops.append(lines[places[jump[1]] : at + 1])
-    return [line.strip() for line in min(loops, key=len) if re.match(r"\s+[a-z]", line)]
 
 
 def main() -> None:

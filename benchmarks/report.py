@@ -213,6 +213,7 @@ PLAYERS = {"gpu": "the engine", "page in Node": "the page's player, Dawn"}
 CONTENDERS = {
     "by hand": "Life by hand in C",
     "numba": "`--engine numba`",
+    "arithmetic": "its operations alone, on registers: the limit",
     "numba, asynchronous": "`--engine numba --fire-rate 0.6`",
     "header": "the header of `export --format c`, which has no threads",
     "gpu": "`--engine gpu`",
@@ -226,18 +227,21 @@ CONTENDERS = {
 
 def _simulations() -> str:
     lines = newest(load("simulate"), "contender", "device", "vectors")
+    alone = {(line["device"], vectors(line)): line for line in lines if line["contender"] == "arithmetic"}
     rows = []
     for name, words in CONTENDERS.items():
         for line in (line for line in lines if line["contender"] == name):
+            limit = alone.get((line["device"], vectors(line))) if name == "numba" else None
+            share = f"{line['updates_per_s'] / limit['updates_per_s']:.0%}" if limit else ""
             rates = [line["updates_per_s"], line["updates_per_processor_s"]]
             gpu = name == "gpu"
             where = f"software: {line['device']}" if gpu and line["software"] else line["device"]
-            cells = [f"{rates[0]:.1e}", "" if gpu else f"{rates[1]:.1e}", f"{line['ratio_to_hand']:.2f}"]
+            cells = [f"{rates[0]:.1e}", "" if gpu else f"{rates[1]:.1e}", f"{line['ratio_to_hand']:.2f}", share]
             here = f"{line['machine']['cores']} cores, load {line['machine']['load_1min']}"
             built = not (gpu or name.endswith(("soup", "gun")))  # here, for this set
             rows.append([words, f"{where}, {vectors(line)}" if built else where, here, *cells])
     headers = ["what", "on", "machine", "cell updates/s", "per second of a processor", "times as fast as by hand"]
-    return table(headers, rows)
+    return table([*headers, "of the limit"], rows)
 
 
 def section() -> str:
@@ -272,7 +276,8 @@ A train step of the page that trains, whose player ran in Node with the compiler
 
 {_page()}
 `simulate` on 4096x4096 cells. The circuit is a Game of Life that was learned and simplified, with {_gates()}
-gates. Medians of rounds in turns, and the load of the machine when they began:
+gates. Medians of rounds in turns, and the load of the machine when they began. The limit is as many operations on
+registers as the simulator's loop has, with nothing to load or store:
 
 {_simulations()}
 Arrays of `difflogic.tensor`, and of PyTorch where it is installed, as `difflogic bench --case arrays` measures them:
@@ -370,9 +375,9 @@ def _gates() -> str:
     return ", ".join(str(line["gates"]) for line in _simulator()[:1]) or "some"
 
 
-def _simulator(cores: int | None = None) -> list[Line]:
+def _simulator(where: str | None = None) -> list[Line]:
     """The newest measurement of the simulator on the processor by each instruction set, the widest vectors first."""
-    here = [line for line in load("simulate") if cores in (None, line["machine"]["cores"])]
+    here = [line for line in load("simulate") if where in (None, machine(line))]
     found = [line for line in newest(here, "contender", "vectors") if line["contender"] == "numba"]
     return sorted(found, key=lambda line: SETS.index(vectors(line)))
 
@@ -380,15 +385,14 @@ def _simulator(cores: int | None = None) -> list[Line]:
 def headline() -> str:
     """The numbers for the README, each the newest that was kept."""
     (job,) = [line for line in newest(load("checkerboard"), "engine") if line["engine"] == "cpu"]
-    here = [line for line in load("rivals") if line["place"] == "cpu" and vectors(line) == SETS[0]]
-    rivals = newest(here, "contender")
+    here = [line for line in load("rivals") if line["place"] == "cpu" and machine(line) == machine(job)]
+    rivals = newest([line for line in here if vectors(line) == SETS[0]], "contender")
     ours = next(line for line in rivals if line["contender"] == "difflogic")
     nearest = min((line for line in rivals if line is not ours), key=lambda line: line["ratio_to_ours"])
     tried = [line for line in load("success") if line["recipe"] == "robust" and line["preset"] in PAPER]
     boards = [line["seconds"] for line in tried if line["preset"] == "checkerboard"]
     (life,) = [line for line in newest(load("presets"), "preset") if line["preset"] == "game-of-life"]
-    cores = job["machine"]["cores"]
-    simulated = [line for line in _simulator(cores) if vectors(line) in SHOWN]
+    simulated = [line for line in _simulator(machine(job)) if vectors(line) in SHOWN]
     rows = [
         ["Train the checkerboard for 500 epochs, with all files of the run", f"{job['command_s']:.0f} s"],
         [

@@ -3,7 +3,8 @@
     python -m benchmarks.simulate --save
 
 The circuit is one that was learned: the preset `game-of-life` at its own seed, made small by `difflogic simplify`.
-Every contender must first do three steps as the reference does. With --save a line per contender goes to
+Every contender must first do three steps as the reference does. `arithmetic` only does as many operations on registers
+as `numba` has in a step: nothing can be faster that does these. With --save a line per contender goes to
 results/simulate.jsonl.
 
     python -m benchmarks.simulate --golly --lifelib ENVIRONMENT/bin/python
@@ -30,6 +31,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.arithmetic import Arithmetic
 from benchmarks.rivals import life_programs
 from benchmarks.store import CHECKOUT, Line, append
 from difflogic.bench.machine import stamp
@@ -147,7 +149,10 @@ def measure(rounds: int, gpu: bool, golly: bool, lifelib: str | None) -> list[Li
     start = planes_of(spec, "random", bernoulli.CERTAIN // 2)
     with tempfile.TemporaryDirectory() as folder:
         makers = contenders(spec, Path(folder), gpu)
-        opened = {name: verified(name, make(), start) for name, make in makers.items()}
+        opened: dict[str, Simulation | Arithmetic] = {
+            name: verified(name, make(), start) for name, make in makers.items()
+        }
+        opened["arithmetic"] = Arithmetic(spec)
         steps = {name: _steps_of_a_round(simulation) for name, simulation in opened.items()}
         seconds: dict[str, list[float]] = {name: [] for name in opened}
         processor: dict[str, list[float]] = {name: [] for name in opened}
@@ -204,7 +209,7 @@ def _rate(seconds: float) -> float:
     return float(f"{SIDE * SIDE / seconds:.3g}")
 
 
-def _steps_of_a_round(simulation: Simulation) -> int:
+def _steps_of_a_round(simulation: Simulation | Arithmetic) -> int:
     simulation.run(1)
     began = time.perf_counter()
     simulation.run(4)
