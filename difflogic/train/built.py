@@ -57,7 +57,7 @@ def learned_once(config: Config) -> Config:
     return config.with_(task={"picture": text_picture.encode(target[..., kept]), "loss_channels": len(kept)})
 
 
-@lru_cache(1)  # whether it can be is asked before the attempt, and then it is made
+@lru_cache(4)  # whether it can be is asked before the attempt, of its best circuit and its last; then it is made
 def completed(whole: Config, config: Config, circuit: Circuit) -> Circuit | None:
     """Return a circuit that shows the picture of `whole`, made of what an attempt of `config` has learned.
 

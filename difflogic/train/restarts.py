@@ -258,7 +258,7 @@ class _Series:
         done = [attempt for attempt in self.record.attempts if not attempt.is_open]
         # What was done before a resume is read again, for the best of all attempts may be among it.
         self.runs = [] if out is None else [load_any(out / attempt.folder) for attempt in done]
-        while not self.record.is_over:
+        while not self.record.is_over or self._is_repairable:
             self._attempt(self._next(), out)
             if self.runs[-1].interrupted is not None:
                 break
@@ -307,10 +307,10 @@ class _Series:
             how = "ended" if earlier[-1].given_up is None else "was given up"
             reason = f"attempt {len(earlier)} {how} at {_unit(record.config)} {earlier[-1].epoch}, as {why}"
         seed = schedule.seed_of(record.config.seed, len(earlier))
+        if earlier and self._completed(len(earlier) - 1) is not None:
+            return Attempt(len(earlier) + 1, None, seed, 1, reason, completes=len(earlier))
         of = None if record.restarts is None else record.restarts + 1
         is_built = not earlier and self.request.data is not None and self._built is not None
-        if earlier and self._completed(len(earlier) - 1) is not None:
-            return Attempt(len(earlier) + 1, of, seed, 1, reason, completes=len(earlier))
         return Attempt(len(earlier) + 1, of, seed, record.left, reason, is_built=is_built)
 
     def _note(self, attempt: Attempt, out: Path | None) -> None:
@@ -349,11 +349,20 @@ class _Series:
         return self._completed(attempt.completes - 1)
 
     def _completed(self, index: int) -> Circuit | None:
-        """What an attempt has learned of a picture, completed, where it goes on until that is solved."""
+        """What an attempt has learned of a picture, completed, unless there is only one."""
         run, whole = self.runs[index], self.record.config
-        if self.record.restarts is not None or isinstance(run, AgentRun) or isinstance(whole, PolicyConfig):
+        if self.record.restarts == 0 or isinstance(run, AgentRun) or isinstance(whole, PolicyConfig):
             return None
-        return built.completed(whole, run.config, run.circuit)
+        # A few values more may be wrong of the last circuit than of the best, and be easier to tell from others.
+        circuits = (run.circuit, *(member.circuit for member in run.members))
+        made = (built.completed(whole, run.config, circuit) for circuit in circuits)
+        return next((circuit for circuit in made if circuit is not None), None)
+
+    @property
+    def _is_repairable(self) -> bool:
+        """Return whether the attempt that has used up the epochs is to be completed: that takes none."""
+        last = self.record.attempts[-1]
+        return last.status == "complete" and self._completed(last.number - 1) is not None
 
     @property
     def _has_last(self) -> bool:
@@ -419,8 +428,8 @@ def _hopeless(record: Record, config: Config) -> Callable[[Sequence[Replica]], s
         reasons = [stalled.why(member.metrics, left, epochs, config) for member in members]
         if all(reasons):
             return reasons[0]
-        until = record.restarts is None and config.search.begin
-        slow = [member for member in members if until and stalled.mends_nothing(member.metrics, config)]
+        searched = [member for member in members if config.search.begin]
+        slow = [member for member in searched if stalled.mends_nothing(member.metrics, config)]
         is_repaired = any(built.completed(config, config, member.circuit) is not None for member in slow)
         return "what is still wrong can be repaired" if is_repaired else None
 

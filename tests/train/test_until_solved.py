@@ -397,17 +397,32 @@ def test_what_is_completed_as_the_time_ends_goes_on(
     assert len(made.runs) == 2
 
 
-def test_nothing_is_repaired_where_attempts_are_counted(fast: Placement, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An attempt that is given up is followed by another that is trained; until one is solved it would be completed."""
+@pytest.mark.parametrize(
+    ("fields", "enough", "ended"),
+    [
+        ({"until_solved": True}, 10, [("given up", None), ("solved", 1)]),
+        ({"restarts": 1}, 10, [("given up", None), ("solved", 1)]),
+        ({"restarts": 1}, None, [("complete", None), ("solved", 1)]),
+        ({"restarts": 0}, None, [("complete", None)]),
+    ],
+    ids=["until it is solved", "counted", "all epochs are used up", "only one"],
+)
+def test_what_an_attempt_leaves_wrong_is_repaired(
+    fields: dict[str, Any],
+    enough: int | None,
+    ended: list[tuple[str, int | None]],
+    fast: Placement,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The attempt after it completes it, but where there is to be only one."""
     monkeypatch.setattr(repair, "MOST_WRONG", 1.0)
-    monkeypatch.setattr(restarts.stalled, "why", lambda rows, *_: "enough" if len(rows) == 10 else None)
+    monkeypatch.setattr(restarts.stalled, "why", lambda rows, *_: "enough" if len(rows) == enough else None)
     request = configure(HARD).request
     assert isinstance(request.config, Config)
-    request = replace(request, config=request.config.with_(train={"eval_interval": 10}))
-    counted = restarts.train(replace(request, restarts=1), fast).record.attempts
-    assert [(each.given_up, each.completes) for each in counted] == [("enough", None), (None, None)]
-    until = restarts.train(replace(request, until_solved=True), fast).record.attempts
-    assert [(each.given_up, each.completes) for each in until] == [("enough", None), (None, 1)]
+    request = replace(request, config=request.config.with_(train={"eval_interval": 10, "epochs": 30}))
+    made = restarts.train(replace(request, **fields), fast)
+    assert [(each.status, each.completes) for each in made.record.attempts] == ended
+    assert made.best.wrong == 0 or len(ended) == 1
 
 
 @pytest.mark.parametrize(
