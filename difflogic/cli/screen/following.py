@@ -136,7 +136,8 @@ class _Follower:
         if self._attempt:
             config = schedule.attempt_of(config, self._attempt - 1, job["goal"])
             asked = _asked(job)
-            of = None if asked.until_solved else (asked.restarts or 0) + 1
+            most = (asked.restarts or 0) + 1
+            of = None if asked.until_solved or self._attempt > most else most
             attempt = Attempt(self._attempt, of, config.seed, job["goal"], "")
             self._reporter.attempted(attempt)
         so_far = job["progress"], job["goal"], _asked(job).population
