@@ -24,8 +24,8 @@ from difflogic.core.bits import LONG_WORD, Bits, Words, pack_bits
 from difflogic.core.neighbourhoods import neighbourhoods, patches
 from difflogic.model.cell_netlist import CellNetlist
 
-MOST_WRONG = 0.02
-"""Of all values: each takes some gates."""
+MOST_WRONG = 0.05
+"""Of all values: each takes some gates. A search that goes on instead takes longer, and leaves more of them."""
 TOGETHER = 3
 """How much more it is worth to keep a share of the wrong ones in a product than to keep the same share of others out:
 what is told together takes one product."""
