@@ -15,13 +15,12 @@ from numba.core.cgutils import get_or_insert_function
 
 from difflogic.cpu.codegen.compiled import intrinsic
 from difflogic.cpu.codegen.vectors import (
-    LINE,
     add_vectors,
     folded,
     gate_vectors,
+    loading,
     operation,
-    pointer_to,
-    splatted,
+    splatting,
 )
 
 _FLOATS = gate_vectors.vector
@@ -41,21 +40,13 @@ _LOWEST = -87.0
 @intrinsic
 def load_gate_vector(_: Any, array: Any, index: Any) -> Any:
     """`array[index : index + 16]` of a one-dimensional array, at a cache line's beginning."""
-
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.load(pointer_to(context, builder, signature, arguments, _FLOATS), align=LINE)
-
-    return gate_vectors(array, types.intp), build
+    return loading(gate_vectors, array)
 
 
 @intrinsic
 def splat_gate_vector(_: Any, value: Any) -> Any:
     """Sixteen times the same."""
-
-    def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return splatted(builder, arguments[0], _FLOATS)
-
-    return gate_vectors(types.float32), build
+    return splatting(gate_vectors, types.float32)
 
 
 @intrinsic

@@ -80,17 +80,40 @@ def splatted(builder: Any, value: Any, vector: Any) -> Any:
     return _shuffled(builder, one, one, [0] * vector.count)
 
 
-@intrinsic
-def load(_: Any, array: Any, index: Any) -> Any:
-    """`array[index : index + n]`, a row's beginning; `array` is one-dimensional."""
-    kind = floats if array.dtype == types.float32 else words
+def loading(kind: _Vector, array: Any) -> Any:
+    """Signature and builder of a function that loads such a vector of `array`, one-dimensional, from an index on."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         # The promise of an aligned row lets the compiler use instructions that fault where it is broken; `aligned` of
         # `tables` keeps it.
-        return builder.load(pointer_to(context, builder, signature, arguments, kind.vector), align=LINE)
+        return builder.load(pointer_to(context, builder, signature, arguments, kind.vector), align=_alignment(kind))
 
     return kind(array, types.intp), build
+
+
+def splatting(kind: _Vector, value: Any) -> Any:
+    """Signature and builder of a function that makes a vector of equal values."""
+
+    def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return splatted(builder, arguments[0], kind.vector)
+
+    return kind(value), build
+
+
+def _alignment(kind: _Vector) -> int:
+    return min(LINE, 4 * int(kind.vector.count))
+
+
+@intrinsic
+def load(_: Any, array: Any, index: Any) -> Any:
+    """`array[index : index + n]`, a row's beginning; `array` is one-dimensional."""
+    return loading(floats if array.dtype == types.float32 else words, array)
+
+
+@intrinsic
+def load_part(_: Any, array: Any, index: Any) -> Any:
+    """`array[index : index + PART]`, `index` being a multiple of PART from a row's beginning."""
+    return loading(parts, array)
 
 
 @intrinsic
@@ -110,7 +133,7 @@ def store(_: Any, array: Any, index: Any, value: Any) -> Any:
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = pointer_to(context, builder, signature, arguments, value.vector)
-        builder.store(arguments[2], pointer, align=min(LINE, 4 * value.vector.count))
+        builder.store(arguments[2], pointer, align=_alignment(value))
         return context.get_dummy_value()
 
     return types.void(array, types.intp, value), build
@@ -134,32 +157,13 @@ def load_shifted(_: Any, array: Any, index: Any, lanes: Any) -> Any:
 @intrinsic
 def splat(_: Any, value: Any) -> Any:
     """A vector of equal floats or words."""
-    kind: Any = floats if value == types.float32 else words
-
-    def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return splatted(builder, arguments[0], kind.vector)
-
-    return kind(value), build
-
-
-@intrinsic
-def load_part(_: Any, array: Any, index: Any) -> Any:
-    """`array[index : index + PART]`, `index` being a multiple of PART from a row's beginning."""
-
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.load(pointer_to(context, builder, signature, arguments, parts.vector), align=4 * PART)
-
-    return parts(array, types.intp), build
+    return splatting(floats if value == types.float32 else words, value)
 
 
 @intrinsic
 def splat_part(_: Any, value: Any) -> Any:
     """A part of equal floats."""
-
-    def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return splatted(builder, arguments[0], parts.vector)
-
-    return parts(types.float32), build
+    return splatting(parts, types.float32)
 
 
 @intrinsic
