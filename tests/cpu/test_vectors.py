@@ -21,8 +21,8 @@ from difflogic.cpu.codegen.gate_vectors import exp, load_gate_vector
 from difflogic.cpu.codegen.vectors import store
 from difflogic.cpu.engine import CpuEngine, vector_unit, warm_up
 from difflogic.cpu.tables import aligned
+from tests.train.tiny import assert_same_run
 
-CHECKOUT = Path(__file__).resolve().parents[2]
 PACKED = {
     "AVX-512": (r"vfmadd\d+ps\s[^\n]*%zmm", r"vpternlog[dq]\s[^\n]*%zmm"),
     "AVX2": (r"vfmadd\d+ps\s[^\n]*%ymm", r"v\w*xor\w*\s[^\n]*%ymm"),
@@ -53,15 +53,18 @@ def test_gates_are_vector_instructions(engine: CpuEngine, tmp_path: Path) -> Non
     assert len(re.findall(hard, own_code("hard_forward.run_hard", tmp_path))) >= 3
 
 
-@pytest.mark.skipif(vector_unit() != "AVX-512", reason="elsewhere all tests run with parts of eight")
-def test_parity_with_parts_of_eight() -> None:
-    """As processors without AVX-512 train: the loss, gradients and steps of the authors."""
+@pytest.mark.skipif(vector_unit() != "AVX-512", reason="elsewhere all is done in parts of eight")
+def test_other_processors_train_to_the_same_bits(tmp_path: Path) -> None:
     features = "+sse4.2,+popcnt,+avx,+avx2,+fma,+bmi,+bmi2"
-    environment = {**os.environ, "NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": features}
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-k", "cpu", "tests/engines/test_parity.py"]
-    done = subprocess.run(command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
-    assert re.search(r"^\d+ passed", done.stdout, re.MULTILINE)
+    training = "train-checkerboard", "--small", "--epochs", "3", "--seed", "3", "--engine", "cpu", "--out"
+    for name, settings in {
+        "here": {},
+        "there": {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": features},
+    }.items():
+        command = [sys.executable, "-m", "difflogic", *training, tmp_path / name]
+        subprocess.run(command, env={**os.environ, **settings}, capture_output=True, check=True)
+    assert "AVX2" in (tmp_path / "there" / "summary.txt").read_text()
+    assert_same_run(*(tmp_path / name / "attempt-1" for name in ("here", "there")))
 
 
 def apply(function: Callable[..., Any], *vectors: np.ndarray) -> np.ndarray:

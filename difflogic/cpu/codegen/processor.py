@@ -18,4 +18,4 @@ PARTS = (8, 16)
 """What PART may be."""
 PART = 16 if "+avx512f" in target()[1].split(",") else 8
 """Floats of a row that are done at a time where many rows are at work: the register of AVX2, or two of NEON; the
-register of AVX-512."""
+register of AVX-512. Results do not depend on it."""

@@ -25,7 +25,7 @@ from numba.extending import models, register_model
 
 from difflogic.core.gates import GATE_COUNT
 from difflogic.cpu.codegen.compiled import intrinsic
-from difflogic.cpu.codegen.processor import PART
+from difflogic.cpu.codegen.processor import PART, PARTS
 
 TILE = 32
 """Cells per tile: enough to pay for a gate's overhead, and a whole step's rows still fit the L2 cache."""
@@ -56,6 +56,8 @@ floats, words, halves = _Vector("Floats", _FLOAT, TILE), _Vector("Words", _WORD,
 """A row of floats, one of words, and one of as many 32-bit words as floats."""
 parts = _Vector("Part", _FLOAT, PART)
 """PART floats of a row."""
+eights = _Vector("Eight", _FLOAT, min(PARTS))
+"""Sums of the lanes of parts, of every eighth lane one: as many as the narrowest part has."""
 gate_vectors = _Vector("GateVector", _FLOAT, GATE_COUNT)
 """Sixteen floats, one per id of a gate."""
 
@@ -169,11 +171,20 @@ def splat_part(_: Any, value: Any) -> Any:
 @intrinsic
 def zeros(_: Any) -> Any:
     """A vector of floats, all 0."""
+    return _zeros(floats)
 
+
+@intrinsic
+def no_sums(_: Any) -> Any:
+    """What `add_eights` and `fma_eights` begin with."""
+    return _zeros(eights)
+
+
+def _zeros(kind: _Vector) -> Any:
     def build(*_: Any) -> Any:
-        return ir.Constant(floats.vector, [0.0] * TILE)
+        return ir.Constant(kind.vector, [0.0] * kind.vector.count)
 
-    return floats(), build
+    return kind(), build
 
 
 def operation(build_one: Callable[..., Any], *operands: Any) -> Any:
@@ -203,6 +214,37 @@ def mul(_: Any, x: Any, y: Any) -> Any:
 def add(_: Any, x: Any, y: Any) -> Any:
     """`x + y`."""
     return operation(lambda b, x, y: b.fadd(x, y, flags=_FUSE), x, y)
+
+
+@intrinsic
+def add_eights(_: Any, total: Any, x: Any) -> Any:
+    """`total` and every eight floats of a part, one after the other: the same sums whatever PART is."""
+
+    def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        total, x = arguments
+        for eight in _eights(builder, x):
+            total = builder.fadd(total, eight)
+        return total
+
+    return total(total, x), build
+
+
+@intrinsic
+def fma_eights(_: Any, x: Any, y: Any, total: Any) -> Any:
+    """`total` and the products of every eight floats of two parts, likewise."""
+
+    def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        x, y, total = arguments
+        for one, two in zip(_eights(builder, x), _eights(builder, y), strict=True):
+            total = builder.fadd(builder.fmul(one, two, flags=_FUSE), total, flags=_FUSE)
+        return total
+
+    return total(x, y, total), build
+
+
+def _eights(builder: Any, vector: Any) -> list[Any]:
+    count = eights.vector.count
+    return [_shuffled(builder, vector, vector, range(at, at + count)) for at in range(0, vector.type.count, count)]
 
 
 @intrinsic

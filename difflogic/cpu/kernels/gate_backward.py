@@ -10,11 +10,14 @@ from difflogic.cpu.codegen.processor import PART
 from difflogic.cpu.codegen.vectors import (
     TILE,
     add,
+    add_eights,
     add_sums,
     fma,
+    fma_eights,
     load,
     load_part,
     mul,
+    no_sums,
     peek,
     splat_part,
     store,
@@ -182,7 +185,7 @@ def _segment(
     for gate in range(first, end, 4):
         ca, cb = splat_part(peek(coefficients, gate + 1)), splat_part(peek(coefficients, gate + 2))
         cab, nothing = splat_part(peek(coefficients, gate + 3)), splat_part(np.float32(0))
-        sum_d, sum_da, sum_db, sum_dab = nothing, nothing, nothing, nothing
+        sum_d, sum_da, sum_db, sum_dab = no_sums(), no_sums(), no_sums(), no_sums()
         for _ in range(replicas):
             own, at_a, at_b = peek(records, record + SLOT), peek(records, record + A), peek(records, record + B)
             slot_a, slot_b = peek(records, record + SLOT_A), peek(records, record + SLOT_B)
@@ -190,8 +193,8 @@ def _segment(
                 d, a, b = load_part(slots, own + part), load_part(nodes, at_a + part), load_part(nodes, at_b + part)
                 store(slots, own + part, nothing)
                 da = mul(d, a)
-                sum_d, sum_da = add(sum_d, d), add(sum_da, da)
-                sum_db, sum_dab = fma(d, b, sum_db), fma(da, b, sum_dab)
+                sum_d, sum_da = add_eights(sum_d, d), add_eights(sum_da, da)
+                sum_db, sum_dab = fma_eights(d, b, sum_db), fma_eights(da, b, sum_dab)
                 to_a, to_b = fma(cab, b, ca), fma(cab, a, cb)
                 if alone:
                     store(slots, slot_a + part, mul(d, to_a))
