@@ -69,6 +69,8 @@ class Arithmetic:
     """As a contender: a step is as many operations on registers as the simulator's step has, by every thread."""
 
     def __init__(self, spec: SimulationSpec) -> None:
+        binding.initialize_native_target()
+        binding.initialize_native_asmprinter()
         name, features = target()
         rows = counted(spec, binding.get_process_triple(), name, features)
         module = _operations(rows.cells // 64)
