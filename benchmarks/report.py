@@ -226,12 +226,12 @@ CONTENDERS = {
 
 
 def _simulations() -> str:
-    lines = newest(load("simulate"), "contender", "device", "vectors")
-    alone = {(line["device"], vectors(line)): line for line in lines if line["contender"] == "arithmetic"}
+    lines = newest(load("simulate"), "contender", "machine", "device", "vectors")
+    alone = {(machine(line), vectors(line)): line for line in lines if line["contender"] == "arithmetic"}
     rows = []
     for name, words in CONTENDERS.items():
         for line in (line for line in lines if line["contender"] == name):
-            limit = alone.get((line["device"], vectors(line))) if name == "numba" else None
+            limit = alone.get((machine(line), vectors(line))) if name == "numba" else None
             share = f"{line['updates_per_s'] / limit['updates_per_s']:.0%}" if limit else ""
             rates = [line["updates_per_s"], line["updates_per_processor_s"]]
             gpu = name == "gpu"
