@@ -428,8 +428,7 @@ def _hopeless(record: Record, config: Config) -> Callable[[Sequence[Replica]], s
         reasons = [stalled.why(member.metrics, left, epochs, config) for member in members]
         if all(reasons):
             return reasons[0]
-        searched = [member for member in members if config.search.begin]
-        slow = [member for member in searched if stalled.mends_nothing(member.metrics, config)]
+        slow = [each for each in members if config.search.begin and stalled.mends_nothing(each.metrics, config)]
         is_repaired = any(built.completed(config, config, member.circuit) is not None for member in slow)
         return "what is still wrong can be repaired" if is_repaired else None
 
