@@ -38,6 +38,11 @@ def job(store, spec) -> JobRecord:
                 "standing": "Running: 9 of 256 values wrong, 2 min left",
             },
         ),
+        # Two were to be trained; the third repairs what the second left.
+        (
+            {"status": "running", "progress": 0, "request": {"restarts": 1}, "attempt": 3},
+            {"progress": "attempt 3, 0 of 1,500 epochs"},
+        ),
         # The limit and not the epochs ends it: 1500 of these would take 25 minutes.
         (
             {"status": "running", "progress_per_s": 1.0, **UNTIL},

@@ -135,9 +135,7 @@ class _Follower:
         config = any_config(job["config"])
         if self._attempt:
             config = schedule.attempt_of(config, self._attempt - 1, job["goal"])
-            asked = _asked(job)
-            most = (asked.restarts or 0) + 1
-            of = None if asked.until_solved or self._attempt > most else most
+            of = _asked(job).most_attempts(self._attempt)
             attempt = Attempt(self._attempt, of, config.seed, job["goal"], "")
             self._reporter.attempted(attempt)
         so_far = job["progress"], job["goal"], _asked(job).population

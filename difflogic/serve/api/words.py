@@ -167,9 +167,8 @@ def _attempt(job: JobRecord) -> list[str]:
         return []
     if job.status == "done" and _attempts(job):
         return [] if len(_attempts(job)) == 1 else [f"attempt {job.attempt}, the best of {len(_attempts(job))}"]
-    most = (job.asked.restarts or 0) + 1  # that are trained: what the last of them leaves wrong may still be repaired
-    limit = "" if job.asked.until_solved or job.attempt > most else f" of at most {most}"
-    return [f"attempt {job.attempt}{limit}"]
+    most = job.asked.most_attempts(job.attempt)
+    return [f"attempt {job.attempt}{'' if most is None else f' of at most {most}'}"]
 
 
 def _judged(job: JobRecord) -> str:
