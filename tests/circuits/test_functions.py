@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -172,6 +173,28 @@ def test_layers_of_other_packages_keep_every_answer(weights: str, indices: str, 
     assert np.array_equal(difflogic.load_function(path)(samples), wanted)
     assert difflogic.simplify(path).ok
     assert difflogic.load_function(path).choices == ("cat", "dog")
+
+
+def renamed(arrays: dict[str, np.ndarray], *names: str) -> dict[str, np.ndarray]:
+    """The arrays of `state`, whose layers get these names."""
+    return {re.sub(r"^\d+", lambda number: names[int(number[0]) - 1], name): each for name, each in arrays.items()}
+
+
+@pytest.mark.parametrize("names", [("enc.0", "enc.1", "head.0", "head.1"), ("b1.a.0", "b1.a.1", "b2.a.0", "b2.c"),
+                                   ("stem", "fc1", "body", "fc2"), ("enc.1", "head.0", "z1", "z1.0")])  # fmt: skip
+def test_layers_run_in_the_order_of_the_file(names: tuple[str, ...]) -> None:
+    circuit = trained((12, *(20,) * 4))
+    function = layers.from_arrays(renamed(state(circuit, *NAMES[0]), *names) | {"in_dim": 12})
+    samples = bits(circuit, 300)
+    assert np.array_equal(function(samples), hard(circuit, samples))
+
+
+@pytest.mark.parametrize(
+    "names", [("l1", "l10", "l2", "l3"), ("a.0", "a.1", "b.1.x", "b.0.x"), ("conv1", "conv3", "fc2", "z")]
+)
+def test_layers_numbered_in_another_order_are_refused(names: tuple[str, ...]) -> None:
+    with pytest.raises(CircuitError, match=r"order of the file, which has '\S+[13]0?' before '\S+[02]': save them as"):
+        layers.from_arrays(renamed(state(trained((12, *(20,) * 4)), *NAMES[0]), *names))
 
 
 def theirs(gate: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -1,8 +1,7 @@
 """Layers of logic gates that another program trained, as an npz file or a state dict.
 
 Two packages for PyTorch have such layers: `LogicLayer` of Petersen's difflogic, and `LogicDense` of torchlogix. Their
-gates are numbered as ours are. The arrays of a layer are called as in the state dict, `P.` and a name, and layers are
-in the order of the numbers in their prefixes P:
+gates are numbered as ours are. The arrays of a layer are named as in the state dict, `P.` and a name:
 
     weights or weight              floats [n, 16], the logits of the sixteen gates
     _export_lut_ids                integers [n], the gates' ids; torchlogix has them in its export mode
@@ -13,6 +12,9 @@ in the order of the numbers in their prefixes P:
 
     np.savez("model.npz", classes=10, **{name: array.numpy() for name, array in model.state_dict().items()})
 
+Layers run in the order in which the file lists them. `np.savez` keeps the order of a state dict, which is the order of
+the model. safetensors and sorted dictionaries do not, so layers whose numbers contradict their order are refused.
+
 Thresholds of torchlogix are left out: the function reads the bits that they make.
 """
 
@@ -20,7 +22,7 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +37,11 @@ from difflogic.model.netlist_json import refusal
 
 GATES = ("_export_lut_ids", "weights", "weight")
 INDICES = ("connections._export_indices", "connections.indices", "indices")
-"""What is looked for in this order: in export mode learned wires and other parametrisations become what they mean."""
+"""Names in order of precedence: export mode resolves learned wires and other parametrisations."""
 CLASSES, IN_DIM = "classes", "in_dim"
 _ROLE = re.compile(rf"(?P<layer>.*?)\.?(?P<role>{'|'.join(map(re.escape, (*INDICES, *GATES)))})")
 _BESIDE = re.compile(r".*\.?(thresholds|raw_diffs|connections\.weights?)")
-"""Arrays of what makes the bits, and of wires that are still to be chosen."""
+"""Arrays that are left out: thresholds that make the input bits, and scores of learned wires."""
 
 
 def is_layers(path: Path) -> bool:
@@ -60,49 +62,87 @@ def load(path: Path) -> FunctionNetlist:
 
 
 def from_arrays(arrays: Mapping[str, Any]) -> FunctionNetlist:
-    """The function of the arrays by name, of NumPy or of PyTorch on a CPU. Raises CircuitError."""
+    """Return the function of named arrays, listed in the order of the layers.
+
+    Args:
+        arrays: NumPy arrays, or PyTorch tensors on a CPU.
+
+    Returns:
+        The function.
+
+    Raises:
+        CircuitError: The arrays are not layers of gates, or their names suggest another order.
+    """
     layers: dict[str, dict[str, Array]] = {}
     for name, array in arrays.items():
         if _BESIDE.fullmatch(name) or name in (CLASSES, IN_DIM):
             continue
-        if (found := _ROLE.fullmatch(name)) is None:
+        if (match := _ROLE.fullmatch(name)) is None:
             raise CircuitError(f"The array {name!r:.60} belongs to no layer of gates: leave out what is not one.")
-        layers.setdefault(found["layer"], {})[found["role"]] = np.asarray(array)
+        layers.setdefault(match["layer"], {})[match["role"]] = np.asarray(array)
     if not layers:
         raise CircuitError("Expected the gates and wires of layers, got none.")
-    ordered = sorted(layers, key=lambda prefix: [int(part) for part in re.findall(r"\d+", prefix)])
-    made = [(_wires(name, layers[name]), _gates(name, layers[name])) for name in ordered]
-    least = int(made[0][0].max(initial=-1)) + 1
+    _check_order(layers)
+    netlists = [(_wires(name, arrays), _gates(name, arrays)) for name, arrays in layers.items()]
+    least = int(netlists[0][0].max(initial=-1)) + 1
     inputs = int(np.asarray(arrays.get(IN_DIM, least)))
     classes = np.asarray(arrays[CLASSES]).tolist() if CLASSES in arrays else None
-    return FunctionNetlist.from_layers(made, inputs, classes=classes)
+    return FunctionNetlist.from_layers(netlists, inputs, classes=classes)
+
+
+def _check_order(layers: Iterable[str]) -> None:
+    """Raise CircuitError if modules of one parent are numbered, and not in ascending order.
+
+    Numbers are compared among modules of one name, as in enc1, enc2, head1, head2, and among all of a parent if no
+    number occurs twice, as in conv1, fc2, conv3.
+    """
+    siblings: dict[str, dict[str, tuple[str, str]]] = {}
+    for layer in layers:
+        parent = ""
+        for part in layer.split("."):
+            word = part.rstrip("0123456789")
+            if digits := part[len(word) :]:
+                siblings.setdefault(parent, {})[parent + part] = (word, digits.zfill(20))
+            parent += f"{part}."
+    for modules in siblings.values():
+        are_distinct = len({number for _, number in modules.values()}) == len(modules)
+        highest: dict[str, tuple[str, str]] = {}
+        for name, (word, number) in modules.items():
+            key = "" if are_distinct else word
+            largest, earlier = highest.get(key, (number, name))
+            if number < largest:
+                raise CircuitError(
+                    f"Layers run in the order of the file, which has {earlier!r:.60} before {name!r:.60}: save them as "
+                    "model.state_dict() lists them, not sorted by name, or rename them."
+                )
+            highest[key] = (number, name)
 
 
 def _gates(layer: str, arrays: Mapping[str, Array]) -> Array:
-    """The ids `[n]` of a layer's gates."""
-    found = next((arrays[name] for name in GATES if name in arrays), None)
-    if found is None:
+    """Return the gate ids `[n]` of a layer."""
+    array = next((arrays[name] for name in GATES if name in arrays), None)
+    if array is None:
         raise CircuitError(f"Layer {layer or 0} has wires and no gates: expected {layer}.weights.")
-    if found.ndim == 1 and found.dtype.kind in "iu":
-        return found
-    if found.ndim != 2 or found.shape[1] != GATE_COUNT or not np.isfinite(found).all():
+    if array.ndim == 1 and array.dtype.kind in "iu":
+        return array
+    if array.ndim != 2 or array.shape[1] != GATE_COUNT or not np.isfinite(array).all():
         raise CircuitError(
-            f"The weights of layer {layer or 0} must be {GATE_COUNT} finite logits a gate, got {list(found.shape)}: of "
+            f"The weights of layer {layer or 0} must be {GATE_COUNT} finite logits a gate, got {list(array.shape)}: of "
             "gates that are parametrised otherwise, save the model in its export mode."
         )
-    return np.asarray(found.argmax(axis=1))
+    return np.asarray(array.argmax(axis=1))
 
 
 def _wires(layer: str, arrays: Mapping[str, Array]) -> Array:
-    """The wires `[2, n]` of a layer."""
-    found = next((arrays[name] for name in INDICES if name in arrays), None)
-    if found is None:
+    """Return the wires `[2, n]` of a layer."""
+    array = next((arrays[name] for name in INDICES if name in arrays), None)
+    if array is None:
         raise CircuitError(
             f"Layer {layer or 0} has gates and no wires: expected {layer}.indices, as torch.stack(layer.indices)."
         )
-    if found.ndim != 2 or len(found) != 2 or found.dtype.kind not in "iu":
+    if array.ndim != 2 or len(array) != 2 or array.dtype.kind not in "iu":
         raise CircuitError(
-            f"The wires of layer {layer or 0} must be whole numbers [2, n], got {list(found.shape)}: gates read two "
+            f"The wires of layer {layer or 0} must be whole numbers [2, n], got {list(array.shape)}: gates read two "
             "inputs, and wires that are learned are saved in export mode."
         )
-    return found
+    return array
