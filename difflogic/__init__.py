@@ -13,8 +13,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 from difflogic.model import framed as _framed
-
-__version__ = "0.1.0"
+from difflogic.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from difflogic.actions.evaluate import evaluate as evaluate

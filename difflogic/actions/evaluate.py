@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import difflogic
 from difflogic.actions import accuracy
 from difflogic.actions.result import ActionResult, ResultTable
 from difflogic.circuits.export.text import Files
@@ -21,6 +20,7 @@ from difflogic.evaluation.evaluate import FORMAT, NAME, VERSION, RunEvaluation
 from difflogic.evaluation.measure import Measure
 from difflogic.model.statistics import Layer
 from difflogic.runs import plots
+from difflogic.version import __version__
 
 if TYPE_CHECKING:
     from difflogic.config.dataset import Dataset
@@ -182,7 +182,7 @@ def _of_classifier(path: Path, data: Dataset | LabelledTable | None, called: str
 
 def _of_measures(title: str, what: str, measures: Sequence[Measure], about: Mapping[str, Any]) -> RunResults:
     """Results that are a table of measures, each of a `what`."""
-    head = {"format": FORMAT, "version": VERSION, "difflogic": difflogic.__version__}
+    head = {"format": FORMAT, "version": VERSION, "difflogic": __version__}
     report = {**head, **about, "measures": [measure.to_dict() for measure in measures]}
     table = ResultTable((what, "result"), [(each.title, each.text) for each in measures], prose=True)
     files: Files = {NAME: json.dumps(report, allow_nan=False) + "\n"}

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-import difflogic
 from difflogic.runs.manifest import git_commit
 from difflogic.system.processor import cores, processor_name
+from difflogic.version import __version__
 
 COPIED_BYTES = 64 << 20
 """Per thread: far more than a cache holds."""
@@ -27,7 +27,7 @@ def stamp() -> dict[str, Any]:
         "commit": (git_commit() or "unknown")[:12],
         "machine": {"processor": processor_name(), "cores": cores(), "system": platform.system(), "load_1min": load()},
         "versions": {
-            "difflogic": difflogic.__version__,
+            "difflogic": __version__,
             "python": platform.python_version(),
             "numpy": np.__version__,
             **{name: metadata.version(name) for name in ("wgpu", "numba")},

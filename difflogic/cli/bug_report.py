@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
 
-import difflogic
 from difflogic.system.cache import user_cache
+from difflogic.version import __version__
 
 PACKAGES = (
     *("numpy", "numba", "llvmlite", "wgpu", "click", "rich", "pillow", "matplotlib", "safetensors", "python-sat"),
@@ -31,7 +31,7 @@ def lines() -> Iterator[str]:
     from difflogic.system.processor import cores, processor_name
 
     memory = [_megabytes(found) if found else "unknown" for found in (physical_memory(), free_memory())]
-    yield f"difflogic    {difflogic.__version__}, commit {(git_commit() or 'unknown')[:12]}"
+    yield f"difflogic    {__version__}, commit {(git_commit() or 'unknown')[:12]}"
     yield f"Python       {platform.python_version()}, {platform.python_implementation()} {platform.architecture()[0]}"
     yield f"Packages     {', '.join(f'{name} {_version(name)}' for name in PACKAGES)}"
     yield f"System       {', '.join(part for part in _system() if part)}"

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import click
 
-import difflogic
 from difflogic.errors import DifflogicError
+from difflogic.version import __version__
 
 GROUPS = {
     "Train": {
@@ -93,7 +93,7 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(difflogic.__version__, message="difflogic %(version)s")
+@click.version_option(__version__, message="difflogic %(version)s")
 @click.pass_context
 def group(ctx: click.Context) -> None:
     """Differentiable logic cellular automata: train, run and ship them."""

@@ -10,7 +10,6 @@ import os
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 
-import difflogic
 from difflogic.config.choices import Placing
 from difflogic.config.schema import Config
 from difflogic.devices import open as devices
@@ -20,6 +19,7 @@ from difflogic.engine.api import EngineInfo
 from difflogic.errors import DeviceError, UsageError
 from difflogic.system.cache import JsonCache, key_of
 from difflogic.system.processor import processor_name
+from difflogic.version import __version__
 
 COMPILED_SECONDS, COMPILING_SECONDS = 1.0, 8.0
 """About what opening the CPU engine takes: loading Numba, and its compiler on first use."""
@@ -120,7 +120,7 @@ def _cpu_opening_seconds() -> float:
 
 def _measured_key(gpu: EngineInfo, config: Config, population: int) -> str:
     # Another driver or another version of this package may turn the answer around.
-    place = (gpu.adapter, gpu.backend, gpu.driver, difflogic.__version__)
+    place = (gpu.adapter, gpu.backend, gpu.driver, __version__)
     return key_of("measured", *place, *_shape(config, population))
 
 

@@ -18,7 +18,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import difflogic
 from difflogic.circuits.export.text import Files
 from difflogic.config.dataset import Dataset
 from difflogic.engine.api import Engine, describe_engine
@@ -32,6 +31,7 @@ from difflogic.evaluation.trained_circuit import TrainedCircuit, engine_of
 from difflogic.model.statistics import Layer, census
 from difflogic.runs import plots
 from difflogic.system.brief import brief
+from difflogic.version import __version__
 
 FORMAT, VERSION = "difflogic-evaluation", 1
 NAME, FAULTS = "evaluation.json", "faults.png"
@@ -76,7 +76,7 @@ class RunEvaluation:
         return {
             "format": FORMAT,
             "version": VERSION,
-            "difflogic": difflogic.__version__,
+            "difflogic": __version__,
             "run": str(self.trained.path),
             "name": self.trained.config.name,
             "seed": self.trained.config.seed,

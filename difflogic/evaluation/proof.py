@@ -28,7 +28,6 @@ from typing import Any
 
 import numpy as np
 
-import difflogic
 from difflogic.circuits.readers import source
 from difflogic.circuits.readers.rule import rule_netlist
 from difflogic.circuits.synthesis import every_start, model_check, tools
@@ -47,6 +46,7 @@ from difflogic.model.deployment import Scenario
 from difflogic.model.grid import Grid
 from difflogic.system import memory
 from difflogic.system.brief import brief
+from difflogic.version import __version__
 
 FORMAT, VERSION = source.PROOF, 1
 NAME = "proof.json"
@@ -111,7 +111,7 @@ class Proof:
         return {
             "format": FORMAT,
             "version": VERSION,
-            "difflogic": difflogic.__version__,
+            "difflogic": __version__,
             "claim": claim.claim,
             "proved": self.proved,
             "text": self.text,

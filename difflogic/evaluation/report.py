@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import difflogic
 from difflogic.evaluation.evaluate import RunEvaluation
 from difflogic.evaluation.measure import Film
 from difflogic.runs import film, plots
 from difflogic.system.words import counted
+from difflogic.version import __version__
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -44,7 +44,7 @@ def to_html(evaluation: RunEvaluation) -> str:
 
 def page(file: str, **values: Any) -> str:
     """The text of a page; every value that its template names must be given."""
-    return _environment().get_template(file).render(version=difflogic.__version__, **values)
+    return _environment().get_template(file).render(version=__version__, **values)
 
 
 @cache

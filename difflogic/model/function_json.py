@@ -26,13 +26,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import difflogic
 from difflogic.errors import CircuitError
 from difflogic.model.controller import Controller
 from difflogic.model.function_netlist import FunctionNetlist
 from difflogic.model.netlist import gate_arrays
 from difflogic.model.netlist_json import check_format, load_as, parse, read_gates, shown, typed, with_gates
 from difflogic.model.thermometer import Thermometer
+from difflogic.version import __version__
 
 NAME, FUNCTION = "controller.json", "function.json"
 """Of the file in a run folder: that of an agent, and that of a classifier."""
@@ -42,7 +42,7 @@ VERSION = 1
 
 def to_json(function: FunctionNetlist) -> str:
     """The text of the file, one gate per line."""
-    head: dict[str, Any] = {"format": FUNCTION_FORMAT, "version": VERSION, "difflogic": difflogic.__version__}
+    head: dict[str, Any] = {"format": FUNCTION_FORMAT, "version": VERSION, "difflogic": __version__}
     inputs, choices = "inputs", "classes"
     if isinstance(function, Controller):
         head |= {"format": FORMAT, "environment": function.environment}

@@ -25,13 +25,13 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-import difflogic
 from difflogic.core import gates, wiring
 from difflogic.core.topology import Wire, topological_sort
 from difflogic.errors import CircuitError, DataError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.deployment import Scenario
 from difflogic.model.netlist import Netlist
+from difflogic.version import __version__
 
 T = TypeVar("T")
 FORMAT = "difflogic-circuit"
@@ -56,7 +56,7 @@ def to_json(netlist: CellNetlist) -> str:
 
 def head(netlist: CellNetlist) -> dict[str, Any]:
     """What circuit.json says before its gates."""
-    head: dict[str, Any] = {"format": FORMAT, "version": VERSION, "difflogic": difflogic.__version__}
+    head: dict[str, Any] = {"format": FORMAT, "version": VERSION, "difflogic": __version__}
     head |= {"channels": netlist.channels, "visible": netlist.visible, "periodic": netlist.periodic}
     if netlist.neighbourhood != "moore":
         head["neighbourhood"] = netlist.neighbourhood

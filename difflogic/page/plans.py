@@ -11,7 +11,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import difflogic
 from difflogic.circuits.synthesis import repair
 from difflogic.config import presets, recipes, schedule
 from difflogic.config.fields import hint
@@ -32,6 +31,7 @@ from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
 from difflogic.model.statistics import DECIDED
 from difflogic.train import restarts, stalled, success
+from difflogic.version import __version__
 
 Data = dict[str, Any]
 PRESETS = ("checkerboard-small", "checkerboard", "game-of-life", "colored-g", "lizard")
@@ -105,7 +105,7 @@ def page_data(chosen: list[str]) -> Data:
     }
     return {
         "version": 1,
-        "difflogic": difflogic.__version__,
+        "difflogic": __version__,
         "kernels": {name: _kernel(name) for name in sorted(kernels)},
         "presets": made,
         "gate_names": list(gates.NAMES),

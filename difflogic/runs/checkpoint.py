@@ -27,7 +27,6 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-import difflogic
 from difflogic.config.document import Document, parsed
 from difflogic.config.policy import PolicyConfig, any_config
 from difflogic.config.schema import Config
@@ -37,6 +36,7 @@ from difflogic.model.circuit import Circuit
 from difflogic.runs import checksummed
 from difflogic.system.brief import brief
 from difflogic.system.files import quoted, sync_folder, write_beside
+from difflogic.version import __version__
 
 FORMAT = 1
 NAME = "checkpoint.safetensors"
@@ -156,7 +156,7 @@ def _with_progress(member: ModelState | AgentState) -> checksummed.Arrays:
 
 def header(config: Document) -> dict[str, str]:
     """The metadata of a checkpoint file."""
-    return {"format": str(FORMAT), "difflogic": difflogic.__version__, "config": config.to_toml()}
+    return {"format": str(FORMAT), "difflogic": __version__, "config": config.to_toml()}
 
 
 def save(folder: Path, checkpoint: Checkpoint[Any]) -> None:
@@ -243,7 +243,7 @@ def decode(data: bytes, file: Path) -> Checkpoint[Any]:
     if written != str(FORMAT):
         raise CheckpointError(
             f"The checkpoint {file} was written by difflogic {checksummed.peek(data, 'difflogic')} in format "
-            f"{written}; difflogic {difflogic.__version__} reads format {FORMAT}: use the version that wrote it."
+            f"{written}; difflogic {__version__} reads format {FORMAT}: use the version that wrote it."
         )
     try:
         return _from_arrays(checksummed.decode(data), any_config(parsed(checksummed.metadata(data)["config"])))

@@ -15,10 +15,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import difflogic
 from difflogic.config import document
 from difflogic.config.document import Document
 from difflogic.engine.api import EngineInfo
+from difflogic.version import __version__
 
 NAME = "manifest.json"
 FORMAT = 1
@@ -105,7 +105,7 @@ def _here(engine: EngineInfo, reason: str) -> Manifest:
 
 def versions() -> dict[str, str]:
     """Versions of what computes; wgpu's only where it is in use."""
-    found = {"difflogic": difflogic.__version__, "python": platform.python_version(), "system": platform.platform()}
+    found = {"difflogic": __version__, "python": platform.python_version(), "system": platform.platform()}
     # Asking for a version must not import a package that the run does without.
     for package in ("numpy", "wgpu"):
         if package in sys.modules:
@@ -117,7 +117,7 @@ def versions() -> dict[str, str]:
 def git_commit() -> str | None:
     """The commit of the checkout that this package runs from, `-dirty` where it was changed; else None."""
     # Asked once: what the process has loaded is what was there then, and to ask takes longer than a short run.
-    checkout = Path(difflogic.__file__).resolve().parent.parent
+    checkout = Path(__file__).resolve().parents[2]
     git = shutil.which("git")
     if git is None or not (checkout / ".git").exists():
         return None

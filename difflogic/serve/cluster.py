@@ -20,7 +20,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import difflogic
 from difflogic.errors import MissingPackagesError, UsageError, first_line
 from difflogic.serve.log import log_event
 from difflogic.serve.store import mount
@@ -29,6 +28,7 @@ from difflogic.serve.worker.lease import WorkerLimits
 from difflogic.serve.worker.remote_store import RemoteStore, StoreActor
 from difflogic.serve.worker.supervisor import Child, Slot, Supervisor
 from difflogic.serve.worker.worker import WorkerProcess
+from difflogic.version import __version__
 
 LOOK_S = 1.0
 """Seconds between two looks for machines that have come or gone."""
@@ -198,8 +198,8 @@ class ClusterSupervisor(Supervisor):
     def _join(self, node: str, version: str, devices: list[str], trouble: str | None) -> None:
         about: dict[str, Any] = {"node": node, "host": self._machines[node]}
         # A run that goes on elsewhere must be computed alike, and both must mean the same by a job.
-        if version != difflogic.__version__:
-            why = f"It has difflogic {version} and this server {difflogic.__version__}: use the same version."
+        if version != __version__:
+            why = f"It has difflogic {version} and this server {__version__}: use the same version."
             log_event("machine refused", logging.ERROR, **about, why=why)
             return
         if trouble is not None:
@@ -235,4 +235,4 @@ def _devices(meant: Sequence[str]) -> tuple[str, list[str], str | None]:
     """The version of difflogic on this machine, its devices, and why it lists no GPUs where it cannot."""
     if list(meant) == ["gpu"]:
         meant = known.hardware_gpus()
-    return difflogic.__version__, *known.usable(meant)
+    return __version__, *known.usable(meant)

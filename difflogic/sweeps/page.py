@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import difflogic
 from difflogic.sweeps.course import Sweep
+from difflogic.version import __version__
 
 WIDTH, HEIGHT, MARGIN = 1000, 420, 70
 SHADES = 5
@@ -55,7 +55,7 @@ def html(found: Sweep, is_alone: bool = False) -> str:
         width=WIDTH,
         height=HEIGHT,
         margin=MARGIN,
-        version=difflogic.__version__,
+        version=__version__,
     )
 
 

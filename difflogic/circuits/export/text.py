@@ -7,7 +7,6 @@ from importlib import resources
 from itertools import chain, groupby
 from pathlib import Path
 
-import difflogic
 from difflogic.errors import ExportError, UsageError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.controller import Controller
@@ -16,6 +15,7 @@ from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import expression, lines
 from difflogic.system.files import Output
 from difflogic.system.words import counted
+from difflogic.version import __version__
 
 Files = dict[str, str | bytes]
 """A format's files by name."""
@@ -95,7 +95,7 @@ def about(netlist: Netlist) -> str:
     Channels are named where some were dropped: `3 channels (0, 2, 3)`.
     """
     gates = counted(sum(len(line.reads) == 2 for line in lines(netlist)), "gate")
-    return f"difflogic {difflogic.__version__}: {gates}, {_ends(netlist)}."
+    return f"difflogic {__version__}: {gates}, {_ends(netlist)}."
 
 
 def _ends(netlist: Netlist) -> str:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-import difflogic
 from difflogic.cli import bug_report
 from difflogic.cli.options import json_document_option, megabytes
 from difflogic.cli.screen import table
 from difflogic.cli.work import is_asked, work, work_options
 from difflogic.errors import UsageError
+from difflogic.version import __version__
 
 if TYPE_CHECKING:
     from difflogic.devices.device import Device
@@ -79,7 +79,7 @@ def _examine(adapter: str | None, only_list: bool, report: bool, say: Callable[[
     from difflogic.devices.device import Device
     from difflogic.gpu.adapter import NO_ADAPTER
 
-    versions = {"difflogic": difflogic.__version__, "python": platform.python_version()}
+    versions = {"difflogic": __version__, "python": platform.python_version()}
     # Asked of the installation and not of the modules, which a broken one may fail to import.
     versions |= {name: metadata.version(name) for name in ("numpy", "wgpu")}
     tell = say or (lambda text: None)

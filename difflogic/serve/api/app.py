@@ -24,7 +24,6 @@ from starlette.exceptions import HTTPException
 from starlette.staticfiles import NotModifiedResponse
 from starlette.types import Scope
 
-import difflogic
 from difflogic.errors import StoreError
 from difflogic.page.bundle import joined
 from difflogic.serve import errors
@@ -41,6 +40,7 @@ from difflogic.serve.errors import ApiError
 from difflogic.serve.store.jobs import ConflictError, QueueFullError, UnknownJobError
 from difflogic.serve.store.queue import turns_of
 from difflogic.serve.store.store import Store
+from difflogic.version import __version__
 
 THREADS = 8
 """Requests that read the store or the disk at the same time; each is short."""
@@ -73,7 +73,7 @@ def create_app(store: Store, tokens: Tokens, settings: ServeSettings) -> FastAPI
             await task
 
     app = FastAPI(
-        title="difflogic", version=difflogic.__version__, description=ABOUT, lifespan=alive,
+        title="difflogic", version=__version__, description=ABOUT, lifespan=alive,
         docs_url=None, redoc_url=None, redirect_slashes=False,
         servers=[{"url": settings.root_path}] if settings.root_path else None,
     )  # fmt: skip
