@@ -100,8 +100,8 @@ RULES = {
 NOT_A = 12
 PRESETS = ("checkerboard", "checkerboard-async", "lizard", "colored-g")
 CONTROLLERS = ("cartpole", "cartpole-memory", "cartpole-automaton", "acrobot")
-TASK = "difflogic-ca:suits"
-"""Of the package's own: four pictures by one circuit."""
+TASK = "difflogic-tasks:suits"
+"""Task in examples/tasks, to be installed: one circuit grows four images."""
 SEED = 23
 EPISODES, EPISODES_FROM = 100, 910_000
 """How many are played of a controller, and the seed of the first: no training begins there."""

@@ -14,9 +14,9 @@ import numpy as np
 from PIL import Image
 
 from benchmarks.films import SIDES, Rule, States, _around, cyclic, generations, lattice_gas, stepped, wireworld
-from difflogic.config.suits import SUITS
 from difflogic.core import text_picture
 from difflogic.model.cell_netlist import CellNetlist
+from examples.tasks.difflogic_tasks.suits import SUITS
 
 SIDE = 32
 """Of the soup that a rule is shown on."""

@@ -270,7 +270,7 @@ def test_presets_are_listed(difflogic: Call) -> None:
     assert (code, errors) == (0, "")
     lines = out.splitlines()
     named = [line.split()[0] for line in lines if line]
-    assert named == ["preset", *presets.PRESETS, "difflogic-ca:suits", "preset", *agent_presets.PRESETS]
+    assert named == ["preset", *presets.PRESETS, "preset", *agent_presets.PRESETS]
     assert " ".join(lines[2].split()) == "checkerboard a board, from noise 16x16 8 16 3040 20 2 500 47.2 M 1"
 
 

@@ -19,8 +19,8 @@ from benchmarks.zoo import states
 from benchmarks.zoo.__main__ import judge, read_aiger
 from difflogic.circuits.readers import source, zoo
 from difflogic.circuits.synthesis.convert import gate_count
-from difflogic.config.suits import SUITS
 from difflogic.core import text_picture
+from examples.tasks.difflogic_tasks.suits import SUITS
 from tests.cli.conftest import Said
 
 Bits = npt.NDArray[np.bool_]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.films import stepped
 from difflogic.config import own_task, presets, registered
 from difflogic.config.customise import configure
 from difflogic.config.own_task import OwnTask, Task, setting
@@ -210,25 +208,3 @@ def test_a_distribution_that_cannot_be_loaded_is_named(
     assert "broken:fill" in registered.names()
     with pytest.raises(DifflogicError, match=r"The task broken:fill (could not be loaded|is not a task)"):
         registered.find("broken:fill")
-
-
-def test_the_packages_own_task_asks_for_four_pictures() -> None:
-    own = registered.find("difflogic-ca:suits")
-    samples, config = own.drawn(4), own.config()
-    assert sorted((int(x[0, 0, 1]), int(x[0, 0, 2])) for x in samples.x) == [(0, 0), (0, 1), (1, 0), (1, 1)]
-    assert len({y.tobytes() for y in samples.y}) == 4
-    assert (samples.x[..., 1:] == samples.x[:, :1, :1, 1:]).all()  # every cell has the same bits
-    assert not samples.x[..., 0].any()
-    assert (config.model.held, config.data.held_out, config.train.batch) == ((1, 2), 0, 4)
-
-
-def test_one_learned_circuit_grows_the_picture_that_the_bits_ask_for() -> None:
-    """What seed 23 learned of it, simplified: run by NumPy alone."""
-    circuit = json.loads((Path(__file__).parents[1] / "data" / "suits.json").read_text())
-    samples = registered.find("difflogic-ca:suits").drawn(4)
-    state = np.zeros((*samples.x.shape[:3], len(circuit["outputs"])), dtype=np.uint8)
-    state[..., :3] = samples.x
-    for _ in range(samples.steps[0]):
-        state = stepped(circuit, state)
-        np.testing.assert_array_equal(state[..., 1:3], samples.x[..., 1:])
-    np.testing.assert_array_equal(state[..., 0], samples.targets[0, ..., 0])

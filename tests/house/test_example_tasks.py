@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from benchmarks.films import stepped
 from difflogic.config import registered
 from difflogic.config.own_task import FRESH
 from difflogic.devices.open import open_engine
@@ -87,3 +89,25 @@ def test_traffic_tells_the_majority_to_every_cell() -> None:
         cars = np.where(cars == 1, right, left)
     assert (answer == samples.y[:, -1, 0, :, 0]).all()
     assert (cars == samples.y[:, -1, 0, :, 1]).all()
+
+
+def test_suits_has_a_code_for_each_of_four_images() -> None:
+    own = registered.find("difflogic-tasks:suits")
+    samples, config = own.drawn(4), own.config()
+    assert sorted((int(x[0, 0, 1]), int(x[0, 0, 2])) for x in samples.x) == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert len({y.tobytes() for y in samples.y}) == 4
+    assert (samples.x[..., 1:] == samples.x[:, :1, :1, 1:]).all()  # every cell has the same bits
+    assert not samples.x[..., 0].any()
+    assert (config.model.held, config.data.held_out, config.train.batch) == ((1, 2), 0, 4)
+
+
+def test_learned_circuit_grows_the_image_of_each_code() -> None:
+    """The circuit that seed 23 learned, simplified, is run by NumPy alone."""
+    circuit = json.loads((Path(__file__).parents[1] / "data" / "suits.json").read_text())
+    samples = registered.find("difflogic-tasks:suits").drawn(4)
+    state = np.zeros((*samples.x.shape[:3], len(circuit["outputs"])), dtype=np.uint8)
+    state[..., :3] = samples.x
+    for _ in range(samples.steps[0]):
+        state = stepped(circuit, state)
+        np.testing.assert_array_equal(state[..., 1:3], samples.x[..., 1:])
+    np.testing.assert_array_equal(state[..., 0], samples.targets[0, ..., 0])

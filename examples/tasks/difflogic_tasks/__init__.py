@@ -1,1 +1,1 @@
-"""Four tasks for difflogic: read `adder` first, which is the shortest."""
+"""Five tasks for difflogic: read `adder` first, which is the shortest."""

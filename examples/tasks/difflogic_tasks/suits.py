@@ -1,4 +1,9 @@
-"""A task of the package's own: one rule that grows four pictures, by what two held bits ask for."""
+"""One rule grows four images: two fixed channels say which.
+
+    difflogic train difflogic-tasks:suits --until-solved
+
+Every cell keeps channels 1 and 2. They hold 00, 01, 10 or 11 in all cells, and nothing else differs at the start.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from difflogic.config import presets
-from difflogic.config.dataset import Dataset
-from difflogic.config.own_task import Task, circuit
-from difflogic.core import text_picture
+from difflogic import Dataset, Task, circuit, presets
 
 STEPS = 14
 DIAMOND = (
@@ -51,19 +53,19 @@ CLUB = (
     "..........",
 )
 SUITS = (presets.HEART, DIAMOND, SPADE, CLUB)
-"""By the number that channels 1 and 2 say, the higher bit first."""
+"""Images by the number in channels 1 and 2, the higher bit first."""
 
 
 @dataclass(frozen=True)
 class Suits(Task):
-    """A heart, a diamond, a spade or a club, from nothing but the border, by two bits that every cell keeps."""
+    """A heart, a diamond, a spade or a club, selected by two fixed channels."""
 
     version = "1"
 
     def samples(self, rng: np.random.Generator, count: int) -> Dataset:
-        """The four codes and their pictures, again and again; nothing is drawn."""
+        """Return the four codes and their images, repeated; nothing is random."""
         codes = np.arange(count) % len(SUITS)
-        pictures = np.stack([text_picture.decode(rows, 1) for rows in SUITS])
+        pictures = np.array([[[[cell == "1"] for cell in row] for row in rows] for rows in SUITS], dtype=np.uint8)
         x = np.zeros((count, *pictures.shape[1:3], 3), dtype=np.uint8)
         x[..., 1], x[..., 2] = (codes >> 1)[:, None, None], (codes & 1)[:, None, None]
         return Dataset.of(x, pictures[codes], steps=STEPS)
