@@ -99,7 +99,7 @@ class Observer:
     """
 
     stop: Stop | None = None
-    """Ends the run, saved, once it was asked to; None: the first Ctrl-C or SIGTERM asks."""
+    """Request that ends the run, saved; None: the first signal that `signals.watched` names makes it."""
     log_interval: int = 10
     """Epochs between two rows of an automaton that are `logged`."""
 

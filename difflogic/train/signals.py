@@ -1,46 +1,60 @@
-"""A request to stop at the next safe place; Ctrl-C and SIGTERM make one."""
+"""Requests to end a run at its next safe point, saved: by a program, or by Ctrl-C, SIGTERM and what clusters send."""
 
 from __future__ import annotations
 
 import signal
 import threading
 import time
+from collections.abc import Iterable
 from types import FrameType, TracebackType
 from typing import Any
 
 OVER = "the limit of"
-"""With these words begins the reason of what ended because its time was over."""
-WATCHED = (signal.SIGINT, signal.SIGTERM)
+"""First words of the reason of a run that ended because its time was over."""
+INSISTENT = (signal.SIGINT, signal.SIGTERM)
+"""Signals that end the process if they come twice; the system itself repeats others, such as SIGXCPU every second."""
+WATCHED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGXCPU")
+"""Names of the signals that stop a run, the last four if the system has them."""
+
+
+def watched() -> list[signal.Signals]:
+    """Return the signals that stop a run: those of this system that its starting process has not set to be ignored.
+
+    A shell starts the background jobs of a script with SIGINT ignored, and nohup any command with SIGHUP ignored.
+    """
+    numbers = [signal.Signals[name] for name in WATCHED if name in signal.Signals.__members__]
+    return [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
 
 
 class Stop:
-    """A request to end a run after the epochs under way, saved: whoever holds it may ask, from any thread."""
+    """A request to end a run after the epochs under way, saved. Any thread may make it."""
 
     def __init__(self, other: Stop | None = None) -> None:
-        """`other`: what it asks for, this asks for too, which then ends the training alone."""
+        """Pass on what `other` requests; this one then ends the training alone."""
         self._other = other
         self._reason: signal.Signals | str | None = None
 
     @property
     def reason(self) -> signal.Signals | str | None:
-        """Return why to stop, once somebody has asked: a signal, or words."""
+        """Return the reason to stop, a signal or a text; None until a stop is requested."""
         return self._reason or (None if self._other is None else self._other.reason)
 
     @property
     def is_urgent(self) -> bool:
-        """Return whether an evaluation is not waited for either: not where the training alone is to end."""
+        """Return whether a running evaluation is broken off too, which it is not if only the training is to end."""
         return self.reason is not None if self._other is None else self._other.is_urgent
 
     def ask(self, reason: signal.Signals | str) -> None:
-        """Only the first one's reason is kept."""
+        """Request a stop; the first reason stands."""
         if self._reason is None:
             self._reason = reason
 
 
 class Deadline(Stop):
-    """Asks by itself when a time has passed; `used`: of the seconds, so many are over already."""
+    """A stop that is requested when a time has passed."""
 
     def __init__(self, other: Stop, seconds: float, used: float = 0.0) -> None:
+        """Start a limit of `seconds`, of which `used` are over already."""
         super().__init__(other)
         self._seconds = seconds
         self._end = time.monotonic() + seconds - used
@@ -53,10 +67,10 @@ class Deadline(Stop):
 
 
 class StopSignals(Stop):
-    """While open, the first signal asks to stop, and is kept in `received`; a second one acts as if nobody watched.
+    """Signal handlers that request a stop while they are open; `received` is the first signal.
 
-    Python lets only the main thread watch signals; elsewhere nothing is ever received. A signal that the starting
-    process has ignored stays ignored: a script's background jobs do not hear the terminal's Ctrl-C.
+    A second Ctrl-C or SIGTERM ends the process as usual. Python lets only the main thread handle signals: in any other
+    thread nothing is received.
     """
 
     def __init__(self) -> None:
@@ -66,24 +80,24 @@ class StopSignals(Stop):
 
     def __enter__(self) -> StopSignals:
         if threading.current_thread() is threading.main_thread():
-            # A shell starts background jobs of a script with SIGINT ignored, which must stay so.
-            heard = [number for number in WATCHED if signal.getsignal(number) is not signal.SIG_IGN]
-            self._handlers = {number: signal.signal(number, self._receive) for number in heard}
+            self._handlers = {number: signal.signal(number, self._receive) for number in watched()}
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._restore()
+        self._restore(list(self._handlers))
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
-        # The first signal asks politely. With the handlers put back, the second one ends the process as usual.
-        self.received = signal.Signals(number)
-        self.ask(self.received)
-        self._restore()
+        received = signal.Signals(number)
+        if self.received is None:
+            self.received = received
+            self.ask(received)
+        if received in INSISTENT:
+            self._restore(INSISTENT)
 
-    def _restore(self) -> None:
-        while self._handlers:
-            number, handler = self._handlers.popitem()
+    def _restore(self, numbers: Iterable[signal.Signals]) -> None:
+        for number in [each for each in numbers if each in self._handlers]:
+            handler = self._handlers.pop(number)
             # None: a handler that was not set from Python and cannot be put back from it
             signal.signal(number, signal.SIG_DFL if handler is None else handler)

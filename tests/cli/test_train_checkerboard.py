@@ -177,7 +177,7 @@ def test_bad_input(arguments: list[str], code: int, text: str, call: Call, tmp_p
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_signals(number: signal.Signals, code: int, call: Call, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     arguments = ["train-checkerboard", "--small", "--restarts", 0, "--engine", "reference", "--epochs", 99999]

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,6 +19,7 @@ from benchmarks.service.servers import kill_servers
 from difflogic.devices import selftest
 from difflogic.devices.selftest import Check
 from difflogic.gpu.adapter import select_adapter
+from difflogic.serve.api.server import Server
 from difflogic.serve.store import leases
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker.lease import WorkerLimits
@@ -137,16 +139,29 @@ def hands(store: Store) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
 
 
-def test_a_worker_does_not_outlive_its_supervisor(store):
+@pytest.mark.parametrize("number", [None, signal.SIGUSR1], ids=["its supervisor is killed", "a cluster's signal"])
+def test_a_worker_that_is_ended_hands_its_job_back(number, store):
     job, _ = store.submit("ann", spec_of(short_config(1_000_000)))
     with hands(store) as supervisor:
         reached(store, job.id, 100)
         pid = store.workers()[0].pid
+        if number is not None:
+            supervisor.send_signal(signal.SIGSTOP)  # else it starts another worker, which takes the job
+            os.kill(pid, number)
+            wait(lambda: store.job(job.id).status == "queued", "the job to be handed back")
         supervisor.kill()
     wait(lambda: not is_alive(pid), "the worker to end")
     handed = store.job(job.id)
     assert (handed.status, handed.lost_tries) == ("queued", 0), "it saved, and handed its job back"
     assert handed.saved_progress >= 100
+
+
+def test_server_stops_by_the_signals_that_stop_a_training():
+    received = []
+    with Server.capture_signals(SimpleNamespace(handle_exit=lambda number, _: received.append(number))):
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
+            signal.raise_signal(number)
+    assert received == [signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1]
 
 
 def test_several_supervisors_share_a_store(store, tmp_path):

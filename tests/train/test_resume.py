@@ -127,19 +127,19 @@ def test_a_signal_at_any_moment_is_saved(
     [
         (signal.SIGINT, 1, 1),
         (signal.SIGTERM, 1, 4),
-        (signal.SIGINT, 1, 5),
-        (signal.SIGTERM, 1, 7),
-        (signal.SIGINT, 3, 7),
+        (signal.SIGHUP, 1, 5),
+        (signal.SIGUSR1, 1, 7),
+        (signal.SIGUSR2, 3, 7),
     ],
 )
 def test_a_signal_saves_and_resume_goes_on(
     number: signal.Signals, population: int, epoch: int, whole: Whole, config: Config, engine: Engine, tmp_path: Path
 ) -> None:
-    before = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
+    before = signal.getsignal(number)
     observer = SignalAt(epoch, number)
     run = Trainer(config, engine).run(out=tmp_path / "stopped", observer=observer, population=population)
     assert run.interrupted is number
-    assert [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)] == before
+    assert signal.getsignal(number) is before
     assert checkpoint.load(run.path).state.epoch == len(run.metrics) == epoch
     assert [member.state.epoch for member in run.members] == [epoch] * population
     assert json.loads((run.path / "manifest.json").read_text())["status"] == "interrupted"
@@ -179,13 +179,22 @@ def test_a_run_that_was_asked_to_stop_at_its_end_is_complete(config: Config) -> 
     assert (run.complete, run.interrupted) == (True, "epoch 1 is enough")
 
 
+class Twice(SignalAt):
+    """Sends the signal a second time, as a person does, and the system that sends SIGXCPU every second."""
+
+    def advanced(self, epoch: int) -> None:
+        super().advanced(epoch)
+        super().advanced(epoch)
+
+
+@any_engine_will_do
+def test_second_sigxcpu_changes_nothing(config: Config, engine: Engine, tmp_path: Path) -> None:
+    run = Trainer(config, engine).run(out=tmp_path / "run", observer=Twice(7, signal.SIGXCPU))
+    assert (run.interrupted, checkpoint.load(run.path).state.epoch) == (signal.SIGXCPU, 7)
+
+
 @any_engine_will_do
 def test_a_second_ctrl_c_quits_at_once(config: Config, engine: Engine, tmp_path: Path) -> None:
-    class Twice(SignalAt):
-        def advanced(self, epoch: int) -> None:
-            super().advanced(epoch)
-            super().advanced(epoch)
-
     with pytest.raises(KeyboardInterrupt):
         Trainer(config, engine).run(out=tmp_path / "run", observer=Twice(7, signal.SIGINT))
     assert checkpoint.load(tmp_path / "run").state.epoch == 5
@@ -193,16 +202,25 @@ def test_a_second_ctrl_c_quits_at_once(config: Config, engine: Engine, tmp_path:
 
 
 @any_engine_will_do
-@pytest.mark.parametrize(("number", "heard"), [(signal.SIGINT, None), (signal.SIGTERM, signal.SIGTERM)])
+@pytest.mark.parametrize(
+    ("ignored", "number", "heard"),
+    [
+        (signal.SIGINT, signal.SIGINT, None),
+        (signal.SIGINT, signal.SIGTERM, signal.SIGTERM),
+        (signal.SIGHUP, signal.SIGHUP, None),
+    ],
+    ids=["a background job", "a background job that is ended", "nohup"],
+)
 def test_what_the_starting_process_ignores_stays_ignored(
-    number: signal.Signals, heard: signal.Signals | None, config: Config, engine: Engine, tmp_path: Path
-) -> None:
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ignored: signal.Signals, number: signal.Signals, heard: signal.Signals | None, config: Config, engine: Engine,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    before = signal.signal(ignored, signal.SIG_IGN)
     try:
         run = Trainer(config, engine).run(out=tmp_path / "run", observer=SignalAt(7, number))
-        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        assert signal.getsignal(ignored) is signal.SIG_IGN
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(ignored, before)
     assert run.interrupted is heard
     assert run.state.epoch == (EPOCHS if heard is None else 7)
 

@@ -21,8 +21,8 @@ from fastapi import FastAPI
 from difflogic.errors import UsageError
 from difflogic.serve.api.connections import Connection
 from difflogic.serve.api.context import Context
+from difflogic.train.signals import watched
 
-STOPS = (signal.SIGINT, signal.SIGTERM)
 PATIENCE_S = 5
 """Seconds for answers under way, once the server is to stop."""
 BACKLOG = 100
@@ -102,7 +102,7 @@ class Server(uvicorn.Server):
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before: dict[signal.Signals, Any] = {each: signal.signal(each, self.handle_exit) for each in STOPS}
+        before: dict[signal.Signals, Any] = {each: signal.signal(each, self.handle_exit) for each in watched()}
         try:
             yield
         finally:

@@ -4,8 +4,8 @@ python -m difflogic.serve.worker.worker STORE '{"name": "cpu-1", "device": "cpu"
 
 Without a device, as `follow-ups`, it does simplify, prove, export and evaluate, and lets trainings go first.
 
-It lives as long as its standard input is open: whoever started it holds the other end. SIGTERM, or that end closed,
-lets it save, hand back its job and end.
+It lives as long as its standard input is open: the process that started it holds the other end. If that end is closed,
+or a signal arrives that stops a training, it saves, hands back its job and ends.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from difflogic.serve.worker.follow_up_process import FollowUpProcess
 from difflogic.serve.worker.lease import EXIT_LEASE_LOST, Lease, WorkerLimits
 from difflogic.serve.worker.log import last_words, logged_to, say
 from difflogic.system.memory import resident_memory
+from difflogic.train.signals import watched
 
 if TYPE_CHECKING:
     from difflogic.devices.open import Placement
@@ -256,7 +257,8 @@ def main() -> None:
         _lower_priority()
     try:
         worker = WorkerProcess(Store.existing(folder, durable=False), limits=limits, **about)
-        signal.signal(signal.SIGTERM, worker.stop)
+        for number in watched():
+            signal.signal(number, worker.stop)
         worker.run()
     except DifflogicError as error:
         log.log_event("a worker ended", logging.ERROR, worker=about["name"], why=str(error))
