@@ -21,12 +21,17 @@ from difflogic.config.fields import hint
 from difflogic.config.policy import PolicyConfig, TableConfig
 from difflogic.errors import DataError
 from difflogic.system.brief import brief
+from difflogic.system.cache import warn
 
 LEAST_ROWS = 3
 """Of a class: one to learn from, one that chooses, and one that is held out."""
 MOST_FEATURES, MOST_CLASSES = 4096, 256
 MOST_LETTERS = 40
-"""Of a name of a column or class, as circuits have it."""
+"""Longest name of a column or class in a circuit."""
+LARGEST = float(np.finfo(np.float32).max)
+"""Largest feature, as the mean and spread of columns are float32."""
+LEAST_COUNTED = 8
+"""Rows from which on a column that counts them is no chance."""
 Numbers = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
@@ -74,10 +79,11 @@ class LabelledTable:
         if names.shape != (len(numbers),):
             raise DataError(f"{len(numbers)} rows need as many labels, got the shape {list(names.shape)}.")
         columns = features or [f"x{d}" for d in range(numbers.shape[1])]
-        if not np.isfinite(numbers).all():
-            row, column = np.argwhere(~np.isfinite(numbers))[0]
+        if len(wrong := np.argwhere(~(np.abs(numbers) <= LARGEST))):
+            row, column = wrong[0]
             raise DataError(
-                f"Row {row + 1} has no number in the column {columns[column]}: fill it in, or leave the row out."
+                f"Row {row + 1} has {numbers[row, column]} in the column {columns[column]}: expected numbers of at "
+                f"most {LARGEST:.2g} in size."
             )
         texts = [_text(name) for name in names.tolist()]
         classes = sorted(set(texts), key=lambda text: (*_as_number(text), text))
@@ -170,14 +176,14 @@ def of_run(config: PolicyConfig, folder: Path) -> LabelledTable | None:
 
 
 def load_table(path: Path | str, label: str) -> LabelledTable:
-    """The table in a .csv file with a row of names, or in an .npz of labels and one array of features `[N, D]`.
+    """Read the table in a .csv file with a row of names, or in an .npz of labels and one array of features `[N, D]`.
 
         >>> np.savez(folder / "sizes.npz", lengths=[[1.0], [2.0]] * 3, kind=["a", "b"] * 3)
         >>> difflogic.load_table(folder / "sizes.npz", "kind").classes
         ('a', 'b')
 
     Args:
-        path: The file. Columns are separated by commas, semicolons or tabs.
+        path: The file. Columns are separated by commas, semicolons or tabs. A first column without a name is left out.
         label: The column, or the array, of the labels.
 
     Returns:
@@ -194,9 +200,9 @@ def load_table(path: Path | str, label: str) -> LabelledTable:
 
 
 def label_of(path: Path, features: Sequence[str]) -> str:
-    """The only column of a file that is none of these features. Raises DataError where there are more, or none."""
+    """Return the only column of a file that is none of these features. Raises DataError if there is no single one."""
     names = [*read_arrays(path)] if path.suffix == ".npz" else _rows(path)[0][1]
-    others = [name for name in names if _word(name, "x") not in features]
+    others = [name for name in names if name and _word(name, "x") not in features]
     if len(others) != 1:
         raise DataError(f"{path}: which column holds the labels? Give --label with one of {', '.join(names[:20])}.")
     return others[0]
@@ -214,54 +220,111 @@ def _of_npz(path: Path, label: str) -> LabelledTable:
 
 def _of_csv(path: Path, label: str) -> LabelledTable:
     (_, names), *rows = _rows(path)
-    if label not in names:
+    if label not in names or not label:
         raise DataError(f"there is no column {label!r}{hint(label, names)}: its first row names {', '.join(names)}.")
     if not rows:
         raise DataError("there is no row below the names of the columns.")
-    place = names.index(label)
-    columns, numbers = [name for name in names if name != label], []
+    if not names[0]:
+        warn(f"The first column of {path} has no name, as the row numbers that pandas writes: it is left out.")
     for line, row in rows:
-        if len(row) != len(names):
-            raise DataError(f"row {line} has {len(row)} values, but there are {len(names)} columns.")
-        if empty := [name for name, text in zip(names, row, strict=True) if text.lower() in _NOTHING]:
+        if empty := [name for name, text in zip(names, row, strict=True) if name and text.lower() in _NOTHING]:
             raise DataError(
                 f"row {line} has no value in the column {empty[0]}: fill it in, or leave the row or the column out."
             )
-        numbers.append([_number(text, name, line) for name, text in zip(names, row, strict=True) if name != label])
-    return LabelledTable.of(np.array(numbers), [row[place] for _, row in rows], columns, label)
+    lines, texts = zip(*rows, strict=True)
+    columns = dict(zip(names, zip(*texts, strict=True), strict=True))
+    features = [name for name in names if name and name != label]
+    numbers = np.array([_numbers(name, lines, columns[name]) for name in features]).T
+    for place in np.flatnonzero((np.diff(numbers, axis=0) == 1).all(axis=0) & (len(rows) >= LEAST_COUNTED)):
+        warn(f"The column {features[place]} of {path} counts the rows, so that their order is learned: leave it out.")
+    return LabelledTable.of(numbers, columns[label], features, label)
 
 
 _NOTHING = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
-"""How tables say that a value is missing."""
+"""Texts that stand for a missing value."""
+_TRUTH = (("false", "true"), ("no", "yes"), ("f", "t"), ("n", "y"))
+"""Texts that stand for 0 and 1, if a column holds nothing else."""
+_OTHER_FILES = {
+    r"@relation\b": "It is an ARFF file: save it as .csv, with a first row of names",
+    r"\S+( +\d+:\S+)+ *$": "It is a LIBSVM file: save it as .csv, with a row of names and a column for each index",
+    r"[^,;\t|]*\|[^,;\t]*$": "Its columns are separated by vertical bars: expected commas, semicolons or tabs",
+    r"[^,;\t ]+ +[^,;\t]*$": "Its columns are separated by spaces: expected commas, semicolons or tabs",
+}
+"""First lines of files that are not .csv."""
 
 
 def _rows(path: Path) -> list[tuple[int, list[str]]]:
-    """The texts of a .csv with the number of their line, the names of the columns first. Raises DataError."""
+    """Return the texts of a .csv with the number of their line, the names of the columns first. Raises DataError."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise DataError(f"Cannot read the table: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
         raise DataError("It is not text in UTF-8: expected a .csv, or an .npz.") from error
-    first = text.partition("\n")[0]
+    beginning = re.search(r"^[^%\s].*", text, re.MULTILINE)
+    first = beginning[0] if beginning else ""
+    separator = max(",;\t", key=first.count)
+    if declared := re.fullmatch(r"sep=(.)\s*", first):  # Excel's own first line
+        separator, text = declared[1], text.replace(first, "", 1)
+    elif refusal := next((said for form, said in _OTHER_FILES.items() if re.match(form, first, re.IGNORECASE)), ""):
+        raise DataError(f"{refusal}.")
     try:
-        read = csv.reader(io.StringIO(text), delimiter=max(",;\t", key=first.count), skipinitialspace=True)
+        read = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True)
         rows = [(read.line_num, [each.strip() for each in row]) for row in read if row]
     except csv.Error as error:
         raise DataError(f"It is not a table: {error}.") from error
-    if not rows or len(rows[0][1]) < 2 or len(set(rows[0][1])) < len(rows[0][1]):
-        raise DataError("The first row must name two columns or more, each otherwise, separated by commas.")
-    return rows
+    if not rows:
+        raise DataError("It is empty: expected a first row that names the columns.")
+    line, names = rows[0]
+    names = ["" if re.fullmatch(r"Unnamed: \d+", name) else name for name in names]
+    _check_columns(names, rows)
+    return [(line, names), *(_with_points(rows[1:]) if separator == ";" else rows[1:])]
+
+
+def _check_columns(names: list[str], rows: list[tuple[int, list[str]]]) -> None:
+    """Raise DataError unless columns have names of their own, but for the first, and rows as many values."""
+    if "" in names[1:]:
+        raise DataError(f"Column {names.index('', 1) + 1} has no name in the first row: name it, or leave it out.")
+    if len(names) - (not names[0]) < 2:
+        raise DataError(
+            f"The first row names one column, {names[-1][:40]!r}: expected a label and features, separated by commas, "
+            "semicolons or tabs."
+        )
+    if repeated := [name for place, name in enumerate(names) if name in names[:place]]:
+        raise DataError(f"Two columns are named {repeated[0][:40]!r} in the first row: rename one of them.")
+    for line, row in rows:
+        if len(row) != len(names):
+            raise DataError(f"row {line} has {len(row)} values, but there are {len(names)} columns.")
+
+
+def _with_points(rows: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
+    """Return rows whose decimal commas are points. Raises DataError if both occur, as one may separate thousands."""
+    comma, point = (re.compile(rf"[+-]?\d*[{sign}]\d+(e[+-]?\d+)?", re.IGNORECASE) for sign in ",.")
+    some, others = ([text for _, row in rows for text in row if sign.fullmatch(text)] for sign in (comma, point))
+    if some and others:
+        raise DataError(
+            f"it holds {some[0][:40]!r} and {others[0][:40]!r}: write all decimals with a comma or a point."
+        )
+    return [(line, [text.replace(",", ".") if comma.fullmatch(text) else text for text in row]) for line, row in rows]
+
+
+def _numbers(column: str, lines: Sequence[int], texts: Sequence[str]) -> list[float]:
+    """Return the values of a column, of which true or yes is 1, false or no 0. Raises DataError."""
+    values = {text.lower() for text in texts}
+    for no, yes in _TRUTH:
+        if values <= {no, yes}:
+            return [float(text.lower() == yes) for text in texts]
+    return [_number(text, column, line) for line, text in zip(lines, texts, strict=True)]
 
 
 def _number(text: str, column: str, line: int) -> float:
     _, number = _as_number(text)
-    if math.isfinite(number):
+    if abs(number) <= LARGEST:
         return number
-    raise DataError(
-        f"row {line} has {text[:40]!r} in the column {column}, and features are finite numbers: give a column of 0 "
-        "and 1 for each text that it may hold, or leave it out."
-    )
+    expected = "finite numbers: give a column of 0 and 1 for each text that it may hold, or leave it out"
+    if math.isfinite(number):
+        expected = f"at most {LARGEST:.2g} in size: give it in another unit"
+    raise DataError(f"row {line} has {text[:40]!r} in the column {column}, and features are {expected}.")
 
 
 def _thresholds(column: Numbers, bits: int) -> list[float]:

@@ -159,8 +159,17 @@ REFUSED = {
     "a,kind\n1,x\ninf,y\n" + "1,x\n2,y\n" * 3: ("kind", "row 3 has 'inf' in the column a"),
     "a,kind\n\n1,x\n\nred,y\n": ("kind", "row 5 has 'red'"),
     "a b,a_b,kind\n1,1,x\n": ("kind", "'a b' and 'a_b' are too much alike"),
-    "a,a\n1,2\n": ("a", "must name two columns or more, each otherwise"),
-    "": ("kind", "must name two columns or more"),
+    "a,kind\n1e39,x\n": ("kind", "'1e39' in the column a, and features are at most 3.4e+38 in size"),
+    "a;b;kind\n1,5;1.5;x\n": ("kind", "it holds '1,5' and '1.5': write all decimals with a comma or a point"),
+    "a,kind\ntrue,x\nyes,y\n": ("kind", "row 2 has 'true' in the column a"),
+    "a,a\n1,2\n": ("a", "Two columns are named 'a' in the first row"),
+    "": ("kind", "It is empty: expected a first row"),
+    "kind\nx\n": ("kind", "The first row names one column, 'kind'"),
+    "a,,kind\n1,2,x\n": ("kind", "Column 2 has no name in the first row"),
+    "a kind\n1 x\n": ("kind", "separated by spaces: expected commas"),
+    "a|kind\n1|x\n": ("kind", "separated by vertical bars: expected commas"),
+    "% a remark\n@RELATION sizes\n": ("kind", "It is an ARFF file: save it as .csv"),
+    "1 1:0.5 3:2\n": ("kind", "It is a LIBSVM file: save it as .csv"),
 }
 
 
@@ -171,6 +180,30 @@ def test_a_table_that_cannot_be_learned_is_refused_in_one_sentence(tmp_path, cap
     code, told = refusal(capsys, "train", "--data", file, "--label", label, "--out", tmp_path / "run")
     assert (code, sentence in told, told.count("\n")) == (2, True, 1), told
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "features", "x", "warning"),
+    [
+        (",a,kind\n7,1,x\n3,2,y\n", ("a",), [[1], [2]], "The first column"),
+        ("Unnamed: 0,a,kind\n0,1,x\n1,2,y\n", ("a",), [[1], [2]], "The first column"),
+        (
+            "id,kind\n" + "".join(f"{k},{'xy'[k % 2]}\n" for k in range(5, 14)),
+            ("id",),
+            [[k] for k in range(5, 14)],
+            "The column id",
+        ),
+        ("a,b,kind\nTrue,no,x\nFALSE,Yes,y\n", ("a", "b"), [[1, 0], [0, 1]], ""),
+        ("a;kind\n-1,5;1,0\n2;2,0\n,5e1;1\n", ("a",), [[-1.5], [2], [5]], ""),
+        ("sep=|\na|kind\n1|x\n2|y\n", ("a",), [[1], [2]], ""),
+    ],
+)
+def test_a_table_is_read_as_other_programs_write_it(tmp_path, capsys, text, features, x, warning):
+    (tmp_path / "rows.csv").write_text(text, encoding="utf-8-sig")
+    table = load_table(tmp_path / "rows.csv", "kind")
+    assert (table.features, table.x.tolist(), len(table.classes)) == (features, x, 2)
+    said = capsys.readouterr().err
+    assert (bool(said), warning in said) == (bool(warning), True)
 
 
 def test_what_means_nothing_to_a_classifier_is_refused(file, tmp_path, capsys):
