@@ -225,8 +225,13 @@ CONTENDERS = {
 }
 
 
+def _life() -> list[Line]:
+    """Measurements of the simulator on the grid that is shown; those of larger grids are only stored."""
+    return [line for line in load("simulate") if line.get("case", "life/4096") == "life/4096"]
+
+
 def _simulations() -> str:
-    lines = newest(load("simulate"), "contender", "machine", "device", "vectors")
+    lines = newest(_life(), "contender", "machine", "device", "vectors")
     alone = {(machine(line), vectors(line)): line for line in lines if line["contender"] == "arithmetic"}
     rows = []
     for name, words in CONTENDERS.items():
@@ -377,7 +382,7 @@ def _gates() -> str:
 
 def _simulator(where: str | None = None) -> list[Line]:
     """The newest measurement of the simulator on the processor by each instruction set, the widest vectors first."""
-    here = [line for line in load("simulate") if where in (None, machine(line))]
+    here = [line for line in _life() if where in (None, machine(line))]
     found = [line for line in newest(here, "contender", "vectors") if line["contender"] == "numba"]
     return sorted(found, key=lambda line: SETS.index(vectors(line)))
 

@@ -3,9 +3,10 @@
     python -m benchmarks.simulate --save
 
 The circuit is one that was learned: the preset `game-of-life` at its own seed, made small by `difflogic simplify`.
-Every contender must first do three steps as the reference does. `arithmetic` only does as many operations on registers
-as `numba` has in a step: nothing can be faster that does these. With --save a line per contender goes to
-results/simulate.jsonl.
+Every contender must first do three steps as the reference does. Each timed round follows an untimed one. `arithmetic`
+only does as many operations on registers as `numba` has in a step: nothing can be faster that does these. With --save a
+line per contender goes to results/simulate.jsonl. With another --side than 4096, `by hand`, `numba` and `gpu` alone are
+measured, and `numba` verifies the others.
 
     python -m benchmarks.simulate --golly --lifelib ENVIRONMENT/bin/python
 
@@ -132,8 +133,9 @@ def contenders(spec: SimulationSpec, folder: Path, gpu: bool) -> dict[str, Calla
 
 
 def verified(name: str, simulation: Simulation, start: Planes) -> Simulation:
-    """The simulation at the start, once it did what the reference does."""
-    reference = ReferenceSimulation(simulation.spec)
+    """Return the simulation at the start, once it did what the reference does."""
+    spec = simulation.spec
+    reference = ReferenceSimulation(spec) if spec.height == SIDE else CpuSimulation(spec, threads=cores())
     for each in (reference, simulation):
         each.put(start)
         each.run(VERIFIED_STEPS)
@@ -143,16 +145,19 @@ def verified(name: str, simulation: Simulation, start: Planes) -> Simulation:
     return simulation
 
 
-def measure(rounds: int, gpu: bool, golly: bool, lifelib: str | None) -> list[Line]:
-    """A line per contender: medians over rounds in turns."""
-    spec = SimulationSpec(netlist_json.load(CIRCUIT), SIDE, SIDE)
+def measure(rounds: int, gpu: bool, golly: bool, lifelib: str | None, side: int = SIDE) -> list[Line]:
+    """Return a line per contender: medians over rounds in turns."""
+    spec = SimulationSpec(netlist_json.load(CIRCUIT), side, side)
     start = planes_of(spec, "random", bernoulli.CERTAIN // 2)
     with tempfile.TemporaryDirectory() as folder:
         makers = contenders(spec, Path(folder), gpu)
+        if side != SIDE:
+            makers = {name: make for name, make in makers.items() if name in ("by hand", "numba", "gpu")}
         opened: dict[str, Simulation | Arithmetic] = {
             name: verified(name, make(), start) for name, make in makers.items()
         }
-        opened["arithmetic"] = Arithmetic(spec)
+        if side == SIDE:
+            opened["arithmetic"] = Arithmetic(spec)
         steps = {name: _steps_of_a_round(simulation) for name, simulation in opened.items()}
         seconds: dict[str, list[float]] = {name: [] for name in opened}
         processor: dict[str, list[float]] = {name: [] for name in opened}
@@ -162,6 +167,8 @@ def measure(rounds: int, gpu: bool, golly: bool, lifelib: str | None) -> list[Li
         # In turns, so that all contenders meet the same machine.
         for _ in range(rounds):
             for name, simulation in opened.items():
+                # Untimed: a card that waited while others ran has a low clock.
+                simulation.run(steps[name])
                 began, worked = time.perf_counter(), time.process_time()
                 simulation.run(steps[name])
                 seconds[name].append((time.perf_counter() - began) / steps[name])
@@ -170,15 +177,15 @@ def measure(rounds: int, gpu: bool, golly: bool, lifelib: str | None) -> list[Li
                 wall, of_processor = seconds_per_step()
                 seconds[name].append(wall)
                 processor[name].append(of_processor)
-    here = {"case": f"life/{SIDE}", "gates": len(spec.netlist.gates), "compiler": _version(), **stamp()}
+    here = {"case": f"life/{side}", "gates": len(spec.netlist.gates), "compiler": _version(), **stamp()}
     here["vectors"] = vector_unit()
     medians = {name: statistics.median(each) for name, each in seconds.items()}
     return [
         {
             "contender": name,
-            "updates_per_s": _rate(medians[name]),
-            "best_updates_per_s": _rate(min(seconds[name])),
-            "updates_per_processor_s": _rate(statistics.median(processor[name])),
+            "updates_per_s": _rate(side, medians[name]),
+            "best_updates_per_s": _rate(side, min(seconds[name])),
+            "updates_per_processor_s": _rate(side, statistics.median(processor[name])),
             "ratio_to_hand": round(medians["by hand"] / medians[name], 2),
             "rounds": rounds,
             "device": _device() if name == "gpu" else here["machine"]["processor"],
@@ -204,17 +211,22 @@ def _other_programs(
     return found
 
 
-def _rate(seconds: float) -> float:
-    """Cell updates per second, to three digits."""
-    return float(f"{SIDE * SIDE / seconds:.3g}")
+def _rate(side: int, seconds: float) -> float:
+    """Return cell updates per second, to three digits."""
+    return float(f"{side * side / seconds:.3g}")
 
 
 def _steps_of_a_round(simulation: Simulation | Arithmetic) -> int:
-    simulation.run(1)
-    began = time.perf_counter()
-    simulation.run(4)
-    # So many steps as half a second holds, the first one, which may compile, left out.
-    return max(1, int(4 * ROUND_S / (time.perf_counter() - began)))
+    """Return the number of steps that half a second holds."""
+    simulation.run(1)  # may compile
+    steps, seconds = 1, 0.0
+    # A few steps would mostly measure the round trip, and the low clock of an idle card.
+    while seconds < ROUND_S / 2:
+        steps *= 4
+        began = time.perf_counter()
+        simulation.run(steps)
+        seconds = time.perf_counter() - began
+    return max(1, int(steps * ROUND_S / seconds))
 
 
 def _device() -> str:
@@ -225,12 +237,13 @@ def _device() -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--side", type=int, default=SIDE, help="cells of a side of the grid [4096]")
     parser.add_argument("--gpu", action="store_true", help="the first adapter too")
     parser.add_argument("--golly", action="store_true", help="Golly's bgolly too, which must be installed")
     parser.add_argument("--lifelib", metavar="PYTHON", help="bgolly and lifelib too, by a Python that has it")
     parser.add_argument("--save", action="store_true", help="append to results/simulate.jsonl")
     options = parser.parse_args()
-    lines = measure(options.rounds, options.gpu, options.golly, options.lifelib)
+    lines = measure(options.rounds, options.gpu, options.golly, options.lifelib, options.side)
     for line in lines:
         print(json.dumps(line))
     if options.save:

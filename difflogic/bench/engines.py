@@ -32,12 +32,21 @@ class Bench:
     timestamps: bool | None = None
     """Whether the device times its own kernels; None where there is no device."""
     open_s: float = 0.0
+    median_copy_bytes_per_s: float | None = None
+    """Median beside the best above, if it was measured."""
+
+    @property
+    def is_card(self) -> bool:
+        """Whether the engine runs on a card, which lowers its clock while it is idle."""
+        is_ours = self.engine.info.engine == "gpu" and not self.engine.info.software
+        return is_ours or self.name == "torch:cuda"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for the results file."""
         return {
             **asdict(self.engine.info),
             "copy_gb_per_s": self.copy_bytes_per_s / 1e9,
+            "copy_median_gb_per_s": self.median_copy_bytes_per_s and self.median_copy_bytes_per_s / 1e9,
             "dispatch_us": 1e6 * self.dispatch_s,
             "round_trip_us": 1e6 * self.round_trip_s,
             "open_ms": 1e3 * self.open_s,
@@ -72,4 +81,5 @@ def _bench(name: str, engine: Engine) -> Bench:
     device = cast(GpuEngine, engine).device
     rates = measure_rates(device)
     timestamps = TIMESTAMPS in device.handle.features
-    return Bench(name, engine, rates.copy_bytes_per_s, rates.dispatch_s, rates.round_trip_s, timestamps, rates.open_s)
+    times = rates.dispatch_s, rates.round_trip_s, timestamps, rates.open_s
+    return Bench(name, engine, rates.copy_bytes_per_s, *times, rates.median_copy_bytes_per_s)

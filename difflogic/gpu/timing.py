@@ -15,14 +15,21 @@ from typing import Any
 
 import numpy as np
 
+from difflogic.errors import LimitError
 from difflogic.gpu.adapter import TIMESTAMPS, Adapter, open_device
 from difflogic.gpu.device import GpuDevice
-from difflogic.gpu.probes import AnyShader
+from difflogic.gpu.kernels import bindings
 from difflogic.gpu.shaders import Source
 from difflogic.gpu.submit import Dispatch, encode_pass
 
-COPY_BYTES = 64 << 20
+COPY_BYTES = {True: 64 << 20, False: 1 << 30}
+"""Bytes that one copy reads and writes, on software and on a card: far more than any cache holds."""
+COPIES = 8
+"""Copies of one submit."""
 EMPTY_DISPATCHES = 1000
+RATE_ROUNDS = 5
+WAKE_SECONDS = 0.5
+"""Time in which a card raises its clock: an idle one runs at a fraction of it (an H200 at 345 of 1,980 MHz)."""
 ROUND_TRIPS = 3
 """The shortest of so many counts: never more than what a submit with work spends on it."""
 MOST_QUERIES = 4096
@@ -33,6 +40,23 @@ EMPTY = """
 @compute @workgroup_size(1) fn main() { word[0] += 1u; }
 """
 """A kernel that does next to nothing, but must wait for the one before it."""
+
+COPY = """
+@group(0) @binding(0) var<storage, read> original: array<vec4<u32>>;
+@group(0) @binding(1) var<storage, read_write> copied: array<vec4<u32>>;
+@compute @workgroup_size(256)
+fn main(@builtin(global_invocation_id) item: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
+    for (var i = item.x; i < arrayLength(&original); i += 256u * groups.x) { copied[i] = original[i]; }
+}
+"""
+"""A copy by all invocations. A copy command may use a unit of its own, which is slower than the memory."""
+
+
+def wake(device: GpuDevice, work: Callable[[], object]) -> None:
+    """Repeat work on a card until its clock is up. Software has no clock of its own."""
+    begin = time.perf_counter()
+    while not device.adapter.software and time.perf_counter() - begin < WAKE_SECONDS:
+        work()
 
 
 @dataclass(frozen=True)
@@ -131,7 +155,12 @@ class Timer:
         encoder.resolve_query_set(self._queries, 0, query, self._ticks, 0)
 
     def _alone(self, group: Sequence[Dispatch]) -> float:
-        return sum(self._submit(lambda encoder: encode_pass(encoder, group))[:3])
+        # Encoding is the host's work, done before the device begins.
+        return sum(self._submit(lambda encoder: encode_pass(encoder, group))[1:3])
+
+    def round_trip(self) -> float:
+        """Seconds from an empty submit until its (old) timestamps are here."""
+        return sum(self._submit(lambda encoder: None)[:3])
 
     def close(self) -> None:
         for each in (self._ticks, self._staging, *([self._queries] if self._queries else [])):
@@ -150,7 +179,8 @@ class Rates:
     """The rates of a device are the best that it can do."""
 
     copy_bytes_per_s: float
-    """A copy of one buffer to another; each byte counts twice, read and written."""
+    """Best rate of a shader that copies one buffer to another; each byte counts twice, read and written."""
+    median_copy_bytes_per_s: float
     dispatch_s: float
     """An empty dispatch that waits for the one before it."""
     round_trip_s: float
@@ -160,45 +190,54 @@ class Rates:
 
 
 def measure_rates(device: GpuDevice) -> Rates:
-    """Some tens of milliseconds on hardware, about a second on software."""
-    staging = device.staging("rates", 4)
-    size = min(COPY_BYTES, device.limits["max-buffer-size"])
-    source, target = device.buffer("copy source", size), device.buffer("copy target", size)
-
-    def run(encode: Callable[[Any], None]) -> float:
-        begin = time.perf_counter()
-        encoder = device.handle.create_command_encoder()
-        encode(encoder)
-        encoder.copy_buffer_to_buffer(source, 0, staging, 0, 4)
-        device.queue.submit([encoder.finish()])
-        device.read_staging(staging, 4, np.uint32, "timing")
-        return time.perf_counter() - begin
-
-    round_trip = statistics.median(run(lambda encoder: None) for _ in range(20))
-
-    def copies(count: int) -> Callable[[Any], None]:
-        def encode(encoder: Any) -> None:
-            for _ in range(count):
-                encoder.copy_buffer_to_buffer(source, 0, target, 0, size)
-
-        return encode
-
-    # As many copies to a submit as take some 50 ms, and the shortest of five: what disturbs only makes it longer.
-    once = max(run(copies(1)) for _ in range(2))
-    count = max(1, min(256, int(0.05 / once)))
-    copying = min(run(copies(count)) for _ in range(5))
-    shader = AnyShader(device, Source("empty", EMPTY, ()), [np.zeros(1, dtype=np.uint32)], uniforms=0)
-    dispatches = [shader.dispatch([0], (1, 1))] * EMPTY_DISPATCHES
-    empty = [run(lambda encoder: encode_pass(encoder, dispatches)) for _ in range(4)][1:]
-    shader.close()
-    for buffer in (staging, source, target):
+    """Measure the rates of a device, awake: about two seconds."""
+    source, target = _copy_buffers(device)
+    groups = min(-(-source.size // (16 * 256)), device.limits["max-compute-workgroups-per-dimension"])
+    copy = _dispatch(device, "copy", COPY, {"original": source, "copied": target}, groups)
+    empty = _dispatch(device, "empty", EMPTY, {"word": target}, 1)
+    copying, waiting = Timer(device, [copy] * COPIES), Timer(device, [empty] * EMPTY_DISPATCHES)
+    wake(device, copying.measure)
+    copies, gaps = ([timer.measure().kernels for _ in range(RATE_ROUNDS)] for timer in (copying, waiting))
+    round_trip = statistics.median(waiting.round_trip() for _ in range(20))
+    # Without timestamps a round trip is part of what was measured.
+    overhead = 0.0 if TIMESTAMPS in device.handle.features else round_trip
+    seconds = [max(each["copy"] - overhead, 1e-9) / COPIES for each in copies]
+    for each in (copying, waiting):
+        each.close()
+    for buffer in (source, target):
         buffer.destroy()
     return Rates(
-        copy_bytes_per_s=2 * size * count / max(copying - round_trip, 1e-9),
-        dispatch_s=max(statistics.median(empty) - round_trip, 0.0) / EMPTY_DISPATCHES,
+        copy_bytes_per_s=2 * source.size / min(seconds),
+        median_copy_bytes_per_s=2 * source.size / statistics.median(seconds),
+        dispatch_s=max(statistics.median(each["empty"] for each in gaps) - overhead, 0.0) / EMPTY_DISPATCHES,
         round_trip_s=round_trip,
         open_s=statistics.median(_opening(device.adapter) for _ in range(3)),
     )
+
+
+def _copy_buffers(device: GpuDevice) -> tuple[Any, Any]:
+    """Two buffers of COPY_BYTES, or of the most that the device binds and has memory for."""
+    limits = device.limits["max-storage-buffer-binding-size"], device.limits["max-buffer-size"]
+    size = min(COPY_BYTES[device.adapter.software], *limits)
+    while True:
+        source = None
+        try:
+            source = device.buffer("copy source", size // 16 * 16)
+            return source, device.buffer("copy target", source.size)
+        except LimitError:
+            if source is not None:
+                source.destroy()
+            if size < 1 << 20:
+                raise
+            size //= 2
+
+
+def _dispatch(device: GpuDevice, name: str, text: str, buffers: dict[str, Any], groups: int) -> Dispatch:
+    """A dispatch of a shader whose last buffer is written."""
+    *reads, write = buffers
+    bound = bindings("", " ".join(reads), write)
+    pipeline = device.new_pipeline(name, bound, device.compile(Source(name, text, ())), {})
+    return Dispatch(name, pipeline, device.bind(name, bound, buffers), groups, 1)
 
 
 def _opening(adapter: Adapter) -> float:

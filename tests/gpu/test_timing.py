@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+import itertools
+import math
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from difflogic.errors import LimitError
+from difflogic.gpu import timing
 from difflogic.gpu.adapter import TIMESTAMPS, Adapter
 from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.model import GpuModel
@@ -41,9 +47,41 @@ def test_every_kernel_is_timed(timed: GpuDevice, repeat: int) -> None:
     model.close()
 
 
-def test_rates(timed: GpuDevice) -> None:
+def test_rates_with_either_clock(timed: GpuDevice) -> None:
     rates = measure_rates(timed)
-    assert rates.copy_bytes_per_s > 0
+    assert rates.copy_bytes_per_s >= rates.median_copy_bytes_per_s > 0
     assert rates.round_trip_s > 0
     assert rates.dispatch_s >= 0
     assert rates.open_s > 0
+
+
+def test_rates_do_not_depend_on_host_clock_if_device_has_one(adapter: Adapter, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: 0.0)
+    monkeypatch.setattr(timing, "COPY_BYTES", {True: 1 << 20})
+    rates = measure_rates(GpuDevice(adapter))
+    assert rates.dispatch_s > 0
+    assert math.isfinite(rates.copy_bytes_per_s)
+
+
+def test_copy_buffers_shrink_to_the_memory_that_is_there(timed: GpuDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    def scarce(name: str, size: int) -> Any:
+        if size > 20 << 20:
+            raise LimitError("no memory")
+        return create(name, size)
+
+    create = timed.buffer
+    monkeypatch.setattr(timed, "buffer", scarce)
+    buffers = timing._copy_buffers(timed)
+    assert [each.size for each in buffers] == [16 << 20] * 2
+    for buffer in buffers:
+        buffer.destroy()
+
+
+def test_wake_repeats_work_until_the_clock_of_a_card_is_up(timed: GpuDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    card, seconds = copy.copy(timed), itertools.count(step=0.2)
+    card.adapter = replace(timed.adapter, type="DiscreteGPU")
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: next(seconds))
+    calls: list[str] = []
+    timing.wake(card, lambda: calls.append("card"))
+    timing.wake(timed, lambda: calls.append("software"))
+    assert calls == ["card"] * 2
