@@ -44,10 +44,9 @@ class Results:
         kind = self.engines.get(engine, {})
         return f"{engine} (software)" if kind.get("engine") == "gpu" and kind.get("software") else engine
 
-    @property
-    def wrong(self) -> bool:
-        """Whether an engine computed something else than the reference."""
-        return any(each["kind"] == "wrong" for each in self.skipped)
+    def lists(self, kind: str) -> bool:
+        """Return whether something was not measured for a reason of this kind: `wrong`, `stopped`."""
+        return any(each["kind"] == kind for each in self.skipped)
 
     def to_json(self) -> str:
         return json.dumps(self.data, indent=1, allow_nan=False) + "\n"

@@ -1,12 +1,13 @@
-"""All cases on all engines: verify, warm up, time in turns, take apart."""
+"""Measure all cases on all engines: verify, warm up, time in turns, profile."""
 
 from __future__ import annotations
 
 import statistics
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from difflogic.bench.arrays import ArrayCase, ArrayContender, open_array_contender, torch_benches
 from difflogic.bench.cases import Case
@@ -17,6 +18,8 @@ from difflogic.bench.memory import peak_bytes
 from difflogic.bench.profile import Profile, bottleneck
 from difflogic.bench.results import FORMAT, Results
 from difflogic.bench.timed import WrongResultError
+from difflogic.devices.cost import duration
+from difflogic.engine.api import Engine
 from difflogic.errors import LimitError
 
 Line = dict[str, Any]
@@ -35,6 +38,8 @@ class Effort:
     """Whether to measure peak memory too, each in a process of its own."""
 
 
+STOPPED = "stopped"
+"""Kind of what was not measured because the run was interrupted."""
 QUICK = Effort(rounds=3, round_seconds=0.1, memory=False)
 
 
@@ -44,65 +49,105 @@ def measure(
     effort: Effort,
     say: Callable[[str], None] = lambda text: None,
 ) -> Results:
-    """A results file's content; what could not be measured is listed with the reason.
+    """Return a results file's content; what could not be measured is listed with the reason.
 
     All cases and engines of a heat take turns, round by round, so that their ratios stand where the machine drifts.
+    Ctrl-C ends the run with the rows measured so far; the others are listed as `STOPPED`.
     """
     if any(isinstance(case, ArrayCase) for case in cases):
         benches = [*benches, *torch_benches()]
     lines: list[Line] = []
     skipped: list[dict[str, str]] = []
-    # Only the cases of one heat are held in memory at a time.
-    for heat in dict.fromkeys(case.heat for case in cases):
-        contenders: list[AnyContender] = []
-        for case in cases:
-            if case.heat == heat:
-                say(f"{case.name}: {case.unit}")
-                contenders += _open(case, benches, skipped)
-        _take_turns([each for each in contenders if not each.once], effort)
-        for each in contenders:
-            bench = next(bench for bench in benches if bench.name == each.name)
+    pairs = [(case, bench) for case in cases for bench in benches if _applies(case, bench)]
+    rounds_s = len(pairs) * effort.rounds * effort.round_seconds
+    say(f"{len(cases)} cases on {len(benches)} engines: {duration(rounds_s)} of rounds, and the time to prepare them")
+    begin, done = time.perf_counter(), 0
+    try:
+        # Only the cases of one heat are held in memory at a time.
+        for heat in dict.fromkeys(case.heat for case in cases):
+            entrants = [pair for pair in pairs if pair[0].heat == heat]
+            _measure_heat(entrants, effort, lines, skipped, say)
+            done += len(entrants)
+            left = (time.perf_counter() - begin) / max(1, done) * (len(pairs) - done)
+            say(f"{done} of {len(pairs)} measurements done, {duration(left)} left")
+    except KeyboardInterrupt:
+        listed = {(each["case"], each["engine"]) for each in (*lines, *skipped)}
+        missing = [pair for case, bench in pairs if (pair := (case.name, bench.name)) not in listed]
+        skipped += [{"case": case, "engine": name, "kind": STOPPED, "why": "the run ended"} for case, name in missing]
+    engines = {bench.name: bench.to_dict() for bench in benches}
+    return Results({"format": FORMAT, **stamp(), "engines": engines, "cases": lines, "skipped": skipped})
+
+
+def _measure_heat(
+    entrants: Sequence[tuple[Case | ArrayCase, Bench]],
+    effort: Effort,
+    lines: list[Line],
+    skipped: list[dict[str, str]],
+    say: Callable[[str], None],
+) -> None:
+    """Add a line per contender, as each is complete."""
+    opened: list[tuple[AnyContender, Bench]] = []
+    try:
+        for case, bench in entrants:
+            say(f"{case.name} on {bench.name}: {case.unit}")
+            if (contender := _open(case, bench, skipped)) is not None:
+                opened.append((contender, bench))
+        _take_turns([each for each, _ in opened if not each.once], effort)
+        for each, bench in opened:
             lines.append(_line(each, bench))
+            say("{case} on {engine}: median {median_ms:.3g} ms, min {min_ms:.3g}".format(**lines[-1]))
             each.close()
             # In a child process, and after this model is closed, so that both need not fit at once.
             if effort.memory and each.case.group == "train":
                 peak = peak_bytes(each.case.name, each.name)
                 lines[-1]["peak_mb"] = None if peak is None else peak / 1e6
-    engines = {bench.name: bench.to_dict() for bench in benches}
-    return Results({"format": FORMAT, **stamp(), "engines": engines, "cases": lines, "skipped": skipped})
+    except KeyboardInterrupt:
+        complete = {(line["case"], line["engine"]) for line in lines}
+        rest = [pair for pair in opened if (pair[0].case.name, pair[0].name) not in complete and pair[0].seconds]
+        lines += [_line(each, bench, is_cut=True) for each, bench in rest]
+        raise
 
 
 def _take_turns(contenders: Sequence[AnyContender], effort: Effort) -> None:
     slowest = max((each.warm_up(effort.round_seconds) for each in contenders), default=1.0)
+    is_awake = False
     for _ in range(min(effort.rounds, max(3, int(effort.case_seconds / slowest)))):
         for each in contenders:
+            # A card lowers its clock while another engine is timed.
+            if each.is_card and not is_awake:
+                each.repeat(each.per_round)
+            is_awake = each.is_card
             # In turns, so that a machine that slows down slows all of them.
             each.seconds.append(each.repeat(each.per_round))
 
 
-def _open(case: Case | ArrayCase, benches: Sequence[Bench], skipped: list[dict[str, str]]) -> list[AnyContender]:
-    contenders: list[AnyContender] = []
-    for bench in benches:
-        try:
-            if (opened := _open_on(case, bench)) is not None:
-                contenders.append(opened)
-        except (LimitError, WrongResultError) as error:
-            kind = "wrong" if isinstance(error, WrongResultError) else "does not fit"
-            skipped.append({"case": case.name, "engine": bench.name, "kind": kind, "why": str(error)})
-    return contenders
-
-
-def _open_on(case: Case | ArrayCase, bench: Bench) -> AnyContender | None:
-    kind, engine = bench.engine.info.engine, bench.engine
+def _applies(case: Case | ArrayCase, bench: Bench) -> bool:
+    """Return whether a case is one for this engine."""
+    kind = bench.engine.info.engine
     if isinstance(case, ArrayCase):
-        # The reference would be NumPy once more.
-        return None if kind == "reference" else open_array_contender(case, bench)
-    if isinstance(engine, OtherEngine) or (kind == "reference" and not case.every_engine):
+        return kind != "reference"  # it would be NumPy once more
+    if isinstance(bench.engine, OtherEngine) or (kind == "reference" and not case.every_engine):
+        return False
+    return kind == "gpu" or not case.gpu_only
+
+
+def _open(case: Case | ArrayCase, bench: Bench, skipped: list[dict[str, str]]) -> AnyContender | None:
+    try:
+        contender: AnyContender
+        if isinstance(case, ArrayCase):
+            contender = open_array_contender(case, bench)
+        else:
+            contender = open_contender(case, bench.name, cast(Engine, bench.engine))
+    except (LimitError, WrongResultError) as error:
+        kind = "wrong" if isinstance(error, WrongResultError) else "does not fit"
+        skipped.append({"case": case.name, "engine": bench.name, "kind": kind, "why": str(error)})
         return None
-    return None if kind != "gpu" and case.gpu_only else open_contender(case, bench.name, engine)
+    contender.is_card = bench.is_card
+    return contender
 
 
-def _line(each: AnyContender, bench: Bench) -> Line:
+def _line(each: AnyContender, bench: Bench, is_cut: bool = False) -> Line:
+    """Return a contender's row; without a profile if the run was cut."""
     ms = [1e3 * seconds for seconds in each.seconds]
     line: Line = {
         "case": each.case.name,
@@ -115,10 +160,10 @@ def _line(each: AnyContender, bench: Bench) -> Line:
         "rounds_ms": ms,
         "per_round": each.per_round,
     }
-    return line | (_figures(each, bench) if isinstance(each, Contender) else each.figures(bench))
+    return line | (_figures(each, bench, is_cut) if isinstance(each, Contender) else each.figures(bench))
 
 
-def _figures(each: Contender, bench: Bench) -> Line:
+def _figures(each: Contender, bench: Bench, is_cut: bool) -> Line:
     case, seconds = each.case, statistics.median(each.seconds)
     line: Line = {
         "models": case.models,
@@ -128,11 +173,11 @@ def _figures(each: Contender, bench: Bench) -> Line:
         "gate_evaluations": case.evaluations,
         "gate_evaluations_per_s": case.evaluations / seconds,
         "peak_mb": None if each.peak is None else each.peak / 1e6,
-        **({} if each.once else _transfers(each)),
+        **({} if each.once or is_cut else _transfers(each)),
     }
     if case.kind == "train":
         line |= _train_figures(each, bench, seconds)
-    profile = each.take_apart() if case.kind == "train" and not each.once else None
+    profile = each.take_apart() if case.kind == "train" and not (each.once or is_cut) else None
     return line | (_profile_figures(profile, each, bench, seconds) if profile else {})
 
 

@@ -54,7 +54,7 @@ def notice(config: Config, population: int) -> str | None:
     if seconds < LONG_S and epoch < LONG_EPOCH_S:
         return None
     return (
-        f"This may take {_duration(seconds)} on a processor like most, and {_duration(epoch)} an epoch; Ctrl-C ends it "
+        f"This may take {duration(seconds)} on a processor like most, and {duration(epoch)} an epoch; Ctrl-C ends it "
         "after the epoch under way, saved."
     )
 
@@ -71,10 +71,10 @@ def check_rollout(model: ModelConfig, cells: int, steps: int, shown: int) -> str
             f"{memory / 1e9:.1f} GB of memory: show a smaller one, or fewer steps of it."
         )
     seconds = model.instances * cells * steps / EVALUATIONS_PER_S
-    return f"This may take {_duration(seconds)}; Ctrl-C ends it." if seconds >= LONG_EPOCH_S else None
+    return f"This may take {duration(seconds)}; Ctrl-C ends it." if seconds >= LONG_EPOCH_S else None
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """`about 3 minutes`, `about 11 days`."""
     for name, size in (("days", 86400), ("hours", 3600), ("minutes", 60), ("s", 1)):
         if seconds >= 2 * size:

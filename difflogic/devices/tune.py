@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from difflogic.gpu.model import GpuModel
 from difflogic.gpu.plan import Plan
 from difflogic.gpu.planner import Budget, check, may_run, plan_in_groups
 from difflogic.gpu.submit import Dispatch
+from difflogic.gpu.timing import wake
 from difflogic.gpu.tuning_cache import Measured, Seconds, Tuned
 from difflogic.gpu.workspace import Workspace
 from difflogic.model.circuit import Circuit
@@ -178,6 +179,7 @@ class Tuner:
         for kernel, dispatches in _fused(work).items():
             # The first run of a pipeline includes its compiling, which may take a hundred times as long as the kernel.
             self._time(work, dispatches[:1])  # compiles what verifying did not: this work's precision or perception
+            wake(self.device, partial(self._time, work, dispatches))
             found[kernel] = self._time(work, dispatches)
             if found[kernel] <= max(ROUND_SECONDS, HOPELESS * self._fastest.get(kernel, math.inf)):
                 times = min(MOST_TIMES, max(1, int(ROUND_SECONDS / found[kernel])))
@@ -206,6 +208,7 @@ class Tuner:
         times: dict[LaunchConfig, list[float]] = {default: [], best: []}
         with self._opened(default) as one, self._opened(best) as other:
             # In turns: a machine that grows warm or busy slows both down alike.
+            wake(self.device, lambda: self._time(one.workspace, one.train_step))
             for _ in range(FINAL_ROUNDS):
                 for launch, model in ((default, one), (best, other)):
                     times[launch].append(self._time(model.workspace, model.train_step))
@@ -254,8 +257,8 @@ class Tuner:
         if self._answer(launch) != self._expected:
             self.measured.forget()
             raise DeviceError(
-                f"The schedule {launch} gives other numbers than the default on {self.device.adapter.name}: nothing "
-                "was stored; difflogic doctor tests this adapter."
+                f"The schedule with {launch.described()} gives other numbers than the default on "
+                f"{self.device.adapter.name}: nothing was stored; difflogic doctor tests this adapter."
             )
 
     def _verify_against_reference(self) -> None:

@@ -62,6 +62,12 @@ class LaunchConfig:
         alike = all(self.workgroup_size_of(kernel) == other.workgroup_size_of(kernel) for kernel in FUSED)
         return alike and self.layout == other.layout
 
+    def described(self) -> str:
+        """Return the schedule in words."""
+        sizes = ", ".join(f"{kernel} {self.workgroup_size_of(kernel)}" for kernel in FUSED)
+        chunks = "four workgroups per chunk" if self.split_chunks else f"{self.chunks_per_workgroup} chunk(s) each"
+        return f"workgroups of {sizes} invocations, {chunks}"
+
     def written(self) -> dict[str, int]:
         """The values by the names that files use: manifests, measurements, tuning caches."""
         return {WRITTEN[name]: value for name, value in asdict(self).items()}

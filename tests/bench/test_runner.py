@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,13 @@ import pytest
 
 from difflogic.bench import contender, runner
 from difflogic.bench.cases import Case
-from difflogic.bench.contender import open_contender
+from difflogic.bench.contender import Contender, open_contender
 from difflogic.bench.engines import Bench, open_benches
 from difflogic.bench.memory import peak_bytes
 from difflogic.bench.profile import Profile, ProfilePart, bottleneck
 from difflogic.bench.results import Results
 from difflogic.bench.runner import Effort, measure
-from difflogic.bench.timed import WrongResultError
+from difflogic.bench.timed import Timed, WrongResultError
 from difflogic.devices.open import open_engine
 from difflogic.engine.job import TrainState, make_job
 from difflogic.errors import LimitError
@@ -47,7 +47,7 @@ def test_every_case_on_every_engine(measured: Results) -> None:
         if case.every_engine or engine != "reference"
     }
     assert measured.skipped == []
-    assert not measured.wrong
+    assert not measured.lists("wrong")
 
 
 def test_a_step_of_minutes_is_timed_once(benches: list[Bench]) -> None:
@@ -107,10 +107,40 @@ def test_what_does_not_fit_is_told(benches: list[Bench], monkeypatch: pytest.Mon
     ]
 
 
+def test_interrupt_keeps_rows_measured_so_far(benches: list[Bench], monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(contenders: list[Contender], effort: Effort) -> None:
+        take_turns(contenders, effort)
+        if contenders[0].case.name == "hard/tiny":
+            raise KeyboardInterrupt
+
+    take_turns = runner._take_turns
+    monkeypatch.setattr(runner, "_take_turns", stop)
+    texts: list[str] = []
+    results = measure((TINY[0], TINY[3], TINY[4]), benches[1:2], EFFORT, texts.append)
+    assert [(line["case"], "profile" in line) for line in results.cases] == [("train/tiny", True), ("hard/tiny", False)]
+    assert [(each["case"], each["kind"]) for each in results.skipped] == [("batch/3", "stopped")]
+    assert texts[0].startswith("3 cases on 1 engines: ")
+    assert any(text.startswith("train/tiny on cpu: median ") for text in texts)
+
+
+def test_card_is_woken_after_other_engines() -> None:
+    calls: list[str] = []
+
+    @dataclass(kw_only=True)
+    class Counted(Timed):
+        def _repeat(self, count: int) -> None:
+            calls.append(self.name)
+
+        def close(self) -> None: ...
+
+    runner._take_turns([Counted(name="cpu"), Counted(name="gpu", is_card=True)], EFFORT)
+    assert calls[-6:] == ["cpu", "gpu", "gpu"] * 2
+
+
 def test_what_computes_something_else_is_not_timed(benches: list[Bench], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contender, "expected_losses", lambda *arguments: [1.0])
     results = measure(TINY[:1], benches[2:], EFFORT)
-    assert (results.cases, results.wrong) == ([], True)
+    assert (results.cases, results.lists("wrong")) == ([], True)
     with pytest.raises(WrongResultError, match=r"^the soft loss of epoch 1 is [\d.]+ where it should be 1$"):
         open_contender(TINY[0], "reference", benches[2].engine)
 

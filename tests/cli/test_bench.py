@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from difflogic.bench import cases
+from difflogic.bench import cases, runner
+from difflogic.bench.contender import Contender
 from difflogic.bench.results import Results
 from difflogic.cli.main import main
 from difflogic.devices import check_gradients
@@ -45,7 +46,7 @@ def test_a_table(said: Said) -> None:
     assert "train/tiny on cpu is limited by: kernel" in captured.out
     assert "gate_backward" in captured.out
     assert "reference: NumPy" in captured.out
-    assert "... train/tiny: train step" in captured.err
+    assert "... train/tiny on cpu: train step" in captured.err
 
 
 def test_json_is_the_results_file(said: Said, tmp_path: Path) -> None:
@@ -56,6 +57,20 @@ def test_json_is_the_results_file(said: Said, tmp_path: Path) -> None:
     assert captured.out == out.read_text()
     found = [(each["case"], each["engine"]) for each in json.loads(captured.out)["cases"]]
     assert found == [("train/tiny", "reference"), ("train/tiny", "cpu"), ("batch/3", "cpu"), ("batch/12", "cpu")]
+
+
+def test_interrupted_run_writes_its_rows(said: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(contenders: list[Contender], effort: runner.Effort) -> None:
+        take_turns(contenders, effort)
+        if contenders[0].case.name == "hard/tiny":
+            raise KeyboardInterrupt
+
+    take_turns = runner._take_turns
+    monkeypatch.setattr(runner, "_take_turns", stop)
+    chosen = [part for name in ("train/tiny", "hard", "batch") for part in ("--case", name)]
+    errors = said("bench", "--rounds", "1", *chosen, "--engine", "cpu", "--out", tmp_path / "a.json", code=130).err
+    assert "Stopped: 2 measurement(s) are missing." in errors
+    assert [line["case"] for line in Results.load(tmp_path / "a.json").cases] == ["train/tiny", "hard/tiny"]
 
 
 def test_unknown_words(capsys: pytest.CaptureFixture[str], said: Said) -> None:

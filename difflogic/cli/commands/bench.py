@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from difflogic.system.files import Output
 
 FILE = click.Path(path_type=Path, dir_okay=False)
-FAILED = 1
+FAILED, INTERRUPTED = 1, 130
 SAMPLES = 8
 """Logits that are checked by finite differences; each takes two rollouts in float64."""
 
@@ -52,7 +52,8 @@ def command(only_list: bool, gradients: bool, compare: tuple[Path, Path] | None,
 
     With PRESET or RUN, the train step of that training is measured, kernel by kernel; otherwise the cases of --list.
     The engines take turns in each round, and so do the points of a curve. So a machine whose speed drifts treats
-    all alike. Quote medians and ratios. The command does not need a GPU.
+    all alike. Quote medians and ratios. The command does not need a GPU. Rows are reported on standard error as they
+    come; Ctrl-C ends the run with these rows, which --out then holds, and the exit code is 130.
 
     --gradients compares the gradients of the engines with the reference in float32 and float64, with finite
     differences of the float64 loss for some logits, and with the model in JAX and PyTorch if these are installed: of
@@ -81,7 +82,7 @@ def command(only_list: bool, gradients: bool, compare: tuple[Path, Path] | None,
         return _check_gradients(settings, as_json)
     results = _measure(as_json, **settings)
     click.echo(results.to_json(), nl=False) if as_json else _show(results)
-    return FAILED if results.wrong else 0
+    return INTERRUPTED if results.lists("stopped") else FAILED if results.lists("wrong") else 0
 
 
 def _list_cases() -> None:
@@ -206,10 +207,13 @@ def _show(results: Results) -> None:
                 click.echo(f"{line['case']} on {line['engine']}: its parts account for only {share:.0%} of the time")
     for sentence in conclusions(results):
         click.echo(sentence)
-    for each in results.skipped:
+    stopped = [each for each in results.skipped if each["kind"] == "stopped"]
+    for each in (each for each in results.skipped if each not in stopped):
         click.echo(
             f"Not measured: {each['case']} on {results.shown(each['engine'])} ({each['kind']}): {each['why']}", err=True
         )
+    if stopped:
+        click.echo(f"Stopped: {len(stopped)} measurement(s) are missing.", err=True)
 
 
 _COLUMNS = (
@@ -223,6 +227,8 @@ _COLUMNS = (
 
 def _engine_line(name: str, engine: Line) -> str:
     parts = [f"{name}: {engine['adapter']} ({engine['driver']}), memory copied at {engine['copy_gb_per_s']:.1f} GB/s"]
+    if median := engine.get("copy_median_gb_per_s"):
+        parts[0] += f" at best, median {median:.1f}"
     if engine["timestamps"] is not None:
         parts.append(f"empty dispatch {engine['dispatch_us']:.1f} us, round trip {engine['round_trip_us']:.0f} us")
         parts.append(f"device opened in {engine['open_ms']:.0f} ms")

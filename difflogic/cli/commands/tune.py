@@ -64,6 +64,8 @@ def command(population: int, adapter: str | None, reset: bool, as_json: bool, **
 
     tuner = Tuner(GpuDevice(chosen), config, tell, population)
     tell(f"{chosen.name} ({chosen.backend}, {chosen.driver}): {sizes_of(tuner.plan, tuner.groups)}", None)
+    if chosen.software:
+        tell("This adapter is software: tuning it is of no use, because --engine cpu is faster anyway.", None)
     try:
         with sink:
             outcome = tuner.run()
@@ -78,9 +80,9 @@ def _verdict(outcome: TuningResult) -> str:
     stored = outcome.stored
     how = f"{outcome.measured} variants measured" if outcome.measured else "stored before, nothing measured"
     if stored.launch == outcome.default:
-        return f"The default schedule stays, {stored.launch} ({how})."
+        return f"The default stays: {stored.launch.described()} ({how})."
     gain = stored.default_ms / stored.tuned_ms
     return (
-        f"{stored.launch} is {gain:.2f} times as fast as the default ({stored.default_ms:.2f} -> "
-        f"{stored.tuned_ms:.2f} ms per train step; {how}). Training uses it from now on."
+        f"The fastest is {gain:.2f} times as fast as the default: {stored.launch.described()} "
+        f"({stored.default_ms:.2f} -> {stored.tuned_ms:.2f} ms per train step; {how}). Training uses it from now on."
     )
