@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import io
-import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
+from difflogic.cli.screen import streams
 from difflogic.errors import DifflogicError
 from difflogic.version import __version__
 
@@ -60,6 +58,8 @@ GROUPS = {
 """By what they are for. Of each name: where its click command is, as `module:function` of `cli.commands`, and its line
 in `difflogic --help`."""
 COMMANDS = {name: told for group in GROUPS.values() for name, told in group.items()}
+PRINTING = {"presets", "runs", "show", "report", "zoo", "jobs", "watch", "logs", "doctor", "bench"}
+"""Commands that are over when nobody reads what they print; the others have work to complete."""
 GREETING = """Cells of a grid, each with the same few logic gates, learn to show a picture.
 
   difflogic train checkerboard-small --until-solved   teach them a board
@@ -99,11 +99,12 @@ def group(ctx: click.Context) -> None:
     """Differentiable logic cellular automata: train, run and ship them."""
     if ctx.invoked_subcommand is None:
         click.echo(GREETING)
+    streams.Output.is_optional = ctx.invoked_subcommand not in {None, *PRINTING}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0, 1 (failed), 2 (usage), 128 + a signal's number."""
-    _ready_streams()
+    streams.prepare()
     try:
         # Not in click's standalone mode, in which it ends the process itself: here every way out becomes an exit code.
         result = group.main(arguments, prog_name="difflogic", standalone_mode=False)
@@ -124,20 +125,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         where = f"{error.filename}: " if error.filename else ""
         return _fail(f"{where}{error.strerror or error}.")
     return result if isinstance(result, int) else 0
-
-
-def _ready_streams() -> None:
-    """Standard streams that were closed (`>&-`) lead nowhere: else the next open file would take their place.
-
-    The others take any name, whatever letters the system's encoding lacks.
-    """
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        # For example `difflogic train >&-`: descriptor 1 is free, and the next file that is opened, say a checkpoint,
-        # would get every line that is printed.
-        if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _sentence(error: click.ClickException) -> str:

@@ -1,0 +1,46 @@
+"""Standard streams of a command: they take any character, and need not be read to the end.
+
+In `difflogic train lizard | head -2`, head closes the pipe after two lines, and the training goes on.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+UNREAD = (errno.EPIPE, errno.EIO)
+"""Errors of a write to a pipe whose reader has gone, and to a terminal that was closed."""
+
+
+class Output(io.FileIO):
+    """Standard output or error."""
+
+    is_optional = False
+    """Whether the command has more to do than to print: then text that has no reader is dropped."""
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            if not Output.is_optional or error.errno not in UNREAD:
+                raise
+            return len(data)
+
+
+def prepare() -> None:
+    """Open streams that were closed (`>&-`) on the null device, and make names in any alphabet printable."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream = getattr(sys, name)
+        # For example `difflogic train >&-`: descriptor 1 is free, and the next file that is opened, say a checkpoint,
+        # would get every line that is printed.
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
+        elif mode == "w" and stream is getattr(sys, f"__{name}__"):  # not a test's or a notebook's
+            raw = io.BufferedWriter(Output(stream.fileno(), "w", closefd=False))
+            lines = stream.line_buffering or stream.write_through
+            made = io.TextIOWrapper(raw, stream.encoding, "backslashreplace", line_buffering=lines)
+            setattr(sys, name, made)
