@@ -15,4 +15,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    if not sys.flags.safe_path:
+        del sys.path[0]  # the current folder, which `python -m` puts first: a file `numpy.py` in it must not run
     sys.exit(main())

@@ -13,6 +13,7 @@ from pathlib import Path
 from difflogic.bench.arrays import ArrayCase
 from difflogic.bench.cases import select
 from difflogic.errors import UsageError
+from difflogic.system.child import python_command
 
 
 def own_peak_bytes() -> int | None:
@@ -46,7 +47,7 @@ def peak_bytes(case: str, engine: str) -> int | None:
 
 
 def _child(*arguments: str) -> int | None:
-    command = [sys.executable, "-m", "difflogic.bench.memory", *arguments]
+    command = python_command("-m", "difflogic.bench.memory", *arguments)
     run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     last = run.stdout.split()[-1:]
     return int(last[0]) if run.returncode == 0 and last and last[0].isdigit() else None

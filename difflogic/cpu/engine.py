@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-import sys
 from collections import deque
 from collections.abc import Sequence
 from functools import cache, partial
@@ -33,6 +32,7 @@ from difflogic.engine.population import open_in_turn
 from difflogic.engine.shape import Array, Hyper, Shape
 from difflogic.errors import UsageError
 from difflogic.model.circuit import ArraysByNetwork, Circuit
+from difflogic.system.child import python_command
 from difflogic.system.processor import cores, processor_name
 
 KEPT_BYTES = 1 << 26
@@ -201,10 +201,11 @@ def _compiler_beside() -> contextlib.AbstractContextManager[object]:
 
     Numba compiles in one thread alone. What the process keeps is read here, and what it cannot keep is compiled again.
     """
-    if cores() == 1 or compiled.is_cached() or not (compiled.cache_folder() and sys.executable):
+    command = python_command("-m", __name__)
+    if cores() == 1 or compiled.is_cached() or not (compiled.cache_folder() and command[0]):
         return contextlib.nullcontext()
     nothing = subprocess.DEVNULL
-    return subprocess.Popen([sys.executable, "-m", __name__], stdin=nothing, stdout=nothing, stderr=nothing)
+    return subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing)
 
 
 def warm_up_hard() -> None:

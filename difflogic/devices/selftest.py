@@ -29,12 +29,15 @@ from difflogic.gpu.adapter import Adapter
 from difflogic.gpu.shaders import shader_hash
 from difflogic.model.circuit import ArraysByNetwork, Circuit
 from difflogic.system.cache import JsonCache, key_of, warn
+from difflogic.system.child import python_command
 
 if TYPE_CHECKING:
     from difflogic.gpu.engine import GpuEngine
 
 VERDICTS = JsonCache("selftest")
 TIMEOUT_SECONDS = 180
+IMPORTS = "imports"
+"""Name of the check that fails if the child cannot import a package: no verdict on the driver, and not cached."""
 STATE_TOLERANCE = 1e-6
 """Soft states: drivers may fuse `a*b + c`, which moves the last bits."""
 GRADIENT_TOLERANCE = 1e-4
@@ -71,6 +74,8 @@ def self_test(adapter: str) -> list[Check]:
     checks = [Check(**json.loads(line)) for line in child.stdout.splitlines() if line.startswith("{")]
     if child.returncode != 0:
         last = child.stderr.strip().splitlines()[-1:] or ["no message"]
+        if last[0].startswith(("ImportError", "ModuleNotFoundError")):
+            return [*checks, Check(IMPORTS, False, f"{last[0]}: repair the installation, the driver is not tested")]
         detail = (
             f"the process ended with code {child.returncode} ({last[0]}): update the driver, or use another adapter"
         )
@@ -78,8 +83,8 @@ def self_test(adapter: str) -> list[Check]:
     return checks
 
 
-def _command(adapter: str) -> list[str]:
-    return [sys.executable, "-m", "difflogic.devices.selftest", adapter]
+def _command(adapter: str) -> tuple[str, ...]:
+    return python_command("-m", "difflogic.devices.selftest", adapter)
 
 
 def _checks(adapter: str) -> Iterator[Check]:
@@ -229,11 +234,12 @@ def kept(adapter: Adapter) -> list[str] | None:
 
 
 def keep(adapter: Adapter, checks: Sequence[Check]) -> list[str]:
-    """Keep what a self-test found; returns what failed."""
+    """Cache what a self-test found, unless it could not be made; return what failed."""
     failures = [f"{check.name}: {check.detail}" for check in checks if not check.passed]
     if not checks:
         failures = ["self-test: no check was made"]
-    VERDICTS.write(_key(adapter), {"adapter": adapter.name, "driver": adapter.driver, "failures": failures})
+    if all(check.name != IMPORTS for check in checks):
+        VERDICTS.write(_key(adapter), {"adapter": adapter.name, "driver": adapter.driver, "failures": failures})
     return failures
 
 

@@ -10,9 +10,11 @@ Each machine looks for its own GPUs. Ray counts those that have CUDA, and by oth
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import secrets
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -53,7 +55,9 @@ def connected(where: str, what: str) -> Any | None:
     except ImportError as error:
         raise MissingPackagesError.of(what, "ray", error.name) from error
     try:
-        ray.init(address or "auto", namespace="difflogic", log_to_driver=False, configure_logging=False)
+        # Ray puts the current folder of the process that connects first on its workers' `sys.path`.
+        with contextlib.chdir(sys.prefix):
+            ray.init(address or "auto", namespace="difflogic", log_to_driver=False, configure_logging=False)
     except (ConnectionError, ValueError) as error:
         place = f"at {address}" if address else "on this machine"
         raise UsageError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,8 +12,11 @@ import pytest
 
 from difflogic.devices import selftest
 from difflogic.gpu import probes
+from difflogic.gpu.adapter import select_adapter
 from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.workspace import Workspace
+from difflogic.system.cache import JsonCache
+from difflogic.system.child import python_command
 
 
 def outcome(name: str) -> selftest.Check:
@@ -89,10 +93,20 @@ def test_unrepeatable_sums_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_child_that_dies_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     script = "import json,os;print(json.dumps(dict(name='device',passed=True,detail='opens')),flush=True);os.abort()"
-    monkeypatch.setattr(selftest, "_command", lambda adapter: [selftest.sys.executable, "-c", script])
+    monkeypatch.setattr(selftest, "_command", lambda adapter: python_command("-c", script))
     checks = selftest.self_test("0")
     assert [check.passed for check in checks] == [True, False]
     assert "the process ended with code" in checks[1].detail
+
+
+def test_import_error_is_no_verdict(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A module of wgpu's name stands before it on the path."""
+    (tmp_path / "wgpu.py").touch()
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(JsonCache, "write", lambda *_: pytest.fail("it is cached"))
+    checks = selftest.self_test("0")
+    assert [check.name for check in checks] == [selftest.IMPORTS]
+    assert selftest.keep(select_adapter(), checks)[0].endswith("repair the installation, the driver is not tested")
 
 
 def test_a_child_that_hangs_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,8 +18,9 @@ from pathlib import Path
 
 from difflogic.config import picture_file
 from difflogic.errors import DataError, LimitError, UsageError
+from difflogic.system.child import python_command
 
-COMMAND = (sys.executable, "-m", "difflogic.serve.api.pictures")
+COMMAND = python_command("-m", "difflogic.serve.api.pictures")
 PROCESSOR_S = 5
 """Seconds of a processor that a picture may take; the largest that is taken needs less than one."""
 WALL_S = 60

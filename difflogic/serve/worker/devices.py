@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from difflogic.errors import DeviceError, UsageError
+from difflogic.system.child import python_command
 
 DEVICE = re.compile(r"cpu|gpu:[0-9]{1,3}|follow-ups")
 AUTO = "auto"
@@ -40,7 +41,7 @@ def hardware_gpus() -> list[str]:
 
     Raises DeviceError where it finds no answer.
     """
-    command = [sys.executable, "-m", "difflogic.serve.worker.devices"]
+    command = python_command("-m", "difflogic.serve.worker.devices")
     try:
         found = subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=True, stdin=subprocess.DEVNULL)
         return [f"gpu:{int(index)}" for index in json.loads(found.stdout)]

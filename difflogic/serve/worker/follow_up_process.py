@@ -26,9 +26,10 @@ from difflogic.serve.store.jobs import JobRecord
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker.log import how_it_ended, say
 from difflogic.system import files
+from difflogic.system.child import python_command
 
 GROUPS = os.name == "posix"
-COMMAND = (sys.executable, "-m", "difflogic.serve.worker.follow_up_process")
+COMMAND = python_command("-m", "difflogic.serve.worker.follow_up_process")
 
 
 class FollowUpProcess:

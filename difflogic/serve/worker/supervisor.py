@@ -22,7 +22,6 @@ import os
 import secrets
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -39,8 +38,9 @@ from difflogic.serve.store.store import Store
 from difflogic.serve.worker import devices as known
 from difflogic.serve.worker.lease import WorkerLimits
 from difflogic.serve.worker.log import how_it_ended, last_words
+from difflogic.system.child import python_command
 
-COMMAND = (sys.executable, "-m", "difflogic.serve.worker.worker")
+COMMAND = python_command("-m", "difflogic.serve.worker.worker")
 """Starts a worker, followed by its store and what it is."""
 POLL_S = 0.1
 HANG_CHECK_S = 0.5

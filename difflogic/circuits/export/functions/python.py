@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 
 from difflogic.circuits.export.functions.observations import trials
@@ -12,11 +10,14 @@ from difflogic.circuits.export.text import Files, fill, statements
 from difflogic.circuits.synthesis import tools
 from difflogic.core.bits import pack_bits, unpack_bits
 from difflogic.model.function_netlist import FunctionNetlist
+from difflogic.system.child import python_command
 
 _WORK = 2e9
 """Gates times vectors: every gate's value is kept until the end."""
 _OF_BITS = """\
+import sys
 import numpy as np
+sys.path.append(".")
 import {name}_numpy as module
 np.save("result.npy", module.gates(np.load("code.npy")))
 """
@@ -29,7 +30,9 @@ for row in seen:
 np.save("stepped.npy", actions)
 """
 _OF_NUMBERS = """\
+import sys
 import numpy as np
+sys.path.append(".")
 import {name}_numpy as module
 np.save("decided.npy", module.{verb}(np.load("values.npy")))
 np.save("fixed_decided.npy", module.{verb}_fixed(np.load("fixed.npy")))
@@ -58,7 +61,7 @@ def verify(function: FunctionNetlist, name: str, files: Files) -> list[str]:
         if function.reads_bits:
             vectors = vectors_for(function, _WORK)
             np.save(folder / "code.npy", pack_bits(vectors.inputs))
-            tools.run_in(folder, sys.executable, "proof.py")
+            tools.run_in(folder, *python_command("proof.py"))
             answers = unpack_bits(np.load(folder / "result.npy"), vectors.count)
             return [check_cells(function, vectors, answers, "NumPy")]
         tried, *steps = trials(function)
@@ -66,7 +69,7 @@ def verify(function: FunctionNetlist, name: str, files: Files) -> list[str]:
         np.save(folder / "fixed.npy", tried.fixed)
         for each in steps:
             np.save(folder / "steps.npy", each.values)
-        tools.run_in(folder, sys.executable, "proof.py")
+        tools.run_in(folder, *python_command("proof.py"))
         decided, fixed, again = (
             np.load(folder / f"{file}.npy") for file in ("decided", "fixed_decided", "fixed_again")
         )

@@ -1,0 +1,21 @@
+"""The command of every Python child process.
+
+`python -m` and `python -c` put the current folder first on `sys.path`, and a script puts its own there. A file
+`numpy.py` in a downloaded folder would then run when a child imports NumPy.
+"""
+
+from __future__ import annotations
+
+import sys
+
+
+def python_command(*arguments: str) -> tuple[str, ...]:
+    """Return the command of a Python child that imports nothing from the current folder.
+
+    Args:
+        arguments: What follows the interpreter, for example `"-m", "difflogic.serve.worker.worker"`.
+
+    Returns:
+        The interpreter, `-P`, and the arguments. The environment is inherited, PYTHONPATH included.
+    """
+    return (sys.executable, "-P", *arguments)

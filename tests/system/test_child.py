@@ -1,0 +1,57 @@
+"""Python children import nothing from the current folder, and one function builds their commands."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from importlib.metadata import packages_distributions
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import difflogic
+from difflogic.devices import selftest
+from difflogic.serve import cluster
+from difflogic.serve.api import pictures
+from difflogic.serve.worker import follow_up_process, supervisor
+
+PACKAGE = Path(difflogic.__file__).parent
+
+
+def test_only_one_module_starts_python() -> None:
+    starts = re.compile(r"sys\.executable|\bmultiprocessing|ProcessPool|os\.(exec|spawn|posix_spawn|fork)")
+    files = [path for path in PACKAGE.rglob("*.py") if starts.search(path.read_text())]
+    assert [str(path.relative_to(PACKAGE)) for path in files] == ["system/child.py"]
+
+
+def test_hostile_folder_runs_nothing(tmp_path: Path) -> None:
+    """Folders hold a file for each installed package, one of them also for each module of the standard library."""
+    marker = tmp_path / "imported"
+
+    def hostile(folder: Path, *names: str) -> Path:
+        folder.mkdir()
+        for name in {*packages_distributions(), *names} - {"difflogic"}:
+            (folder / f"{name}.py").write_text(f"open({str(marker)!r}, 'a').write(__name__ + ' ')\n")
+        return folder
+
+    # With arguments that end each child when all is imported.
+    children = [selftest._command("absent"), supervisor.COMMAND, follow_up_process.COMMAND, pictures.COMMAND]
+    starts = dict.fromkeys(children, hostile(tmp_path / "all", *sys.stdlib_module_names))
+    # Python itself imports from the standard library before it runs a module.
+    starts[sys.executable, "-m", "difflogic", "presets"] = hostile(tmp_path / "packages", "fractions", "json")
+    null, pipe = subprocess.DEVNULL, subprocess.PIPE
+    processes = [subprocess.Popen(each, cwd=cwd, stdout=null, stderr=pipe, text=True) for each, cwd in starts.items()]
+    ends = ["".join(process.communicate()[1].splitlines()[-1:]).partition(":")[0] for process in processes]
+    assert not marker.exists(), marker.read_text()
+    assert ends == ["", "IndexError", "ValueError", "IndexError", ""]
+
+
+def test_cluster_workers_skip_the_current_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    folders: list[Path] = []
+    ray = SimpleNamespace(init=lambda *_, **__: folders.append(Path.cwd()))
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    monkeypatch.chdir(tmp_path)
+    assert cluster.connected("ray", "A test") is ray
+    assert [*folders, Path.cwd()] == [Path(sys.prefix), tmp_path]
