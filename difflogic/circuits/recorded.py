@@ -20,10 +20,11 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.circuits import rle
-from difflogic.config.dataset import UNREADABLE, Dataset, numbers_in, why_unreadable
+from difflogic.config.dataset import Dataset, numbers_in
 from difflogic.core import rules
 from difflogic.core.bits import Bits
 from difflogic.errors import DataError, LimitError, UsageError
+from difflogic.system.array_files import UNREADABLE, reason
 from difflogic.system.cache import warn
 
 FRAMES = 50
@@ -96,7 +97,7 @@ def _gif(path: Path) -> States:
             _check_size(path, getattr(picture, "n_frames", 1) * math.prod(picture.size))
             pixels = np.stack([np.asarray(each.convert("RGB")) for each in ImageSequence.Iterator(picture)])
     except (*UNREADABLE, SyntaxError, Image.DecompressionBombError) as error:
-        raise DataError(f"Cannot read the film {path}: {why_unreadable(error)}.") from error
+        raise DataError(f"Cannot read the film {path}: {reason(error)}.") from error
     found, states = np.unique(pixels.reshape(-1, 3), axis=0, return_inverse=True)
     if len(found) > 1 << MOST_CHANNELS:
         raise DataError(f"{path} has {len(found)} colours: expected one for each state of a cell, as of a drawing.")

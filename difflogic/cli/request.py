@@ -206,13 +206,13 @@ def parse(assignments: Sequence[str]) -> dict[str, Any]:
 
 def _value(text: str) -> Any:
     """A value as TOML writes it; what is not TOML is text, since shells strip quotes. Raises UsageError."""
+    from difflogic.config.document import toml
+
     try:
-        data = tomllib.loads(f"value = {text}")
+        data = toml(f"value = {text}", "--set")
     except tomllib.TOMLDecodeError:
         # `--set task.start=zeros`: in TOML a text has quotes, which the shell has eaten.
         return text.strip()
-    except RecursionError as error:
-        raise UsageError("--set takes a value, got lists or tables that are nested too deeply.") from error
     # The text held a line break and a second assignment, which TOML reads as another field.
     if len(data) > 1:
         more = ", ".join(name for name in data if name != "value")

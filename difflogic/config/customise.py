@@ -5,7 +5,6 @@ A picture comes from `picture_file`, the table of a rule from `load_rule`.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +22,8 @@ from difflogic.config.task import MAX_BOARD_CELLS, MIN_SIDE
 from difflogic.core import rules, text_picture
 from difflogic.core.bits import Bits
 from difflogic.core.rules import ENTRIES
-from difflogic.errors import ConfigError, UsageError
+from difflogic.errors import ConfigError, DataError, UsageError
+from difflogic.system.array_files import read_array
 
 Asked = TypeVar("Asked", bound=TrainRequest)
 Changes = dict[str, dict[str, Any]]
@@ -281,12 +281,12 @@ def load_rule(path: Path) -> str:
         raise ConfigError(f"Cannot read the rule table {path}: {error.strerror or error}.") from error
     try:
         return _rule_from_npy(data) if data.startswith(b"\x93NUMPY") else _rule_from_text(data.decode("utf-8-sig"))
-    except (ValueError, EOFError) as error:  # UnicodeDecodeError is a ValueError
+    except (ValueError, DataError) as error:  # UnicodeDecodeError is a ValueError
         raise ConfigError(f"{path} is not a rule table: {EXPECTED_RULE}.") from error
 
 
 def _rule_from_npy(data: bytes) -> str:
-    entries = np.load(io.BytesIO(data), allow_pickle=False)
+    entries = read_array(data, "rule table")
     if entries.size != ENTRIES or entries.dtype.kind not in "biuf" or not np.isin(entries, (0, 1)).all():
         raise ValueError("not a table")
     return np.packbits(entries.ravel().astype(bool)).tobytes().hex()

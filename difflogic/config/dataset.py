@@ -6,14 +6,11 @@ in `data.npz` beside its configuration, which holds their hash and their sizes.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import io
 import itertools
 import math
-import zipfile
-import zlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
@@ -26,27 +23,13 @@ from difflogic.config.schema import Config
 from difflogic.core import prng
 from difflogic.core.bits import IGNORED, Bits
 from difflogic.core.neighbourhoods import contradiction
-from difflogic.errors import DataError, LimitError
+from difflogic.errors import DataError
+from difflogic.system.array_files import read_array, read_arrays
 from difflogic.system.brief import brief
-from difflogic.system.memory import physical_memory
 
 NAME = "data.npz"
 """In a run folder."""
 ARRAYS = ("x", "y", "mask", "steps", "frames")
-MEMORY_SHARE = 4
-"""The values of a file, a byte each, may take this fraction of the machine's memory: some stand in it thrice."""
-
-UNREADABLE = (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError)
-"""What a file raises that is damaged, encrypted, or compressed in another way."""
-
-
-def why_unreadable(error: Exception) -> str:
-    """Return why NumPy could not read a file, in words that continue a sentence and end without a full stop."""
-    # Of each file without the header of .npy, NumPy says that it is pickled, and how to load that unsafely; of one that
-    # holds objects of Python, that they cannot be mapped.
-    if "pickle" in str(error) or "Python objects" in str(error):
-        return "it is not a .npy file of numbers"
-    return (getattr(error, "strerror", None) or str(error)).rstrip(".")
 
 
 def numbers_in(path: Path, what: str, *shapes: str) -> npt.NDArray[Any]:
@@ -54,12 +37,7 @@ def numbers_in(path: Path, what: str, *shapes: str) -> npt.NDArray[Any]:
 
     A shape is named as in "[H, W, C]". Raises DataError.
     """
-    try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (*UNREADABLE, SyntaxError) as error:
-        raise DataError(f"Cannot read the {what} {path}: {why_unreadable(error)}.") from error
-    if not isinstance(array, np.ndarray):
-        raise DataError(f"Cannot read the {what} {path}: it is an archive.")
+    array = read_array(path, f"{what} {path}")
     if array.dtype.kind not in "biuf" or array.ndim not in {shape.count(",") + 1 for shape in shapes}:
         expected = f"numbers of shape {' or '.join(shapes)}"
         raise DataError(f"The {what} {path} must be {expected}, got {array.dtype} of shape {list(array.shape)}.")
@@ -78,7 +56,6 @@ MOST_STEPS = 1 << 16
 """Of a range, which is a few bytes in a file whatever its length."""
 MOST_CELLS = 1 << 21
 """Whose neighbourhoods are compared: to sort them takes a second."""
-Opener = Callable[[], IO[bytes]]
 Codes = npt.NDArray[np.int8]
 """0, 1, or -1 where a value does not count."""
 
@@ -321,20 +298,6 @@ def load(path: Path | IO[bytes]) -> Dataset:
     return Dataset.of(arrays["x"], arrays["y"], _steps(arrays), arrays.get("mask"))
 
 
-def read_arrays(
-    path: Path | IO[bytes], check_names: Callable[[Collection[str]], None] = lambda _: None
-) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of an `.npz` file or a folder, by name. Raises as `load` does, and what `check_names` raises."""
-    try:
-        with contextlib.ExitStack() as opened:
-            files = _members(path, opened)
-            check_names(files)
-            _check_memory(path, files)
-            return {name: _read(each) for name, each in files.items()}
-    except UNREADABLE as error:
-        raise DataError(f"Cannot read the arrays in {path}: {why_unreadable(error)}.") from error
-
-
 def _check_names(path: Path | IO[bytes], names: Collection[str]) -> None:
     if set(names) - set(ARRAYS) or ("frames" in names) == bool({"x", "y"} & set(names)):
         raise DataError(
@@ -356,39 +319,3 @@ def _steps(arrays: Mapping[str, npt.NDArray[Any]]) -> list[int]:
             raise DataError(f"steps may be a range of {MOST_STEPS} at most, got {numbers[0]} to {numbers[1]}.")
         return list(range(numbers[0], numbers[1] + 1))
     return numbers
-
-
-def _members(path: Path | IO[bytes], opened: contextlib.ExitStack) -> dict[str, Opener]:
-    """Return what opens each array of a file or folder, by its name."""
-    if isinstance(path, Path) and path.is_dir():
-        return {file.stem: partial(io.FileIO, file) for file in sorted(path.glob("*.npy"))}
-    archive = opened.enter_context(zipfile.ZipFile(path))
-    names = [name for name in archive.namelist() if name.endswith(".npy")]
-    return {name.removesuffix(".npy"): partial(archive.open, name) for name in names}
-
-
-def _check_memory(path: Path | IO[bytes], files: Mapping[str, Opener]) -> None:
-    """Raises LimitError by the sizes that the files' headers tell, before a value is read."""
-    sizes = {name: _header(opened) for name, opened in files.items()}
-    needed = sum(math.prod(shape) * width for shape, width in sizes.values())
-    memory = physical_memory()
-    if memory is not None and MEMORY_SHARE * needed > memory:
-        samples = max(shape[0] for shape, _ in sizes.values() if shape)
-        raise LimitError(
-            f"The samples in {path} take {needed / 1e9:.1f} GB, but of this machine's {memory / 1e9:.1f} GB they may "
-            f"take a {MEMORY_SHARE}th: at most {memory * samples // (MEMORY_SHARE * needed)} of the {samples} fit."
-        )
-
-
-def _header(opened: Opener) -> tuple[tuple[int, ...], int]:
-    """The shape, and bytes of a value."""
-    with opened() as file:
-        version = np.lib.format.read_magic(file)
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, _, dtype = read(file)
-    return shape, dtype.itemsize
-
-
-def _read(opened: Opener) -> npt.NDArray[Any]:
-    with opened() as file:
-        return np.lib.format.read_array(file, allow_pickle=False)

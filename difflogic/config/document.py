@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from abc import abstractmethod
 from pathlib import Path
@@ -14,6 +15,14 @@ from difflogic.errors import ConfigError
 
 POLICY = "policy"
 """The `kind` of a configuration that trains agents; those of automata have none."""
+KEY_PARTS, WORD_LETTERS = 16, 1024
+"""Longest dotted key, and longest number or bare key, in TOML: the parser takes quadratic time for both."""
+_QUOTED = re.compile(
+    r'"""(?:\\.|[^\\])*?(?:"{3,5}|\Z)|' r"'''.*?(?:'{3,5}|\Z)|" r'"(?:\\[^\n]|[^"\\\n])*"?|' r"'[^'\n]*'?|\#[^\n]*",
+    re.DOTALL,
+)
+"""Strings and comments of TOML. Unterminated ones reach as far as they may, so that the scan takes linear time."""
+_OVERLONG = re.compile(rf"(?<![\w-])(?:(?:[\w-]++[ \t]*+\.[ \t]*+){{{KEY_PARTS}}}|[\w+-]{{{WORD_LETTERS + 1}}})")
 
 
 def is_policy(data: Any) -> bool:
@@ -24,8 +33,8 @@ def is_policy(data: Any) -> bool:
 def peek(path: Path) -> Any:
     """Return what a TOML file holds, as plain data; None where it cannot be read, which whoever loads it is told."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, RecursionError):
+        return read(path)
+    except ConfigError:
         return None
 
 
@@ -74,14 +83,25 @@ class Document(Section):
         return cls.from_dict(read(path))
 
 
+def toml(text: str, owner: str = "The configuration") -> dict[str, Any]:
+    """Return TOML as plain data. Raises tomllib.TOMLDecodeError, ConfigError if it is too deep or a word too long."""
+    if _OVERLONG.search(_QUOTED.sub("s", text)):
+        raise ConfigError(
+            f"{owner} has a key of more than {KEY_PARTS} parts, or a number or name of more than {WORD_LETTERS} "
+            "characters: shorten it."
+        )
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise ConfigError(f"{owner} has tables or lists that are nested too deeply.") from error
+
+
 def parsed(text: str) -> dict[str, Any]:
     """TOML as plain data. Raises ConfigError."""
     try:
-        return tomllib.loads(text)
+        return toml(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"The configuration is not valid TOML: {error}.") from error
-    except RecursionError as error:
-        raise ConfigError("The configuration has tables or lists that are nested too deeply.") from error
 
 
 def read(path: Path) -> dict[str, Any]:

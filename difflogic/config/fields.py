@@ -208,8 +208,8 @@ def _missing(names: Sequence[str], where: str, hints: Mapping[str, Any]) -> str:
 def convert(kind: Any, value: Any, where: str, limits: Limits | None = None) -> Any:
     """Plain data as a field of that type holds it; `limits` gives a refusal its words. Raises ConfigError."""
     if isinstance(kind, types.UnionType):  # `int | None`: what may be left out may be null in JSON
-        if value is None:
-            return None
+        if value is None or (dataclasses.is_dataclass(value) and isinstance(value, kind)):
+            return value
         kind = kind.__args__[0]
     if hasattr(kind, "parse") and not isinstance(value, kind):  # a type that texts stand for, say a limit of time
         require(isinstance(value, str), f"{where} must be text, got {shown(value)}.")
@@ -226,6 +226,15 @@ def convert(kind: Any, value: Any, where: str, limits: Limits | None = None) -> 
     if kind is Table:
         require(isinstance(value, dict), f"{where} must be a table, got {shown(value)}.")
         return Table(value)
+    return _plain_value(kind, value, where, limits)
+
+
+def _plain_value(kind: Any, value: Any, where: str, limits: Limits | None) -> Any:
+    """Return a number, a text or a truth value of this type. Raises ConfigError."""
+    if typing.get_origin(kind) is typing.Literal:
+        if value not in typing.get_args(kind):
+            raise ConfigError(f"{where} must be one of {', '.join(typing.get_args(kind))}, got {shown(value)}.")
+        return value
     # TOML tells 1 from 1.0, people do not. True is an int to Python, and to nobody else.
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         with contextlib.suppress(OverflowError):  # beyond every float: refused below

@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.config.dataset import NAME, held_out_samples, read_arrays
+from difflogic.config.dataset import NAME, held_out_samples
 from difflogic.config.fields import hint
 from difflogic.config.policy import PolicyConfig, TableConfig
 from difflogic.errors import DataError
+from difflogic.system import array_files
 from difflogic.system.brief import brief
 from difflogic.system.cache import warn
 
@@ -164,7 +165,7 @@ def of_run(config: PolicyConfig, folder: Path) -> LabelledTable | None:
     """The table of the run in a folder; None where agents learn in an environment. Raises DataError."""
     if not config.is_classifier:
         return None
-    arrays = read_arrays(folder / NAME)
+    arrays = array_files.read_arrays(folder / NAME)
     try:
         features, classes = (tuple(arrays[name].tolist()) for name in ("features", "classes"))
         found = LabelledTable(arrays["x"], arrays["y"], features, classes, str(arrays["label"]))
@@ -201,7 +202,7 @@ def load_table(path: Path | str, label: str) -> LabelledTable:
 
 def label_of(path: Path, features: Sequence[str]) -> str:
     """Return the only column of a file that is none of these features. Raises DataError if there is no single one."""
-    names = [*read_arrays(path)] if path.suffix == ".npz" else _rows(path)[0][1]
+    names = array_files.names(path) if path.suffix == ".npz" else _rows(path)[0][1]
     others = [name for name in names if name and _word(name, "x") not in features]
     if len(others) != 1:
         raise DataError(f"{path}: which column holds the labels? Give --label with one of {', '.join(names[:20])}.")
@@ -209,7 +210,7 @@ def label_of(path: Path, features: Sequence[str]) -> str:
 
 
 def _of_npz(path: Path, label: str) -> LabelledTable:
-    arrays = read_arrays(path)
+    arrays = array_files.read_arrays(path)
     if label not in arrays:
         raise DataError(f"there is no array {label!r}{hint(label, arrays)}: it has {', '.join(arrays)}.")
     features = [name for name in arrays if name != label]

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from difflogic.config import schedule
+from difflogic.config.fields import build, require
 from difflogic.config.policy import PolicyConfig, any_config
 from difflogic.config.schema import Config
 from difflogic.errors import ConfigError, RunFolderError
@@ -25,6 +26,8 @@ from difflogic.system import files
 
 NAME = "restarts.json"
 FORMAT = 1
+MOST = 1 << 53
+"""Upper bound of every number in the file: larger ones are none that any run has."""
 
 Status = Literal["running", "interrupted", "given up", "solved", "complete"]
 
@@ -155,9 +158,13 @@ def read(folder: Path) -> Record:
             raise RunFolderError(
                 f"{path} was written by another version of difflogic: name one of its attempts, say {folder}/attempt-1."
             )
-        data["attempts"] = tuple(Attempt(**each) for each in data["attempts"])
-        return Record(**data | {"config": any_config(data["config"])})
+        record: Record = build(Record, data | {"config": any_config(data["config"])})
+        numbers = [each for part in (record, *record.attempts) for each in vars(part).values() if isinstance(each, int)]
+        require(record.population > 0 and all(0 <= each < MOST for each in numbers), "it has a number out of range")
+        require(bool(record.attempts), "it has no attempt")
+        return record
     except OSError as error:
         raise RunFolderError(f"Cannot read {path}: {error.strerror or error}.") from error
-    except (ValueError, LookupError, TypeError, AttributeError, ConfigError) as error:
-        raise RunFolderError(f"{path} cannot be used: {error}. Name one of its attempts.") from error
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, ConfigError) as error:
+        why = str(error).rstrip(".")
+        raise RunFolderError(f"{path} cannot be used: {why}. Name one of its attempts.") from error

@@ -249,7 +249,7 @@ def decode(data: bytes, file: Path) -> Checkpoint[Any]:
         return _from_arrays(checksummed.decode(data), any_config(parsed(checksummed.metadata(data)["config"])))
     except checksummed.ChecksumError as error:
         raise _DamagedError(f"The checkpoint {file} is corrupt: {error}.") from error
-    except (KeyError, IndexError, ValueError, UsageError) as error:
+    except (LookupError, ValueError, TypeError, ArithmeticError, UsageError) as error:
         raise CheckpointError(f"The checkpoint {file} holds no usable run: {error}") from error
 
 

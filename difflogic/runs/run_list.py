@@ -101,7 +101,7 @@ def read(path: Path) -> Entry | Broken:
         return Broken(path, f"{error.filename or path}: {error.strerror or error}")
     except RunFolderError as error:
         return Broken(path, str(error).removesuffix("."))
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         return Broken(path, _words(error))
 
 

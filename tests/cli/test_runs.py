@@ -11,8 +11,8 @@ import pytest
 
 from difflogic.cli.main import main
 from difflogic.devices.open import open_engine
+from difflogic.runs import attempts, manifest
 from difflogic.runs import folder as folders
-from difflogic.runs import manifest
 from difflogic.runs.run_list import Broken, Entry, find, read
 from difflogic.train.trainer import Trainer
 from tests.cli.conftest import Said
@@ -114,6 +114,15 @@ def test_broken_runs_are_named(runs: Path, said: Said, text: str | None, why: st
     assert why in errors
     assert errors.count("\n") == 1
     assert why in said("show", "all/one", code=1).err
+
+
+@pytest.mark.parametrize("change", [{"population": 1e308}, {"population": 0}, {"attempts": []}, {"restarts": 10**400},
+                                    {"attempts": [{"number": "x"}]}])  # fmt: skip
+def test_restarts_with_odd_values_are_named(runs: Path, said: Said, change: dict[str, object]) -> None:
+    attempts.Record(tiny_config(), 2, 1, 1, (attempts.Attempt(1, 3, 23, 3, ""),)).write(runs / "one")
+    file = runs / "one" / attempts.NAME
+    file.write_text(json.dumps(json.loads(file.read_text()) | change))
+    assert "restarts.json cannot be used: " in said("runs", runs).err
 
 
 def test_a_run_under_way(runs: Path, said: Said) -> None:

@@ -205,7 +205,7 @@ BAD_INPUT = [
     (["init", "lizard", "--set", "train.epochs=2\nseed = 3"], "--set takes one value, but another field "
         "or table follows, seed: give each its own."),
     (["train", "tiny", "--set", "train.epochs=" + "[" * 9999],
-     "--set takes a value, got lists or tables that are nested too deeply."),
+     "--set has tables or lists that are nested too deeply."),
     (["train", "tiny", "--set", "optimizer.lr.a.a=1"],
      "--set takes SECTION.FIELD=VALUE, say optimizer.lr=0.06, got 'optimizer.lr.a.a=1'."),
     (["train", "--config", "deep.toml"], "The configuration has tables or lists that are nested too deeply."),

@@ -351,6 +351,10 @@ def test_with_replaces_fields_and_leaves_the_rest() -> None:
         ("name =", "^The configuration is not valid TOML: .+$"),
         ("name = " + "[" * 99_999, "^The configuration has tables or lists that are nested too deeply.$"),
         ("name = " + "{a=" * 99_999, "^The configuration has tables or lists that are nested too deeply.$"),
+        ("a." * 20_000 + "a=1", "a key of more than 16 parts"),
+        ('x = ["""\n""", {' + '"a".' * 20_000 + 'a=1}]#"', "a key of more than 16 parts"),  # hidden behind quotes
+        ("seed = 0x" + "f" * 5000, "a number or name of more than 1024 characters"),
+        ("name = " + repr("a." * 20_000) + "  # " + "a." * 20, "^Missing section"),  # strings and comments are free
         ('name = "x"\n[model]\n[task]', r"^Missing section \[train\]: "),
         ("", "^Missing field name and sections \\[model\\], \\[task\\], \\[train\\]: `difflogic init` "),
         ('title = "x"', "^Unknown field title: expected name, model, task, train, optimizer, schedule, "),

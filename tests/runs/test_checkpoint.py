@@ -184,6 +184,10 @@ def test_an_incomplete_run_is_refused() -> None:
         checkpoint.decode(checksummed.encode(without, header), FILE)
     with pytest.raises(CheckpointError, match="holds no usable run"):
         checkpoint.decode(checksummed.encode(arrays | {"logits": np.zeros((3, 16), np.float32)}, header), FILE)
+    for name in ("step", "epoch", "best", "skipped", "elapsed_s"):
+        pair = {name: np.array([arrays[name]] * 2)}
+        with pytest.raises(CheckpointError, match="holds no usable run"):
+            checkpoint.decode(checksummed.encode(arrays | pair, header), FILE)
 
 
 def test_a_folder_in_its_place_is_one_sentence(tmp_path: Path) -> None:

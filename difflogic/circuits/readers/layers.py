@@ -34,6 +34,7 @@ from difflogic.errors import CircuitError
 from difflogic.model.circuit import Array
 from difflogic.model.function_netlist import FunctionNetlist
 from difflogic.model.netlist_json import refusal
+from difflogic.system import array_files
 
 GATES = ("_export_lut_ids", "weights", "weight")
 INDICES = ("connections._export_indices", "connections.indices", "indices")
@@ -48,9 +49,7 @@ def is_layers(path: Path) -> bool:
     """Return whether a file is an npz that holds gates and wires under such names."""
     if not path.is_file() or not zipfile.is_zipfile(path):
         return False
-    with zipfile.ZipFile(path) as archive:
-        names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
-    return any(map(_ROLE.fullmatch, names))
+    return any(map(_ROLE.fullmatch, array_files.names(path)))
 
 
 def load(path: Path) -> FunctionNetlist:

@@ -17,15 +17,14 @@ Wires of perception may also be `[K, 2, out]`. C, the channels, is the width of 
 from __future__ import annotations
 
 import json
-import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
-import numpy as np
-
-from difflogic.errors import CircuitError
+from difflogic.errors import CircuitError, DataError, LimitError
 from difflogic.model.circuit import NETWORKS, Array, ArraysByNetwork, Circuit
 from difflogic.model.netlist_json import refusal
+from difflogic.system.array_files import Header, read_arrays
 
 MAX_BYTES = 1 << 30
 """Arrays that unpack to more are refused."""
@@ -47,14 +46,15 @@ def load(path: Path) -> Circuit:
 def read(path: Path, wanted: Callable[[str], bool]) -> dict[str, Array]:
     """The arrays of an npz whose names are `wanted`. Raises CircuitError."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            size = sum(info.file_size for info in archive.infolist())
-        if size > MAX_BYTES:
-            raise CircuitError(f"The arrays in {path} take {size} bytes; at most {MAX_BYTES} are read.")
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files if wanted(name)}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise refusal(path, CircuitError(f"The parameters cannot be read: {error}.")) from error
+        return read_arrays(path, partial(_check_size, path), wanted)
+    except (DataError, LimitError) as error:
+        raise refusal(path, error) from error
+
+
+def _check_size(path: Path, headers: Mapping[str, Header]) -> None:
+    size = sum(header.nbytes for header in headers.values())
+    if size > MAX_BYTES:
+        raise CircuitError(f"The arrays in {path} take {size} bytes; at most {MAX_BYTES} are read.")
 
 
 def from_arrays(arrays: dict[str, Array]) -> Circuit:

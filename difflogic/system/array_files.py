@@ -1,0 +1,156 @@
+"""Reading of `.npy` and `.npz` files: the only place that opens arrays that somebody else wrote.
+
+NumPy parses a header as a Python literal, and an archive may be encrypted or compressed in many ways, so that a damaged
+or hostile file raises almost any exception. Here all of them become one DataError, and no header allocates memory
+beyond the size of its file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import lzma
+import math
+import struct
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.errors import DataError, LimitError
+from difflogic.system.memory import physical_memory
+
+Array = npt.NDArray[Any]
+Opener = Callable[[], IO[bytes]]
+MEMORY_SHARE = 4
+"""Divisor of this machine's memory that limits the arrays of a file, since several copies of them are made."""
+UNREADABLE = (OSError, ValueError, ArithmeticError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error,
+              lzma.LZMAError, struct.error)  # fmt: skip
+"""Errors of a file that is absent, truncated, damaged, encrypted, or compressed by an unknown method."""
+_MALFORMED = (*UNREADABLE, TypeError, LookupError, AttributeError, SyntaxError, MemoryError, tokenize.TokenError)
+"""Errors of NumPy's parser of headers; a MemoryError there is a literal that is nested too deeply."""
+_EXPECTED = "it is not a .npy file of numbers"
+
+
+class Header(NamedTuple):
+    """Shape and type of an array, as the header of its file describes it."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the array's values in bytes."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+def read_array(source: Path | bytes, what: str) -> Array:
+    """Return the array of an `.npy` file; that of a path is mapped into memory, and its values are not read yet.
+
+    Args:
+        source: The file, or its content.
+        what: A name of the file for messages.
+
+    Raises:
+        DataError: The file cannot be read, or holds no plain array.
+    """
+    with _one_error(what):
+        if isinstance(source, bytes):
+            _header(partial(io.BytesIO, source), len(source))
+            return np.lib.format.read_array(io.BytesIO(source), allow_pickle=False)
+        _header(partial(io.FileIO, source), source.stat().st_size)
+        return np.lib.format.open_memmap(source, mode="r")
+
+
+def read_arrays(
+    source: Path | IO[bytes],
+    check: Callable[[Mapping[str, Header]], None] = lambda _: None,
+    is_wanted: Callable[[str], bool] = lambda _: True,
+) -> dict[str, Array]:
+    """Return the arrays of an `.npz` file, or of the `.npy` files of a folder, by name.
+
+    Args:
+        source: The file or folder.
+        check: Called with all headers before a value is read; what it raises is passed on.
+        is_wanted: Selects arrays by their name.
+
+    Raises:
+        DataError: The file cannot be read, or holds something else than plain arrays.
+        LimitError: The arrays do not fit into their share of this machine's memory.
+    """
+    with _one_error(f"arrays in {source}"), contextlib.ExitStack() as stack:
+        members = {name: each for name, each in _members(source, stack).items() if is_wanted(name)}
+        headers = {name: _header(*each) for name, each in members.items()}
+        check(headers)
+        _check_memory(source, headers)
+        arrays = {}
+        for name, (opener, _) in members.items():
+            with opener() as file:
+                arrays[name] = np.lib.format.read_array(file, allow_pickle=False)
+        return arrays
+
+
+def names(path: Path) -> list[str]:
+    """Return the names of the arrays in an `.npz` file. Raises DataError."""
+    with _one_error(f"arrays in {path}"), contextlib.ExitStack() as stack:
+        return [*_members(path, stack)]
+
+
+def reason(error: Exception) -> str:
+    """Return why a file cannot be read, as the end of a sentence without its full stop."""
+    return (getattr(error, "strerror", None) or str(error) or "it is damaged").rstrip(".")
+
+
+@contextlib.contextmanager
+def _one_error(what: str) -> Iterator[None]:
+    try:
+        yield
+    except UNREADABLE as error:
+        raise DataError(f"Cannot read the {what}: {reason(error)}.") from error
+
+
+def _members(source: Path | IO[bytes], stack: contextlib.ExitStack) -> dict[str, tuple[Opener, int]]:
+    """Return the function that opens each array, and the size of its file."""
+    if isinstance(source, Path) and source.is_dir():
+        return {file.stem: (partial(io.FileIO, file), file.stat().st_size) for file in sorted(source.glob("*.npy"))}
+    archive = stack.enter_context(zipfile.ZipFile(source))
+    infos = [info for info in archive.infolist() if info.filename.endswith(".npy")]
+    return {info.filename.removesuffix(".npy"): (partial(archive.open, info), info.file_size) for info in infos}
+
+
+def _header(opener: Opener, size: int) -> Header:
+    """Return the header of a file of `size` bytes. Raises ValueError if it is malformed, and UNREADABLE."""
+    with opener() as file:
+        magic = file.read(np.lib.format.MAGIC_LEN)
+        if not magic.startswith(np.lib.format.MAGIC_PREFIX):
+            raise ValueError("it is an archive" if magic.startswith(b"PK") else _EXPECTED)
+        try:
+            version = np.lib.format.read_magic(io.BytesIO(magic))
+            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            shape, _, dtype = read(file)
+        except _MALFORMED as error:
+            raise ValueError(f"{_EXPECTED}, its header is damaged") from error
+        header = Header(shape, dtype)
+        if dtype.hasobject or not all(type(side) is int and side >= 0 for side in shape):
+            raise ValueError(_EXPECTED)
+        if header.nbytes > size - file.tell():
+            raise ValueError(f"its header describes {header.nbytes} bytes of values, and {size - file.tell()} follow")
+        return header
+
+
+def _check_memory(source: Path | IO[bytes], headers: Mapping[str, Header]) -> None:
+    """Raises LimitError if the arrays take more than their share of this machine's memory."""
+    needed = sum(header.nbytes for header in headers.values())
+    memory = physical_memory()
+    if memory is not None and MEMORY_SHARE * needed > memory:
+        samples = max(header.shape[0] for header in headers.values() if header.shape)
+        raise LimitError(
+            f"The samples in {source} take {needed / 1e9:.1f} GB, but of this machine's {memory / 1e9:.1f} GB they may "
+            f"take a {MEMORY_SHARE}th: at most {memory * samples // (MEMORY_SHARE * needed)} of the {samples} fit."
+        )
