@@ -52,7 +52,9 @@ def write_all(folder: Path, part: int) -> None:
     processor.PART = part  # before anything takes it from there
 
     from difflogic.cpu import engine
-    from difflogic.cpu.codegen import linked, shipped
+    from difflogic.cpu.codegen import compiled, linked, shipped
+
+    assert compiled.IS_LINKED, f"difflogic is not tested with Numba {numba.__version__}"
 
     def write(library: Any) -> None:
         function, described = library.described

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -73,6 +74,26 @@ def test_what_is_compiled_into_its_callers_is_refused_by_python() -> None:
         with pytest.raises(TypeError, match="double is compiled into its callers: Python can call entry points alone"):
             double(21)
         assert quadruple(21) == 84
+
+
+UNTESTED_NUMBA = """
+import sys, numba
+numba.__version__ = "0.999.0"
+sys.modules["difflogic.cpu.codegen.linked"] = None  # an import of it fails, as if Numba had renamed its internals
+from difflogic.cpu.codegen import compiled
+double = compiled.inlined(lambda number: 2 * number)
+quadruple = compiled.entry_point(lambda number: double(double(number)))
+compiled.compile_now(quadruple, "a test", 1, lambda: print(quadruple(21)))
+"""
+
+
+def test_untested_numba_compiles_without_linking(tmp_path: Path) -> None:
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    (tmp_path / "untested.py").write_text(UNTESTED_NUMBA)  # Numba caches functions of files alone
+    command = [sys.executable, tmp_path / "untested.py"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "84\n"), done.stderr
+    assert "some 7 seconds, once (longer than usual: difflogic is not tested with Numba 0.999.0)." in done.stderr
 
 
 def test_what_was_compiled_once_is_not_announced_again(engine: CpuEngine, capsys: pytest.CaptureFixture[str]) -> None:

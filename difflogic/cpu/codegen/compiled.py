@@ -1,4 +1,4 @@
-"""Functions are compiled here: inlined ones into their callers, entry points once per machine.
+"""Compile functions: inlined ones into their callers, entry points once per machine.
 
 Python calls entry points alone. Their machine code is kept in the user's cache folder, in a folder of its own per
 source text, Numba and processor: Numba itself looks only at the file of the entry point, not at the files whose
@@ -18,17 +18,24 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import filelock
+import numba
 from numba import extending, njit, types
 from numba.core import config
 
-from difflogic.cpu.codegen.linked import LinkedCompiler
 from difflogic.cpu.codegen.processor import target
 from difflogic.cpu.codegen.shipped import short_hash, sources
 from difflogic.system.cache import warn
 
-FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
-"""No compiled function makes an array, so that nothing need count who holds one: there is less to compile."""
-_ENTRY_POINT = {"no_cfunc_wrapper": True, **FLAGS}
+LINKING_NUMBA = ((0, 63), (0, 68))
+"""First and last version of Numba whose internals `linked` is tested with."""
+IS_LINKED = LINKING_NUMBA[0] <= tuple(map(int, numba.__version__.split(".")[:2])) <= LINKING_NUMBA[1]
+"""True if inlined functions are linked; other versions of Numba compile each by itself, to the same bits but slowly."""
+UNLINKED_FACTOR = 7
+"""Compile time without linking, compared with linking."""
+
+FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+# No compiled function allocates an array: without reference counts there is less to compile.
+_ENTRY_POINT = FLAGS | ({"_nrt": False, "no_cfunc_wrapper": True} if IS_LINKED else {})
 
 PATIENCE = 300.0
 """Seconds for which a process waits for another that compiles the same."""
@@ -37,9 +44,12 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def inlined(function: Function) -> Function:
-    """A function that is compiled into its callers. Python's calls are refused with a TypeError."""
-    unwrapped = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    compiled: Any = njit(pipeline_class=LinkedCompiler, **unwrapped, **FLAGS)(function)
+    """Compile a function into its callers; a call from Python raises TypeError if it is linked."""
+    if not IS_LINKED:
+        return cast(Function, njit(**FLAGS)(function))
+    from difflogic.cpu.codegen.linked import LinkedCompiler
+
+    compiled: Any = njit(pipeline_class=LinkedCompiler, no_cpython_wrapper=True, **_ENTRY_POINT)(function)
     # There is nothing that Python could call, so a call must not find what was compiled, nor have it compiled.
     compiled._insert = lambda *_: None
     compiled._compile_for_args = partial(_refuse, function.__name__)
@@ -82,7 +92,9 @@ def compile_now(first: Any, what: str, seconds: int, warm_up: Callable[[], None]
     """Compile what `warm_up` calls, `first` among it, and say so where it takes time."""
     if not is_cached(first.__module__.rpartition(".")[2]):
         once = ", once" if cache_folder() else ""
-        warn(f"compiling {what} for this processor, which takes some {seconds} seconds{once}.")
+        why = "" if IS_LINKED else f" (longer than usual: difflogic is not tested with Numba {numba.__version__})"
+        seconds *= 1 if IS_LINKED else UNLINKED_FACTOR
+        warn(f"compiling {what} for this processor, which takes some {seconds} seconds{once}{why}.")
     with _one_compiler(first.__module__), _no_collection():
         try:
             warm_up()

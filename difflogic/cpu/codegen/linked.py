@@ -1,8 +1,9 @@
-"""Compiles functions for their callers alone: to LLVM's code as it is written down, which an entry point links.
+"""Compile functions for their callers alone: to LLVM bitcode, which an entry point links.
 
-Numba makes of every compiled function machine code that Python can call, together with what unpacks Python's arguments.
-An inlined function is never called by itself, so that all of this is thrown away. It took three quarters of the time:
-the 71 functions below `runner.run` were linked, optimised and translated, each with all functions that it calls.
+It builds on internals of Numba: `compiled` imports it only for the versions that it is tested with. Numba makes machine
+code of every compiled function, together with a wrapper that unpacks Python's arguments. An inlined function is never
+called by itself, so that all of this is thrown away. It took three quarters of the time: the 71 functions below
+`runner.run` were linked, optimised and translated, each with all functions that it calls.
 
 Example: `run` calls `_item`, and `_item` calls `gate_backward`. Numba would optimise `gate_backward`, then `_item` with
 `gate_backward` in it, then `run` with both, and make machine code of each. Here `run` links what both were written down
