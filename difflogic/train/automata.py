@@ -66,8 +66,10 @@ class Automata(Session[Replica, Run]):
         return samples | {"target.png": plots.target_png(self.members[0].job)}
 
     def begin(self) -> None:
+        # A process may end after the checkpoint of a solution is saved and before the solution is recorded, so that a
+        # resumed run repeats the evaluation of the checkpoint it starts from. Rows hold the default rule's result.
         if self._rules.accept is not Rules.accept:
-            self.accepted = []  # a run that was accepted is over: what goes on was not
+            self.accepted = self._accept(self.training.evaluate()) if self._is_evaluated else []
 
     def next_stop(self) -> int:
         return schedule.next_stop(self.epoch, self.epochs, self.config.train.eval_interval)
@@ -88,11 +90,8 @@ class Automata(Session[Replica, Run]):
         return self.epoch // interval > self._reported // interval
 
     def hopeless(self) -> str | None:
-        rows = self._last_rows()
         # Only an evaluated epoch counts. A run that was interrupted between two evaluations has rows that were not.
-        if self._rules.give_up is None or not rows or any(row.hard_loss is None for row in rows):
-            return None
-        return self._rules.give_up(self.members)
+        return self._rules.give_up(self.members) if self._rules.give_up is not None and self._is_evaluated else None
 
     def report(self, judged: bool = False, leaving: bool = False) -> None:
         # Epochs before this one are logged beside the evaluation that was known then, not beside the one that comes
@@ -127,13 +126,17 @@ class Automata(Session[Replica, Run]):
         self.observer.judging(self.epoch)
         found = self.training.evaluate()
         self._bring_home()
-        self.accepted = [self._rules.accept(*each) for each in zip(self.members, found, strict=True)]
+        self.accepted = self._accept(found)
         right = [member for member, is_right in zip(self.members, self.accepted, strict=True) if is_right]
         # It changes the logits, so it is done only where the run ends here, with enough models solved.
         if self._rules.finish is not None and 0 < self.stop_when_solved <= len(right):
             for member in right:
                 member.state = replace(member.state, logits=self._rules.finish(member.circuit).flat_logits())
         return found
+
+    def _accept(self, evaluations: Sequence[Evaluation]) -> list[bool]:
+        """Return which models are solutions by their evaluations."""
+        return [self._rules.accept(*each) for each in zip(self.members, evaluations, strict=True)]
 
     def _bring_home(self) -> None:
         """The members' states of this epoch, from the engine."""
@@ -155,6 +158,12 @@ class Automata(Session[Replica, Run]):
     def _last_rows(self) -> list[Row]:
         """Each model's, where there is one."""
         return [row for member in self.members for row in member.metrics[-1:]]
+
+    @property
+    def _is_evaluated(self) -> bool:
+        """Whether the models were evaluated at this epoch."""
+        rows = self._last_rows()
+        return bool(rows) and all(row.hard_loss is not None for row in rows)
 
     def _tell(self, rows: Sequence[Row], last: Sequence[Row | None]) -> None:
         """Log an epoch: each member's row, and the last that was evaluated by then."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import time
@@ -35,6 +36,7 @@ from difflogic.train import budget, built, restarts
 from difflogic.train.observer import Observer
 from difflogic.train.replica import Replica
 from difflogic.train.restarts import Attempts
+from difflogic.train.session import Session
 from difflogic.train.signals import Deadline, Stop
 from difflogic.train.success import SuccessTest
 from tests.train.tiny import assert_same_run, tiny_config
@@ -88,6 +90,29 @@ def test_it_goes_on_until_one_passes(placement: Placement, tmp_path: Path, monke
     assert chosen.load(tmp_path / "run").config.seed == third
     with pytest.raises(UsageError, match="has ended and has no attempts left"):
         restarts.resume(tmp_path / "run", placement)
+
+
+@pytest.mark.parametrize(("owner", "name"), [(Session, "write_end"), (restarts, "_ended")], ids=["run", "attempt"])
+def test_resume_recognizes_a_solution_that_was_saved_and_not_recorded(
+    owner: Any, name: str, placement: Placement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process ends before the end of the second run, or of its attempt, is written."""
+    passes_at(monkeypatch, schedule.seed_of(FLAT.seed, 1), 10)
+    complete = solve(placement, tmp_path / "complete", "50 epochs")
+    calls, original = itertools.count(), getattr(owner, name)
+
+    def end(*arguments: Any) -> Any:
+        if next(calls):
+            raise KeyboardInterrupt
+        return original(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, end)
+        with pytest.raises(KeyboardInterrupt):
+            solve(placement, tmp_path / "killed", "50 epochs")
+    assert attempts.read(tmp_path / "killed").attempts[-1].status == "running"
+    assert restarts.resume(tmp_path / "killed", placement).record == complete.record
+    assert_same_run(tmp_path / "complete/attempt-2", tmp_path / "killed/attempt-2")
 
 
 def test_what_is_solved_is_not_given_up(placement: Placement, monkeypatch: pytest.MonkeyPatch) -> None:
