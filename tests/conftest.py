@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 from difflogic.runs import plots
+from difflogic.system.cache import user_cache
 
 # Without a database a run leaves nothing in the checkout; on a server it must fail the same way twice.
 settings.register_profile("local", deadline=None, database=None, max_examples=30)
@@ -53,9 +54,15 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def users_cache_is_untouched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What a test keeps is kept for the session, verdicts about adapters included."""
+    """Caches last for the session, results of self-tests included; only compiled code and fonts are the user's own."""
+    own, folder = user_cache(), tmp_path_factory.mktemp("cache")
+    for name, link in (("numba", "difflogic"), ("matplotlib", "matplotlib")):
+        (own / name).mkdir(exist_ok=True)
+        (folder / link).symlink_to(own / name)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DIFFLOGIC_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("DIFFLOGIC_CACHE_DIR", str(folder))
+        patch.setenv("NUMBA_CACHE_DIR", str(folder))
+        patch.setenv("MPLCONFIGDIR", str(folder / "matplotlib"))
         yield
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
 
-from difflogic.system.cache import user_cache
+from difflogic.system.cache import VARIABLE, user_cache
 from difflogic.version import __version__
 
 PACKAGES = (
@@ -87,14 +87,12 @@ def _environment() -> Iterator[str]:
 
 
 def _caches() -> Iterator[str]:
-    for what, variable, find in (
-        ("answers", "DIFFLOGIC_CACHE_DIR", user_cache),
-        ("code", "NUMBA_CACHE_DIR", _compiled),
-    ):
-        where = f"where {variable} says" if os.environ.get(variable) else "in the usual place"
+    answers = f"where {VARIABLE} says" if os.environ.get(VARIABLE) else "in the usual place"
+    code = "where NUMBA_CACHE_DIR says" if os.environ.get("NUMBA_CACHE_DIR") else answers
+    for what, where, find in (("answers", answers, user_cache), ("code", code, _compiled)):
         try:
             state = _state(find())
-        except (ImportError, OSError, RuntimeError) as error:
+        except (ImportError, OSError) as error:
             state = f"cannot be looked at ({type(error).__name__}: {error})"
         yield f"Cache        of {what}, {where}: {state}"
 

@@ -1,11 +1,16 @@
-"""Pictures of a run: loss curves, target, gates, and the colours of cells. Films are in `film`."""
+"""Images of a run: loss curves, target, gates, and the colours of cells. Films are in `film`."""
 
 from __future__ import annotations
 
+import contextlib
 import io
+import logging
 import math
+import os
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +23,7 @@ from difflogic.engine.job import Job
 from difflogic.model.statistics import Layer
 from difflogic.runs import film
 from difflogic.runs.journal import Row
+from difflogic.system.cache import VARIABLE, user_cache
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,8 +104,30 @@ def returns_png(
     return _png(figure)
 
 
+@cache
+def _load_matplotlib() -> None:
+    """Import matplotlib, whatever backend MPLBACKEND names, and without its messages about its cache."""
+    # A command in a notebook inherits the kernel's backend, which need not be installed where the command is.
+    backend = None if "matplotlib" in sys.modules else os.environ.pop("MPLBACKEND", None)
+    folder = user_cache() / "matplotlib"
+    if VARIABLE in os.environ:  # else matplotlib reads the user's settings in its own usual place
+        os.environ.setdefault("MPLCONFIGDIR", str(folder))
+    logger = logging.getLogger("matplotlib")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    import matplotlib as mpl
+    import matplotlib.figure
+
+    logger.setLevel(level)
+    if backend is not None:
+        os.environ["MPLBACKEND"] = backend
+        with contextlib.suppress(ValueError):
+            mpl.rcParams["backend"] = backend
+
+
 def _figure(width: float, height: float, dpi: int) -> Figure:
-    """An empty figure of so many inches."""
+    """Return an empty figure of this size in inches."""
+    _load_matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -210,10 +238,10 @@ def picture_png(picture: npt.NDArray[np.uint8]) -> bytes:
 
 def gates_png(layers: Sequence[Layer], title: str) -> bytes:
     """Draw how many gates of each layer are each of the sixteen: a table in shades, undecided ones at the right."""
-    from matplotlib.colors import LogNorm
-
     counts = np.array([layer.kinds for layer in layers])
     figure = _figure(11, 1.8 + 0.3 * len(layers), 110)
+    from matplotlib.colors import LogNorm
+
     axes = figure.subplots()
     axes.set_title(title, parse_math=False)
     shades = np.ma.masked_equal(counts, 0)

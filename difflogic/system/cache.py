@@ -1,19 +1,22 @@
-"""The user's cache folder, and small answers that are kept in it: one JSON file per kind, entries by key.
+"""The user's cache folder, and small answers in it: one JSON file per kind, with entries by key.
 
     {"format": "difflogic-NAME", "version": 1, "entries": {KEY: {...}}}
 
-What is kept can be found anew at any time, so a file that cannot be read or written is named in a warning and
-ignored.
+Compiled code and matplotlib's cache are in the folder too. Everything in it can be computed again, so a file that
+cannot be read or written costs one warning and nothing else.
 """
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +27,41 @@ from difflogic.system import files
 Entry = dict[str, Any]
 
 
+VARIABLE = "DIFFLOGIC_CACHE_DIR"
+"""Environment variable that names the folder of all caches."""
+
+
 def user_cache() -> Path:
-    """The folder: DIFFLOGIC_CACHE_DIR, else the system's usual place. It need not exist yet."""
-    return Path(os.environ.get("DIFFLOGIC_CACHE_DIR") or platformdirs.user_cache_dir("difflogic", appauthor=False))
+    """Return the folder of all caches: DIFFLOGIC_CACHE_DIR, else the system's usual place.
+
+    If nothing can be written there, it is a temporary folder, which child processes share.
+    """
+    return _usable(os.environ.get(VARIABLE))
+
+
+@cache
+def _usable(chosen: str | None) -> Path:
+    try:
+        folder = Path(chosen or platformdirs.user_cache_dir("difflogic", appauthor=False))
+        if folder.parts[:1] == ("~",):
+            raise RuntimeError
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except RuntimeError:  # of older platformdirs a path that begins with "~"
+        why = "The user has no home folder"
+    except OSError as error:
+        why = f"The cache folder {folder} cannot be written ({error.strerror})"
+    # Not a fixed name, since other users can plant files there: compiled code is executed.
+    temporary = tempfile.TemporaryDirectory(prefix="difflogic-cache-", ignore_cleanup_errors=True)
+    atexit.register(temporary.cleanup)
+    os.environ[VARIABLE] = temporary.name
+    warn(f"{why}: caches last as long as this process. {VARIABLE} can name another folder.")
+    return Path(temporary.name)
 
 
 def warn(text: str) -> None:
-    """One line on standard error, which never carries JSON as standard output may.
-
-    It is for code so deep that no caller could pass an observer down to it.
-    """
+    """Write one line to standard error, for code too deep for an observer; standard output may carry JSON."""
     sys.stderr.write(f"difflogic: {text}\n")
     sys.stderr.flush()
 
@@ -50,7 +78,7 @@ class JsonCache:
         return user_cache() / f"{self.name}.json"
 
     def read(self) -> dict[str, Entry]:
-        """All entries; none, with a sentence, where the file is corrupt, foreign or of another version."""
+        """Return all entries: none, with a warning, if the file is corrupt, foreign or of another version."""
         # Whatever is in the file, the package works without it: everything that can be wrong ends in one warning.
         try:
             data = json.loads(self.path.read_text(encoding="utf-8"))
@@ -67,7 +95,7 @@ class JsonCache:
         return entries
 
     def write(self, key: str, entry: Entry) -> None:
-        """Keep one entry beside the others; where that cannot be, say so and go on."""
+        """Save one entry next to the others; if that fails, warn and go on."""
         # Two processes that write at once may lose one entry, which is then found anew: no lock is worth that.
         self._write(self.read() | {key: entry})
 
@@ -78,7 +106,7 @@ class JsonCache:
             self._write(entries)
 
     def forget(self, which: Callable[[Entry], bool]) -> int:
-        """Drop the entries that `which` names; returns how many."""
+        """Drop the entries that `which` selects, and return their number."""
         entries = self.read()
         left = {key: entry for key, entry in entries.items() if not which(entry)}
         if len(left) < len(entries):
@@ -99,6 +127,6 @@ class JsonCache:
 
 
 def key_of(*parts: object) -> str:
-    """One short key for everything that an entry depends on."""
+    """Return one short key for everything that an entry depends on."""
     # A digest, since names of adapters and shapes may be of any length and in any script.
     return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()[:32]

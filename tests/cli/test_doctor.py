@@ -136,7 +136,7 @@ def test_a_report_where_there_is_no_user_and_no_cpu_engine(monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "difflogic.cpu.codegen.compiled", None)
     monkeypatch.setattr(adapters, "list_adapters", lambda: ())
     out = said("doctor", "--report", code=1).out
-    assert "of code, in the usual place: cannot be looked at (ModuleNotFoundError" in out
+    assert "of code, where NUMBA_CACHE_DIR says: cannot be looked at (ModuleNotFoundError" in out
     assert out.strip().endswith(NO_ADAPTER)
 
 

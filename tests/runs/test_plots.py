@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import math
+import os
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,29 @@ from difflogic.model.circuit import Circuit
 from difflogic.model.statistics import census
 from difflogic.runs import plots
 from difflogic.runs.journal import Row
+from tests.train import processes
+
+DRAWS = """
+import os, sys
+from difflogic.runs import plots
+plots._png(plots._figure(1, 1, 10))
+import matplotlib
+print(matplotlib.get_cachedir(), os.environ["MPLBACKEND"])
+"""
+
+
+def test_images_need_neither_the_backend_nor_the_home_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command in a notebook inherits the kernel's backend, and a container's user may have no home."""
+    fonts = Path(os.environ["MPLCONFIGDIR"]).resolve()
+    (tmp_path / "matplotlib").symlink_to(fonts)
+    monkeypatch.setenv("DIFFLOGIC_CACHE_DIR", str(tmp_path))
+    monkeypatch.delenv("MPLCONFIGDIR")
+    monkeypatch.setenv("MPLBACKEND", "module://not_installed.backend_inline")
+    done = processes.run_code(DRAWS)
+    assert done.stderr == ""
+    assert done.stdout.split() == [str(fonts), "module://not_installed.backend_inline"]
 
 
 def cells_of(config: Config) -> np.ndarray:

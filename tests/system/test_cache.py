@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+import platformdirs
 import pytest
 
+from difflogic.system import cache as caches
 from difflogic.system.cache import JsonCache, key_of
 
 COLOURS = JsonCache("colours")
@@ -52,10 +55,36 @@ def test_a_corrupt_or_foreign_file_is_ignored_with_a_sentence(
     assert COLOURS.read() == {"sky": {"is": "blue"}}
 
 
-def test_a_cache_that_cannot_be_written_is_told(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    cache.write_text("a file where the folder should be")
+def test_a_file_that_cannot_be_written_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    COLOURS.path.mkdir(parents=True)
     COLOURS.write("sky", {"is": "blue"})
     assert f"difflogic: The file {COLOURS.path} cannot be written (" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("usual", [None, "~/.cache/difflogic", "file/difflogic"])
+def test_unusable_folder_costs_one_warning(
+    usual: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The user has no home, as the newest platformdirs says it and as older ones do; or it cannot be written."""
+
+    def user_cache_dir(*_: object, **__: object) -> str:
+        if usual is None:
+            raise RuntimeError("could not determine the home directory")
+        return usual
+
+    monkeypatch.chdir(tmp_path)
+    Path("file").touch()
+    monkeypatch.delenv(caches.VARIABLE)
+    monkeypatch.setattr(platformdirs, "user_cache_dir", user_cache_dir)
+    caches._usable.cache_clear()
+    COLOURS.write("sky", {"is": "blue"})
+    assert COLOURS.read() == {"sky": {"is": "blue"}}
+    assert os.environ[caches.VARIABLE] == str(caches.user_cache()), "child processes share it"
+    warnings = capsys.readouterr().err.splitlines()
+    assert len(warnings) == 1
+    assert warnings[0].endswith("last as long as this process. DIFFLOGIC_CACHE_DIR can name another folder.")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    caches._usable.cache_clear()
 
 
 def test_one_entry_is_dropped() -> None:

@@ -24,7 +24,7 @@ from numba.core import config
 
 from difflogic.cpu.codegen.processor import target
 from difflogic.cpu.codegen.shipped import short_hash, sources
-from difflogic.system.cache import warn
+from difflogic.system.cache import user_cache, warn
 
 LINKING_NUMBA = ((0, 63), (0, 68))
 """First and last version of Numba whose internals `linked` is tested with."""
@@ -137,13 +137,8 @@ def _one_compiler(module: str) -> Iterator[None]:
 
 @cache
 def cache_folder() -> Path | None:
-    """Return the folder of compiled code, made on first use; None where that cannot be written, which is said."""
-    try:
-        users = users_folder()
-    except RuntimeError:  # no home
-        tell_unkept("in a cache folder", "the user has no home")
-        return None
-    folder = users / _fingerprint()
+    """Return the folder of compiled code, made on first use; None, with a warning, if it cannot be written."""
+    folder = users_folder() / _fingerprint()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -162,16 +157,9 @@ def tell_unkept(where: str, why: str | None) -> None:
 
 
 def users_folder() -> Path:
-    """NUMBA_CACHE_DIR, else the system's usual place for what can be made again."""
-    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
-        return Path(chosen) / "difflogic"
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA", "~/AppData/Local")
-    elif sys.platform == "darwin":
-        base = "~/Library/Caches"
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "difflogic" / "numba"
+    """Return the folder of the code of all processors: in NUMBA_CACHE_DIR if that is set, else in the user's cache."""
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    return Path(chosen) / "difflogic" if chosen else user_cache() / "numba"
 
 
 def _fingerprint() -> str:
