@@ -99,7 +99,7 @@ def group(ctx: click.Context) -> None:
     """Differentiable logic cellular automata: train, run and ship them."""
     if ctx.invoked_subcommand is None:
         click.echo(GREETING)
-    streams.Output.is_optional = ctx.invoked_subcommand not in {None, *PRINTING}
+    streams.StandardStream.is_optional = ctx.invoked_subcommand not in {None, *PRINTING}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

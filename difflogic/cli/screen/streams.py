@@ -16,7 +16,7 @@ UNREAD = (errno.EPIPE, errno.EIO)
 """Errors of a write to a pipe whose reader has gone, and to a terminal that was closed."""
 
 
-class Output(io.FileIO):
+class StandardStream(io.FileIO):
     """Standard output or error."""
 
     is_optional = False
@@ -26,7 +26,7 @@ class Output(io.FileIO):
         try:
             return super().write(data)
         except OSError as error:
-            if not Output.is_optional or error.errno not in UNREAD:
+            if not StandardStream.is_optional or error.errno not in UNREAD:
                 raise
             return len(data)
 
@@ -40,7 +40,7 @@ def prepare() -> None:
         if stream is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
         elif mode == "w" and stream is getattr(sys, f"__{name}__"):  # not a test's or a notebook's
-            raw = io.BufferedWriter(Output(stream.fileno(), "w", closefd=False))
+            raw = io.BufferedWriter(StandardStream(stream.fileno(), "w", closefd=False))
             lines = stream.line_buffering or stream.write_through
             made = io.TextIOWrapper(raw, stream.encoding, "backslashreplace", line_buffering=lines)
             setattr(sys, name, made)
