@@ -19,6 +19,7 @@ from difflogic.gpu.buffer_pool import BufferPool, PooledBuffer
 from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.launch import LINEAR_WG
 from difflogic.gpu.plan import MAX_WORKGROUPS
+from difflogic.gpu.shaders import load_source
 from difflogic.gpu.submit import Dispatch, encode
 from difflogic.gpu.uniforms import uniform_struct
 
@@ -272,7 +273,7 @@ class GpuArrays:
         key = kernel.name, *constants.values()
         if key not in self._pipelines:
             numbers = {k: kernel.ops.index(v) if isinstance(v, str) else int(v) for k, v in constants.items()}
-            module = self.device.module(kernel.path)
+            module = self.device.module(load_source(kernel.path))
             self._pipelines[key] = self.device.new_pipeline(kernel.path, kernel.bindings, module, numbers)
         return self._pipelines[key]
 

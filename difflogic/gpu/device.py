@@ -19,7 +19,7 @@ from difflogic.errors import DeviceError, KernelError, LimitError, first_line
 from difflogic.gpu.adapter import Adapter, open_device
 from difflogic.gpu.kernels import KERNELS, Binding
 from difflogic.gpu.launch import LaunchConfig
-from difflogic.gpu.shaders import Source, load_source
+from difflogic.gpu.shaders import Sizes, Source, load_source, with_sizes
 
 _LAYOUT_TYPE = {"uniform": "uniform", "read": "read-only-storage", "read_write": "storage"}
 _COMPUTE = 4  # GPUShaderStage.COMPUTE
@@ -54,8 +54,8 @@ class DeviceVerbs(Protocol):
     def bind(self, kernel: str, bindings: Sequence[Binding], buffers: dict[str, Any]) -> Any:
         """A bind group of a kernel, each binding from the buffer (or `(buffer, offset, size)`) of its name."""
 
-    def pipeline(self, kernel: str, constants: dict[str, int]) -> Any:
-        """The pipeline of a kernel with these `override` constants."""
+    def pipeline(self, kernel: str, constants: dict[str, int], sizes: Sizes = ()) -> Any:
+        """The pipeline of a kernel with these `override` constants, made for these `sizes` if that pays."""
 
     def staging(self, name: str, size: int) -> Any:
         """A buffer that the host can map to read."""
@@ -77,7 +77,11 @@ class GpuDevice:
         self.limits: dict[str, int] = dict(self.handle.limits)
         self.queue = self.handle.queue
         self.ledger = TransferLedger()
-        self._pipelines: dict[tuple[str, tuple[int, ...]], Any] = {}
+        self.bakes_sizes = not adapter.software
+        """Whether kernels are compiled for the sizes of their plan. On software that takes seconds more."""
+        self.trusts_kernels = not adapter.software
+        """Whether kernels whose sizes are known are compiled without bounds checks and loop counters."""
+        self._pipelines: dict[tuple[str, str, tuple[int, ...]], Any] = {}
         self._layouts: dict[str, Any] = {}
         self._modules: dict[str, Any] = {}
         self._marker: Any = None
@@ -97,17 +101,23 @@ class GpuDevice:
             variant=launch.written(),
         )
 
-    def pipeline(self, kernel: str, constants: dict[str, int]) -> Any:
-        """The compute pipeline of a kernel, compiled the first time: one for all plans that it runs alike under.
+    def pipeline(self, kernel: str, constants: dict[str, int], sizes: Sizes = ()) -> Any:
+        """Return the compute pipeline of a kernel, compiled the first time: one for all plans that it runs alike under.
 
         Raises KernelError.
         """
+        source = self.specialized(load_source(kernel), "shape", sizes)
         # Keyed by what the driver compiles, not by the schedule: schedules that differ in another kernel's workgroup
-        # size share the pipeline, and compiling takes seconds on software.
-        key = (kernel, tuple(constants.values()))
+        # size, or plans in sizes that the kernel does not read, share the pipeline.
+        key = (kernel, source.text, tuple(constants.values()))
         if key not in self._pipelines:
-            self._pipelines[key] = self.new_pipeline(kernel, KERNELS[kernel].bindings, self.module(kernel), constants)
+            module = self.module(source, is_trusted=bool(sizes) and self.trusts_kernels)
+            self._pipelines[key] = self.new_pipeline(kernel, KERNELS[kernel].bindings, module, constants)
         return self._pipelines[key]
+
+    def specialized(self, source: Source, uniform: str, sizes: Sizes) -> Source:
+        """Return the source with the sizes in it, if this device bakes them."""
+        return with_sizes(source, uniform, sizes) if sizes and self.bakes_sizes else source
 
     def new_pipeline(self, kernel: str, bindings: Sequence[Binding], module: Any, constants: dict[str, int]) -> Any:
         """A pipeline whose bind groups `bind` makes."""
@@ -115,17 +125,22 @@ class GpuDevice:
         compute = {"module": module, "entry_point": "main", "constants": constants}
         return self.handle.create_compute_pipeline(label=kernel, layout=layout, compute=compute)
 
-    def module(self, kernel: str) -> Any:
-        """The shader module of a kernel, compiled the first time. Raises KernelError."""
-        if kernel not in self._modules:
-            self._modules[kernel] = self.compile(load_source(kernel))
-        return self._modules[kernel]
+    def module(self, source: Source, is_trusted: bool = False) -> Any:
+        """Return the shader module of a source, compiled the first time. Raises what `compile` raises."""
+        if source.text not in self._modules:
+            self._modules[source.text] = self.compile(source, is_trusted)
+        return self._modules[source.text]
 
-    def compile(self, source: Source) -> Any:
-        """A shader module. Raises KernelError with file and line where the source is not valid."""
+    def compile(self, source: Source, is_trusted: bool = False) -> Any:
+        """Return a shader module; a trusted one has no checks of indices and loops.
+
+        Raises KernelError with file and line if the source is not valid.
+        """
         import wgpu
 
         try:
+            if is_trusted:
+                return _trusted_module(self.handle, source)
             return self.handle.create_shader_module(label=source.name, code=source.text)
         except wgpu.GPUError as error:
             raise KernelError(f"The shader {source.name} does not compile: {source.locate(str(error))}") from error
@@ -209,3 +224,21 @@ class GpuDevice:
             staging.unmap()
         self.ledger.downloaded[purpose] += size
         return np.frombuffer(data, dtype=dtype).copy()
+
+
+def _trusted_module(handle: Any, source: Source) -> Any:
+    """Create a shader module without the bounds checks and loop counters that naga adds.
+
+    Its indices must follow from our own tables alone, and its loops must end. wgpu-py has no call for it, so this one
+    goes through its library as `create_shader_module` does.
+    """
+    from wgpu.backends.wgpu_native import _api as native
+
+    text = [native.ffi.new("char[]", each.encode()) for each in (source.name, source.text)]
+    name, code = ({"data": each, "length": len(each) - 1} for each in text)
+    chain = {"next": native.ffi.NULL, "sType": native.lib.WGPUSType_ShaderSourceWGSL}
+    wgsl = native.ffi.new("WGPUShaderSourceWGSL *", {"chain": chain, "code": code})
+    link = native.ffi.cast("WGPUChainedStruct *", wgsl)
+    descriptor = native.ffi.new("WGPUShaderModuleDescriptor *", {"nextInChain": link, "label": name})
+    made = native.libf.wgpuDeviceCreateShaderModuleTrusted(handle._internal, descriptor, 0)
+    return native.GPUShaderModule(source.name, made, handle)

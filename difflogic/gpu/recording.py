@@ -19,6 +19,7 @@ from difflogic.gpu.kernels import Binding
 from difflogic.gpu.model import GpuModel
 from difflogic.gpu.plan import Plan
 from difflogic.gpu.planner import plan_for
+from difflogic.gpu.shaders import Sizes
 from difflogic.gpu.submit import Dispatch
 
 DEFAULT_LIMITS = {
@@ -101,7 +102,7 @@ class RecordingDevice:
             buffer.contents = bytearray(buffer.size)
         buffer.contents[offset : offset + len(payload)] = payload
 
-    def pipeline(self, kernel: str, constants: dict[str, int]) -> RecordedPipeline:
+    def pipeline(self, kernel: str, constants: dict[str, int], sizes: Sizes = ()) -> RecordedPipeline:
         made = RecordedPipeline(kernel, tuple(constants.items()))
         if made not in self.pipelines:
             self.pipelines.append(made)

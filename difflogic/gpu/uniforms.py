@@ -15,7 +15,7 @@ from difflogic.engine.events import Hardening
 from difflogic.engine.shape import Hyper, Shape
 from difflogic.errors import KernelError
 from difflogic.gpu.plan import HISTORY, MAX_LEVELS, Plan
-from difflogic.gpu.shaders import load_source
+from difflogic.gpu.shaders import Sizes, load_source
 
 ALIGNMENT = 256
 """Where a uniform binding may begin in its buffer on every device, in bytes."""
@@ -65,6 +65,11 @@ class UniformStruct:
                 raise KernelError(f"The field {name} of {self.name} takes {wanted}, not {value!r}.")
             record[name] = given
         return record.tobytes()
+
+    def whole_numbers(self, values: Mapping[str, Any]) -> Sizes:
+        """Return the fields that are whole numbers, with their values."""
+        names = [name for name in self.fields.names or () if self.fields[name] == np.dtype("<u4")]
+        return tuple((name, int(values[name])) for name in names)
 
     @property
     def stride(self) -> int:

@@ -23,6 +23,7 @@ from difflogic.gpu.device import DeviceVerbs, computing
 from difflogic.gpu.kernels import KERNELS, LINEAR, TILED
 from difflogic.gpu.launch import LaunchConfig
 from difflogic.gpu.plan import CHUNK, Plan
+from difflogic.gpu.shaders import Sizes
 from difflogic.gpu.submit import Dispatch, SubmitQueue, encode
 from difflogic.gpu.uniforms import UniformStruct, event_indices, shape_values, uniform_struct
 from difflogic.gpu.wiring import Wiring
@@ -46,7 +47,7 @@ from difflogic.gpu.wiring import Wiring
 # Buffers of a train step are not cleared: what is read was written in the same step, and partials are begun by an
 # assignment, not by a sum. Dispatches of a pass run in order, and WebGPU makes what one has written visible to the
 # next.
-_OWN = ("device", "plan", "hyper", "buffers", "several", "submit_queue", "_step_ranges", "_event_indices")
+_OWN = ("device", "plan", "hyper", "buffers", "several", "submit_queue", "_sizes", "_step_ranges", "_event_indices")
 """Attributes of a workspace that are not derived from its schedule."""
 
 
@@ -72,8 +73,11 @@ class Workspace:
     def _uniforms(self, fire_rate: float, hardening: Hardening) -> None:
         plan = self.plan
         struct = uniform_struct("common/shape", "Shape")
+        self._sizes: dict[str, Sizes] = {}
         for name, hard in (("shape", False), ("hard_shape", True)):
-            self._blocks(name, struct, [shape_values(plan, self.hyper, fire_rate, hardening, hard)])
+            values = shape_values(plan, self.hyper, fire_rate, hardening, hard)
+            self._blocks(name, struct, [values])
+            self._sizes[name] = struct.whole_numbers(values)
         keys = [(kernel, step, span) for kernel in TILED for step in range(plan.shape.steps)
                 for span in TILED[kernel].ranges(plan)]  # fmt: skip
         rows = [{"step": step, **span._asdict()} for _, step, span in keys]
@@ -325,7 +329,11 @@ class Workspace:
         return self.device.bind(kernel, KERNELS[kernel].bindings, self.buffers | bound)
 
     def _pipeline(self, kernel: str) -> Any:
-        return self.device.pipeline(kernel, KERNELS[kernel].constants(self.plan))
+        # A training repeats its fused steps thousands of times, which pays for compiling them for its sizes. The other
+        # kernels are short, and a rollout may run once.
+        is_baked = self.plan.training and kernel in TILED
+        sizes = self._sizes["hard_shape" if kernel == "hard_forward" else "shape"] if is_baked else ()
+        return self.device.pipeline(kernel, KERNELS[kernel].constants(self.plan), sizes)
 
     def under(self, launch: LaunchConfig) -> Workspace:
         """Return the same memory under another schedule, with as many lanes: other pipelines.

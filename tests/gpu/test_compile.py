@@ -9,17 +9,25 @@ from pathlib import Path
 
 import pytest
 
+from difflogic.bench.plans import sizes
 from difflogic.config import presets
-from difflogic.engine.shape import Shape
+from difflogic.engine.events import NO_HARDENING
+from difflogic.engine.shape import Hyper, Shape
 from difflogic.errors import KernelError
 from difflogic.gpu import shaders
+from difflogic.gpu.adapter import Adapter
 from difflogic.gpu.device import GpuDevice
+from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.kernels import KERNELS
-from difflogic.gpu.launch import LaunchConfig
+from difflogic.gpu.launch import FUSED, HARDWARE, LaunchConfig
 from difflogic.gpu.plan import Plan
+from difflogic.gpu.planner import plan_for
+from difflogic.gpu.recording import RecordingDevice
+from difflogic.gpu.uniforms import shape_values, uniform_struct
 from difflogic.gpu.wiring import wired
 from difflogic.model.circuit import Circuit
 from difflogic.model.layout import flat_layout
+from tests.jobs import make_job, start, train
 
 
 def test_a_pipeline_is_shared_by_schedules_that_it_runs_alike_under(device: GpuDevice) -> None:
@@ -35,6 +43,50 @@ def test_a_pipeline_is_shared_by_schedules_that_it_runs_alike_under(device: GpuD
     assert pipeline("gate_forward", plan) is pipeline("gate_forward", other)
     assert pipeline("gate_backward", plan) is not pipeline("gate_backward", other)
     assert pipeline("gate_forward", plan) is not pipeline("gate_forward", half)
+
+
+@pytest.fixture(params=[False, True], ids=["checked", "trusted"])
+def baking(adapter: Adapter, request: pytest.FixtureRequest) -> GpuDevice:
+    """A device that compiles for sizes, as a card does."""
+    device = GpuDevice(adapter)
+    device.bakes_sizes, device.trusts_kernels = True, request.param
+    return device
+
+
+def test_sizes_in_the_text_change_no_bit(device: GpuDevice, baking: GpuDevice) -> None:
+    """Soft and hard kernels."""
+    job = make_job(0, fire_rate=0.6, steps=2)
+    plain, baked = (train(GpuEngine(each, HARDWARE[0]), job, start(job), 2) for each in (device, baking))
+    assert plain[0].logits.tobytes() == baked[0].logits.tobytes()
+    assert plain[1:] == baked[1:]
+    (text,) = [text for kernel, text, _ in baking._pipelines if kernel == "hard_forward"]
+    assert "shape.width" not in text
+    assert "shape.level_table" in text
+
+
+@pytest.mark.parametrize("baking", [False], indirect=True)
+@pytest.mark.parametrize("name", presets.PRESETS)
+def test_kernels_compile_for_the_sizes_of_presets(baking: GpuDevice, name: str) -> None:
+    """No expression of sizes overflows or divides by 0 when it is worked out. The driver compiles nothing here."""
+    config = presets.get(name)
+    plan = plan_for(RecordingDevice(software=False), [sizes(config)])
+    for kernel in FUSED:
+        values = shape_values(plan, Hyper.of(config), 1.0, NO_HARDENING, hard=kernel == "hard_forward")
+        whole = uniform_struct("common/shape", "Shape").whole_numbers(values)
+        assert baking.pipeline(kernel, KERNELS[kernel].constants(plan), whole) is not None
+
+
+def test_error_in_a_trusted_shader_names_file_and_line(device: GpuDevice, root: Path) -> None:
+    line = spoil(root / "common/shape.wgsl", "const GATES = 16u;", "const GATES = sixteen;")
+    with pytest.raises(KernelError, match=rf"common/shape.wgsl:{line}\b"):
+        device.compile(shaders.load_source("adamw"), is_trusted=True)
+
+
+def test_adapters_that_are_hardware_get_kernels_for_their_sizes(adapter: Adapter) -> None:
+    card = replace(adapter, type="DiscreteGPU")
+    assert [(each.bakes_sizes, each.trusts_kernels) for each in map(GpuDevice, (adapter, card))] == [
+        (False, False), (True, True)
+    ]  # fmt: skip
 
 
 @pytest.fixture
