@@ -12,7 +12,6 @@ The parameters of the algorithms have the names and meanings of Stable-Baselines
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 from difflogic.config.choices import ACTORS, ALGORITHMS, SUPERVISED
@@ -386,24 +385,3 @@ class PolicyConfig(Document):
 def any_config(data: dict[str, Any]) -> Config | PolicyConfig:
     """The configuration that plain data are, of automata or of agents. Raises ConfigError."""
     return PolicyConfig.from_dict(data) if is_policy(data) else Config.from_dict(data)
-
-
-_SHAPE = ("environment", "policy", "algorithm", "logic", "automaton", "mlp", "critic")
-"""What two agents must have in common, of which one begins with what the other learned..."""
-_SIZES = ("id", "bits", "thresholds", "widths", "memory", "side", "channels", "steps", "kernels")
-"""...and of those that are tables these fields."""
-
-
-def unlike(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> str | None:
-    """Return how an agent's shape differs from one that it is to begin with, as the end of a sentence, or None.
-
-    Configurations as plain data, of which the other may be none of agents.
-    """
-    for name in _SHAPE:
-        own, other = (
-            {size: found[size] for size in _SIZES if found.get(size)} if isinstance(found, dict) else found
-            for found in (each.get(name) for each in (ours, theirs))
-        )
-        if own != other:
-            return f"{name} should be {own}, that of the other is {other}"
-    return None

@@ -233,28 +233,7 @@ def _item(
         if at == grid.steps - 1:  # with which the pass begins
             # A block's moments have one writer in each phase, so that the order of their sum is that of the tiles.
             buffers.partials[item] = 0
-        for tile in range(first, last):
-            gate_backward(
-                program,
-                grid,
-                steps,
-                at,
-                tile,
-                buffers.coefficients,
-                buffers.masks,
-                buffers.states,
-                buffers.targets,
-                buffers.judged,
-                buffers.kept,
-                buffers.faults,
-                buffers.nodes[thread],
-                buffers.slots[thread],
-                buffers.d_state,
-                buffers.d_patches,
-                buffers.partials[item],
-                buffers.losses,
-                buffers.given,
-            )
+        _backward(thread, at, first, last, buffers.partials[item], program, grid, steps, buffers)
     elif kind == D_STATE:
         width, d_patches = buffers.d_state.size // program.channels, buffers.d_patches[at % 2]
         for tile in range(first, last):
@@ -263,6 +242,42 @@ def _item(
         _prepare(thread, kind, item, program, grid, buffers)
     else:
         _update(kind, item, program, grid, buffers, row)
+
+
+@inlined
+def _backward(
+    thread: int,
+    at: int,
+    first: int,
+    last: int,
+    partials: Array,
+    program: Program,
+    grid: TileGrid,
+    steps: StepGrids,
+    buffers: Buffers,
+) -> None:
+    for tile in range(first, last):
+        gate_backward(
+            program,
+            grid,
+            steps,
+            at,
+            tile,
+            buffers.coefficients,
+            buffers.masks,
+            buffers.states,
+            buffers.targets,
+            buffers.judged,
+            buffers.kept,
+            buffers.faults,
+            buffers.nodes[thread],
+            buffers.slots[thread],
+            buffers.d_state,
+            buffers.d_patches,
+            partials,
+            buffers.losses,
+            buffers.given,
+        )
 
 
 @inlined

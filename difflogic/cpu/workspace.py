@@ -60,10 +60,8 @@ class SoftWorkspace:
     def _buffers(self, gates: int, hyper: Hyper, asynchronous: bool, job: Job | None, given: bool) -> Buffers:
         program, grid, shape = self.program, self.grid, self.shape
         channels, width = program.channels, grid.tiles * TILE
-        config = None if job is None else job.config
-        pool = 0 if config is None else config.pool.size
-        data = None if job is None else job.data
-        damages, judged = len(shape.damage_steps), len(shape.judged_steps) - 1
+        config, data = (None, None) if job is None else (job.config, job.data)
+        damages, pool = len(shape.damage_steps), 0 if config is None else config.pool.size
         return Buffers(
             logits=aligned(16 * gates),
             mu=aligned(16 * gates),
@@ -76,7 +74,7 @@ class SoftWorkspace:
             states=aligned(shape.steps + 1, max(channels, program.outputs) * grid.stride),
             targets=aligned(shape.targets, shape.loss_channels, width),
             masks=aligned(shape.steps, width) if asynchronous else aligned(0, 0),
-            judged=aligned(judged, shape.loss_channels * width),
+            judged=aligned(len(shape.judged_steps) - 1, shape.loss_channels * width),
             corners=np.zeros((damages, shape.batch, 2), dtype=np.int64),
             kept=aligned(damages, width),
             rule=_bytes(None if job is None else job.rule),

@@ -9,9 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from difflogic.config import dataset
+from difflogic.config import agent_shape, dataset
 from difflogic.config import table as tables
-from difflogic.config.policy import PolicyConfig, unlike
+from difflogic.config.policy import PolicyConfig
 from difflogic.config.request import TrainRequest
 from difflogic.devices import shared
 from difflogic.devices.device import Device
@@ -243,7 +243,7 @@ def lent(path: Path, config: PolicyConfig) -> Arrays:
     Raises CheckpointError, ConfigError where the two have other shapes.
     """
     saved = checkpoint.read_agents(chosen.run_folder(path))
-    if (words := unlike(config.to_dict(), saved.config.to_dict())) is not None:
+    if (words := agent_shape.difference(config.to_dict(), saved.config.to_dict())) is not None:
         raise ConfigError(f"--init-from needs a run of agents of the same shape: {words}.")
     best = saved.members[saved.best]
     return {"wiring": np.array(best.config.seed, dtype=np.int64), **best.arrays}

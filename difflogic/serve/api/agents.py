@@ -9,8 +9,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from difflogic.config import agent_shape
 from difflogic.config.agent_presets import PRESETS
-from difflogic.config.policy import PolicyConfig, unlike
+from difflogic.config.policy import PolicyConfig
 from difflogic.config.request import Within
 from difflogic.devices.cost import Cost
 from difflogic.errors import MissingPackagesError, UsageError
@@ -120,7 +121,7 @@ def _spaces(identifier: str) -> Spaces:
 
 def check_alike(lender: Mapping[str, Any], config: Mapping[str, Any]) -> None:
     """Raises ApiError where what one agent learned is nothing for another."""
-    if (words := unlike(config, lender)) is not None:
+    if (words := agent_shape.difference(config, lender)) is not None:
         raise ApiError(409, "other_shape", f"init_from needs agents of the same shape: {words}.")
 
 

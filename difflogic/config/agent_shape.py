@@ -1,0 +1,27 @@
+"""Shape of an agent: what two agents must have in common for one to start from what the other learned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_FIELDS = ("environment", "policy", "algorithm", "logic", "automaton", "mlp", "critic")
+_SIZES = ("id", "bits", "thresholds", "widths", "memory", "side", "channels", "steps", "kernels")
+"""Fields that are compared within the sections among `_FIELDS`."""
+
+
+def difference(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> str | None:
+    """Return how the shape of one agent differs from that of another, as the end of a sentence, or None.
+
+    Args:
+        ours: Configuration of the agent to train, as plain data.
+        theirs: Configuration of the source run, which may be one of automata.
+    """
+    for name in _FIELDS:
+        own, other = (
+            {size: value[size] for size in _SIZES if value.get(size)} if isinstance(value, dict) else value
+            for value in (config.get(name) for config in (ours, theirs))
+        )
+        if own != other:
+            return f"{name} should be {own}, that of the other is {other}"
+    return None
