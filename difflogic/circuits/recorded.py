@@ -1,7 +1,8 @@
 """Samples from a recorded automaton: pairs of frames of a film, or of a pattern that a named rule moves.
 
     .gif     a picture a frame; colours are states, the darkest 0, and a cell may be a square of several pixels
-    .npy     [T, H, W] of states, or [T, H, W, C] of bits; of two values, say 0 and 255, the larger is 1
+    .npy     [T, H, W] or, of a line, [T, W] of states, or [T, H, W, C] of bits; of two values, say 0 and 255, the
+             larger is 1
     .rle     a pattern, moved by the rule of its header, or another
     .cells   a pattern of plain text, `.` and `O`, moved by a rule
 
@@ -19,10 +20,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.circuits import rle
+from difflogic.circuits import misread, rle
+from difflogic.circuits.misread import bits_of
 from difflogic.config.dataset import Dataset, numbers_in
 from difflogic.core import rules
-from difflogic.core.bits import Bits
 from difflogic.errors import DataError, LimitError, UsageError
 from difflogic.system.array_files import UNREADABLE, reason
 from difflogic.system.cache import warn
@@ -59,26 +60,30 @@ def samples(
         raise UsageError(f"A film is .gif or .npy, a pattern .rle or .cells, got {str(path)!r}.")
     if len(film) < 2:
         raise DataError(f"{path} has one frame: a film needs at least 2.")
-    bits = bits_of(film) if film.ndim == 3 else film.astype(np.uint8)
-    made = Dataset.of(bits[:-1], bits[1:])
-    found = [made.contradiction(periodic) for periodic in (True, False)]
-    if all(found):
-        raise DataError(f"{path} contradicts itself, so that no rule of 3x3 cells made it: {found[0]}.")
-    return made
-
-
-def bits_of(states: States) -> Bits:
-    """States `[T, H, W]` as bits `[T, H, W, C]`, of as few channels as hold them."""
-    channels = max(1, int(states.max()).bit_length())
-    bits: Bits = (states[..., None] >> np.arange(channels) & 1).astype(np.uint8)
-    return bits
+    bits = bits_of(film)
+    dataset = Dataset.of(bits[:-1], bits[1:])
+    contradictions = [dataset.contradiction(is_periodic) for is_periodic in (True, False)]
+    if all(contradictions):
+        raise DataError(
+            f"{path} contradicts itself, so that no rule of 3x3 cells made it: {contradictions[0]}"
+            f"{misread.explanation(film)}."
+        )
+    # No two cells look alike if an axis of the grid is taken for that of channels, so nothing contradicts itself.
+    if film.ndim == 4 and film.shape[-1] > MOST_CHANNELS and (mistake := misread.first_fit(misread.other_axes(film))):
+        raise DataError(f"{path} has {film.shape[-1]} channels as bits [T, H, W, C], but it follows a rule {mistake}.")
+    return dataset
 
 
 def _npy(path: Path) -> npt.NDArray[Any]:
-    film = numbers_in(path, "film", "[T, H, W]", "[T, H, W, C]")
-    if not film.size or film.dtype.kind == "f":
-        raise DataError(f"{path} must be [T, H, W] of states or [T, H, W, C] of bits, in whole numbers.")
+    film = numbers_in(path, "film", "[T, W]", "[T, H, W]", "[T, H, W, C]")
     _check_size(path, film.size)
+    if not film.size:
+        raise DataError(f"{path} is empty: expected states [T, H, W], or bits [T, H, W, C].")
+    if film.ndim == 2:
+        film = np.expand_dims(film, 1)
+    if film.dtype.kind == "f" and len(others := np.flatnonzero(film != np.rint(film))):
+        value = film.flat[others[0]]
+        raise DataError(f"{path} must hold the states or bits of cells, which are whole numbers, got {value}.")
     least, largest = film.min(), film.max()
     if least == 0 and largest > 1 and np.isin(film, (0, largest)).all():
         warn(f"The film {path} holds 0 and {largest} alone: {largest} is read as 1.")

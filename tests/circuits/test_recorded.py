@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from difflogic.circuits import recorded
+from difflogic.circuits import misread, recorded
 from difflogic.core import rules
 from difflogic.errors import DifflogicError
 
@@ -44,7 +44,7 @@ def test_states_are_bits() -> None:
     after = recorded.named("brians-brain")(brain)
     assert (after == 2).sum() == 2
     assert (after == 1).sum() == 4
-    np.testing.assert_array_equal(recorded.bits_of(wire[None])[0, 1], [[1, 1], [1, 1], [0, 1], [1, 0], [1, 1], [1, 1]])
+    np.testing.assert_array_equal(misread.bits_of(wire[None])[0, 1], [[1, 1], [1, 1], [0, 1], [1, 0], [1, 1], [1, 1]])
 
 
 @pytest.mark.parametrize(("rule", "states"), [("B36/S23", 2), ("wireworld", 4), ("brians-brain", 3)])
@@ -52,8 +52,8 @@ def test_a_film_is_read_as_it_was_recorded(rule: str, states: int, tmp_path: Pat
     """Pixels of several to a cell, the darkest colour as state 0; states in one array, and bits."""
     film = film_of(rule, states)
     np.save(tmp_path / "film.npy", film)
-    bits = recorded.bits_of(film)
-    np.save(tmp_path / "bits.npy", bits)
+    bits = misread.bits_of(film)
+    np.save(tmp_path / "bits.npy", bits.astype(np.float32))  # as JAX and NumPy automata save them
     shades = np.array([[0, 0, 0], [90, 0, 0], [0, 120, 40], [255, 255, 255]], dtype=np.uint8)[film]
     pictures = [Image.fromarray(frame.repeat(4, axis=0).repeat(4, axis=1)) for frame in shades]
     pictures[0].save(tmp_path / "film.gif", save_all=True, append_images=pictures[1:])
@@ -95,11 +95,54 @@ def test_a_film_that_contradicts_itself_is_told_where_and_how_often(tmp_path: Pa
     assert not samples.contradiction(periodic=False)
 
 
+def test_a_recording_of_a_line_is_read(tmp_path: Path) -> None:
+    film = np.random.default_rng(5).integers(0, 2, (1, 64), dtype=np.uint8)
+    for _ in range(30):
+        film = np.concatenate([film, np.roll(film[-1:], 1) ^ np.roll(film[-1:], -1)])  # W90
+    np.save(tmp_path / "line.npy", film)
+    samples = recorded.samples(tmp_path / "line.npy")
+    assert samples.x.shape == (30, 1, 64, 1)
+    assert not samples.contradiction(periodic=True)
+
+
+def with_lines(film: np.ndarray) -> np.ndarray:
+    """Cells of 5x5 pixels behind a grid of lines two pixels wide, in a colour of their own."""
+    pixels = np.pad(film[:, :, None, :, None].repeat(5, 2).repeat(5, 4), ((0, 0), (0, 0), (2, 0), (0, 0), (2, 0)),
+                    constant_values=2)  # fmt: skip
+    return pixels.reshape(len(film), film.shape[1] * 7, film.shape[2] * 7)
+
+
+FAULTS = {
+    "with its last axis as time: save np.moveaxis(film, -1, 0)": lambda film: film.transpose(1, 2, 0),
+    "with its second axis as channels: save": lambda film: np.stack([film, 1 - film, 0 * film], axis=1),
+    "with its third axis as time: save": lambda film: np.stack([film, 1 - film], -1).transpose(1, 2, 0, 3),
+    "as 3 recordings [T, H, W]: give them to --data": lambda film: np.stack([film, film[:, ::-1], 1 * film[..., ::-1]]),
+    "without the frames that repeat": lambda film: film[[0, 0, 1, 2, 2, 2, *range(3, len(film))]],
+    "with every second frame left out: save film[::2]": lambda film: np.insert(film, range(1, 13), film[::-1], 0),
+    "of two steps a frame: record every step": lambda film: film,
+    "without its margin.": lambda film: np.pad(film, ((0, 0), (3, 1), (0, 2))),
+    "without its grid lines with one pixel a cell.": with_lines,
+    "without its margin and its grid lines with one": lambda film: np.pad(with_lines(film), ((0, 0), (3, 4), (5, 6))),
+    " with one pixel a cell.": lambda film: np.pad(film, ((0, 0), (1, 0), (0, 0))).repeat(4, 1).repeat(3, 2)[:, 4:-1],
+}
+
+
+@pytest.mark.parametrize("said", FAULTS)
+def test_the_usual_fault_of_a_recording_is_named(said: str, tmp_path: Path) -> None:
+    film = film_of("B3/S23", 2, (24, 20), 40)[:: 2 if "of two steps" in said else 1][-12:].astype(np.uint8)
+    np.save(tmp_path / "film.npy", FAULTS[said](film))
+    with pytest.raises(DifflogicError) as raised:
+        recorded.samples(tmp_path / "film.npy")
+    assert said in str(raised.value)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "options", "message"),
     [
         ("one.npy", np.zeros((1, 5, 5), dtype=int), {}, "has one frame: a film needs at least 2."),
-        ("flat.npy", np.zeros((5, 5), dtype=int), {}, "must be numbers of shape [T, H, W] or [T, H, W, C]"),
+        ("flat.npy", np.zeros(5, dtype=int), {}, "must be numbers of shape [T, W] or [T, H, W] or [T, H, W, C]"),
+        ("half.npy", np.full((2, 5, 5), 0.5), {}, "which are whole numbers, got 0.5."),
+        ("nan.npy", np.full((2, 5, 5), np.nan), {}, "which are whole numbers, got nan."),
         ("many.npy", np.full((2, 5, 5), 256), {}, "must be 0 to 255, got 256 to 256."),
         ("pickled.npy", np.array([{}]), {}, "Cannot read the film"),
         ("film.npy", np.zeros((2, 5, 5), dtype=int), {"rule": "B3/S23"}, "are for patterns, .rle and .cells"),

@@ -1,0 +1,129 @@
+"""Diagnosis of recordings that contradict themselves: find the usual mistake without which they follow a rule.
+
+A recording follows a rule if no two equal neighbourhoods have different successors. That is evidence only if several
+neighbourhoods occur more than once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.core.bits import Bits
+from difflogic.core.neighbourhoods import neighbourhoods
+
+CELLS = 1 << 18
+"""Cells that are compared for each mistake, in a fraction of a second."""
+REPEATED = 8
+"""Least number of neighbourhoods that occur more than once, as evidence."""
+MOST_CHANNELS = 32
+"""Most channels of a reading; of more, hardly two cells look alike."""
+COLOURS = 16
+"""Most colours of a drawing; images that were scaled or compressed have more."""
+
+Frames = npt.NDArray[Any]
+"""States `[T, H, W]` or bits `[T, H, W, C]`."""
+Reading = tuple[str, Frames, Frames]
+"""Name of a mistake, and cells before and after a step without it."""
+
+
+def explanation(film: Frames) -> str:
+    """Return which mistake explains a contradiction in states or bits, as the end of a sentence, or an empty text."""
+    some = film[: max(6, 16 * CELLS // math.prod(film.shape[1:3]))]
+    if mistake := first_fit(chain(other_axes(film), _other_frames(some), _other_cells(some))):
+        return f"; but it follows a rule {mistake}"
+    if (share := _agreement(film[:-1], film[1:])) > 0.9:
+        return f"; {100 * share:.1f} % of the cells follow a rule, and --data allows noise"
+    if film.ndim == 3 and (colours := len(np.unique(some))) > COLOURS:
+        return f"; its {colours} colours may come from smooth scaling or compression: save one pixel a cell"
+    return "; states [T, W] are a line: those of a grid are [T, H, W]" if film.shape[1] == 1 else ""
+
+
+def first_fit(readings: Iterable[Reading]) -> str:
+    """Return the first mistake without which a recording follows a rule; empty if there is none."""
+    return next((mistake for mistake, before, after in readings if _agreement(before, after) == 1), "")
+
+
+def bits_of(frames: Frames) -> Bits:
+    """Return states `[T, H, W]` as bits `[T, H, W, C]` of as few channels as hold them, or bits as they are."""
+    if frames.ndim == 3:
+        frames = frames[..., None] >> np.arange(max(1, int(frames.max(initial=0)).bit_length())) & 1
+    return frames.astype(np.uint8)
+
+
+def _agreement(before: Frames, after: Frames) -> float:
+    """Return the share of cells that follow the most frequent successor of their neighbourhood; 0 without evidence."""
+    shown = max(2, CELLS // max(1, math.prod(before.shape[1:3])))
+    x, y = bits_of(before[:shown]), bits_of(after[:shown])
+    channels, shares = y.shape[-1], [0.0]
+    for is_periodic in (True, False) if x.size and channels <= MOST_CHANNELS else ():
+        kinds = neighbourhoods(x, is_periodic, "moore")
+        successors = y.reshape(-1, channels) @ (1 << np.arange(channels))
+        pairs, counts = np.unique(kinds << channels | successors, return_counts=True)
+        most = np.zeros(kinds.max() + 1, dtype=np.int64)
+        np.maximum.at(most, pairs >> channels, counts)
+        if np.count_nonzero(np.bincount(kinds) > 1) >= REPEATED:
+            shares.append(most.sum() / len(kinds))
+    return max(shares)
+
+
+def other_axes(film: Frames) -> Iterator[Reading]:
+    """Yield readings of an array whose axes are in another order."""
+    orders = [(-1, 0, "with its last axis as time")]
+    if film.ndim == 4:
+        orders += [(1, -1, "with its second axis as channels"), (2, 0, "with its third axis as time")]
+        cells = (-1, *film.shape[2:])
+        several = f"as {len(film)} recordings [T, H, W]: give them to --data as frames [N, T, H, W, 1]"
+        yield several, film[:, :-1].reshape(cells), film[:, 1:].reshape(cells)
+    for source, target, mistake in orders:
+        moved = np.moveaxis(film, source, target)
+        yield f"{mistake}: save np.moveaxis(film, {source}, {target})", moved[:-1], moved[1:]
+
+
+def _other_frames(film: Frames) -> Iterator[Reading]:
+    """Yield readings of a recording with frames too many or too few."""
+    new = film[np.r_[True, (film[1:] != film[:-1]).reshape(len(film) - 1, -1).any(axis=1)]]
+    yield "without the frames that repeat the one before", new[:-1], new[1:]
+    yield "with every second frame left out: save film[::2]", film[::2][:-1], film[::2][1:]
+    # A cell after two steps depends on 5x5 cells, which are the neighbourhoods of 3x3 neighbourhoods.
+    bits = bits_of(film[: max(3, CELLS // math.prod(film.shape[1:3]))])
+    for is_periodic in (True, False):
+        around = 1 + neighbourhoods(bits[:-1], is_periodic, "moore").reshape(bits[1:].shape[:3])
+        yield "of two steps a frame: record every step, and not every second one", around, bits[1:]
+
+
+def _other_cells(film: Frames) -> Iterator[Reading]:
+    """Yield readings of states without a margin, grid lines, or pixels beyond the first of each cell."""
+    if film.ndim == 4:
+        return
+    rows, columns = (np.flatnonzero((film != film[0, 0, 0]).any(axis=(0, axis))) for axis in (2, 1))
+    for margin in ("", "its margin")[: 1 + bool(len(rows))]:
+        part = film[:, rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1] if margin else film
+        for width in range(4):  # of grid lines, in pixels
+            faults = " and ".join(filter(None, (margin, "its grid lines" if width else "")))
+            for frames, scale in ((part, ""), (_sampled(part), "with one pixel a cell")):
+                yield f"{f'without {faults}' if faults else ''} {scale}".strip(), frames[:-1], frames[1:]
+            part = _without_lines(_without_lines(part, 1), 2)
+
+
+def _sampled(film: Frames) -> Frames:
+    """Return one pixel of each cell, of cells that are any number of pixels wide and high."""
+    for axis in (1, 2):
+        changes = np.diff(film, axis=axis).any(axis=(0, 3 - axis))
+        film = film.take(np.flatnonzero(np.r_[True, changes]), axis=axis)
+    return film
+
+
+def _without_lines(film: Frames, axis: int) -> Frames:
+    """Return the pixels without rows or columns of one colour at equal distances."""
+    are_plain = (film == film.take([0], 3 - axis)[:1]).all(axis=(0, 3 - axis))
+    for distance in range(2, min(64, len(are_plain) // 2) + 1):
+        for start in range(distance):
+            if are_plain[start::distance].all():
+                return np.delete(film, np.s_[start::distance], axis)
+    return film
