@@ -154,10 +154,12 @@ def _of_agents(
     tell: Callable[[str], None],
 ) -> RunResults:
     from difflogic.policies import controllers
-    from difflogic.policies.environments import make, spaces
+    from difflogic.policies.environments import limit_notice, make, spaces
     from difflogic.policies.evaluate import baselines
 
     identifier, least, scores = _scores(path, count, member, damage)
+    if (notice := limit_notice(identifier)) is not None:
+        tell(notice)
     measures = []
     for name, score in scores:
         measures.append(_measure(name, score, least))
@@ -202,8 +204,11 @@ def _measure(name: str, score: Score, least: float) -> Measure:
 
 def _scores(
     path: Path, count: int, member: int | None, damage: int | None
-) -> tuple[str, float, list[tuple[str, Score]]]:
-    """Environment, threshold, and the scores of a controller's file, of a run's agents, or of one counted from 1."""
+) -> tuple[str, float, Iterator[tuple[str, Score]]]:
+    """Return the environment, its threshold and, as they are played, the scores of a controller or of a run's agents.
+
+    `member` counts the agents from 1; None: all of them.
+    """
     from difflogic.policies import controllers
     from difflogic.policies.environments import threshold
     from difflogic.runs import checkpoint, chosen
@@ -211,7 +216,7 @@ def _scores(
     if path.is_dir():
         saved = checkpoint.read_agents(chosen.run_folder(path))
         numbers = range(1, len(saved.members) + 1) if member is None else [member]
-        scores = [each for number in numbers for each in _scores_of_agent(path, number, count, damage)]
+        scores = (each for number in numbers for each in _scores_of_agent(path, number, count, damage))
         config = saved.members[0].config
         return config.environment.id, config.evaluation.threshold, scores
     if damage is not None:
@@ -220,7 +225,8 @@ def _scores(
     if controller is None:
         raise UsageError(f"{path} holds no controller.")
     identifier = controller.environment
-    return identifier, threshold(identifier), [(path.name, controllers.score(controller, count, controllers.FRESH))]
+    played = ((path.name, controllers.score(each, count, controllers.FRESH)) for each in [controller])
+    return identifier, threshold(identifier), played
 
 
 def _scores_of_agent(path: Path, number: int, count: int, damage: int | None) -> Iterator[tuple[str, Score]]:

@@ -33,6 +33,8 @@ Arrays = dict[str, npt.NDArray[Any]]
 TRAINING, EVALUATION, RANDOM = range(3)
 """Streams of episode seeds: no two share an episode."""
 NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
+LONGEST = 10_000
+"""Steps of an episode at most, in an environment that sets no limit itself."""
 MOST_NUMBERS = 4096
 """Numbers of an observation."""
 MOST_VALUES = 1024
@@ -230,16 +232,31 @@ class Environments:
 
 
 def make(identifier: str) -> Any:
-    """One registered environment. Raises ConfigError with the nearest names, or what it needs to run."""
+    """Make one registered environment, whose episodes all end.
+
+    Raises ConfigError with the nearest names, or with the reason why it cannot be made.
+    """
     gym = library()
     try:
-        return in_a_box(gym.make(_registered(identifier)))
+        made = gym.make(_registered(identifier))
+        return in_a_box(gym.wrappers.TimeLimit(made, LONGEST) if made.spec.max_episode_steps is None else made)
     except gym.error.UnregisteredEnv as error:
         raise _unknown(identifier, gym.registry) from error
     except gym.error.DependencyNotInstalled as error:
         raise MissingPackagesError(f"The environment {identifier} needs more than is installed: {error}") from error
     except Exception as error:
         raise ConfigError(f"The environment {identifier} cannot be made: {type(error).__name__}: {error}") from error
+
+
+def limit_notice(identifier: str) -> str | None:
+    """Return a sentence about the longest episode of an environment that sets none itself; None for any other."""
+    spec = library().registry.get(_registered(identifier))
+    if spec is None or spec.max_episode_steps is not None:
+        return None
+    return (
+        f"The environment {identifier} sets no longest episode: one that does not end by itself is cut off after "
+        f"{LONGEST} steps. Register it with max_episode_steps to choose another limit."
+    )
 
 
 def threshold(identifier: str, others: Iterable[str] = ()) -> float:

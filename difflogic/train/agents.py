@@ -20,7 +20,7 @@ from difflogic.engine.api import EngineInfo
 from difflogic.errors import CheckpointError, ConfigError, UsageError
 from difflogic.policies import results
 from difflogic.policies.classifier import Rows
-from difflogic.policies.environments import Arrays
+from difflogic.policies.environments import Arrays, limit_notice
 from difflogic.policies.evaluate import baselines
 from difflogic.policies.learner import check_stop
 from difflogic.policies.member import Member
@@ -55,6 +55,8 @@ class Agents(Session[Member, AgentRun]):
         self._saved_best: int | None = None
         self._chosen: int | None = None
         check_stop(config, self.stop_when_solved, len(members))
+        notice = None if config.is_classifier else limit_notice(config.environment.id)
+        self.notices = () if notice is None else (notice,)
 
     @classmethod
     def fresh(cls, request: TrainRequest, config: PolicyConfig, placement: Placement, observer: Observer) -> Agents:

@@ -8,13 +8,14 @@ import sys
 import numpy as np
 import pytest
 
+from difflogic.actions.evaluate import evaluate
 from difflogic.config.agent_presets import PRESETS
 from difflogic.config.policy import PolicyConfig
 from difflogic.config.request import TrainRequest, Within
 from difflogic.devices.device import Device
 from difflogic.devices.open import Placement
 from difflogic.errors import CheckpointError, ConfigError, FaultyEnvironmentError, RunFolderError, UsageError
-from difflogic.policies import actor_file
+from difflogic.policies import actor_file, environments
 from difflogic.policies.member import Member
 from difflogic.runs import attempts, checkpoint, chosen, jsonl
 from difflogic.train import restarts
@@ -222,6 +223,17 @@ def test_it_stops_at_the_first_evaluation_that_is_good_enough():
         Trainer(config(environment={"id": "test/Aim-v0"}, evaluation={"threshold": -np.inf}), CPU).run(
             stop_when_solved=1
         )
+
+
+def test_cut_episodes_are_announced_by_training_and_evaluation(tmp_path, monkeypatch):
+    monkeypatch.setattr(environments, "LONGEST", worlds.STEPS)
+    observer, told = Observer(), []
+    observer.noticed = told.append
+    endless = config(environment={"id": "test/Endless-v0"}, steps=256)
+    Trainer(endless, CPU).run(out=tmp_path / "run", observer=observer)
+    evaluate(tmp_path / "run", starts=2, tell=told.append)
+    sentence = f"one that does not end by itself is cut off after {worlds.STEPS} steps"
+    assert [sentence in each for each in told] == [True, True, False]
 
 
 def test_what_breaks_in_the_middle_leaves_the_last_checkpoint(tmp_path):

@@ -42,6 +42,14 @@ class Aim(Signs):
         return self._look(), reward, False, self.left == 0, {}
 
 
+class Endless(Signs):
+    """The same without an end."""
+
+    def step(self, action):
+        seen, reward, *_, info = super().step(action)
+        return seen, reward, False, False, info
+
+
 class Choose(Signs):
     """One of several actions, of which the last is right for positive numbers and the first for the others."""
 
@@ -122,8 +130,9 @@ def broken(fault):
     return f"test/{fault.title().replace(' ', '')}-v0"
 
 
-gymnasium.register("test/Signs-v0", Signs, reward_threshold=0.9 * STEPS)
+gymnasium.register("test/Signs-v0", Signs, reward_threshold=0.9 * STEPS, max_episode_steps=STEPS)
 gymnasium.register("test/Aim-v0", Aim)
+gymnasium.register("test/Endless-v0", Endless)
 gymnasium.register("test/Parts-v0", Parts)
 gymnasium.register("test/Corridor-v0", Corridor, reward_threshold=0.95)
 for _actions in (3, 5, 6, 7, 9):
