@@ -11,7 +11,9 @@ import pytest
 
 from difflogic.cli.main import main
 from difflogic.runs import checkpoint
+from difflogic.serve.store import backup
 from difflogic.serve.store.backup import back_up
+from difflogic.serve.store.files import STORE
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker.supervisor import Supervisor
 from difflogic.system.files import Output
@@ -48,6 +50,20 @@ def test_a_backup_while_jobs_run(tmp_path, capsys):
     assert (begins[0], len(begins)) == ("0", 2)
     assert int(begins[1]) >= 50
     assert_same_run(copy.job_folder(job.id).run, by_hand(short_config(), tmp_path / "hand"))
+
+
+@pytest.mark.parametrize(("wanted", "status"), [("cancel", "cancelled"), ("pause", "paused"), ("requeue", "queued")])
+def test_backup_carries_out_what_was_asked_of_a_running_job(store, spec, tmp_path, monkeypatch, wanted, status):
+    """And a process that is killed meanwhile leaves no copy of the database."""
+    job, _ = store.submit("ann", spec)
+    store.claim("w", "cpu", {"auto", "cpu"}, 60)
+    store.ask(job.id, wanted)
+    monkeypatch.setattr(backup, "_add_job", lambda *_: copies.extend(tmp_path.glob("**/*.sqlite3")))
+    copies = []
+    back_up(store, Output(tmp_path / "copy.tar"))
+    assert copies == [store.folder / STORE]
+    again = unpacked(tmp_path / "copy.tar", tmp_path / "copy").job(job.id)
+    assert (again.status, again.wanted, bool(again.ended)) == (status, None, status == "cancelled")
 
 
 def test_nothing_secret_and_nothing_passing_is_in_it(store, spec, tmp_path):

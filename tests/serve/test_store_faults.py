@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import sqlite3
 import stat
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -206,6 +209,27 @@ def test_an_odd_record_hides_no_other_job(filled, odd, has_database):
     assert len(Store.open(filled.folder, rebuild=True).jobs()) == (9 if has_database else 8), "and it is as good as new"
 
 
+@pytest.mark.parametrize("is_signed", [True, False])  # rows of older versions have no checksum
+@pytest.mark.parametrize("word", ["done", "bob", "cancelled", '"epochs": 1500', "There was not", "20"])
+def test_changed_cell_is_restored_from_its_record(template, tmp_path, word, is_signed):
+    """Each letter stands in a row, or in an index: SQLite finds nothing wrong with either."""
+    place, whole = template.ids.get(word, word).encode(), tmp_path / "whole"
+    filled = store_faults.copied(template, whole)
+    with closing(sqlite3.connect(whole / files.STORE)) as connection, connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.execute("UPDATE jobs SET checksum = NULL WHERE ?", (not is_signed,))
+    matches = [*re.finditer(re.escape(place), (whole / files.STORE).read_bytes())]
+    for match in matches[:: 1 + len(matches) // 8]:
+        struck = store_faults.copied(filled, tmp_path / str(match.start()))
+        with (struck.folder / files.STORE).open("r+b") as file:
+            file.seek(match.end() - 1)
+            file.write(b"1" if place[-1:].isdigit() else b"z")
+        store = Store.open(struck.folder)
+        assert store_faults.judged(struck, store) == []
+        assert store.counts_by_owner().keys() == {"ann", "bob"}
+        store.close()
+
+
 def test_each_run_goes_back_to_its_job(filled):
     store_cases.runs_swapped(filled)
     store = Store.open(filled.folder)
@@ -388,10 +412,10 @@ def test_a_full_disk_is_said_by_the_server_and_by_jobs(tmp_path, spec, monkeypat
         assert client.get("/ready").status_code == 200
         free[0] -= 1
         store.explain_waiting(store.offered_engines())
-        late = submit(store, spec)
-        assert {store.job(job.id).waits_for for job in (early, late, follow_up)} == {records.FULL}
-        answer = client.get("/ready")
-        assert (answer.status_code, answer.json()["error"]["message"]) == (503, records.FULL)
+        assert {store.job(job.id).waits_for for job in (early, follow_up)} == {records.FULL}
+        for answer in (client.get("/ready"), client.post("/jobs", json={"preset": "checkerboard"})):
+            assert (answer.status_code, answer.json()["error"]["message"]) == (503, records.FULL)
+        assert len(store.jobs()) == 2
         free[0] += 1
         store.explain_waiting(store.offered_engines())
         assert {job.waits_for for job in store.jobs()} == {None}

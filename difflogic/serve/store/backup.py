@@ -12,7 +12,6 @@ import io
 import os
 import sqlite3
 import tarfile
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -20,8 +19,11 @@ from pathlib import Path
 from typing import IO
 
 from difflogic.errors import StoreError
-from difflogic.serve.store import database, job_file
+from difflogic.serve.store import job_file
 from difflogic.serve.store.files import JOBS, STORE
+from difflogic.serve.store.leases import UNLEASED
+from difflogic.serve.store.records import change
+from difflogic.serve.store.recovery import left_by_its_worker
 from difflogic.serve.store.store import Store
 from difflogic.system.files import TEMPORARY, Output
 
@@ -35,15 +37,13 @@ def back_up(store: Store, out: Output) -> int:
 
     Nobody else may read it: the jobs of all owners are in it. Raises UsageError and DifflogicError.
     """
-    parent = None if out.is_stream else out.path.parent
     try:
-        with tempfile.TemporaryDirectory(dir=parent) as folder, out.open(private=True) as file:
+        with out.open(private=True) as file:
             # The database comes first, and the files after it: a checkpoint that is newer than its row is simply where
             # the job goes on, but a row must not speak of a checkpoint that is not in the archive.
-            copied = Path(folder) / STORE
-            jobs = _copy_store(store, copied)
+            database, jobs = _copy_store(store)
             with tarfile.open(fileobj=file, mode="w|gz" if out.path.suffix == ".gz" else "w|") as archive:
-                archive.add(copied, STORE)
+                _add(archive, STORE, io.BytesIO(database), len(database), time.time())
                 for job, record in jobs.items():
                     _add(archive, f"{JOBS}/{job}/{job_file.NAME}", io.BytesIO(record), len(record), time.time())
                     _add_job(archive, store.job_folder(job).path, f"{JOBS}/{job}")
@@ -52,23 +52,22 @@ def back_up(store: Store, out: Output) -> int:
     return len(jobs)
 
 
-def _copy_store(store: Store, path: Path) -> dict[str, bytes]:
-    """The database of this moment, as it should be when it is unpacked; returns its jobs and their records."""
-    with store.database.reading() as connection:
-        database.copy(connection, path)
-    with closing(sqlite3.connect(path)) as copied, copied:
+def _copy_store(store: Store) -> tuple[bytes, dict[str, bytes]]:
+    """The database of this moment, as it should be when it is unpacked; also its jobs and their records."""
+    # In memory: a process that is killed leaves no copy of all jobs anywhere.
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as copied:
+        with store.database.reading() as connection:
+            connection.backup(copied)
         copied.row_factory = sqlite3.Row
         # Only the copy is changed. Workers and sessions belong to this machine. A job that ran has nobody there who
-        # trains it: it waits, and goes on from its checkpoint.
+        # trains it: it waits, and goes on from its checkpoint, unless someone asked for something else.
         copied.execute("DELETE FROM workers")
         copied.execute("DELETE FROM sessions")
-        copied.execute(
-            "UPDATE jobs SET status = 'queued', worker = NULL, lease_until = NULL, phase = NULL "
-            "WHERE status = 'running'"
-        )
+        for row in copied.execute("SELECT * FROM jobs WHERE status = 'running'").fetchall():
+            change(copied, row["id"], **UNLEASED | left_by_its_worker(dict(row)))
         # Not the records that are on the disk, which may know more than the copy: it would be refused as an old one.
         rows = copied.execute("SELECT * FROM jobs ORDER BY number").fetchall()
-        return {row["id"]: job_file.encoded(copied, row) for row in rows}
+        return copied.serialize(), {row["id"]: job_file.encoded(copied, row) for row in rows}
 
 
 def _add_job(archive: tarfile.TarFile, folder: Path, name: str) -> None:

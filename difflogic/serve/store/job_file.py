@@ -20,6 +20,7 @@ import os
 import secrets
 import sqlite3
 import stat
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import cache
@@ -50,6 +51,7 @@ OF_A_LEASE = {
     "progress_per_s",
     "watched_until",
     "waits_for",
+    "checksum",
 }
 """Columns that are left out: they hold while a worker has the job, or are made anew."""
 
@@ -172,10 +174,10 @@ def encoded(connection: sqlite3.Connection, row: sqlite3.Row) -> bytes:
     return json.dumps(data, ensure_ascii=False, indent=1).encode()
 
 
-def differs(file: JobFile, row: sqlite3.Row) -> bool:
-    """Whether a row says anything else than the record."""
+def differs(recorded: Mapping[str, Any], row: sqlite3.Row) -> bool:
+    """Return whether a row says anything else than the recorded columns."""
     names = set(row.keys()) - OF_A_LEASE
-    return any(_readable(name, file.job.get(name)) != _readable(name, row[name]) for name in names)
+    return any(_readable(name, recorded.get(name)) != _readable(name, row[name]) for name in names)
 
 
 def _readable(name: str, value: Any) -> Any:

@@ -254,7 +254,7 @@ class Leases(Records):
             # The check of the lease and the result are one transaction. A worker that was thought lost and comes back
             # with a finished training fails here, and changes nothing of what its successor does.
             ended = {"ended": self._now()}
-            return change(connection, job, **columns | _UNLEASED | ended, status=status, reason=reason)
+            return change(connection, job, **columns | UNLEASED | ended, status=status, reason=reason)
 
     def release(self, job: str, lease: int, **progress: Any) -> JobRecord:
         """Hand a job back in good order: it becomes what someone asked for, and otherwise waits for the next worker.
@@ -269,7 +269,7 @@ class Leases(Records):
             # end leaves it in the queue, without back-off and without counting a try.
             status = STATUS_AFTER[row["wanted"]]
             ended = self._now() if status == "cancelled" else None
-            left = columns | _UNLEASED
+            left = columns | UNLEASED
             return change(connection, job, **left, status=status, reason=None, ended=ended)
 
     def fail_try(self, job: str, lease: int, reason: str) -> JobRecord:
@@ -368,7 +368,7 @@ class Leases(Records):
         return change(
             connection,
             row["id"],
-            **_UNLEASED
+            **UNLEASED
             | {"lease": row["lease"] + 1, "not_before": self.clock() + BACK_OFF_S[min(tries, len(BACK_OFF_S)) - 1]},
             **counted,
             status=status,
@@ -388,5 +388,5 @@ def _columns(progress: Mapping[str, Any]) -> dict[str, Any]:
     return as_stored(progress)
 
 
-_UNLEASED = {"worker": None, "lease_until": None, "wanted": None, "phase": None, "progress_per_s": None}
+UNLEASED = {"worker": None, "lease_until": None, "wanted": None, "phase": None, "progress_per_s": None}
 """Columns of a job that no worker holds."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import logging
 import shutil
@@ -34,9 +35,13 @@ ORDERS: dict[Sort, str] = {
     "gates": "coalesce(active_gates, 9e18), -number",
 }
 """The orders in which jobs are listed, as SQL; of equals the newest is first, and what has no number comes last."""
+UNSIGNED = ("lease_until", "watched_until", "checksum")
+"""Columns outside a row's checksum: those that are prolonged again and again, and itself."""
 MIN_FREE_BYTES = 16 << 20
 """Bytes of the store's disk that must be free before a job is taken."""
-FULL = f"The disk of the store is full: less than {MIN_FREE_BYTES >> 20} MiB are free, so no job is started."
+FULL = (
+    f"The disk of the store is full: less than {MIN_FREE_BYTES >> 20} MiB are free, so no job is accepted or started."
+)
 
 
 class Records:
@@ -171,13 +176,36 @@ def _set(connection: sqlite3.Connection, job: str, values: Mapping[str, Any]) ->
     # Every change of a row goes through here, so that none is without a version, and no listener misses it.
     names = ", ".join(f"{name} = :{name}" for name in values)
     connection.execute(f"UPDATE jobs SET {names} WHERE id = :of", {**values, "of": job})
-    return job_of(find(connection, job))
+    row = find(connection, job)
+    sign(connection, row)
+    return job_of(row)
 
 
 def insert(connection: sqlite3.Connection, values: Mapping[str, Any]) -> None:
-    """A new row of the table `jobs`."""
+    """Insert a row into the table `jobs`."""
     names, marks = ", ".join(values), ", ".join(f":{name}" for name in values)
     connection.execute(f"INSERT INTO jobs ({names}) VALUES ({marks})", dict(values))
+    row = find(connection, values["id"])
+    if "checksum" in row.keys():  # noqa: SIM118 - a Row iterates over values; rebuilding also fills older schemas
+        sign(connection, row)
+
+
+def sign(connection: sqlite3.Connection, row: sqlite3.Row) -> None:
+    """Write the checksum of a row of the table `jobs`."""
+    connection.execute("UPDATE jobs SET checksum = ? WHERE number = ?", (checksum(row), row["number"]))
+
+
+def checksum(row: sqlite3.Row | dict[str, Any], width: int | None = None) -> str:
+    """Return the checksum of a row's cells, and their number: `width`, because a later schema appends columns."""
+    names = list(row.keys())[:width]
+    cells = [(name, row[name]) for name in names if name not in UNSIGNED]
+    return f"{len(names)}:{hashlib.blake2b(repr(cells).encode(), digest_size=16).hexdigest()}"
+
+
+def is_intact(row: sqlite3.Row) -> bool:
+    """Return whether a row matches its checksum."""
+    width = str(row["checksum"]).partition(":")[0]
+    return width.isdecimal() and checksum(row, int(width)) == row["checksum"]
 
 
 def tick(connection: sqlite3.Connection) -> int:

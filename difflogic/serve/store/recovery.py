@@ -17,7 +17,7 @@ import os
 import shutil
 import sqlite3
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,12 +30,15 @@ from difflogic.serve.store.files import DELETED, JOBS, LOGS, LOST, STORE, put_as
 from difflogic.serve.store.folders import Folders
 from difflogic.serve.store.job_file import JobFile, RecordError
 from difflogic.serve.store.jobs import ID, STATUS_AFTER, STATUSES
-from difflogic.serve.store.records import insert, tick
+from difflogic.serve.store.leases import PROGRESS
+from difflogic.serve.store.records import insert, is_intact, sign, tick
 from difflogic.system.files import sync_folder
 from difflogic.system.words import counted
 
 LEAP = 1_000_000_000
 """How far the versions of a rebuilt store are beyond those of its records: nobody has seen a later one."""
+UNRECORDED = (*PROGRESS, "vain_tries", "tried_progress", "status", "wanted", "lease", "ended")
+"""Columns in which the row of a job that runs is not what its record becomes where the database is made again."""
 MOST_NAMED = 5
 """So many things are named in one line."""
 
@@ -78,13 +81,7 @@ def _rebuild(store: Path) -> None:
     database.create(made)
     with database.sqlite_errors(made, "made"), closing(database.connect(made)) as connection:
         connection.execute("PRAGMA synchronous = FULL")
-        # Each record has the columns of its time: it is inserted into a database of that time, and goes on from there
-        # as that one would have done.
-        for version in sorted({each.schema for each in records} | {database.newest_version()}):
-            database.upgrade(connection, version)
-            _insert(connection, [each for each in records if each.schema == version], found)
-        # What is over has been so since now: the store that counted for how long is gone.
-        connection.execute("UPDATE jobs SET over_at = 0 WHERE ended IS NOT NULL")
+        _replay(connection, records, found)
         connection.execute("UPDATE clock SET made = coalesce((SELECT min(created) FROM jobs), made)")
         statuses = Counter(row["status"] for row in connection.execute("SELECT status FROM jobs"))
         # One file without a log beside it, so that it can be given its name.
@@ -99,6 +96,19 @@ def _rebuild(store: Path) -> None:
         put_aside(store, each)
     _, aside = found.put_in_place(found.by_job)
     _say_rebuilt(store, statuses, _named([*found.others, *aside], found), bool(old))
+
+
+def _replay(connection: sqlite3.Connection, records: Sequence[JobFile], found: Folders) -> None:
+    """Fill an empty database with the rows of records."""
+    # Each record has the columns of its time: it is inserted into a database of that time, and goes on from there as
+    # that one would have done.
+    for version in sorted({each.schema for each in records} | {database.newest_version()}):
+        database.upgrade(connection, version)
+        _insert(connection, [each for each in records if each.schema == version], found)
+    # What is over has been so since now: the store that counted for how long is gone.
+    connection.execute("UPDATE jobs SET over_at = 0 WHERE ended IS NOT NULL")
+    for row in connection.execute("SELECT * FROM jobs").fetchall():
+        sign(connection, row)
 
 
 def _insert(connection: sqlite3.Connection, records: list[JobFile], found: Folders) -> None:
@@ -119,7 +129,7 @@ def _insert_one(connection: sqlite3.Connection, record: JobFile, known: set[str]
     connection.execute("UPDATE clock SET version = max(version, ?)", (record.version + LEAP,))
     version = tick(connection)
     columns = {name: value for name, value in record.job.items() if name in known}
-    left = _left_by_its_worker(columns)
+    left = left_by_its_worker(columns)
     # What differs from the record is written to it when the store is opened.
     recorded = version if left else record.version
     insert(connection, columns | left | {"version": version, "recorded": recorded})
@@ -138,7 +148,7 @@ def _give_numbers(records: list[JobFile]) -> None:
         taken.add(record.job["number"])
 
 
-def _left_by_its_worker(columns: dict[str, Any]) -> dict[str, Any]:
+def left_by_its_worker(columns: Mapping[str, Any]) -> dict[str, Any]:
     """What becomes of a job that ran: nobody holds it any more, and it goes on, or to what was asked of it."""
     if columns["status"] != "running":
         return {}
@@ -186,6 +196,7 @@ def reconcile(store: Path, connection: sqlite3.Connection) -> None:
     Raises StoreError where the database is older, before anything was changed; OSError.
     """
     found = Folders.of(store)
+    _repair(store, connection, found)
     rows = {row["id"]: row["recorded"] for row in connection.execute("SELECT id, recorded FROM jobs")}
     # A job that the database does not know, and that is no newer than it, was deleted: somebody put its folder back.
     newest = connection.execute("SELECT version FROM clock").fetchone()[0]
@@ -220,6 +231,59 @@ def reconcile(store: Path, connection: sqlite3.Connection) -> None:
         words.append(f"what has no job went to {LOST}: {_named(moved, found)}")
     if words:
         log_event(f"In {store}, {' and '.join(words)}.", logging.WARNING)
+
+
+def _repair(store: Path, connection: sqlite3.Connection, found: Folders) -> None:
+    """Replace rows that their checksum refutes by the records in the folders, and sign those without a checksum.
+
+    Raises StoreError for a damaged row without a record.
+    """
+    if connection.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
+        connection.execute("REINDEX")  # a cell and its copy in an index differ
+    by_number = {file.job["number"]: file for file, _ in found.by_job.values()}
+    suspects: list[tuple[sqlite3.Row, JobFile | None]] = []
+    for row in connection.execute("SELECT * FROM jobs"):
+        if not is_intact(row):
+            file = found.by_job[row["id"]][0] if row["id"] in found.by_job else by_number.get(row["number"])
+            suspects.append((row, file))
+    recorded = _rows_of([file for _, file in suspects if file is not None], found)
+    repaired = []
+    for row, file in suspects:
+        columns = None if file is None else recorded.get(file.id)
+        if row["checksum"] is None and not _is_refuted(row, file, columns):
+            sign(connection, row)
+            continue
+        if columns is None:
+            raise StoreError(
+                f"The row of the job {row['id']} in {store / STORE} is damaged, and its folder has no record of it: "
+                f"{database.rebuild_advice(store)}"
+            )
+        connection.execute("DELETE FROM jobs WHERE number = ?", (row["number"],))
+        version = tick(connection)
+        insert(connection, columns | {"version": version, "recorded": version})
+        repaired.append(columns["id"])
+    if repaired:
+        named = ", ".join(repaired[:MOST_NAMED])
+        words = f"damaged rows were written again from the folders of {counted(len(repaired), 'job')}: {named}"
+        log_event(f"In {store}, {words}.", logging.WARNING)
+
+
+def _is_refuted(row: sqlite3.Row, file: JobFile | None, columns: dict[str, Any] | None) -> bool:
+    """Return whether a row of an older version, without a checksum, is not what its record of the same change says."""
+    if row["recorded"] is None or file is None or columns is None:
+        return row["recorded"] is None
+    # A job that runs is recorded as it was claimed: heartbeats change its row alone.
+    of_its_worker = UNRECORDED if row["status"] == "running" else ()
+    expected = columns | {name: row[name] for name in of_its_worker}
+    return file.version == row["recorded"] and job_file.differs(expected, row)
+
+
+def _rows_of(records: list[JobFile], found: Folders) -> dict[str, dict[str, Any]]:
+    """Return the columns that records have in a database of this version, by the job's id."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
+        made.row_factory = sqlite3.Row
+        _replay(made, records, found)
+        return {row["id"]: dict(row) for row in made.execute("SELECT * FROM jobs")}
 
 
 def _finish_deletions(store: Path) -> None:
@@ -267,7 +331,9 @@ def rescue(store: Path, connection: sqlite3.Connection) -> None:
         for row in connection.execute("SELECT * FROM jobs").fetchall():
             path = store / JOBS / row["id"]
             # A record with a later version is by another server, which made the database again meanwhile.
-            if (file := _record_in(path)) is None or (file.version <= row["recorded"] and job_file.differs(file, row)):
+            if (file := _record_in(path)) is None or (
+                file.version <= row["recorded"] and job_file.differs(file.job, row)
+            ):
                 job_file.prepare(path, connection, row).publish()
                 written += 1
     except (sqlite3.Error, OSError) as error:

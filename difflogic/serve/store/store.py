@@ -45,7 +45,19 @@ from difflogic.serve.store.jobs import (
 )
 from difflogic.serve.store.leases import Leases
 from difflogic.serve.store.machine import Occupancy
-from difflogic.serve.store.records import FULL, LISTED, as_stored, change, find, insert, job_of, listed, tick
+from difflogic.serve.store.records import (
+    FULL,
+    LISTED,
+    as_stored,
+    change,
+    checksum,
+    find,
+    insert,
+    is_intact,
+    job_of,
+    listed,
+    tick,
+)
 from difflogic.system.files import quoted
 
 KEPT_DELETIONS = 1000
@@ -199,7 +211,7 @@ class Store(Leases):
         """A new job in the queue, and True; with a key that was used before, the job of then, and False.
 
         `most`: how many of the owner's may wait. Raises ConflictError where the key was used for another spec,
-        QueueFullError.
+        QueueFullError; DiskFullError where too little of the disk is free.
         """
         with self._recorded() as connection:
             if idempotency_key is not None:
@@ -216,6 +228,8 @@ class Store(Leases):
                 # queue is.
                 if connection.execute(query, (owner,)).fetchone()[0] >= most:
                     raise QueueFullError(f"You already have {most} jobs in the queue: cancel some, or try again later.")
+            if spec.parent is None and self.is_full():  # a trial waits: its sweep was accepted
+                raise DiskFullError(FULL)
             made = self._insert(connection, new_id(), owner, spec)
             if idempotency_key is not None:
                 values = (owner, idempotency_key, request, made.id, self.clock())
@@ -234,7 +248,7 @@ class Store(Leases):
             return None
         if row["request"] != request:
             raise ConflictError("This Idempotency-Key was used for another request: use a new one.")
-        return job_of(find(connection, row["job"]))
+        return job_of(find(connection, row["job"], owner))
 
     def _insert(self, connection: sqlite3.Connection, job: str, owner: str, spec: JobSpec) -> JobRecord:
         # Without any worker nothing is said: a store that is being filled before its workers start is no reason to
@@ -358,13 +372,14 @@ class Store(Leases):
         """Keep a session under the hash of its cookie, for so long."""
         with self.database.writing() as connection:
             connection.execute("DELETE FROM sessions WHERE expires < ?", (self.clock(),))
-            values = (digest, owner, self.clock() + seconds)
-            connection.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?)", values)
+            values = {"hash": digest, "owner": owner, "expires": self.clock() + seconds}
+            signed = (*values.values(), checksum(values))
+            connection.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?)", signed)
 
     def session_owner(self, digest: str) -> str | None:
         """The owner of a session; None where there is none, or it has expired."""
-        row = self.database.row("SELECT owner FROM sessions WHERE hash = ? AND expires >= ?", digest, self.clock())
-        return None if row is None else str(row["owner"])
+        row = self.database.row("SELECT * FROM sessions WHERE hash = ? AND expires >= ?", digest, self.clock())
+        return None if row is None or not is_intact(row) else str(row["owner"])
 
     def close_session(self, digest: str) -> None:
         self.database.write("DELETE FROM sessions WHERE hash = ?", digest)
