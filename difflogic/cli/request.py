@@ -155,9 +155,23 @@ def agents(
 
 
 def changes(made: Configured[Any]) -> str:
-    """Sentences on what another target or start changed in the configuration, and on pictures; empty where nothing."""
+    """Return sentences on what another target or start changed in the configuration, and on images."""
     found, notices = list(_differences(made)), map(in_options, made.notices)
     return "\n".join([*([f"Settings changed to fit: {', '.join(found)}"] if found else []), *notices])
+
+
+def limit(made: Configured[TrainRequest]) -> str:
+    """Return a sentence on the epochs of a training that may stop before the last; empty if only a signal stops it."""
+    from difflogic.train.run_request import resolved
+
+    request, _ = resolved(made.request, made.config)
+    if request.recipe == "paper" or not request.restarts:
+        return ""
+    batch = ({"batch": made.base.train.batch} | made.request.set.get("train", {}))["batch"]
+    return (
+        f"{made.config.train.epochs} epochs are the limit: training stops at the first solution. --recipe paper trains "
+        f"all of them, with batch {batch}."
+    )
 
 
 def _differences(made: Configured[Any]) -> Iterator[str]:

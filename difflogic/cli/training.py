@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from difflogic.cli.options import checked_placement, engine_selector
-from difflogic.cli.request import agents, changes, requested, said, written
+from difflogic.cli.request import agents, changes, limit, requested, said, written
 from difflogic.cli.screen import sinks
 from difflogic.config.request import TrainRequest
 from difflogic.errors import UsageError
@@ -112,7 +112,8 @@ def start(request: TrainRequest, launch: Launch, resume: Path | None = None) -> 
     if not isinstance(request.config, PolicyConfig):
         made = configure(request)
         request = made.request
-        if (sentence := changes(made)) and not launch.as_json:
+        sentences = [] if launch.as_json else [changes(made), limit(made)]
+        for sentence in filter(None, sentences):
             click.echo(sentence)
     # The engine is opened before the folder is made: a machine without a GPU leaves no empty run folder behind.
     placement = replace(_placement(request, launch, resume), max_memory=launch.max_memory)

@@ -71,6 +71,18 @@ def test_growth_is_the_median_of_ratios_round_by_round() -> None:
     assert f"| models 1, 4 | {software} | 8 ms, 39 ms | 9.75 ms | 4.33 |" in shown
 
 
+def test_engines_are_compared_within_their_run_only() -> None:
+    software, other_day = (
+        lines({"train/checkerboard": [90, 100, 110]}),
+        lines({"train/checkerboard": [5] * 3}, date="2"),
+    )
+    reference = [line | {"engine": "reference", "median_ms": 400} for line in software]
+    elsewhere = [line | {"adapter": "Card (1)", "software": False} for line in other_day]
+    store.append("bench", [*software, *reference, *elsewhere])
+    rows = [row.split(" | ") for row in report.section().splitlines() if row.startswith("| train/checkerboard ")]
+    assert [row[3:5] for row in rows] == [["100 ms", "4.0"], ["400 ms", "1.0"], ["5 ms", ""]]
+
+
 def test_what_logging_costs() -> None:
     store.append("bench", lines({"train/checkerboard": [96, 48, 100], "logged/checkerboard": [100, 50, 200]}))
     assert "| gpu on software: Soft, 2.0 | P, 2 cores | 96 % |" in report.section()

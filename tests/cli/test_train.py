@@ -181,6 +181,10 @@ def test_a_recipe_says_whether_it_begins_again(
         else errors.startswith(f"Warning: The recipe robust does not begin again here: {notice}")
     )
     assert Path("run/restarts.json").exists() == (attempts is not None)
+    limit = (
+        "4 epochs are the limit: training stops at the first solution. --recipe paper trains all of them, with batch 3."
+    )
+    assert (limit in out) == (attempts is not None)
     if attempts is not None:
         assert f"Attempt 1 of at most {attempts}, " in out
 
