@@ -27,7 +27,7 @@ class Case(NamedTuple):
 
 
 @st.composite
-def cases(draw: st.DrawFn, most_gates: int = 40) -> Case:
+def cases(draw: st.DrawFn, most_gates: int = 40, most_steps: int = 5, synchronous: bool = False) -> Case:
     """Any circuit, either boundary, synchronous or not, odd sizes, one row among them."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     netlist = random_netlist(
@@ -40,9 +40,9 @@ def cases(draw: st.DrawFn, most_gates: int = 40) -> Case:
     )
     height = draw(st.integers(3, 40) if netlist.neighbourhood == "moore" else st.just(1))
     width = draw(st.sampled_from(WIDTHS))
-    units = draw(st.sampled_from([bernoulli.CERTAIN, bernoulli.CERTAIN // 2, 39322, 1]))
+    units = draw(st.sampled_from([bernoulli.CERTAIN, *([] if synchronous else [bernoulli.CERTAIN // 2, 39322, 1])]))
     spec = SimulationSpec(netlist, height, width, units, seed=draw(st.integers(0, 2**32 - 1)))
-    return Case(spec, random_start(spec, rng), draw(st.integers(1, 5)))
+    return Case(spec, random_start(spec, rng), draw(st.integers(1, most_steps)))
 
 
 def random_start(spec: SimulationSpec, rng: np.random.Generator) -> Planes:

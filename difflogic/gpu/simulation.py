@@ -1,13 +1,16 @@
-"""A hard circuit on one large grid, on a GPU: 32 cells per word, a dispatch per step.
+"""Simulate a hard circuit on one large grid on a GPU: 32 cells per word, several generations per dispatch.
 
-The circuit is a generated function of one statement per gate; a large one is interpreted, since drivers take
+The circuit is a generated function of one statement per gate. Where every cell takes its new state in every step, a
+workgroup computes several generations of a tile in its own memory (`simulation/blocked.wgsl`); otherwise, and for large
+circuits, a dispatch is one step (`simulation/simulate.wgsl`). A very large circuit is interpreted, since drivers take
 minutes over long functions.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,31 +20,73 @@ from difflogic.core.wiring import PATCH
 from difflogic.engine.simulation import SimulationSpec, check_masks
 from difflogic.errors import DataError, LimitError
 from difflogic.gpu.device import GpuDevice
-from difflogic.gpu.kernels import bindings
+from difflogic.gpu.kernels import Binding, bindings
 from difflogic.gpu.shaders import Source, load_source, make_source
 from difflogic.gpu.submit import Dispatch, encode
 from difflogic.gpu.uniforms import uniform_struct
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.straight_line import RegisterProgram, expression, lines, read_inputs, register_program
 
-KERNEL = "simulation/simulate"
-BINDINGS = bindings("spec at", "program masks before", "after nodes")
+KERNEL, BLOCKED = "simulation/simulate", "simulation/blocked"
+BINDINGS: dict[str, tuple[Binding, ...]] = {
+    KERNEL: bindings("spec at", "program masks before", "after nodes"),
+    BLOCKED: bindings("spec at", "before", "after"),
+}
+BAKED = ("height", "width", "channels", "words", "periodic", "mode")
+"""Fields of the uniform that a card gets as constants."""
 WG = 64
 MOST_ROWS = 65535
 """Workgroups of one dimension that every device can do."""
 MOST_STATEMENTS = {True: 256, False: 2048}
-"""Gates of a generated function, on software and on hardware."""
+"""Gates of a generated function, on software and on hardware; in a strip, each row counts."""
 SCRATCH_BYTES = 64 << 20
 """What the interpreter's nodes may take."""
 STEPS_AT_ONCE = 64
+"""Dispatches of one submit."""
 WORK_AT_ONCE = {True: 4e7, False: 2e10}
 """Gates times words of one submit, on software and on hardware: less than a tenth of a second."""
 
-_COINS, _GIVEN = 1, 2
+COLUMNS = 32
+"""Words of a row of a tile, of which the outer two are neighbours alone."""
+STRIP = 8
+"""Rows of a tile that an invocation has."""
+TILE_ROWS, GENERATIONS = 64, 8
+"""Rows of a tile at most, and generations of a dispatch: with more, the margins cost more than the dispatch."""
+
+_SYNCHRONOUS, _COINS, _GIVEN = 0, 1, 2
+
+
+class Tile(NamedTuple):
+    """Rows of a workgroup's tile, and generations that it computes of them in a dispatch."""
+
+    rows: int
+    generations: int
+
+    @classmethod
+    def of(cls, channels: int, workgroup_bytes: int) -> Tile | None:
+        """Return the tile that fits twice into this memory; None if too little of it would be stored."""
+        rows = min(TILE_ROWS, workgroup_bytes // (2 * 4 * COLUMNS * channels) // STRIP * STRIP)
+        generations = min(GENERATIONS, rows // STRIP)
+        return cls(rows, generations) if generations > 1 else None
+
+    @property
+    def inner_rows(self) -> int:
+        return self.rows - 2 * self.generations
+
+    def constants(self, channels: int) -> dict[str, int]:
+        """Return the `override` constants of the blocked kernel."""
+        return {
+            "WG": COLUMNS * self.rows // STRIP,
+            "ROWS": self.rows,
+            "STRIP": STRIP,
+            "MARGIN": self.generations,
+            "CHANNELS": channels,
+            "TILE": 2 * self.rows * channels * COLUMNS,
+        }
 
 
 class GpuProgram:
-    """A circuit as a pipeline of a device, for grids of any size."""
+    """A circuit on a device, for grids of any size."""
 
     def __init__(self, netlist: CellNetlist, device: GpuDevice, most_statements: int | None = None) -> None:
         """Raises KernelError where the device does not take it."""
@@ -49,20 +94,38 @@ class GpuProgram:
         self.device = device
         self.registers = register_program(netlist)
         self.software = device.adapter.software
-        self.generated = len(self.registers.code) <= (
-            MOST_STATEMENTS[self.software] if most_statements is None else most_statements
-        )
+        most = MOST_STATEMENTS[self.software] if most_statements is None else most_statements
+        self.generated = len(self.registers.code) <= most
+        self.tile = None
+        """The blocked kernel's, if the circuit has few enough gates and channels for it."""
+        if STRIP * len(self.registers.code) <= most:
+            self.tile = Tile.of(netlist.channels, device.limits["max-compute-workgroup-storage-size"])
         # A generated function keeps values in registers and lets the driver join gates; but drivers compile in more
         # than linear time, so that a large circuit is a table instead, whose values go through memory.
-        source = generated_source(netlist) if self.generated else load_source(KERNEL)
-        self.pipeline = device.new_pipeline(KERNEL, BINDINGS, device.compile(source), {"WG": WG})
+        self._sources = {KERNEL: generated_source(netlist) if self.generated else load_source(KERNEL)}
+        if self.tile is not None:
+            self._sources[BLOCKED] = blocked_source(netlist)
+        self._pipelines: dict[str, Any] = {}
+
+    def pipeline(self, kernel: str, spec: dict[str, Any]) -> Any:
+        """Return the pipeline of a kernel for the uniform `spec`, of whose values only a card's depends."""
+        sizes = tuple((name, int(spec[name])) for name in BAKED)
+        source = self.device.specialized(self._sources[kernel], "spec", sizes)
+        if source.text not in self._pipelines:
+            constants = {"WG": WG} if kernel == KERNEL or self.tile is None else self.tile.constants(spec["channels"])
+            module = self.device.compile(source, is_trusted=self.device.trusts_kernels)
+            self._pipelines[source.text] = self.device.new_pipeline(kernel, BINDINGS[kernel], module, constants)
+        return self._pipelines[source.text]
 
 
 class GpuSimulation:
     """Implements `difflogic.engine.simulation.Simulation`."""
 
-    def __init__(self, spec: SimulationSpec, program: GpuProgram) -> None:
-        """Raises LimitError where the device cannot hold or run the grid, DataError for another circuit's program."""
+    def __init__(self, spec: SimulationSpec, program: GpuProgram, blocks: bool | None = None) -> None:
+        """`blocks`: whether several generations go to a dispatch where they can; None: if it is faster.
+
+        Raises LimitError where the device cannot hold or run the grid, DataError for another circuit's program.
+        """
         if spec.netlist is not program.netlist:
             raise DataError("The program was made for another circuit than the simulation's.")
         self.spec = spec
@@ -71,8 +134,11 @@ class GpuSimulation:
         self._words = 2 * spec.words
         self._rows = self._rows_at_once()
         self._check()
+        is_worth = is_worth_blocks(spec, program) if blocks is None else blocks
+        self._tile = program.tile if is_worth and not spec.asynchronous else None
         work = self._words * spec.height * (len(program.registers.code) + PATCH * spec.channels)
-        self._steps_at_once = int(max(1, min(STEPS_AT_ONCE, WORK_AT_ONCE[program.software] // work)))
+        most = STEPS_AT_ONCE * (self._tile.generations if self._tile else 1)
+        self._steps_at_once = int(max(1, min(most, WORK_AT_ONCE[program.software] // work)))
         self._make_buffers()
 
     def _rows_at_once(self) -> int:
@@ -109,16 +175,20 @@ class GpuSimulation:
         device.upload(self._buffers["at"], at.pack_all({"step": step} for step in range(STEPS_AT_ONCE)), "shape")
         if table.size:
             device.upload(self._buffers["program"], table, "circuit")
-        self._groups = [*(self._bind(step, step % 2 == 0) for step in range(STEPS_AT_ONCE)), self._bind(0, False)]
-        """Of the steps of a submit that starts at `even`, and of one that starts at `odd`."""
+        self._groups: dict[tuple[str, int, int], Any] = {}
+        self._uploaded = b""
         self._parity = 0
 
-    def _bind(self, step: int, from_even: bool) -> Any:
-        before, after = ("even", "odd") if from_even else ("odd", "even")
-        bound = self._buffers | {"before": self._buffers[before], "after": self._buffers[after]}
-        struct = uniform_struct(KERNEL, "StepIndex")
-        bound["at"] = self._buffers["at"], struct.stride * step, struct.fields.itemsize
-        return self._device.bind(KERNEL, BINDINGS, bound)
+    def _group(self, kernel: str, number: int) -> Any:
+        """Return the bind group from the state as it is now to the other buffer; `number` is what `at` says."""
+        key = kernel, number, self._parity
+        if key not in self._groups:
+            before, after = ("odd", "even") if self._parity else ("even", "odd")
+            bound = self._buffers | {"before": self._buffers[before], "after": self._buffers[after]}
+            struct = uniform_struct(KERNEL, "StepIndex")
+            bound["at"] = self._buffers["at"], struct.stride * number, struct.fields.itemsize
+            self._groups[key] = self._device.bind(kernel, BINDINGS[kernel], bound)
+        return self._groups[key]
 
     def put(self, planes: Planes, step: int = 0) -> None:
         self._parity, self.step = 0, step
@@ -131,7 +201,7 @@ class GpuSimulation:
                 self._device.upload(self._buffers["masks"], mask.astype("<u8", copy=False), "task")
                 self._submit(1, _GIVEN)
             return
-        mode = _COINS if self.spec.asynchronous else 0
+        mode = _COINS if self.spec.asynchronous else _SYNCHRONOUS
         while steps:
             part = min(steps, self._steps_at_once)
             self._submit(part, mode)
@@ -139,31 +209,41 @@ class GpuSimulation:
         self._wait()
 
     def _submit(self, steps: int, mode: int) -> None:
-        """Submit so many steps in one pass; where the state is in `odd`, the first of them goes alone."""
-        while steps:
-            # Bind groups alternate even -> odd -> even from step 0 on. From an odd state one single step leads back to
-            # even: it has the bind group behind all others.
-            first = self._parity * STEPS_AT_ONCE
-            part = 1 if self._parity else steps
-            self._device.upload(self._buffers["spec"], self._spec_bytes(mode), "shape")
-            grid = -(-self._words // WG), self._rows
-            groups = self._groups[first : first + part]
-            dispatches = [Dispatch(KERNEL, self._program.pipeline, group, *grid) for group in groups]
-            self._device.queue.submit([encode(self._device, dispatches).finish()])
-            self._parity = (self._parity + part) % 2
-            self.step += part
-            steps -= part
+        """Submit steps in one pass."""
+        tile = self._tile if mode == _SYNCHRONOUS else None
+        kernel, values = (BLOCKED if tile else KERNEL), self._values(mode)
+        packed = uniform_struct(KERNEL, "SimulationSpec").pack(values)
+        if packed != self._uploaded:
+            self._device.upload(self._buffers["spec"], packed, "shape")
+            self._uploaded = packed
+        pipeline, grid = self._program.pipeline(kernel, values), self._grid(tile)
+        dispatches, done = [], 0
+        while done < steps:
+            # A step knows its number within the submit, a block how many generations it is.
+            count = min(tile.generations, steps - done) if tile else 1
+            dispatches.append(Dispatch(kernel, pipeline, self._group(kernel, count if tile else done), *grid))
+            self._parity = 1 - self._parity
+            done += count
+        self._device.queue.submit([encode(self._device, dispatches).finish()])
+        self.step += steps
+
+    def _grid(self, tile: Tile | None) -> tuple[int, int]:
+        """Return the workgroups of a dispatch."""
+        if tile is None:
+            return -(-self._words // WG), self._rows
+        return -(-self.spec.width // (32 * (COLUMNS - 2))), -(-self.spec.height // tile.inner_rows)
 
     def _wait(self) -> None:
         """Wait until everything submitted is done."""
         self._device.download(self._buffers["program"], np.uint32, "wait", size=16)
 
-    def _spec_bytes(self, mode: int) -> bytes:
+    def _values(self, mode: int) -> dict[str, Any]:
+        """Return the fields of the uniform `spec`."""
         spec, program = self.spec, self._program.registers
         values = {name: getattr(spec, name) for name in ("height", "width", "channels", "fire_units")}
-        values |= {"words": self._words, "periodic": spec.netlist.periodic, "mode": mode, "first_step": self.step}
-        values |= {"key": spec.fire_key, "patches": len(program.patches), "gates": len(program.code)}
-        return uniform_struct(KERNEL, "SimulationSpec").pack(values)
+        values |= {"words": self._words, "periodic": spec.netlist.periodic, "mode": mode}
+        values["first_step"] = self.step if mode == _COINS else 0
+        return values | {"key": spec.fire_key, "patches": len(program.patches), "gates": len(program.code)}
 
     def planes(self) -> Planes:
         words = self._device.download(self._buffers["odd" if self._parity else "even"], "<u8", "states")
@@ -176,21 +256,75 @@ class GpuSimulation:
             buffer.destroy()
 
 
+def is_worth_blocks(spec: SimulationSpec, program: GpuProgram) -> bool:
+    """Return whether several generations per dispatch are faster than one, margins included."""
+    # On software they are not: llvmpipe of Mesa 25 does 0.8 to 2.2 times as many cells a second by blocks for 24 gates
+    # of one channel, on grids from 48x64 to 4096x4096, but 0.4 to 0.9 times as many for fewer gates or more channels.
+    is_high = program.tile is not None and spec.height >= program.tile.inner_rows
+    return is_high and not program.software
+
+
 def generated_source(netlist: CellNetlist) -> Source:
-    """The kernel with the circuit as a function of one statement per gate."""
-    body = "\n".join(f"    {line}" for line in _statements(netlist))
-    text = f"fn next_words(place: Place, fire: u32) {{\n{body}\n}}\n"
-    return make_source(KERNEL, {"simulation/interpreted.wgsl": text})
+    """Return the kernel with the circuit as a function of one statement per gate."""
+    reads = {bit: f"patch_word(place, {bit // PATCH}u, {_dy(bit)}, {_dx(bit)})" for bit in read_inputs(netlist)}
+    body = [f"let v{bit} = {read};" for bit, read in reads.items()]
+    body += [f"let v{line.bit} = {expression(line, 'v{}'.format, '0u', ONES)};" for line in lines(netlist)]
+    outputs = enumerate(netlist.outputs.tolist())
+    body += [f"write_word(place, {channel}u, v{output}, fire);" for channel, output in outputs]
+    return make_source(KERNEL, {"simulation/interpreted.wgsl": _function("next_words(place: Place, fire: u32)", body)})
 
 
-def _statements(netlist: CellNetlist) -> Iterator[str]:
-    for bit in read_inputs(netlist):
-        channel, f = divmod(bit, PATCH)
-        yield f"let v{bit} = patch_word(place, {channel}u, {f // 3 - 1}, {f % 3 - 1});"
-    for line in lines(netlist):
-        yield f"let v{line.bit} = {expression(line, 'v{}'.format, '0u', '0xffffffffu')};"
-    for channel, output in enumerate(netlist.outputs.tolist()):
-        yield f"write_word(place, {channel}u, v{output}, fire);"
+ONES = "0xffffffffu"
+
+
+def _dy(bit: int) -> int:
+    return bit % PATCH // 3 - 1
+
+
+def _dx(bit: int) -> int:
+    return bit % 3 - 1
+
+
+def _function(signature: str, body: list[str]) -> str:
+    lines = "\n".join(f"    {line}" for line in body)
+    return f"fn {signature} {{\n{lines}\n}}\n"
+
+
+def blocked_source(netlist: CellNetlist) -> Source:
+    """Return the blocked kernel with the circuit as statements for each row of a strip."""
+    body = ["let up = max(s.y, 1u) - 1u;", "let down = min(s.y + STRIP, ROWS - 1u);"]
+    if not netlist.periodic:  # outside of the grid everything stays 0
+        body += [f"let inside{row} = inside(s.row + {row}, s.word);" for row in range(STRIP)]
+    body += ["for (var g = 0u; g < at.step; g++) {", "    workgroupBarrier();"]
+    body += ["    let old = g % 2u * (TILE / 2u);", "    let new_ = TILE / 2u - old;"]
+    body += [f"    {statement}" for statement in _strip(netlist)]
+    return make_source(BLOCKED, {"simulation/generations.wgsl": _function("advance(s: Strip)", [*body, "}"])})
+
+
+def _strip(netlist: CellNetlist) -> Iterator[str]:
+    """Yield a generation of the rows of a strip. The rows above and below it have the numbers -1 and STRIP."""
+    gates, inputs = lines(netlist), read_inputs(netlist)
+    places = {-1: "up", STRIP: "down"} | {row: f"s.y + {row}u" for row in range(STRIP)}
+    loaded: set[str] = set()
+    for row in range(STRIP):
+        names: defaultdict[int, str] = defaultdict(str)  # a gate of one input has no b
+        for bit in inputs:
+            # Each word is read once, by the first row that needs it: later rows find it in a register.
+            channel, there, dx = bit // PATCH, row + _dy(bit), _dx(bit)
+            at, here = f"at{channel}_{there + 1}", f"c{channel}_{there + 1}"
+            names[bit] = here if dx == 0 else f"{'l' if dx < 0 else 'r'}{channel}_{there + 1}"
+            if here not in loaded:
+                yield f"let {at} = old + in_tile({places[there]}, {channel}u);"
+                yield f"let {here} = tile[{at} + s.x];"
+            if names[bit] not in loaded and dx:
+                yield f"let {names[bit]} = {'left' if dx < 0 else 'right'}_of({here}, {at}, s);"
+            loaded |= {here, names[bit]}
+        names |= {line.bit: f"v{line.bit}_{row}" for line in gates}
+        for line in gates:
+            yield f"let {names[line.bit]} = {expression(line, names.__getitem__, '0u', ONES)};"
+        mask = "" if netlist.periodic else f" & inside{row}"
+        for channel, output in enumerate(netlist.outputs.tolist()):
+            yield f"tile[new_ + in_tile(s.y + {row}u, {channel}u) + s.x] = {names[output]}{mask};"
 
 
 def _table(program: RegisterProgram, channels: int) -> npt.NDArray[np.uint32]:

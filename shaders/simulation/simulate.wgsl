@@ -2,39 +2,20 @@
 //
 // Twin: difflogic/reference/simulation.py
 // Dispatch: x = ceil(words / WG) workgroups, y = rows, at most 65535, then invocations loop.
-// Shapes: before, after [H, C, words], bit i of word j is column 32*j + i; masks [H, words];
+// Shapes: before, after [H, C, words], masks [H, words];
 //     program, nodes: see interpreted.wgsl.
 //
 // The circuit is the function `next_words`: interpreted, or generated with one statement per gate.
 #import common/threefry.wgsl
+#import simulation/grid.wgsl
 #import simulation/interpreted.wgsl
 
 const COINS = 1u;
 const GIVEN = 2u;
 const CERTAIN = 65536u;
 
-struct SimulationSpec {
-    height: u32,
-    width: u32,
-    channels: u32,
-    words: u32,
-    periodic: u32,
-    mode: u32,
-    fire_units: u32,
-    first_step: u32,
-    key: vec2<u32>,
-    patches: u32,
-    gates: u32,
-}
-
-struct StepIndex {
-    step: u32,
-}
-
 override WG: u32 = 64u;
 
-@group(0) @binding(0) var<uniform> spec: SimulationSpec;
-@group(0) @binding(1) var<uniform> at: StepIndex;
 @group(0) @binding(2) var<storage, read> program: array<vec4<u32>>;
 @group(0) @binding(3) var<storage, read> masks: array<u32>;
 @group(0) @binding(4) var<storage, read> before: array<u32>;
@@ -46,18 +27,6 @@ struct Place {
     word: u32,
     worker: u32,
     workers: u32,
-}
-
-fn last_column() -> u32 {
-    return (spec.width - 1u) % 32u;
-}
-
-fn last_word() -> u32 {
-    return (spec.width - 1u) / 32u;
-}
-
-fn index_of(row: u32, channel: u32, word: u32) -> u32 {
-    return (row * spec.channels + channel) * spec.words + word;
 }
 
 // 32 cells of a channel, from `dy` rows below and `dx` columns to the right; 0 outside a zero boundary.

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from difflogic.core import bernoulli
 from difflogic.engine.simulation import SimulationSpec
 from difflogic.errors import DataError, LimitError
 from difflogic.gpu import simulation as simulations
+from difflogic.gpu.adapter import Adapter
 from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.kernels import Binding
 from difflogic.gpu.shaders import load_source, shader_root
-from difflogic.gpu.simulation import BINDINGS, KERNEL, GpuProgram, GpuSimulation, generated_source
+from difflogic.gpu.simulation import (
+    BINDINGS,
+    BLOCKED,
+    KERNEL,
+    GpuProgram,
+    GpuSimulation,
+    Tile,
+    blocked_source,
+    generated_source,
+    is_worth_blocks,
+)
 from difflogic.reference.simulation import simulate
 from tests.export_cases import life
 from tests.random_netlists import random_netlist
@@ -26,7 +39,15 @@ from tests.simulation_cases import Case, cases, check_against_the_reference, ran
 def test_generated(device: GpuDevice, case: Case) -> None:
     program = GpuProgram(case.spec.netlist, device)
     assert program.generated
-    check_against_the_reference(case, lambda spec: GpuSimulation(spec, program))
+    check_against_the_reference(case, lambda spec: GpuSimulation(spec, program, blocks=False))
+
+
+@given(cases(most_gates=20, most_steps=20, synchronous=True))
+@settings(max_examples=12)
+def test_blocked(device: GpuDevice, case: Case) -> None:
+    program = GpuProgram(case.spec.netlist, device)
+    assert program.tile is not None
+    check_against_the_reference(case, lambda spec: GpuSimulation(spec, program, blocks=True))
 
 
 @given(cases())
@@ -54,10 +75,46 @@ def test_more_steps_than_a_submit_takes(device: GpuDevice) -> None:
     check_against_the_reference(Case(spec, start, 137), lambda spec: GpuSimulation(spec, program))
 
 
+@pytest.mark.parametrize("trusts", [False, True])
+@pytest.mark.parametrize("fire_units", [bernoulli.CERTAIN, 39322])
+def test_sizes_in_the_text_change_no_bit(adapter: Adapter, fire_units: int, trusts: bool) -> None:
+    """As a card does it: in blocks, step by step with coins, and with given masks."""
+    card = GpuDevice(adapter)
+    card.bakes_sizes, card.trusts_kernels = True, trusts
+    spec = SimulationSpec(life(), 77, 1000, fire_units)
+    program = GpuProgram(spec.netlist, card)
+    start = random_start(spec, np.random.default_rng(4))
+    check_against_the_reference(Case(spec, start, 11), lambda spec: GpuSimulation(spec, program, blocks=True))
+    assert len(program._pipelines) == 2
+    assert not any("spec.width" in text for text in program._pipelines)
+
+
+@pytest.mark.parametrize(("channels", "memory", "tile"), [
+    (1, 16384, (64, 8)), (1, 49152, (64, 8)), (2, 16384, (32, 4)), (3, 16384, (16, 2)), (4, 16384, (16, 2)),
+    (3, 49152, (64, 8)), (8, 49152, (24, 3)), (5, 16384, None), (64, 49152, None),
+])  # fmt: skip
+def test_tile_fits_into_workgroup_memory(channels: int, memory: int, tile: tuple[int, int] | None) -> None:
+    assert Tile.of(channels, memory) == tile
+    assert tile is None or 4 * Tile(*tile).constants(channels)["TILE"] <= memory
+
+
+def test_blocks_are_for_cards_small_circuits_and_high_grids(device: GpuDevice, adapter: Adapter) -> None:
+    card = GpuDevice(replace(adapter, type="DiscreteGPU"))
+    cases = ((card, 48, None), (card, 47, None), (device, 48, None), (card, 48, 8 * 24))
+    answers = [
+        is_worth_blocks(SimulationSpec(life(), height, 64), GpuProgram(life(), which, most))
+        for which, height, most in cases
+    ]
+    assert answers == [True, False, False, False]
+
+
 def test_the_shader_binds_what_its_table_says() -> None:
     binding = re.compile(r"@group\(0\) @binding\((\d+)\) var<(\w+)(?:, (\w+))?> (\w+):")
-    found = binding.findall(load_source(KERNEL).text)
-    assert tuple(Binding(name, access or kind) for _, kind, access, name in found) == BINDINGS
+    for kernel, source in {KERNEL: load_source(KERNEL), BLOCKED: blocked_source(life())}.items():
+        found = binding.findall(source.text)
+        assert tuple(Binding(name, access or kind) for _, kind, access, name in found) == BINDINGS[kernel]
+        overrides = set(re.findall(r"^override (\w+)", source.text, re.MULTILINE))
+        assert overrides == ({"WG"} if kernel == KERNEL else set(Tile(64, 8).constants(1)))
     arguments = simulate.__code__.co_varnames[: simulate.__code__.co_argcount]
     assert arguments == ("spec", "netlist", "masks", "before", "after"), "the twin's"
     assert "Twin: difflogic/reference/simulation.py" in (shader_root() / f"{KERNEL}.wgsl").read_text()

@@ -48,6 +48,7 @@ def all_sources() -> dict[str, Source]:
     files = shader_root().rglob("*.wgsl")
     entries = [path for path in files if re.search("^@compute", path.read_text(encoding="utf-8"), re.MULTILINE)]
     names = [path.relative_to(shader_root()).with_suffix("").as_posix() for path in sorted(entries)]
+    names.remove(simulation.BLOCKED)  # a part of it is always generated
     return {**{name: load_source(name) for name in names}, **_generated()}
 
 
@@ -58,15 +59,25 @@ def _generated() -> dict[str, Source]:
         origins = tuple((f"exported {name}.wgsl", number) for number in range(1, len(lines) + 1))
         found[f"exported {name}"] = Source(name, "\n".join(lines) + "\n", origins)
         found[f"simulated {name}"] = simulation.generated_source(netlist)
+        found[f"blocked {name}"] = simulation.blocked_source(netlist)
     return found
 
 
 def all_variants(sources: Iterable[str]) -> list[Variant]:
     """Every variant of these modules. AssertionError where a module wants constants that no table gives."""
-    simulated = [Variant(name, {"WG": simulation.WG}, simulation.BINDINGS) for name in sources if "simulat" in name]
-    found = {each.label: each for each in (*of_kernels(), *of_arrays(), *simulated)}
+    plain = [name for name in sources if "simulat" in name]
+    simulated = [Variant(name, {"WG": simulation.WG}, simulation.BINDINGS[simulation.KERNEL]) for name in plain]
+    found = {each.label: each for each in (*of_kernels(), *of_arrays(), *simulated, *of_blocks(sources))}
     known = {each.module for each in found.values()}
     return [*found.values(), *(Variant(name, {}) for name in sources if name not in known)]
+
+
+def of_blocks(sources: Iterable[str]) -> Iterator[Variant]:
+    """Simulations of several generations at once."""
+    for name in sources:
+        channels = CASES[name.removeprefix("blocked ")].channels if name.startswith("blocked ") else 0
+        if channels and (tile := simulation.Tile.of(channels, 16384)):
+            yield Variant(name, tile.constants(channels), simulation.BINDINGS[simulation.BLOCKED])
 
 
 def of_kernels() -> Iterator[Variant]:
