@@ -16,6 +16,7 @@ from difflogic.circuits.synthesis.convert import gate_count
 from difflogic.errors import CircuitError, UsageError
 from difflogic.evaluation.proof import claimed_grid
 from difflogic.model.function_netlist import FunctionNetlist
+from difflogic.system.files import check_links
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,9 +65,12 @@ def export(
     Raises:
         UsageError: There is no such format, or an option does not apply to the circuit.
         CircuitError: The file is no circuit, or no format can hold it.
+        RunFolderError: A link leads out of the run folder.
     """
     if unknown := sorted(set(forms) - formats.FORMATS.keys()):
         raise UsageError(f"{unknown[0]!r} is not a format: expected {', '.join(formats.FORMATS)}.")
+    if isinstance(given, Path | str):
+        check_links(Path(given))
     wanted, called = list(dict.fromkeys(forms)) or list(formats.FORMATS), name or name_of(given)
     held = opened(given, periodic, visible)
     netlist: Exported

@@ -27,7 +27,7 @@ from difflogic.reference.engine import ReferenceEngine
 from difflogic.runs import plots, run_list
 from difflogic.runs.journal import CSV
 from difflogic.runs.summary import headline
-from difflogic.system.files import Output
+from difflogic.system.files import Output, inside
 from difflogic.system.words import counted
 
 INDEX = "index.html"
@@ -194,14 +194,14 @@ def check_out(out: Path, force: bool) -> None:
 
 
 def write_exhibit(out: Path, exhibit: Exhibit) -> None:
-    """Raises DifflogicError where the disk refuses."""
+    """Raises DifflogicError where the disk refuses, or a link leads out of the gallery."""
     for file, content in exhibit.files.items():
-        _write(out / exhibit.name / file, content)
+        _write(inside(out / exhibit.name / file, out), content)
 
 
 def write_index(out: Path, exhibits: Sequence[Exhibit]) -> None:
     """The page that leads to them; last, so that it never leads nowhere. Raises DifflogicError."""
-    _write(out / INDEX, page(INDEX, exhibits=exhibits))
+    _write(inside(out / INDEX, out), page(INDEX, exhibits=exhibits))
 
 
 def _write(path: Path, content: str | bytes) -> None:

@@ -27,7 +27,7 @@ from difflogic.evaluation.trained_circuit import TrainedCircuit, engine_of
 from difflogic.model.statistics import census
 from difflogic.runs import film, plots
 from difflogic.system.cache import warn
-from difflogic.system.files import Output
+from difflogic.system.files import Output, check_links
 
 PICTURES = (".png", ".gif", ".jpg", ".jpeg", ".bmp", ".webp", ".ppm")
 KINDS = {".gif": "gif", ".apng": "apng", ".png": "png"}
@@ -188,9 +188,11 @@ def render(
     Raises:
         UsageError: It cannot be shown so, or `out` exists and `force` is not set.
         CheckpointError: There is no usable, trained circuit.
+        RunFolderError: A link leads out of the run folder.
     """
     kind = kind_of(Path(out), what)
     output = Output(Path(out), force)
+    check_links(Path(run))
     trained = trained_circuit.load(Path(run), member)
     if what == "gates":
         data = plots.gates_png(census(trained.circuit), f"{trained.title}: gates by layer")

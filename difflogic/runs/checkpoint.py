@@ -35,7 +35,7 @@ from difflogic.errors import CheckpointError, NotFoundError, UsageError
 from difflogic.model.circuit import Circuit
 from difflogic.runs import checksummed
 from difflogic.system.brief import brief
-from difflogic.system.files import quoted, sync_folder, write_beside
+from difflogic.system.files import quoted, sync_folder, written_beside
 from difflogic.version import __version__
 
 FORMAT = 1
@@ -166,10 +166,10 @@ def save(folder: Path, checkpoint: Checkpoint[Any]) -> None:
     """
     # First the new file, whole and on the disk, then two renames: at no moment is there neither the old nor the new.
     path = folder / NAME
-    temporary = write_beside(path, checkpoint.encode())
-    if path.exists():
-        path.replace(folder / PREVIOUS)
-    temporary.replace(path)
+    with written_beside(path, checkpoint.encode()) as temporary:
+        if path.exists():
+            path.replace(folder / PREVIOUS)
+        temporary.replace(path)
     sync_folder(folder)
 
 

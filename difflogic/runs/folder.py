@@ -54,7 +54,7 @@ def check_new(path: Path) -> None:
 def locked(path: Path) -> Iterator[None]:
     """Hold an existing folder. Raises RunFolderError where another process does."""
     # The system gives the lock back when a process ends, however it ends: a killed run blocks nobody.
-    lock = filelock.FileLock(path / LOCK)
+    lock = filelock.FileLock(files.inside(path / LOCK, path))  # old versions of filelock follow links
     with _guard(path, "lock"):
         try:
             lock.acquire(blocking=False)

@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Self
 
 from difflogic.engine.api import EpochMetrics, Evaluation
 from difflogic.runs import jsonl
-from difflogic.system.files import write_all, write_atomically
+from difflogic.system.files import PLAIN, write_all, write_atomically
 
 JSONL = "metrics.jsonl"
 CSV = "metrics.csv"
@@ -137,7 +137,7 @@ class Journal:
         for name, text in ((JSONL, texts[0]), (CSV, f"{header}\n{texts[1]}")):
             # Rows after the checkpoint are not of the run that goes on: they will come again, and the same.
             write_atomically(folder / name, text.encode())
-            self._descriptors.append(os.open(folder / name, os.O_WRONLY | os.O_APPEND))
+            self._descriptors.append(os.open(folder / name, os.O_WRONLY | os.O_APPEND | PLAIN))
 
     def append(self, rows: Sequence[Sequence[MetricsLine]]) -> None:
         for descriptor, text in zip(self._descriptors, self._texts(rows), strict=True):

@@ -125,6 +125,7 @@ def opened(described: Spec | None, out: Path | None, trials: int | None = None) 
             raise UsageError(f"The sweep has {described.most} trials: give --trials of more, got {trials}.")
         described = described if trials is None else described.with_(trials=trials)
     with folders.locked(out):
+        files.check_links(out)
         files.write_atomically(out / spec.NAME, described.to_toml().encode())
         yield described, out
 
@@ -218,6 +219,5 @@ class _Ledger:
     def keep(self, rung: Rung, outcome: Outcome) -> None:
         """Before it is ranked. Raises OSError."""
         line = {"trial": rung.trial, "until": rung.until, "values": dict(rung.values), "outcome": asdict(outcome)}
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+        files.append(self._path, f"{json.dumps(line)}\n".encode())
         self.outcomes[rung.trial, rung.until] = outcome

@@ -5,20 +5,29 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import shlex
 import shutil
 import stat
 import subprocess
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from difflogic.errors import DifflogicError, UsageError
+from difflogic.errors import DifflogicError, RunFolderError, UsageError
+
+if sys.platform != "win32":
+    import fcntl
 
 TEMPORARY = ".tmp"
-"""Suffix of a file under way. A process that was killed may leave one; the next write replaces it."""
+"""Suffix of a file under way. A process that was killed may leave one; the next write of that file removes it."""
+PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+"""Flags of every `os.open` that writes. A link that somebody put in the file's place is an error and is not followed;
+Windows has no such flag.
+"""
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -26,22 +35,82 @@ def write_atomically(path: Path, data: bytes) -> None:
 
     Raises OSError; the temporary file is then removed, so that a full disk gets its space back.
     """
-    write_beside(path, data).replace(path)
+    with written_beside(path, data) as temporary:
+        temporary.replace(path)
     sync_folder(path.parent)
 
 
-def write_beside(path: Path, data: bytes) -> Path:
-    """Write `data` to the temporary name of `path`, flushed to the disk; returns that name. Raises OSError."""
-    temporary = path.with_name(path.name + TEMPORARY)
+@contextmanager
+def written_beside(path: Path, data: bytes) -> Iterator[Path]:
+    """Write `data` to a temporary file next to `path`, flushed to the disk, for the block to rename.
+
+    The temporary file is removed unless the block renames it. Raises OSError.
+    """
+    _remove_leftovers(path)
+    # Nobody can put a link in the place of a name that nobody can guess.
+    temporary = path.with_name(f"{path.name}.{os.urandom(8).hex()}{TEMPORARY}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | PLAIN, 0o666)
     try:
-        # Only after `fsync` may a rename follow: in a power cut some systems keep the new name and lose the bytes.
-        with temporary.open("wb", buffering=0) as file:
-            write_all(file.fileno(), data)
-            os.fsync(file.fileno())
-    except OSError:
+        with os.fdopen(descriptor, "wb", buffering=0):
+            # The lock lasts until the rename, except on Windows, which renames no open file.
+            _lock(descriptor)
+            write_all(descriptor, data)
+            # Only after `fsync` may a rename follow: in a power cut some systems keep the new name and lose the bytes.
+            os.fsync(descriptor)
+            if sys.platform != "win32":
+                yield temporary
+        if sys.platform == "win32":
+            yield temporary
+    finally:
         temporary.unlink(missing_ok=True)
-        raise
-    return temporary
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Remove the temporary files of `path` that killed processes left: those that have content and no lock."""
+    for left in path.parent.glob(f"{glob.escape(path.name)}.*{TEMPORARY}"):
+        with suppress(OSError):
+            descriptor = os.open(left, os.O_RDWR | getattr(os, "O_NONBLOCK", 0) | PLAIN)
+            with os.fdopen(descriptor):
+                # A writer takes the lock before it writes the first byte.
+                if os.fstat(descriptor).st_size and _lock(descriptor):
+                    left.unlink()
+
+
+def _lock(descriptor: int) -> bool:
+    """Return whether this process now holds the lock of a file; False if the system has none."""
+    if sys.platform == "win32":
+        return False
+    with suppress(OSError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
+
+
+def append(path: Path, data: bytes) -> None:
+    """Append to a file, which is made if it is missing. Raises OSError, also if a link is in its place."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | PLAIN, 0o666)
+    try:
+        write_all(descriptor, data)
+    finally:
+        os.close(descriptor)
+
+
+def inside(path: Path, folder: Path) -> Path:
+    """Return a path in a folder, of a file that is read to be published or that is written.
+
+    Raises:
+        RunFolderError: A link leads the path out of the folder.
+    """
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
+        raise RunFolderError(f"{path} leads out of {folder} through a link: put a file or folder in the link's place.")
+    return path
+
+
+def check_links(folder: Path) -> None:
+    """Raises RunFolderError if a link in a folder, or in a folder below it, leads out of it."""
+    for path in folder.rglob("*"):
+        if path.is_symlink():
+            inside(path, folder)
 
 
 def write_all(descriptor: int, data: bytes) -> None:

@@ -210,6 +210,7 @@ def resume(
     `Trainer.run` raises.
     """
     with folders.locked(folder):
+        files.check_links(folder)
         record = attempts.read(folder)
         if within is not None:
             record = replace(record, most_epochs=within.epochs)

@@ -92,6 +92,17 @@ def test_a_broken_run_is_named_and_left_out(trained: Path, tmp_path: Path, said:
     assert main(["gallery", str(tmp_path / "runs/a b"), "--out", out, "--force"]) == 1
 
 
+def test_linked_file_is_not_published(trained: Path, tmp_path: Path, said: Said) -> None:
+    run = shutil.copytree(trained / "a b", tmp_path / "run")
+    (tmp_path / "secret").write_text("a password")
+    (run / "metrics.csv").unlink()
+    (run / "metrics.csv").symlink_to("../secret")
+    for command in (["gallery", run], ["export", run, "--format", "c"], ["render", run]):
+        errors = said(*command, "--out", tmp_path / "out.gif", code=1).err
+        assert "metrics.csv leads out of" in errors
+    assert not (tmp_path / "out.gif").exists()
+
+
 def test_usage(pages: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], said: Said) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "empty").mkdir()

@@ -10,8 +10,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from difflogic.errors import DifflogicError, UsageError
-from difflogic.system.files import Output, replace_folder
+from difflogic.errors import DifflogicError, RunFolderError, UsageError
+from difflogic.system.files import Output, append, check_links, replace_folder, write_atomically, written_beside
 
 
 def test_a_new_file(tmp_path: Path) -> None:
@@ -37,10 +37,46 @@ def test_what_came_meanwhile_stays(tmp_path: Path) -> None:
 
 
 def test_a_neighbour_of_any_name_stays(tmp_path: Path) -> None:
-    (tmp_path / "a.tmp").write_text("precious")
+    (tmp_path / "precious").write_text("precious")
+    (tmp_path / "a.tmp").symlink_to("precious")
     Output(tmp_path / "a").write(b"new")
     Output(tmp_path / ("n" * 255)).write(b"as long as a name may be")
+    write_atomically(tmp_path / "a", b"newer")
     assert (tmp_path / "a.tmp").read_text() == "precious"
+
+
+def test_append_refuses_link(tmp_path: Path) -> None:
+    append(tmp_path / "rows", b"1\n")
+    append(tmp_path / "rows", b"2\n")
+    (tmp_path / "link").symlink_to("rows")
+    with pytest.raises(OSError, match="symbolic links"):
+        append(tmp_path / "link", b"3\n")
+    assert (tmp_path / "rows").read_text() == "1\n2\n"
+
+
+def test_next_write_removes_leftovers_of_killed_writers(tmp_path: Path) -> None:
+    """A file that is being written is locked, and one that has just been made is empty: both stay."""
+    for name in ("a.0.tmp", "b.0.tmp", "a.1.txt"):
+        (tmp_path / name).write_text("half")
+    (tmp_path / "a.2.tmp").touch()
+    with written_beside(tmp_path / "a", b"slow") as slow:
+        write_atomically(tmp_path / "a", b"quick")
+        assert {each.name for each in tmp_path.iterdir()} == {"a", "b.0.tmp", "a.1.txt", "a.2.tmp", slow.name}
+        slow.replace(tmp_path / "a")
+    assert (tmp_path / "a").read_text() == "slow"
+
+
+def test_links_out_of_a_folder_are_refused(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    (run / "deep").mkdir(parents=True)
+    (run / "deep/here").symlink_to("../deep")
+    (run / "absent").symlink_to("gone")
+    check_links(run)
+    for name, target in (("deep/out", "../../secret"), ("folder", ".."), ("deep/far", tmp_path)):
+        (run / name).symlink_to(target)
+        with pytest.raises(RunFolderError, match=f"{name} leads out of .*run through a link: put a file"):
+            check_links(run)
+        (run / name).unlink()
 
 
 @pytest.mark.parametrize("exists", [True, False])

@@ -299,6 +299,11 @@ def test_a_run_that_is_over_is_not_resumed(config: Config, placement: Placement,
         restarts.resume(out, placement)
     with pytest.raises(RunFolderError, match="is not empty"):
         restarts.train(TrainRequest(config=flattened(config), restarts=0), placement, out)
+    (out / "attempt-1").rename(tmp_path / "elsewhere")
+    (out / "attempt-1").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(RunFolderError, match="attempt-1 leads out of"):
+        restarts.resume(out, placement)
+    (out / "attempt-1").unlink()
     (out / attempts.NAME).write_text('{"format": 1, "attempts": 3}')
     with pytest.raises(RunFolderError, match=r"restarts\.json cannot be used: "):
         restarts.resume(out, placement)

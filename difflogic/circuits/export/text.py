@@ -13,7 +13,7 @@ from difflogic.model.controller import Controller
 from difflogic.model.function_netlist import FunctionNetlist
 from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import expression, lines
-from difflogic.system.files import Output
+from difflogic.system.files import Output, inside
 from difflogic.system.words import counted
 from difflogic.version import __version__
 
@@ -44,12 +44,14 @@ def identifier(name: str) -> str:
 def write(files: Files, out: Path, force: bool = False) -> None:
     """All files or, where one is there with another content and `force` is not set, none.
 
-    Raises UsageError, DifflogicError and OSError.
+    Raises UsageError, DifflogicError, also if a link leads out of the folder, and OSError.
     """
     if out.is_file():
         raise UsageError(f"{out} is a file, and exports are files in a folder: name a folder.")
     out.mkdir(parents=True, exist_ok=True)
-    contents = {out / file: text if isinstance(text, bytes) else text.encode() for file, text in files.items()}
+    contents = {
+        inside(out / file, out): text if isinstance(text, bytes) else text.encode() for file, text in files.items()
+    }
     # A file with the same content may stay, so that the same export can be made twice without `force`. Every file is
     # checked before the first is written.
     outputs = {Output(path, force or _holds(path, content)): content for path, content in contents.items()}

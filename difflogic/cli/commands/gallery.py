@@ -9,6 +9,7 @@ import click
 from difflogic.cli.options import PATH, force_option, forced, tell_choice
 from difflogic.cli.screen import sinks
 from difflogic.errors import DifflogicError
+from difflogic.system.files import check_links
 
 FAILED = 1
 
@@ -42,6 +43,7 @@ def command(runs: tuple[Path, ...], out: Path) -> int:
     shown, failed = [], False
     for run, name in gallery.names_of(found):
         try:
+            check_links(run)
             made = (agent_exhibit if is_of_agents(run) else gallery).exhibit(run, name, tell)
         # One run of many that cannot be shown does not spoil the others; the exit code still says so.
         except DifflogicError as error:

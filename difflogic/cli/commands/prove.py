@@ -17,7 +17,7 @@ from difflogic.cli.options import (
 )
 from difflogic.cli.screen.result import kept, show
 from difflogic.errors import UsageError
-from difflogic.system.files import Output
+from difflogic.system.files import Output, inside
 
 if TYPE_CHECKING:
     from difflogic.actions.result import ActionResult
@@ -120,6 +120,7 @@ def _written(found: ActionResult, out: Output) -> list[Path]:
     out.write(str(proof[1]).encode())
     stem, written = Path(proof[0]).stem, [out.path]
     for name, content in others:
-        written.append(out.path.with_name(name.replace(stem, out.path.stem, 1)))
+        beside = out.path.with_name(name.replace(stem, out.path.stem, 1))
+        written.append(inside(beside, beside.parent))
         Output(written[-1], force=True).write(content if isinstance(content, bytes) else content.encode())
     return written

@@ -231,7 +231,7 @@ def prepare(folder: Path, connection: sqlite3.Connection, row: sqlite3.Row) -> P
     path = folder / f"{NAME}.{row['recorded']}-{secrets.token_hex(4)}{files.TEMPORARY}"
     prepared = Prepared(row["id"], row["recorded"], path)
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | files.PLAIN, 0o600)
         try:
             # A full disk says so here: the blocks are taken now, whenever they are written.
             files.write_all(descriptor, encoded(connection, row))

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from difflogic.system.files import tail, write_all
+from difflogic.system.files import PLAIN, append, tail
 
 MOST_BYTES = 1 << 20
 """A longer log loses its older half."""
@@ -34,7 +34,7 @@ def logged_to(path: Path) -> Iterator[None]:
     # Descriptors and not `sys.stdout`: drivers and compiled code write to 1 and 2 without asking Python.
     originals = [os.dup(stream) for stream in STREAMS]
     # O_APPEND puts every write at the end, also those of a follow-up's process that has the same file open.
-    _redirect([os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)] * len(STREAMS))
+    _redirect([os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | PLAIN, 0o600)] * len(STREAMS))
     yield
     _redirect(originals)
 
@@ -46,11 +46,7 @@ def trim(path: Path) -> None:
     # Half, so that it is not cut again with the next line.
     half = tail(path, MOST_BYTES // 2)
     os.truncate(path, 0)  # not another file: this one is open for appending
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
-    try:
-        write_all(descriptor, half)
-    finally:
-        os.close(descriptor)
+    append(path, half)
 
 
 def last_words(path: Path) -> str:

@@ -274,8 +274,7 @@ class GateHistory:
         counts = [{"name": layer.name, "counts": layer.kinds} for layer in layers]
         line = json.dumps({"epoch": epoch, "layers": counts}) + "\n"
         # One write for one line, so that a reader sees the whole line or nothing of it.
-        with self._path.open("ab", buffering=0) as file:
-            files.write_all(file.fileno(), line.encode())
+        files.append(self._path, line.encode())
 
 
 # state frames -----------------------------------------------------------------------------------------

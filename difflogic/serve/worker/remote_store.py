@@ -12,9 +12,11 @@ checkpoint that is whole. A call that gets no answer ends the worker, and its su
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Callable, Collection, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -28,7 +30,7 @@ from difflogic.serve.store.jobs import JobRecord, UnknownJobError
 from difflogic.serve.store.leases import HeartbeatReply
 from difflogic.serve.store.presence import Presence
 from difflogic.serve.store.store import Store
-from difflogic.system.files import TEMPORARY, write_beside
+from difflogic.system.files import PLAIN, TEMPORARY, written_beside
 
 SEND_S = 1.0
 """Seconds between two looks for files to send, where no new checkpoint is told."""
@@ -110,21 +112,20 @@ class StoreActor:
         parts, gone = changes
         folder = self._store.job_folder(job).path
         try:
-            for part in parts:
-                path = folder / part.name
-                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                if part.begin is None:
-                    write_beside(path, part.content)  # flushed before the transaction: nobody waits for the disk
-            with self._store.held(job, lease):
+            with ExitStack() as stack:
+                temporaries = {}
                 for part in parts:
-                    _place(folder / part.name, part)
+                    path = folder / part.name
+                    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                    if part.begin is None:  # flushed before the transaction: nobody waits for the disk
+                        temporaries[part.name] = stack.enter_context(written_beside(path, part.content))
+                stack.enter_context(self._store.held(job, lease))
+                for part in parts:
+                    _place(folder / part.name, part, temporaries.get(part.name))
                 for name in gone:
                     (folder / name).unlink(missing_ok=True)
         except OSError as error:
             raise StoreError(f"The files of the job {job} cannot be written: {error.strerror or error}.") from error
-        finally:
-            for part in parts:
-                _beside(folder / part.name).unlink(missing_ok=True)
         return getattr(self._store, what)(job, lease, *given, **named)
 
 
@@ -229,19 +230,15 @@ def _write(folder: Path, contents: Mapping[str, bytes]) -> None:
         (folder / name).write_bytes(content)
 
 
-def _place(path: Path, part: Part) -> None:
+def _place(path: Path, part: Part, temporary: Path | None) -> None:
     """Put what is new of a file into its place. Raises OSError."""
-    if part.begin is None:
-        _beside(path).replace(path)
+    if temporary is not None:
+        temporary.replace(path)
         return
-    with path.open("r+b") as file:
+    with os.fdopen(os.open(path, os.O_RDWR | PLAIN), "r+b") as file:
         file.truncate(part.begin)
-        file.seek(part.begin)
+        file.seek(0, os.SEEK_END)
         file.write(part.content)
-
-
-def _beside(path: Path) -> Path:
-    return path.with_name(path.name + TEMPORARY)
 
 
 def _state(path: Path) -> tuple[int, int, int]:
