@@ -13,14 +13,16 @@ import os
 import re
 import secrets
 import ssl
+import struct
 import time
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
 from urllib.parse import urlsplit
 
 import httpx
@@ -30,6 +32,9 @@ from difflogic.serve import local
 from difflogic.serve.api.artefacts import NAME
 from difflogic.serve.api.settings import is_loopback
 from difflogic.serve.store.jobs import ID
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 SERVER, TOKEN = "DIFFLOGIC_SERVER", "DIFFLOGIC_TOKEN"
 """The names of the variables in the environment."""
@@ -109,10 +114,10 @@ class Client:
         """Queue a job, once, even where the answer to the first try is lost."""
         # The key stays the same over all tries of this call: the server answers the second with the job of the first.
         key = secrets.token_urlsafe(16)
-        return dict(self._json("POST", "/jobs", json=request, headers={"Idempotency-Key": key}))
+        return self._job("POST", "/jobs", json=request, headers={"Idempotency-Key": key})
 
     def job(self, job: str) -> JobJson:
-        return dict(self._json("GET", f"/jobs/{_id(job)}"))
+        return self._job("GET", f"/jobs/{_id(job)}")
 
     def jobs(self, **filters: Any) -> Iterator[JobJson]:
         """The jobs that pass the filters, the newest first, page after page."""
@@ -120,32 +125,34 @@ class Client:
         while True:
             given = {name: value for name, value in (filters | {"before": before}).items() if value is not None}
             # By number, not by offset: jobs that are submitted meanwhile do not shift the pages.
-            page = self._json("GET", "/jobs", params=given)
+            page = self._read("jobs", self.call("GET", "/jobs", params=given).content)
             yield from page["jobs"]
             before = page["next"]
-            if before is None:
+            if before is None or not page["jobs"]:
                 return
 
     def steer(self, job: str, action: str) -> JobJson:
         """Ask `cancel`, `pause`, `resume` or `retry` of a job."""
-        return dict(self._json("POST", f"/jobs/{_id(job)}/{action}"))
+        return self._job("POST", f"/jobs/{_id(job)}/{action}")
 
     def edit(self, job: str, **changes: Any) -> JobJson:
         """Give a job another `name` or `priority`, or other `tags`."""
-        return dict(self._json("PATCH", f"/jobs/{_id(job)}", json=changes))
+        return self._job("PATCH", f"/jobs/{_id(job)}", json=changes)
 
     def make(self, job: str, action: str, body: dict[str, Any]) -> JobJson:
         """Queue a job by `clone`, `simplify`, `prove`, `export` or `evaluate` of another one."""
         # Sent once: where the answer is lost, a second one would be a second job.
-        return dict(self._json("POST", f"/jobs/{_id(job)}/{action}", json=body or None, tries=1))
+        return self._job("POST", f"/jobs/{_id(job)}/{action}", json=body or None, tries=1)
 
     def delete(self, job: str) -> None:
         """Remove a job that does not run, and its files."""
-        self.call("DELETE", f"/jobs/{_id(job)}", tries=1)
+        if self.call("DELETE", f"/jobs/{_id(job)}", tries=1).status_code != 204:
+            raise self._foreign()
 
     def log(self, job: str, tail: int) -> str:
         """The last `tail` bytes of a job's log."""
-        return str(self._json("GET", f"/jobs/{_id(job)}/log", params={"tail": tail})["text"])
+        answer = self.call("GET", f"/jobs/{_id(job)}/log", params={"tail": tail})
+        return str(self._read("log", answer.content)["text"])
 
     def text(self, job: str, name: str) -> str | None:
         """A small file of a job; None where it has none of this name."""
@@ -153,13 +160,13 @@ class Client:
             answer = self._http.get(f"/jobs/{_id(job)}/files/{name}")
         if answer.status_code == 404:
             return None
-        _check(answer)
+        self._check(answer, "text/plain")
         return answer.text
 
     def archive(self, job: str, file: BinaryIO) -> None:
         """Write a job's files, as a zip, to `file`."""
         with self._connection_errors(), self._http.stream("GET", f"/jobs/{_id(job)}/archive") as answer:
-            _check(answer)
+            self._check(answer, "application/zip")
             for block in answer.iter_bytes():
                 file.write(block)
 
@@ -183,6 +190,8 @@ class Client:
                 why = "the server ended it"
             except httpx.TransportError as error:
                 why = _reason(error)
+            except httpx.DecodingError as error:
+                raise self._foreign() from error
             except ServiceError as error:
                 # The server refuses for good: the job is gone, or the token is wrong.
                 if error.status not in OVERLOADED:
@@ -198,11 +207,12 @@ class Client:
         # Two heartbeats of the server and a bit: a shorter silence is no loss.
         timeout = httpx.Timeout(SILENCE_S, connect=5.0)
         with self._http.stream("GET", path, headers=headers, timeout=timeout) as answer:
-            _check(answer)
-            yield from parsed(answer.iter_lines())
+            self._check(answer, "text/event-stream")
+            yield from parsed(answer.iter_lines(), self._read)
 
-    def _json(self, method: str, path: str, tries: int = 4, **options: Any) -> Any:
-        return self.call(method, path, tries, **options).json()
+    def _job(self, method: str, path: str, tries: int = 4, **options: Any) -> JobJson:
+        """Return the job that is the answer to a request."""
+        return dict(self._read("job", self.call(method, path, tries, **options).content))
 
     def call(self, method: str, path: str, tries: int = 4, **options: Any) -> httpx.Response:
         """The answer; asked again a few times where the server is not there, which most requests may be."""
@@ -211,7 +221,7 @@ class Client:
             try:
                 with self._connection_errors():
                     answer = self._http.request(method, path, **options)
-                _check(answer)
+                self._check(answer)
                 return answer
             except ServiceError as error:
                 wait = next(waits, None)
@@ -224,33 +234,67 @@ class Client:
         """A connection's errors as one sentence."""
         try:
             yield
+        except httpx.DecodingError as error:
+            raise self._foreign() from error
         except httpx.TransportError as error:
             raise ServiceError(
                 f"The server at {self.server} cannot be reached ({_reason(error)}): is `difflogic serve` running there?"
             ) from error
 
+    def _read(self, form: str, text: str | bytes) -> Any:
+        """Return the content of an answer or event as plain data. Raises ServiceError if it has another form."""
+        try:
+            _form(form).validate_json(text, strict=True)
+            return json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise self._foreign() from error
 
-def parsed(lines: Iterator[str]) -> Iterator[tuple[str, Any, str]]:
-    """Name, data and id of each event in a stream of text."""
+    def _check(self, answer: httpx.Response, media_type: str = "") -> None:
+        """Raises ServiceError for a refusal, in the server's words, and for an answer of another media type."""
+        if answer.is_success:
+            if media_type and answer.headers.get("content-type", "").partition(";")[0].strip() != media_type:
+                raise self._foreign()
+            return
+        answer.read()
+        try:
+            words = str(_form("error").validate_json(answer.content, strict=True).error.message)
+        except ValueError:  # not from our server, perhaps from a proxy before it
+            words = f"The server answered {answer.status_code} {answer.reason_phrase}."
+        raise ServiceError(words, answer.status_code)
+
+    def _foreign(self) -> ServiceError:
+        return ServiceError(
+            f"The answer from {self.server} is not one of a difflogic server of this version: check {SERVER}, and "
+            "whether a proxy or a login page answers in its place."
+        )
+
+
+@cache
+def _form(name: str) -> TypeAdapter[Any]:
+    """Return what checks the form of an answer or event; of other events it is only an object."""
+    from pydantic import TypeAdapter
+
+    from difflogic.serve.api import replies
+    from difflogic.serve.api.words import JobReply
+
+    rows = list[replies.MetricRow | replies.AgentRow]
+    forms = {"job": JobReply, "jobs": replies.JobList, "log": replies.LogReply, "error": replies.ErrorBody}
+    return TypeAdapter(rows if name == "rows" else forms.get(name, dict[str, Any]))
+
+
+def parsed(
+    lines: Iterator[str], read: Callable[[str, str], Any] = lambda _, text: json.loads(text)
+) -> Iterator[tuple[str, Any, str]]:
+    """Name, data and id of each event in a stream of text; `read` returns the data, by the event's name."""
     fields: dict[str, str] = {}
     for line in lines:
         if line:
             name, _, value = line.partition(":")
             fields[name] = value.removeprefix(" ")
         elif "data" in fields:
-            yield fields.get("event", "message"), json.loads(fields["data"]), fields.get("id", "")
+            name = fields.get("event", "message")
+            yield name, read(name, fields["data"]), fields.get("id", "")
             fields = {}
-
-
-def _check(answer: httpx.Response) -> None:
-    if answer.is_success:
-        return
-    answer.read()
-    try:
-        words = str(answer.json()["error"]["message"])
-    except (ValueError, KeyError, TypeError):  # not from our server, perhaps from a proxy before it
-        words = f"The server answered {answer.status_code} {answer.reason_phrase}."
-    raise ServiceError(words, answer.status_code)
 
 
 def _reason(error: Exception) -> str:
@@ -298,6 +342,6 @@ def unpack(file: BinaryIO, job: str, folder: Path) -> list[str]:
             if folder.exists():
                 folder.rmdir()
             files.rename(folder)
-    except zipfile.BadZipFile as error:
+    except (zipfile.BadZipFile, RuntimeError, ValueError, ArithmeticError, EOFError, struct.error) as error:
         raise ServiceError("The archive is damaged: nothing was unpacked, fetch it again.") from error
     return sorted(each.name for each in folder.iterdir())

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
+import struct
 import sys
 import threading
+import zipfile
 from collections.abc import Iterator
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -22,6 +26,7 @@ from difflogic.runs import attempts
 from difflogic.runs.journal import Row
 from difflogic.serve import client as clients
 from difflogic.serve.api.settings import ServeSettings
+from difflogic.serve.api.words import told
 from difflogic.serve.client import SERVER, TOKEN, Client, ServerEvent
 from tests.serve.live import ANN, serving
 from tests.serve.service import by_hand, wait
@@ -30,6 +35,7 @@ from tests.serve.test_restarts import flat
 from tests.train.tiny import assert_same_run, tiny_config
 
 pytestmark = pytest.mark.usefixtures("compiled")
+REAL = httpx.Client
 
 
 @pytest.fixture(scope="module")
@@ -257,14 +263,62 @@ def test_lists_go_on_over_pages(tmp_path: Path) -> None:
         assert [job["name"] for job in client.jobs(limit=2)] == [f"job {number}" for number in range(4, -1, -1)]
 
 
-def test_an_answer_that_is_not_our_servers(monkeypatch) -> None:
-    client = Client("http://lab", ANN)
-    client._http = httpx.Client(
-        transport=httpx.MockTransport(lambda _: httpx.Response(502, text="<html>")), base_url="http://lab"
-    )
+def zipped(flags: int = 0, version: int = 20, compression: int = 0) -> bytes:
+    """An archive whose only entry is said to be encrypted, of a later version, or compressed."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.writestr(f"{'a' * 16}/x", "x")
+    data = bytearray(made.getvalue())
+    for place in (data.index(b"PK\3\4") + 4, data.index(b"PK\1\2") + 6):
+        data[place : place + 6] = struct.pack("<HHH", version, flags, compression)
+    return bytes(data)
+
+
+FOREIGN = [(200, b"<html>Sign in</html>", "text/html"), (200, b"", ""), (302, b"", ""), (502, b"<html>", "text/html"),
+           (400, b'{"error": {"message": [1]}}', "application/json"), (200, zipped(flags=1), "application/zip"),
+           (200, zipped(version=99), "application/zip"), (200, zipped(compression=99), "application/zip"),
+           (200, zipped()[:-9], "application/zip")]  # fmt: skip
+FOREIGN += [(200, text, "application/json") for text in (b"[1,2,3]", b"null", b"{}", b"\xff", b"[" * 9999, b'{"id":1}',
+                                                         b'{"jobs":[{}],"next":null}', b'{"text":1}')]  # fmt: skip
+ID = "a" * 16
+ACTIONS = [["submit", "checkerboard"], ["jobs"], ["watch", ID], ["logs", ID], ["cancel", ID], ["fetch", ID, "got"],
+           ["jobs", "clone", ID], ["jobs", "delete", "--yes", ID], ["jobs", "tag", "new", ID]]  # fmt: skip
+
+
+@pytest.mark.parametrize("action", ACTIONS, ids=" ".join)
+def test_foreign_server_is_one_sentence(action: list[str], capsys, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(clients, "WAITS_S", (0.0, 0.0, 0.0))
-    with client, pytest.raises(clients.ServiceError, match="answered 502 Bad Gateway"):
-        client.job("a" * 16)
+    monkeypatch.setenv(TOKEN, ANN)
+    monkeypatch.chdir(tmp_path)
+    for status, content, kind in FOREIGN:
+        answer = partial(httpx.Response, status, content=content, headers={"content-type": kind})
+        monkeypatch.setattr(
+            httpx, "Client", partial(REAL, transport=httpx.MockTransport(lambda _, made=answer: made()))
+        )
+        text = call(capsys, *action, code=1)
+        assert text.startswith("Error: The "), (text, content[:30])
+        assert text.count("\n") == 1
+    client = Client("http://lab", ANN)
+    client._http = REAL(
+        transport=httpx.MockTransport(lambda _: httpx.Response(200, html="<html>")), base_url="http://l"
+    )
+    for ask in (client.delete, lambda job: client.text(job, "summary.txt"), lambda job: list(client.events(job))):
+        with pytest.raises(clients.ServiceError, match="is not one of a difflogic server"):
+            ask("a" * 16)
+
+
+@pytest.mark.parametrize("data", ["{", "[1]", '[{"epoch": 1}]', '[{"steps": 1, "mean_return": 1.0, "score": null}]',
+                                  '[{"epoch": 1, "soft_loss": 1.0, "odd": 2}]'])  # fmt: skip
+def test_foreign_events_are_one_sentence(data: str, store, spec, capsys, monkeypatch) -> None:
+    job = json.dumps(told(store.submit("ann", spec)[0]))
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        events = {"content-type": "text/event-stream"} if "events" in request.url.path else {}
+        return httpx.Response(200, text=f"event: rows\ndata: {data}\n\n" if events else job, headers=events)
+
+    monkeypatch.setenv(TOKEN, ANN)
+    monkeypatch.setattr(httpx, "Client", partial(REAL, transport=httpx.MockTransport(answer)))
+    assert call(capsys, "watch", "a" * 16, code=1).startswith("Error: The ")
 
 
 def test_without_the_extra_it_says_what_to_install(capsys, monkeypatch) -> None:

@@ -42,6 +42,10 @@ def follow(client: Client, job: str, as_json: bool, log_interval: int = 10) -> i
             follower, unit = _AgentFollower, "step"
         with sinks.choose(as_json, unit) as sink:
             return follower(client, sink, log_interval).follow(found)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise ServiceError(
+            f"The server at {client.server} sent data that does not fit the job: {error!r:.80}."
+        ) from error
     # The job is the server's: whoever leaves leaves it running.
     except KeyboardInterrupt:
         click.echo(f"\nDetached: the job goes on. To watch it again: difflogic watch {job}", err=True)
