@@ -20,6 +20,7 @@ from difflogic.evaluation.evaluate import FORMAT, NAME, VERSION, RunEvaluation
 from difflogic.evaluation.measure import Measure
 from difflogic.model.statistics import Layer
 from difflogic.runs import plots
+from difflogic.runs.chosen import Source, path_of
 from difflogic.version import __version__
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class RunResults(ActionResult):
 
 
 def evaluate(
-    run: Path | str,
+    run: Source,
     engine: Engine | None = None,
     *,
     starts: int | None = None,
@@ -68,7 +69,7 @@ def evaluate(
         1
 
     Args:
-        run: A run folder or a checkpoint file; or the file of a controller, or of a function that names classes.
+        run: A run, its folder or a checkpoint file; or the file of a controller, or of a function that names classes.
         engine: What computes; None: the run's GPU or the CPU engine.
         starts: Fresh starts, or episodes; None: 64 starts and 8 if `quick`, 100 episodes and 20.
         quick: Fewer starts, and a tenth of the long tests.
@@ -88,7 +89,7 @@ def evaluate(
         UsageError: What is asked for does not apply to the run.
         CheckpointError: There is no usable, trained checkpoint.
     """
-    path = Path(run)
+    path = path_of(run)
     if starts is not None and starts < 1:
         raise UsageError(f"An evaluation needs at least 1 start, got {starts}.")
     automata_alone = {"--set": settings, "--html": html, "a test of faults": list(faults)}

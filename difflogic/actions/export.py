@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def export(
         ['keep.h', 'keep_demo.c']
 
     Args:
-        given: A run folder, a file that holds a circuit or a function, or one of these.
+        given: A run or its folder, a file that holds a circuit or a function, or one of these.
         forms: Names of formats, as `difflogic.circuits.export.formats.FORMATS` lists them; none: all that fit.
         grid: `(height, width)`: a whole automaton of so many cells, in the formats that have one.
         name: What files and modules are called; None: as the circuit's file or folder.
@@ -112,7 +113,7 @@ def _of_cell(given: LoadedCircuit, wanted: list[str]) -> str:
 
 
 def _of_function(given: FunctionNetlist, named: Given) -> str:
-    name = Path(named).resolve().name if isinstance(named, Path | str) else given.kind
+    name = Path(named).resolve().name if isinstance(named, str | PathLike) else given.kind
     said = f"{name}: {gate_count(given)} two-input gates, {given.inputs} "
     if given.reads_bits:
         return f"{said}inputs"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +63,7 @@ def prove(
         [True]
 
     Args:
-        given: A run folder; or the one circuit, as a folder, a file or a netlist.
+        given: A run or its folder; or the one circuit, as a run, a file or a netlist.
         other: The other circuit; None: the claim of the run is proved.
         every_start: Of a run: prove that every start ends in the target. Else the claim fits the run's task.
         size: Of a run: `(height, width)` of the grid; None: the run's.
@@ -86,7 +87,7 @@ def prove(
     from difflogic.evaluation import proof as proofs
     from difflogic.evaluation import proof_file, trained_circuit
 
-    if not isinstance(given, Path | str):
+    if not isinstance(given, str | PathLike):
         raise UsageError("The proof of one circuit needs its run: give a run folder, or two circuits.")
     run = Path(given)
     if source.is_of_agents(run):

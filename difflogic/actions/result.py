@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from difflogic.circuits.export.text import Files
 from difflogic.circuits.readers import source
 from difflogic.circuits.readers.source import LoadedCircuit
-from difflogic.errors import RunFolderError
+from difflogic.errors import RunFolderError, UsageError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
 from difflogic.model.function_netlist import FunctionNetlist
+from difflogic.runs.chosen import Source
 from difflogic.system import files
 from difflogic.system.brief import brief
 
-Given = Path | str | CellNetlist | FunctionNetlist | Circuit
-"""A run folder or a file, or what it holds; or a rule, as `B36/S23`."""
+Given = Source | LoadedCircuit | CellNetlist | FunctionNetlist | Circuit
+"""A run, its folder or a file, or the circuit in it; or a rule, as `B36/S23`."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -89,23 +91,29 @@ class ActionResult:
 
 
 def opened(given: Given, periodic: bool | None = None, visible: int | None = None) -> LoadedCircuit | FunctionNetlist:
-    """The circuit of a cell, with what is known of its run, or a function, such as the controller of agents.
+    """Return the circuit of a cell, with what is known of its run, or a function, such as the controller of agents.
 
-    Raises CircuitError, CheckpointError, and UsageError for a run of agents that has no controller.
+    Every function that takes a circuit comes here with what it is given, a result with a `netlist` included.
+
+    Raises CircuitError, CheckpointError, and UsageError for a run of agents that has no controller, or another object.
     """
+    if isinstance(given, str | PathLike):
+        return source.function(Path(given)) or source.load(given, periodic, visible)
+    if isinstance(given, ActionResult):
+        given = getattr(given, "netlist", given)
     if isinstance(given, Circuit):
         given = CellNetlist.from_circuit(given) if given.perceive else FunctionNetlist.from_circuit(given)
-    if isinstance(given, FunctionNetlist):
-        return given
     if isinstance(given, CellNetlist):
-        return LoadedCircuit(given, "a netlist", name="circuit")
-    return source.function(Path(given)) or source.load(given, periodic, visible)
+        given = LoadedCircuit(given, "a netlist", name="circuit")
+    if isinstance(given, LoadedCircuit | FunctionNetlist):
+        return given
+    raise UsageError(f"Expected a circuit, a run, or the path of one, got an object of type {type(given).__name__}.")
 
 
 def name_of(given: Given) -> str:
-    """A run and `circuit.json` are called by the folder, a file by its name without the ending, a rule B36S23."""
-    if not isinstance(given, Path | str):
-        return "circuit"
+    """Return the folder's name for a run and `circuit.json`, a file's without its ending, for a rule B36S23."""
+    if not isinstance(given, str | PathLike):
+        return given.name.replace("/", "") if isinstance(given, LoadedCircuit) else "circuit"
     whole = Path(given).resolve()
     if not whole.exists():
         return str(given).replace("/", "")  # a rule

@@ -55,7 +55,7 @@ def simplify(
         0
 
     Args:
-        given: A run folder, a file that holds a circuit or a function, or one of these.
+        given: A run or its folder, a file that holds a circuit or a function, or one of these.
         from_start: Whether it only has to stay the same from its own start on.
         size: With `from_start`, `(height, width)` of the only grid on which it has to stay the same; None: any grid.
         task: Whether only what the run was trained for has to stay the same. This is tested, not proved.

@@ -26,6 +26,7 @@ from difflogic.evaluation.rollout import DamagePlan, evenly, play
 from difflogic.evaluation.trained_circuit import TrainedCircuit, engine_of
 from difflogic.model.statistics import census
 from difflogic.runs import film, plots
+from difflogic.runs.chosen import Source, path_of
 from difflogic.system.cache import warn
 from difflogic.system.files import Output, check_links
 
@@ -158,7 +159,7 @@ class Look:
 
 
 def render(
-    run: Path | str,
+    run: Source,
     out: Path | str,
     what: str = "rollout",
     spec: RenderSpec | None = None,
@@ -173,7 +174,7 @@ def render(
         True
 
     Args:
-        run: A run folder or a checkpoint file.
+        run: A run, its folder or a checkpoint file.
         out: The file. Its ending decides: .gif and .apng move, .png is a strip of steps.
         what: `rollout`, `gates` or `loss`.
         spec: What is computed: size, steps, start, damage.
@@ -193,7 +194,7 @@ def render(
     kind = kind_of(Path(out), what)
     output = Output(Path(out), force)
     check_links(Path(run))
-    trained = trained_circuit.load(Path(run), member)
+    trained = trained_circuit.load(path_of(run), member)
     if what == "gates":
         data = plots.gates_png(census(trained.circuit), f"{trained.title}: gates by layer")
     elif what == "loss":

@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from difflogic.config.dataset import as_bits
 from difflogic.config.schema import Config
 from difflogic.core import wiring
 from difflogic.core.bits import Bits, pack_bits, unpack_bits
 from difflogic.core.neighbourhoods import patches
-from difflogic.errors import CircuitError
+from difflogic.errors import CircuitError, DataError
 from difflogic.model.circuit import Circuit
 from difflogic.model.deployment import Scenario
 from difflogic.model.layout import flat_layout
@@ -166,15 +167,25 @@ class CellNetlist(Netlist):
         """Run the netlist, with every cell updated in each step.
 
         Args:
-            x: Start grids of 0 and 1, `[B, H, W, C]`.
-            steps: How many steps, T.
+            x: Initial states of 0 and 1, `[B, H, W, C]`, or one of them, `[H, W, C]`. With one channel, its axis may be
+                left out.
+            steps: The number of steps, T.
 
         Returns:
-            The states uint8 `[T+1, B, H, W, C]`, the start included.
+            The states uint8 `[T+1, ...]`, the initial one included, each of the shape of `x`.
+
+        Raises:
+            DataError: `x` has another shape, or other values.
         """
-        states = [np.asarray(x).astype(np.uint8)]
+        bits = as_bits("x", x)
+        has_channels = bits.shape[-1:] == (self.channels,) and bits.ndim > 2
+        grids = bits if has_channels or self.channels > 1 else bits[..., None]
+        if grids.ndim not in (3, 4) or grids.shape[-1] != self.channels:
+            expected = f"[B, H, W, {self.channels}] or [H, W, {self.channels}]"
+            raise DataError(f"x must be grids {expected}, got {list(bits.shape)}.")
+        states = [grids if grids.ndim == 4 else grids[None]]
         states.extend(self.steps(states[0], steps))
-        return np.stack(states)
+        return np.stack(states).reshape(len(states), *bits.shape)
 
     def steps(self, state: Bits, steps: int, fires: npt.NDArray[Any] | None = None) -> Iterator[Bits]:
         """The states uint8 `[B, H, W, C]` after 1, 2, ... steps, one at a time.

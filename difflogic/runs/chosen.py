@@ -7,6 +7,7 @@ run comes here, and says by `told` what it took.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,9 @@ from difflogic.model.circuit import Circuit
 from difflogic.runs import attempts, checkpoint, jsonl, manifest
 from difflogic.runs.checkpoint import ModelState
 from difflogic.runs.journal import JSONL
+
+Source = str | os.PathLike[str]
+"""A run folder or a file, by its path, or a `Run`, which is a path in Python's sense."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +71,15 @@ class Chosen:
     def index(self) -> int:
         """Return which model of the run it is."""
         return self.seeds.index(self.config.seed)
+
+
+def path_of(source: Source) -> Path:
+    """Return the path that a user gives, as text, path or run. Raises UsageError for anything else."""
+    try:
+        return Path(source)
+    except TypeError:
+        kind = type(source).__name__
+        raise UsageError(f"Expected a run, or the path of its folder or file, got an object of type {kind}.") from None
 
 
 def run_folder(path: Path) -> Path:

@@ -233,6 +233,7 @@ class Automata(Session[Replica, Run]):
             given_up=self.given_up,
             lender=self.lender,
             accepted=any(self.accepted),
+            data=self._data,
         )
 
     def _draw(self, best: ModelState) -> None:

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
+import tempfile
+import weakref
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from difflogic.config import dataset
 from difflogic.config import table as tables
+from difflogic.config.dataset import Dataset
 from difflogic.config.policy import PolicyConfig
 from difflogic.config.schema import Config
 from difflogic.devices.device import Device
 from difflogic.engine.api import EngineInfo
 from difflogic.engine.job import TrainState
-from difflogic.errors import RunFolderError
+from difflogic.errors import RunFolderError, UsageError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.runs import checkpoint, chosen, manifest
-from difflogic.runs.checkpoint import ModelState
+from difflogic.runs.checkpoint import Checkpoint, ModelState
+from difflogic.runs.chosen import Source
+from difflogic.runs.folder import RunFolder
 from difflogic.runs.journal import Row, read_rows
 from difflogic.train import live, results, start
 from difflogic.train.replica import Replica, best_of, member_of
@@ -57,6 +65,14 @@ class EndedRun(Generic[M]):
     accepted: bool = False
     """Whether its last evaluation found a solution: by its rules, or else no wrong value on any probe."""
 
+    def __fspath__(self) -> str:
+        """Return its folder, so that every function that takes the path of a run takes the run. Raises UsageError."""
+        return str(self.path or self._temporary)
+
+    @cached_property
+    def _temporary(self) -> Path:
+        raise UsageError("This run of agents is in memory, and its folder is needed: train it with `out`.")
+
     def __repr__(self) -> str:
         where = "in memory" if self.path is None else f"in {self.path}"
         return f"<Run of {self.config.name}, seed {self.config.seed}, {where}: {self.summary.splitlines()[0]}>"
@@ -79,6 +95,25 @@ class Run(EndedRun[Replica]):
     evaluation."""
     wrong: int | None
     """Wrong values of `best` on the probes; None before the first evaluation."""
+    data: Dataset | None = None
+    """The samples that it learned, if its task is in samples."""
+
+    @cached_property
+    def _temporary(self) -> Path:
+        path = Path(tempfile.mkdtemp(prefix="difflogic-run-"))
+        weakref.finalize(self, shutil.rmtree, path, ignore_errors=True)
+        last = Checkpoint(tuple(each.checkpoint(0.0) for each in self.members), best_of(self.members))
+        record = manifest.begin(self.config, self.engine, "in memory", None, last.seeds)
+        record = manifest.end(record, "complete" if self.complete else "interrupted", self.epoch, self.summary)
+        contents = {} if self.data is None else {dataset.NAME: self.data.encode()}
+        made = RunFolder.create(
+            path, last, manifest.to_json(record), contents | {results.SUMMARY: self.summary.encode()}
+        )
+        with closing(made) as folder:
+            folder.append([each.metrics for each in self.members])
+            if self.wrong is not None:
+                folder.keep_best(Checkpoint((self.best,)))
+        return path
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the film of the best circuit, the curves, and the result in words."""
@@ -147,7 +182,7 @@ class AgentRun(EndedRun["Member"]):
         return self.best.solved
 
 
-def load_run(folder: Path | str) -> Run:
+def load_run(folder: Source) -> Run:
     """Read the run in a folder, as it was left. Of several attempts it is the best one.
 
         >>> difflogic.load_run(folder).config.name
@@ -162,7 +197,7 @@ def load_run(folder: Path | str) -> Run:
     Raises:
         CheckpointError, RunFolderError: A part of the folder is missing, or cannot be read.
     """
-    folder = chosen.run_folder(Path(folder))
+    folder = chosen.run_folder(chosen.path_of(folder))
     found, record = checkpoint.read(folder), manifest.read(folder)
     engine = manifest.last_engine(record)
     try:
@@ -175,7 +210,8 @@ def load_run(folder: Path | str) -> Run:
         raise RunFolderError(f"The {manifest.NAME} of the run folder {folder} does not say what ran it.")
     best = checkpoint.load(folder / checkpoint.BEST) if (folder / checkpoint.BEST).exists() else None
     config = found.members[0].config
-    members = start.members(found, rows, dataset.of_run(config, folder))
+    data = dataset.of_run(config, folder)
+    members = start.members(found, rows, data)
     return Run(
         path=folder,
         config=config,
@@ -187,6 +223,7 @@ def load_run(folder: Path | str) -> Run:
         interrupted=None,
         summary=summary,
         complete=record["status"] == "complete",
+        data=data,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import pytest
 import difflogic
 from difflogic.circuits.readers import source
 from difflogic.engine.job import Job, TrainState, make_job
+from difflogic.errors import DataError, UsageError
 from tests.train.tiny import tiny_config
 
 LONGEST = 500
@@ -36,6 +37,59 @@ def test_names_complete() -> None:
     assert all(getattr(difflogic, name) is not None for name in difflogic.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'Tariner'"):
         difflogic.Tariner  # type: ignore[attr-defined]  # noqa: B018
+
+
+@pytest.fixture(scope="module")
+def run() -> difflogic.Run:
+    """A run in memory, with two models and samples."""
+    x = np.random.default_rng(0).integers(0, 2, (8, 5, 6))
+    samples = difflogic.Dataset.of(x, 1 - x)
+    trained = difflogic.fit(data=samples, epochs=2, engine="reference", population=2)
+    assert isinstance(trained, difflogic.Run)
+    assert trained.path is None
+    return trained
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda run, _: difflogic.evaluate(run, difflogic.open_engine("reference"), starts=1),
+        lambda run, _: difflogic.prove(run),
+        lambda run, folder: difflogic.render(run, folder / "film.gif", engine=difflogic.open_engine("reference")),
+        lambda run, _: difflogic.harden(run, epochs=1, engine="reference"),
+        lambda run, _: difflogic.fit(run.config, data=run.data, init_from=run, engine="reference", epochs=1),
+        lambda run, _: difflogic.load(difflogic.load_run(run)),
+        lambda run, _: difflogic.export(difflogic.simplify(run), ["c"]),
+        lambda run, _: difflogic.prove(difflogic.load("B3/S23"), difflogic.load("B3/S23"), judges=["difflogic"]),
+    ],
+    ids=["evaluate", "prove", "render", "harden", "init_from", "load_run", "simplify and export", "load and prove"],
+)
+def test_functions_take_what_functions_return(
+    use: Callable[[difflogic.Run, Path], object], run: difflogic.Run, tmp_path: Path
+) -> None:
+    assert use(run, tmp_path)
+
+
+@pytest.mark.parametrize("use", [difflogic.evaluate, difflogic.load, difflogic.load_run, difflogic.simplify])
+def test_object_of_another_type_is_refused_in_one_sentence(use: Callable[[Any], object]) -> None:
+    with pytest.raises(UsageError, match="an object of type int"):
+        use(3)
+
+
+@pytest.mark.parametrize("shape", [(2, 5, 7, 1), (2, 5, 7), (5, 7, 1), (5, 7)])
+def test_rollout_takes_one_grid_or_many(shape: tuple[int, ...]) -> None:
+    life, grids = difflogic.load("B3/S23"), np.random.default_rng(0).integers(0, 2, shape)
+    states = life.rollout(grids.tolist(), 3)
+    assert states.shape == (4, *shape)
+    same = life.netlist.rollout(grids.reshape(-1, 5, 7, 1).astype(np.uint8), 3)
+    np.testing.assert_array_equal(states, same.reshape(4, *shape))
+
+
+def test_rollout_refuses_other_values_and_shapes() -> None:
+    life = difflogic.load("B3/S23")
+    for x in (np.full((5, 7), 2), np.zeros(7), np.zeros((5, 7, 3, 2))):
+        with pytest.raises(DataError, match="x must be"):
+            life.rollout(x, 1)
 
 
 def objects(value: Any) -> Iterator[Any]:

@@ -6,10 +6,13 @@ import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy.typing as npt
+
 from difflogic.circuits.readers import digitaljs, layers, notebook, zoo
 from difflogic.circuits.readers import rule as rules
 from difflogic.config.fields import hint
 from difflogic.config.schema import Config
+from difflogic.core.bits import Bits
 from difflogic.errors import CircuitError, UsageError
 from difflogic.model import function_json, netlist_json
 from difflogic.model.cell_netlist import CellNetlist
@@ -18,6 +21,7 @@ from difflogic.model.controller import Controller
 from difflogic.model.function_netlist import FunctionNetlist
 from difflogic.model.statistics import active_gates
 from difflogic.runs import chosen, manifest
+from difflogic.runs.chosen import Source, path_of
 from difflogic.system.brief import brief
 
 FORMATS = "a run folder, its checkpoint, circuit.json, proof.json, the authors' parameters as npz or DigitalJS JSON"
@@ -46,6 +50,10 @@ class LoadedCircuit:
     def _repr_html_(self) -> str | None:
         return self.netlist._repr_html_()
 
+    def rollout(self, x: npt.ArrayLike, steps: int) -> Bits:
+        """Run the netlist: see `CellNetlist.rollout`."""
+        return self.netlist.rollout(x, steps)
+
     @property
     def task(self) -> Config:
         """The configuration that it was trained by. Raises UsageError where the circuit is no run."""
@@ -59,7 +67,7 @@ class LoadedCircuit:
         return None if self.circuit is None else active_gates(self.circuit.flat_logits())
 
 
-def load(path: Path | str, periodic: bool | None = None, visible: int | None = None) -> LoadedCircuit:
+def load(path: Source, periodic: bool | None = None, visible: int | None = None) -> LoadedCircuit:
     """Read the circuit of a run, its best one, or of a file of any format that is read, or build that of a rule.
 
         >>> difflogic.load(folder).netlist.channels
@@ -80,16 +88,17 @@ def load(path: Path | str, periodic: bool | None = None, visible: int | None = N
         CircuitError: The file is no circuit.
         CheckpointError: The run has no usable checkpoint.
     """
-    source = _load(Path(path))
+    path = path_of(path)
+    source = _load(path)
     netlist = source.netlist
     if visible is not None and not 1 <= visible <= netlist.channels:
         raise CircuitError(f"visible must be 1 to {netlist.channels}, the circuit's channels, got {visible}.")
     wrapped = netlist.periodic if periodic is None else periodic
     netlist = replace(netlist, visible=visible or netlist.visible, periodic=wrapped)
-    return replace(source, netlist=netlist, name=source.name or Path(path).resolve().name)
+    return replace(source, netlist=netlist, name=source.name or path.resolve().name)
 
 
-def load_function(path: Path | str) -> FunctionNetlist:
+def load_function(path: Source) -> FunctionNetlist:
     """Read a function: function.json, a controller, a run of either, or layers that another program trained.
 
         >>> net = difflogic.FunctionNetlist.from_circuit(difflogic.Circuit.feed_forward([4, 4, 2], seed=0))
@@ -108,7 +117,7 @@ def load_function(path: Path | str) -> FunctionNetlist:
         CircuitError: It holds no function.
         UsageError: The run of agents has no controller.
     """
-    if (found := function(Path(path))) is not None:
+    if (found := function(path_of(path))) is not None:
         return found
     raise CircuitError(f"{path} holds no function: expected function.json, controller.json, or layers as npz.")
 
