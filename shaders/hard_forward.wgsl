@@ -1,6 +1,6 @@
 // One CA step of the hard circuit, 32 samples per word: words -> next_words.
 //
-//     node = f00 & ~a & ~b | f01 & ~a & b | f10 & a & ~b | f11 & a & b    f: the bits of the gate's id
+//     node = c0 ^ ca&a ^ cb&b ^ cab&a&b    c: of the gate's id, as words; the soft gate's form, modulo 2
 //
 // Twin: difflogic/reference/kernels/hard_forward.py
 // Dispatch: x = at most models * chunks / LANES workgroups, which loop; under SPLIT four times as many.
@@ -23,18 +23,16 @@ alias Four = vec4<u32>;
 
 #import common/step.wgsl
 
-// Each of the id's bits as a whole word.
-// 0 - 1 is all ones. A gate's outputs for 00, 01, 10 and 11 then choose among 32 samples at once.
-fn truth_words(id: u32) -> vec4<u32> {
-    return vec4<u32>() - (vec4<u32>(id >> 3u, id >> 2u, id >> 1u, id) & vec4<u32>(1u));
+// A card has an instruction for any function of three words, and this form takes three of them.
+fn gate(c: vec4<u32>, a: vec4<u32>, b: vec4<u32>) -> vec4<u32> {
+    return c.xxxx ^ (c.yyyy & a) ^ ((c.zzzz ^ (c.wwww & a)) & b);
 }
 
-fn gate(f: vec4<u32>, a: vec4<u32>, b: vec4<u32>) -> vec4<u32> {
-    return (~a & ((~b & vec4<u32>(f.x)) | (b & vec4<u32>(f.y)))) | (a & ((~b & vec4<u32>(f.z)) | (b & vec4<u32>(f.w))));
-}
-
+// Of the outputs for 00, 01, 10 and 11, bits 3 to 0 of the id: each coefficient as a whole word, since 0 - 1 is all ones.
 fn form_of(model: u32, id: u32) -> vec4<u32> {
-    return truth_words(gate_ids[model * shape.gates + id]);
+    let f = gate_ids[model * shape.gates + id];
+    let bits = vec4<u32>(f >> 3u, (f >> 3u) ^ (f >> 1u), (f >> 3u) ^ (f >> 2u), countOneBits(f));
+    return vec4<u32>() - (bits & vec4<u32>(1u));
 }
 
 fn wire(model: u32, place: u32) -> vec2<u32> {

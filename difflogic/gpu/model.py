@@ -218,7 +218,6 @@ class GpuModel:
         return self._epochs_per_submit
 
     def evaluate(self) -> list[Evaluation]:
-        self._collect()
         return [self._evaluation(*each) for each in zip(self._jobs, self._counts(), strict=True)]
 
     def _evaluation(self, job: Job, counts: Array) -> Evaluation:
@@ -236,10 +235,14 @@ class GpuModel:
         counts = self.workspace.buffers["counts"]
         submit_queue, device = self.workspace.submit_queue, computing(self.device)
         *before, last = submit_queue.pieces(self.workspace.evaluation)
+        if before:
+            self._collect()
         submit_queue.submit(before)
         encoder = encode(device, last)
         encoder.copy_buffer_to_buffer(counts, 0, self._counts_staging, 0, counts.size)
         device.queue.submit([encoder.finish()])
+        # A short evaluation is encoded while the device still trains, and begins without waiting for the host.
+        self._collect()
         words = device.read_staging(self._counts_staging, counts.size, np.uint32, "evaluation")
         return words.reshape(self.plan.models, self.plan.groups, 2)
 

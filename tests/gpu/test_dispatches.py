@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
 from difflogic.gpu import model as model_room
+from difflogic.gpu import submit
 from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.launch import SOFTWARE
 from difflogic.gpu.model import GpuModel
@@ -50,16 +51,20 @@ class Calls(Counter[str]):
 def calls(device: GpuDevice, monkeypatch: pytest.MonkeyPatch) -> Calls:
     counted = Calls()
     encoder = device.handle.create_command_encoder()
-    compute_pass = encoder.begin_compute_pass()
     buffer = device.staging("spied", 4)
     spied: list[tuple[Any, Callable[[str], bool]]] = [
         (device.handle, lambda name: name.startswith("create_") and not name.endswith("_async")),
         (device.queue, {"submit", "write_buffer"}.__contains__),
         (encoder, {"begin_compute_pass", "copy_buffer_to_buffer"}.__contains__),
-        (compute_pass, {"dispatch_workgroups", "dispatch_workgroups_indirect"}.__contains__),
         (buffer, {"map_sync", "read_mapped"}.__contains__),
     ]
-    compute_pass.end()
+    encode_pass = submit.encode_pass
+
+    def count_dispatches(encoder: Any, dispatches: Sequence[submit.Dispatch]) -> None:
+        counted["dispatches"] += len(dispatches)
+        encode_pass(encoder, dispatches)
+
+    monkeypatch.setattr(submit, "encode_pass", count_dispatches)
     for owner, wanted in spied:
         for name in filter(wanted, dir(owner)):
             counted.spy(monkeypatch, type(owner), name)
@@ -135,13 +140,26 @@ def test_steps_of_one_submit_share_one_pass(device: GpuDevice, calls: Calls) -> 
     calls.clear()
     model.train(4)
     each = 2 * 3 + 1 + 4
-    assert (calls.submits, calls["begin_compute_pass"], calls["dispatch_workgroups"]) == (1, 1, 4 * each)
+    assert (calls.submits, calls["begin_compute_pass"], calls["dispatches"]) == (1, 1, 4 * each)
     calls.clear()
     model.drain()
     assert (calls.submits, calls["map_sync"]) == (0, 1)
     calls.clear()
     model.evaluate()
-    assert (calls.submits, calls["begin_compute_pass"], calls["dispatch_workgroups"]) == (1, 1, 3 + 2)
+    assert (calls.submits, calls["begin_compute_pass"], calls["dispatches"]) == (1, 1, 3 + 2)
+    model.close()
+
+
+def test_evaluation_is_submitted_before_metrics_are_read(
+    device: GpuDevice, calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = open_model(device)
+    model.train(1)
+    calls.clear()
+    collect, submitted = model._collect, []
+    monkeypatch.setattr(model, "_collect", lambda: (submitted.append(calls["submit"]), collect()))
+    model.evaluate()
+    assert submitted == [1]
     model.close()
 
 
