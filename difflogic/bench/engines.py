@@ -56,10 +56,11 @@ class Bench:
 
 def open_benches(selectors: Sequence[str], require_hardware: bool = False) -> list[Bench]:
     """The engines asked for, or all that can be opened. Raises as `placement.place` does for one asked for."""
-    if require_hardware:
-        selectors = selectors or ("gpu",)
+    if require_hardware and not any(name.startswith("gpu") for name in selectors):
+        selectors = ("gpu", *selectors)
     if selectors:
-        return [_bench(name, placement.open_engine(name, require_hardware)) for name in dict.fromkeys(selectors)]
+        required = {name: require_hardware and name.startswith("gpu") for name in selectors}
+        return [_bench(name, placement.open_engine(name, is_required)) for name, is_required in required.items()]
     opened = []
     for name in ("gpu", "cpu", "reference"):
         try:

@@ -96,6 +96,8 @@ def test_required_hardware_is_required_of_the_default_too(
     monkeypatch.setattr("difflogic.devices.open.open_engine", refuse)
     assert main(["bench", "--quick", "--require-hardware"]) == 1
     assert opened == [("gpu", True)]
+    assert main(["bench", "--quick", "--require-hardware", "--engine", "cpu"]) == 1
+    assert opened[1:] == [("gpu", True)]
 
 
 def test_a_wrong_engine_is_a_failure(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -44,8 +44,15 @@ def test_one_command_measures_every_row_of_a_card(tmp_path):
     for name, text in {"bin/setup": "", ".venv/bin/python": 'echo "$@" >>told\n'}.items():
         (tmp_path / name).write_text(f"#!/usr/bin/env bash\n{text}")
         (tmp_path / name).chmod(0o755)
+    told = tmp_path / "told"
+    subprocess.run([tmp_path / "bin/bench", "--card"], check=True)
+    modules = [line.split()[1] for line in told.read_text().splitlines()]
+    kept = ["difflogic.cli.main", "benchmarks.keep"]
+    others = [f"benchmarks.{name}" for name in ("simulate", "checkerboard", "checkerboard", "simulate", "rivals")]
+    assert modules == [*others[:3], *kept, *others[3:]]
+    told.unlink()
     subprocess.run([tmp_path / "bin/bench", "--gpu"], check=True)
-    measure, keep, *others = (tmp_path / "told").read_text().splitlines()
+    measure, keep, *others = told.read_text().splitlines()
     assert measure.startswith("-m difflogic.cli.main bench --out ")
     assert measure.endswith(" --engine gpu --require-hardware --case *")
     assert keep.startswith("-m benchmarks.keep ")

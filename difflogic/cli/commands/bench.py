@@ -35,7 +35,7 @@ SAMPLES = 8
     metavar="gpu[:INDEX|:NAME]|cpu|reference",
     help="Measure this engine. May be repeated. Default: all that are here. With --gradients also jax and torch.",
 )
-@click.option("--require-hardware", is_flag=True, help="Refuse everything but hardware GPUs.")
+@click.option("--require-hardware", is_flag=True, help="Measure a GPU, and refuse one that is software.")
 @click.option(
     "--case", "patterns", multiple=True, metavar="NAME", help="Run only this case, group or pattern. May be repeated."
 )
