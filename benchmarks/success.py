@@ -27,8 +27,9 @@ from difflogic.circuits.synthesis.simplify import simplified
 from difflogic.config import presets, recipes
 from difflogic.config.choices import RECIPES
 from difflogic.config.customise import configure
-from difflogic.config.request import TrainRequest, Within
+from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
+from difflogic.config.values import Within
 from difflogic.core import rules
 from difflogic.devices.open import Placement, open_engine, open_local_search
 from difflogic.engine import job

@@ -13,7 +13,8 @@ import click
 
 from difflogic.config.choices import ACTORS, ALGORITHMS, PLACINGS, PRECISIONS, Placing
 from difflogic.config.fields import Table
-from difflogic.config.request import Option, Size, SweepRequest, TrainRequest, options
+from difflogic.config.request import Option, SweepRequest, TrainRequest, options
+from difflogic.config.values import Size
 from difflogic.errors import MissingPackagesError, UsageError
 from difflogic.system.files import Output
 

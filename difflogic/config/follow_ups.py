@@ -8,7 +8,8 @@ from __future__ import annotations
 from difflogic.config.choices import EXPORTS
 from difflogic.config.fields import section
 from difflogic.config.limits import COUNT, Limits
-from difflogic.config.request import Request, Size, option
+from difflogic.config.request import Request, option
+from difflogic.config.values import Size
 
 
 @section

@@ -6,8 +6,9 @@ import math
 
 from difflogic.config import schedule
 from difflogic.config.policy import PolicyConfig
-from difflogic.config.request import TrainRequest, Within
+from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
+from difflogic.config.values import Within
 from difflogic.devices.cost import cost_of
 from difflogic.errors import UsageError
 from difflogic.train import stalled

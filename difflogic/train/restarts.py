@@ -27,8 +27,9 @@ from difflogic.config import dataset, schedule
 from difflogic.config.dataset import Dataset
 from difflogic.config.limits import MOST
 from difflogic.config.policy import PolicyConfig
-from difflogic.config.request import TrainRequest, Within
+from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
+from difflogic.config.values import Within
 from difflogic.devices.open import Placement, place
 from difflogic.engine.api import Engine
 from difflogic.errors import UsageError

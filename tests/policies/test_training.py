@@ -11,7 +11,8 @@ import pytest
 from difflogic.actions.evaluate import evaluate
 from difflogic.config.agent_presets import PRESETS
 from difflogic.config.policy import PolicyConfig
-from difflogic.config.request import TrainRequest, Within
+from difflogic.config.request import TrainRequest
+from difflogic.config.values import Within
 from difflogic.devices.device import Device
 from difflogic.devices.open import Placement
 from difflogic.errors import CheckpointError, ConfigError, FaultyEnvironmentError, RunFolderError, UsageError

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from difflogic.config.request import TrainRequest, Within
+from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
+from difflogic.config.values import Within
 from difflogic.devices.open import Placement, open_engine
 from difflogic.runs import attempts, checkpoint, run_list
 from difflogic.serve.api import artefacts

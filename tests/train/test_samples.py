@@ -13,8 +13,9 @@ import pytest
 from difflogic.actions.evaluate import evaluate
 from difflogic.config.customise import configure
 from difflogic.config.dataset import Dataset
-from difflogic.config.request import TrainRequest, Within
+from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
+from difflogic.config.values import Within
 from difflogic.core import rules
 from difflogic.core.prng import key_from_seed
 from difflogic.devices.open import Placement

@@ -19,8 +19,9 @@ from difflogic.circuits.synthesis.invariant import start_of
 from difflogic.config import presets, recipes, schedule
 from difflogic.config.customise import configure
 from difflogic.config.presets import checkerboard
-from difflogic.config.request import TrainRequest, Within
+from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
+from difflogic.config.values import Within
 from difflogic.core.text_picture import encode
 from difflogic.devices.open import Placement, open_engine
 from difflogic.engine.api import Evaluation

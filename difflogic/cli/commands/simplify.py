@@ -19,7 +19,7 @@ from difflogic.cli.screen import sinks
 from difflogic.cli.screen.result import next_lines, show
 from difflogic.config.choices import EFFORTS
 from difflogic.config.follow_ups import SimplifyRequest
-from difflogic.config.request import Size
+from difflogic.config.values import Size
 
 if TYPE_CHECKING:
     from difflogic.circuits.synthesis.simplify import PassReport

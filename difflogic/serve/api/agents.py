@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from difflogic.config import agent_shape
 from difflogic.config.agent_presets import PRESETS
 from difflogic.config.policy import PolicyConfig
-from difflogic.config.request import Within
+from difflogic.config.values import Within
 from difflogic.devices.cost import Cost
 from difflogic.errors import MissingPackagesError, UsageError
 from difflogic.model import function_json

@@ -14,8 +14,9 @@ from difflogic.config import dataset, kept_starts, registered
 from difflogic.config.customise import base_of, configure
 from difflogic.config.document import Document
 from difflogic.config.fields import by_path
-from difflogic.config.request import TrainRequest, Within, options
+from difflogic.config.request import TrainRequest, options
 from difflogic.config.schema import Config
+from difflogic.config.values import Within
 from difflogic.devices.cost import Cost, cost_of
 from difflogic.errors import FaultyTaskError, LimitError, UsageError
 from difflogic.serve.api import pictures

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from difflogic.config.document import is_policy
-from difflogic.config.request import Within
+from difflogic.config.values import Within
 from difflogic.runs.attempts import Attempt
 from difflogic.serve.store.jobs import ON_DEVICES, JobRecord
 from difflogic.serve.store.queue import Turn

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from difflogic.actions.result import ActionResult
-from difflogic.config.request import Size
+from difflogic.config.values import Size
 from difflogic.errors import CheckpointError, StoreError, UsageError
 from difflogic.model import function_json
 from difflogic.runs import checkpoint

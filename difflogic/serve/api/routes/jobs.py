@@ -16,8 +16,8 @@ from difflogic.config.follow_ups import REQUESTS, HardenRequest
 from difflogic.config.harden import hardening
 from difflogic.config.policy import PolicyConfig
 from difflogic.config.request import Request as AnyRequest
-from difflogic.config.request import Size
 from difflogic.config.schema import Config
+from difflogic.config.values import Size
 from difflogic.errors import UsageError
 from difflogic.serve.api import bodies
 from difflogic.serve.api.agents import check_alike, check_controller, check_environment
