@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import click
 
 from difflogic.cli.screen import streams
+from difflogic.cli.screen.echo import echo
 from difflogic.errors import DifflogicError
 from difflogic.version import __version__
 
@@ -98,7 +99,7 @@ class LazyGroup(click.Group):
 def group(ctx: click.Context) -> None:
     """Differentiable logic cellular automata: train, run and ship them."""
     if ctx.invoked_subcommand is None:
-        click.echo(GREETING)
+        echo(GREETING)
     streams.StandardStream.is_optional = ctx.invoked_subcommand not in {None, *PRINTING}
 
 
@@ -110,7 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         result = group.main(arguments, prog_name="difflogic", standalone_mode=False)
     # Commands that can be stopped in good order catch Ctrl-C themselves; what arrives here had nothing to save.
     except (KeyboardInterrupt, click.Abort):
-        click.echo("Interrupted.", err=True)
+        echo("Interrupted.", err=True)
         return INTERRUPTED
     except click.ClickException as error:
         return _fail(_sentence(error), error.exit_code)
@@ -134,7 +135,7 @@ def _sentence(error: click.ClickException) -> str:
 
 
 def _fail(message: str, exit_code: int = 1) -> int:
-    click.echo(f"Error: {message}", err=True)
+    echo(f"Error: {message}", err=True)
     return exit_code
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from difflogic.cli.screen.echo import echo
 from difflogic.config.choices import ACTORS, ALGORITHMS, PLACINGS, PRECISIONS, Placing
 from difflogic.config.fields import Table
 from difflogic.config.request import Option, SweepRequest, TrainRequest, options
@@ -306,7 +307,7 @@ def asked_engine(engine: str | None, gpu: bool, require_hardware: bool) -> Engin
 def tell_choice(sentence: str) -> None:
     """Say which circuit of a run is taken, beside the command's own output; nothing of a file that is no run."""
     if sentence:
-        click.echo(sentence, err=True)
+        echo(sentence, err=True)
 
 
 @contextmanager

@@ -8,11 +8,10 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from difflogic.cli.options import checked_placement, engine_selector
 from difflogic.cli.request import agents, changes, limit, requested, said, written
 from difflogic.cli.screen import sinks
+from difflogic.cli.screen.echo import echo
 from difflogic.config.request import TrainRequest
 from difflogic.errors import UsageError
 
@@ -114,7 +113,7 @@ def start(request: TrainRequest, launch: Launch, resume: Path | None = None) -> 
         request = made.request
         sentences = [] if launch.as_json else [changes(made), limit(made)]
         for sentence in filter(None, sentences):
-            click.echo(sentence)
+            echo(sentence)
     # The engine is opened before the folder is made: a machine without a GPU leaves no empty run folder behind.
     placement = replace(_placement(request, launch, resume), max_memory=launch.max_memory)
     out = launch.out or (None if resume else default_path(request.whole.name))

@@ -51,7 +51,14 @@ NOT_NEGATIVE = Limits("a number between 0 and 1e+30", lambda value: 0 <= value <
 BELOW_ONE = Limits("a number in [0, 1)", lambda value: 0 <= value < 1, schema={"minimum": 0, "exclusiveMaximum": 1})
 SHARE = Limits("a number in (0, 1]", lambda value: 0 < value <= 1)
 UP_TO_ONE = Limits("a number in [0, 1]", lambda value: 0 <= value <= 1)
+HIDDEN = (
+    r"\x00-\x1f\x7f-\xa0\xad\u061c\u115f\u1160\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164"
+    r"\ufeff\uffa0\ufff9-\ufffb"
+)
+"""Characters, as ranges in a regular expression, that no name has: controls, bidirectional marks and blanks."""
+_NAME = rf"[^/\\{HIDDEN}]*[^ /\\{HIDDEN}][^/\\{HIDDEN}]*"
 FILE_NAME = Limits(
-    "text of 1 to 100 characters, without slashes and control characters",
-    lambda value: 0 < len(value) <= 100 and value.isprintable() and not set(value) & set("/\\"),
+    "text of 1 to 100 visible characters without slashes",
+    lambda value: len(value) <= 100 and value.isprintable() and re.fullmatch(_NAME, value) is not None,
+    schema={"pattern": f"^{_NAME}$", "maxLength": 100},
 )

@@ -23,6 +23,7 @@ from typing import Any
 import platformdirs
 
 from difflogic.system import files
+from difflogic.system.words import visible
 
 Entry = dict[str, Any]
 
@@ -62,7 +63,7 @@ def _usable(chosen: str | None) -> Path:
 
 def warn(text: str) -> None:
     """Write one line to standard error, for code too deep for an observer; standard output may carry JSON."""
-    sys.stderr.write(f"difflogic: {text}\n")
+    sys.stderr.write(f"difflogic: {visible(text)}\n")
     sys.stderr.flush()
 
 

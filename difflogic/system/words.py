@@ -1,4 +1,4 @@
-"""Words that agree with numbers."""
+"""Words that agree with numbers, and text that a terminal shows as it is."""
 
 from __future__ import annotations
 
@@ -6,3 +6,19 @@ from __future__ import annotations
 def counted(count: int, noun: str) -> str:
     """`1 gate`, `2 gates`."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def visible(text: str) -> str:
+    r"""Return a text with its escape sequences, bidirectional marks and other invisible characters as `repr` has them.
+
+    On a terminal they would clear the screen, set its title, or make one name look like another. Line ends and tabs
+    stay.
+
+        >>> visible("\x1b[2J\u202efig.exe")
+        '\\x1b[2J\\u202efig.exe'
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each.isprintable() or each in "\n\t" else each.encode("unicode_escape").decode() for each in text
+    )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,19 @@ def changed(run: Path, **fields: Any) -> None:
 def listed(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[dict[str, Any]]:
     assert main(["runs", "all", "--json", *map(str, arguments)]) == 0
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_names_are_printed_visibly(is_terminal: bool, runs: Path, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the title of a window nor the direction of writing is a run's to change."""
+    changed(runs / "one", name="a\x1b]0;b\x07\u202ec")
+    (runs / "circuit.json").write_text('{"format": "\\u001b[31m"}')
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
+    monkeypatch.setenv("COLUMNS", "60" if is_terminal else "200")
+    printed = [said("runs", "all").out, said("show", "all/one").out, said("show", "all/circuit.json", code=2).err]
+    assert r"a\x1b]0;b\x07\u202ec" in printed[0]
+    assert r"\x1b[31m" in printed[2]
+    assert not re.search("\x1b\\]|\x1b\\[31m|\x07|\u202e", "".join(printed))
 
 
 def test_the_table(runs: Path, said: Said) -> None:

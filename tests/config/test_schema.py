@@ -243,7 +243,7 @@ def test_the_constructors_count_in_whole_numbers(value: Any) -> None:
     [
         ({"seed": -1}, "seed must be a whole number between 0 and 4294967295, got -1."),
         ({"seed": 2**32}, "seed must be a whole number between 0 and 4294967295, got 4294967296."),
-        ({"name": 7}, "name must be text of 1 to 100 characters, without slashes and control characters, got 7."),
+        ({"name": 7}, "name must be text of 1 to 100 visible characters without slashes, got 7."),
         ({"train": 7}, "train must be a table, got 7."),
         (
             {"colour": 7},
@@ -258,8 +258,11 @@ def test_the_constructors_count_in_whole_numbers(value: Any) -> None:
             {"task": {"target": "checkerbord"}},
             "target must be one of checkerboard, picture, rule, data, got 'checkerbord' (did you mean checkerboard?).",
         ),
-        ({"name": "../up"}, "name must be text of 1 to 100 characters, without slashes and control characters, got"),
-        ({"name": ""}, "name must be text of 1 to 100 characters, "),
+        ({"name": "../up"}, "name must be text of 1 to 100 visible characters without slashes, got"),
+        *(
+            ({"name": name}, "name must be text of 1 to 100 visible characters ")
+            for name in ("", " ", "a\u200b", "\u3164", "a\u202eb")
+        ),
     ],
 )
 def test_with_refuses_what_a_file_could_not_say(changes: dict[str, Any], message: str) -> None:

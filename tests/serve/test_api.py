@@ -225,8 +225,10 @@ def test_tags_are_bounded_and_go_on_to_what_is_made_of_a_job(client):
     assert client.post(f"/jobs/{job['id']}/clone").json()["tags"] == ["two", "for the paper"]
     assert len(client.get("/jobs", params={"tag": "for the paper"}).json()["jobs"]) == 2
     assert client.get("/tags").json()["tags"] == [{"tag": "for the paper", "jobs": 2}, {"tag": "two", "jobs": 2}]
-    for wrong in ([""], [" a"], ["a,b"], ["a\n"], ["x" * 41], list("abcdefghijk"), "a", [1]):
+    for wrong in ([""], [" a"], ["a,b"], ["a\n"], ["x" * 41], list("abcdefghijk"), "a", [1], ["a\u202eb"], ["\u3164"]):
         assert client.patch(f"/jobs/{job['id']}", json={"tags": wrong}).status_code == 422
+    for wrong in ("", " ", "a\u202eb", "\u200b", "\u3164"):
+        assert client.patch(f"/jobs/{job['id']}", json={"name": wrong}).status_code == 422
     with httpx.Client(base_url=client.base_url, headers={"Authorization": f"Bearer {BEN}"}) as ben:
         assert ben.get("/tags").json()["tags"] == ben.get("/jobs?tag=two").json()["jobs"] == []
 

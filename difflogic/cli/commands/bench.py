@@ -12,6 +12,7 @@ import click
 
 from difflogic.cli.options import force_option, json_document_option, output_option
 from difflogic.cli.screen import sinks, table
+from difflogic.cli.screen.echo import echo
 from difflogic.cli.work import is_asked, work, work_options
 from difflogic.errors import UsageError
 
@@ -81,7 +82,7 @@ def command(only_list: bool, gradients: bool, compare: tuple[Path, Path] | None,
     if gradients:
         return _check_gradients(settings, as_json)
     results = _measure(as_json, **settings)
-    click.echo(results.to_json(), nl=False) if as_json else _show(results)
+    echo(results.to_json(), nl=False) if as_json else _show(results)
     return INTERRUPTED if results.lists("stopped") else FAILED if results.lists("wrong") else 0
 
 
@@ -137,7 +138,7 @@ def _compare(old: Path, new: Path, as_json: bool) -> None:
 
     ratios = compare(Results.load(old), Results.load(new))
     if as_json:
-        click.echo(json.dumps([asdict(each) | {"ratio": each.ratio} for each in ratios], indent=1))
+        echo(json.dumps([asdict(each) | {"ratio": each.ratio} for each in ratios], indent=1))
     else:
         table.show(("case", "engine", "old ms", "new ms", "times as fast", ""), list(map(_ratio_row, ratios)))
 
@@ -155,19 +156,19 @@ def _check_gradients(options: dict[str, Any], as_json: bool) -> int:
         # An engine that gives NaN or infinity has failed; the report still has to be JSON.
         rows = [asdict(each) | {"passed": each.passed} | _finite(each.error) for each in pairs]
         report: dict[str, Any] = {"passed": passed, "epoch": subject.epoch, "pairs": rows}
-        click.echo(json.dumps(report | {"described": found.described, "skipped": found.skipped}))
+        echo(json.dumps(report | {"described": found.described, "skipped": found.skipped}))
         return 0 if passed else FAILED
-    click.echo(
+    echo(
         f"{config.name} after epoch {subject.epoch}: {subject.circuit.gates} gates, {config.task.steps} steps, "
         f"batch {subject.config.train.batch}"
     )
-    click.echo("\n".join(f"{name}: {text}" for name, text in found.described.items()))
+    echo("\n".join(f"{name}: {text}" for name, text in found.described.items()))
     headers = ("gradients of", "and of", "largest difference", "allowed", "in layer", "")
     table.show(headers, list(map(_pair_row, pairs)))
-    click.echo("Differences are shares of the layer's largest gradient.")
+    echo("Differences are shares of the layer's largest gradient.")
     for name, why in found.skipped.items():
-        click.echo(f"Not compared: {name}. {why}")
-    click.echo("All agree." if passed else "NOT ALL AGREE: do not train on an engine that fails; see difflogic doctor.")
+        echo(f"Not compared: {name}. {why}")
+    echo("All agree." if passed else "NOT ALL AGREE: do not train on an engine that fails; see difflogic doctor.")
     return 0 if passed else FAILED
 
 
@@ -185,18 +186,18 @@ def _show(results: Results) -> None:
     from difflogic.bench.scaling import conclusions
 
     machine = results.data["machine"]
-    click.echo(f"{machine['processor']}, {machine['cores']} cores, load {machine['load_1min']}")
+    echo(f"{machine['processor']}, {machine['cores']} cores, load {machine['load_1min']}")
     for name, engine in results.engines.items():
-        click.echo(_engine_line(results.shown(name), engine))
-    click.echo("")
+        echo(_engine_line(results.shown(name), engine))
+    echo("")
     headers = ("case", "engine", *(header for header, *_ in _COLUMNS), "times as fast")
     table.show(headers, [_row(line, results) for line in results.cases])
     for line in results.cases:
         if "limiter" in line:
-            click.echo(f"{line['case']} on {results.shown(line['engine'])} is limited by: {line['limiter']}")
+            echo(f"{line['case']} on {results.shown(line['engine'])} is limited by: {line['limiter']}")
     # Parts are matched by name, so that the same kernel of two engines stands in one row.
     if kernels := [line for line in results.cases if line["case"].startswith("train/") and "profile" in line]:
-        click.echo("")
+        echo("")
         table.show(
             ("kernel", *(f"{line['case']} {results.shown(line['engine'])}" for line in kernels)),
             _kernel_rows(kernels),
@@ -204,16 +205,16 @@ def _show(results: Results) -> None:
         )
         for line in kernels:
             if (share := line["profile"]["attributed"]) < ATTRIBUTED:
-                click.echo(f"{line['case']} on {line['engine']}: its parts account for only {share:.0%} of the time")
+                echo(f"{line['case']} on {line['engine']}: its parts account for only {share:.0%} of the time")
     for sentence in conclusions(results):
-        click.echo(sentence)
+        echo(sentence)
     stopped = [each for each in results.skipped if each["kind"] == "stopped"]
     for each in (each for each in results.skipped if each not in stopped):
-        click.echo(
+        echo(
             f"Not measured: {each['case']} on {results.shown(each['engine'])} ({each['kind']}): {each['why']}", err=True
         )
     if stopped:
-        click.echo(f"Stopped: {len(stopped)} measurement(s) are missing.", err=True)
+        echo(f"Stopped: {len(stopped)} measurement(s) are missing.", err=True)
 
 
 _COLUMNS = (

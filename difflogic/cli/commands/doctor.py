@@ -14,6 +14,7 @@ import click
 from difflogic.cli import bug_report
 from difflogic.cli.options import json_document_option, megabytes
 from difflogic.cli.screen import table
+from difflogic.cli.screen.echo import echo
 from difflogic.cli.work import is_asked, work, work_options
 from difflogic.errors import UsageError
 from difflogic.version import __version__
@@ -71,7 +72,7 @@ def command(
         raise UsageError("--report is a text to paste, --json a document, --list a list: give one of them.")
     # The report passes every line through a filter that takes names and folders out of it.
     private = bug_report.private() if report else str
-    return _examine(adapter, only_list, report, None if as_json else lambda text: click.echo(private(text)))
+    return _examine(adapter, only_list, report, None if as_json else lambda text: echo(private(text)))
 
 
 def _examine(adapter: str | None, only_list: bool, report: bool, say: Callable[[str], None] | None) -> int:
@@ -95,7 +96,7 @@ def _examine(adapter: str | None, only_list: bool, report: bool, say: Callable[[
     healthy = any(checks for _, checks in found) and all(check.passed for _, checks in found for check in checks)
     if say is None:
         document = {"versions": versions, "devices": [_described(*each) for each in found]}
-        click.echo(json.dumps(document if only_list else {"healthy": healthy} | document, indent=2))
+        echo(json.dumps(document if only_list else {"healthy": healthy} | document, indent=2))
     elif not any(device.adapter for device, _ in found):
         say(f"\n{NO_ADAPTER}")
     elif not only_list:
@@ -146,7 +147,7 @@ def _show_memory(
     config = work(options).config
     rows = memory_plans(adapter, config, 1 if population is None else population, max_memory)
     if as_json:
-        click.echo(json.dumps(rows, indent=2))
+        echo(json.dumps(rows, indent=2))
         return
     groups = rows[0]["groups"]
     title = f"{config.name}, " if groups == 1 else f"{config.name}, for each of {groups} groups, "

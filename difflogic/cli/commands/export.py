@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from difflogic.cli.options import PATH, circuit_options, force_option, forced, grid_size
+from difflogic.cli.screen.echo import echo
 from difflogic.cli.screen.result import FAILED, show
 from difflogic.config.choices import EXPORTS
 from difflogic.errors import DifflogicError, UsageError
@@ -81,7 +82,7 @@ def command(circuit: Path, forms: tuple[str, ...], out: Path, verify: bool, **as
     code = show(found, as_json=False)
     for form, files in found.by_format.items():
         write(files, out, forced())
-        click.echo(f"{form}: {', '.join(str(out / file) for file in files)}")
+        echo(f"{form}: {', '.join(str(out / file) for file in files)}")
         if verify and not _verified(found, form):
             code = FAILED
     return code
@@ -91,7 +92,7 @@ def _verified(found: Exports, form: str) -> bool:
     try:
         proofs = found.verify(form)
     except DifflogicError as error:
-        click.echo(f"{form}: NOT VERIFIED. {error}", err=True)
+        echo(f"{form}: NOT VERIFIED. {error}", err=True)
         return False
-    click.echo(f"{form}: verified: {'; '.join(proofs)}.")
+    echo(f"{form}: verified: {'; '.join(proofs)}.")
     return True

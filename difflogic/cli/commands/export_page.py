@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from difflogic.cli.options import force_option, forced, output_option
+from difflogic.cli.screen.echo import echo
 from difflogic.system.files import Output
 
 
@@ -35,4 +36,4 @@ def command(presets: tuple[str, ...], out: Output | None) -> None:
     out = out or Output(Path("train.html"), forced())
     page = training_page(presets or (DEFAULT,)).encode()
     out.write(page)
-    click.echo(f"{out}: {len(page) / 1e3:.0f} kB, {len(gzip.compress(page)) / 1e3:.0f} kB as servers send it")
+    echo(f"{out}: {len(page) / 1e3:.0f} kB, {len(gzip.compress(page)) / 1e3:.0f} kB as servers send it")

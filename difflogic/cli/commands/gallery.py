@@ -8,6 +8,7 @@ import click
 
 from difflogic.cli.options import PATH, force_option, forced, tell_choice
 from difflogic.cli.screen import sinks
+from difflogic.cli.screen.echo import echo
 from difflogic.errors import DifflogicError
 from difflogic.system.files import check_links
 
@@ -47,14 +48,14 @@ def command(runs: tuple[Path, ...], out: Path) -> int:
             made = (agent_exhibit if is_of_agents(run) else gallery).exhibit(run, name, tell)
         # One run of many that cannot be shown does not spoil the others; the exit code still says so.
         except DifflogicError as error:
-            click.echo(f"{run}: left out. {error}", err=True)
+            echo(f"{run}: left out. {error}", err=True)
             failed = True
             continue
         tell_choice(made.told)
         gallery.write_exhibit(out, made)
         shown.append(made)
-        click.echo(f"{run}: {made.title}: {made.counts}")
+        echo(f"{run}: {made.title}: {made.counts}")
     if shown:
         gallery.write_index(out, shown)
-        click.echo(f"Written: {out / gallery.INDEX}, {len(shown)} of {len(found)} runs")
+        echo(f"Written: {out / gallery.INDEX}, {len(shown)} of {len(found)} runs")
     return FAILED if failed else 0

@@ -9,6 +9,7 @@ import click
 
 from difflogic.cli.options import force_option, forced, output_option, recipe_option, set_option, target_options
 from difflogic.cli.request import agents, changes, requested
+from difflogic.cli.screen.echo import echo
 from difflogic.config.request import TrainRequest
 from difflogic.system.files import Output
 
@@ -56,5 +57,5 @@ def command(name: str, out: Output | None, **options: Any) -> None:
     )
     out.write(commented(config, opening, task).encode())
     if sentence:
-        click.echo(sentence)
-    click.echo(f"Wrote {out}: train it with {train}")
+        echo(sentence)
+    echo(f"Wrote {out}: train it with {train}")

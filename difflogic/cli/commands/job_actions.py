@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from difflogic.cli.options import client, options_of, quick_option, together
+from difflogic.cli.screen.echo import echo
 from difflogic.config import follow_ups
 from difflogic.config.fields import section
 from difflogic.config.request import Request
@@ -40,7 +41,7 @@ def steer(action: str, words: str, jobs: tuple[str, ...]) -> None:
     with client("jobs") as server:
         for job in jobs:
             found = server.steer(job, action)
-            click.echo(f"{job} {'is asked to stop, and will save first' if found['wanted'] else words}.")
+            echo(f"{job} {'is asked to stop, and will save first' if found['wanted'] else words}.")
 
 
 def _editing(action: str, value: Callable[[Any], Any], words: str, about: str, example: str) -> click.Command:
@@ -51,7 +52,7 @@ def _editing(action: str, value: Callable[[Any], Any], words: str, about: str, e
     @value
     def command(job: str, **changes: Any) -> None:
         with client("jobs") as server:
-            click.echo(f"{job} {words.format(**server.edit(job, **changes))}")
+            echo(f"{job} {words.format(**server.edit(job, **changes))}")
 
     return command
 
@@ -68,7 +69,7 @@ def _making(action: str, example: str, *options: Callable[[Any], Any]) -> click.
         with client("jobs") as server:
             made = server.make(job, action, body)
             if not watch:
-                click.echo(made["id"])
+                echo(made["id"])
                 return 0
             from difflogic.cli.screen.following import follow
 
@@ -108,7 +109,7 @@ def _tag(jobs: tuple[str, ...], changed: Callable[[list[str]], list[str]], words
     with client("jobs") as server:
         for job in jobs:
             server.edit(job, tags=changed(server.job(job)["tags"]))
-            click.echo(f"{job} {words}.")
+            echo(f"{job} {words}.")
 
 
 @click.command("delete")
@@ -126,7 +127,7 @@ def delete(jobs: tuple[str, ...], yes: bool) -> None:
             raise UsageError("Nothing was deleted: confirm it, or give --yes.")
         for job in jobs:
             server.delete(job)
-            click.echo(f"{job} is deleted.")
+            echo(f"{job} is deleted.")
 
 
 ACTIONS = (

@@ -16,6 +16,7 @@ from difflogic.cli import request
 from difflogic.cli.commands import job_actions
 from difflogic.cli.options import PATH, client, json_option
 from difflogic.cli.screen import table
+from difflogic.cli.screen.echo import echo
 from difflogic.config.fields import Table
 from difflogic.config.request import SweepRequest
 from difflogic.errors import UsageError
@@ -51,7 +52,7 @@ def submit(**options: Any) -> int:
     with client("submit") as server:
         job = server.submit(asked.to_dict())
         if not options["watch"]:
-            click.echo(json.dumps(job) if options["as_json"] else job["id"])
+            echo(json.dumps(job) if options["as_json"] else job["id"])
             return 0
         from difflogic.cli.screen.following import follow
 
@@ -88,7 +89,7 @@ def _automata(options: dict[str, Any]) -> JobRequest:
     asked, notice = run_request.resolved(made.request, made.config)
     for sentence in (request.changes(made), notice, reach.notice(made.config)):
         if sentence and not options["as_json"]:
-            click.echo(request.in_options(sentence), err=True)
+            echo(request.in_options(sentence), err=True)
     return asked.configured(made.config)
 
 
@@ -116,17 +117,17 @@ def list_jobs(ctx: click.Context, /, sort: Sort, limit: int, as_json: bool, **fi
         jobs = list(itertools.islice(found, limit))
     if as_json:
         for job in jobs:
-            click.echo(json.dumps(job))
+            echo(json.dumps(job))
         return
     if not jobs:
-        click.echo("There are no such jobs." if any(filters.values()) else "There are no jobs yet.")
+        echo("There are no such jobs." if any(filters.values()) else "There are no jobs yet.")
         return
 
     table.show(HEADERS, [_row(job) for job in jobs])
     for job in jobs:
         # Below the table, since it is a sentence, and of few jobs.
         if words := job["waits_for"] or job["words"]["turn"]:
-            click.echo(f"{job['id']} waits: {words.rstrip('.')}.")
+            echo(f"{job['id']} waits: {words.rstrip('.')}.")
 
 
 for _action in job_actions.ACTIONS:
@@ -176,7 +177,7 @@ def logs(job: str, tail: int) -> None:
     Example: difflogic logs abcdefghijklmnop
     """
     with client("logs") as server:
-        click.echo(server.log(job, tail), nl=False)
+        echo(server.log(job, tail), nl=False)
 
 
 @click.command("cancel")
@@ -206,4 +207,4 @@ def fetch(job: str, folder: Path) -> None:
         check_new(folder)
         server.archive(job, file)
         names = unpack(file, job, folder)
-    click.echo(f"{len(names)} files are in {folder}" if names else f"The job has no files yet: {folder} is empty.")
+    echo(f"{len(names)} files are in {folder}" if names else f"The job has no files yet: {folder} is empty.")

@@ -9,6 +9,7 @@ import click
 
 from difflogic.cli.options import json_option, recipe_option
 from difflogic.cli.screen import table
+from difflogic.cli.screen.echo import echo
 from difflogic.errors import DifflogicError
 
 if TYPE_CHECKING:
@@ -37,11 +38,11 @@ def command(name: str | None, recipe: str | None, as_json: bool) -> None:
     # What is printed of a preset is computed from its configuration, so that the table is never out of date.
     if name in agent_presets.PRESETS:
         config: Document = agent_presets.PRESETS[name]
-        click.echo(json.dumps(_agents(name) | {"config": config.to_dict()}) if as_json else _shown_agents(name))
+        echo(json.dumps(_agents(name) | {"config": config.to_dict()}) if as_json else _shown_agents(name))
     elif name is not None:
         config = configure(TrainRequest(name, recipe=recipe)).config
         row = _row(name, _about(name), config)
-        click.echo(json.dumps(row | {"config": config.to_dict()}) if as_json else _shown(row, config))
+        echo(json.dumps(row | {"config": config.to_dict()}) if as_json else _shown(row, config))
     else:
         rows = [_row(each, preset.about, preset.make()) for each, preset in presets.PRESETS.items()]
         _list(rows + _of_tasks(), as_json)
@@ -52,10 +53,10 @@ def _list(rows: list[dict[str, Any]], as_json: bool) -> None:
 
     agents = [_agents(each) for each in agent_presets.PRESETS]
     if as_json:
-        click.echo("\n".join(map(json.dumps, rows + agents)))
+        echo("\n".join(map(json.dumps, rows + agents)))
         return
     table.show(HEADERS, [_cells(row) for row in rows])
-    click.echo()
+    echo()
     table.show(OF_AGENTS, [[str(value) for value in each.values()] for each in agents])
 
 
@@ -99,7 +100,7 @@ def _of_tasks() -> list[dict[str, Any]]:
             own = registered.find(name)
             rows.append(_row(name, own.about, own.config(FEW)))
         except DifflogicError as error:
-            click.echo(f"Left out: {error}", err=True)
+            echo(f"Left out: {error}", err=True)
     return rows
 
 

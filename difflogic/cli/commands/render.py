@@ -20,6 +20,7 @@ from difflogic.cli.options import (
     tell_choice,
 )
 from difflogic.cli.request import written
+from difflogic.cli.screen.echo import echo
 from difflogic.config.choices import BOUNDARIES, DRAWINGS
 from difflogic.errors import UsageError
 
@@ -150,7 +151,7 @@ def command(
     asked = asked_engine(engine, gpu, require_hardware)
     size = render(run, out.path, what, _scene(options), _look(options), asked, member, out.force)
     tell_choice(chosen.load(run, member).told)
-    click.echo(f"Written: {out}, {size / 1000:.1f} kB")
+    echo(f"Written: {out}, {size / 1000:.1f} kB")
     return 0
 
 
@@ -213,7 +214,7 @@ def _render_episode(path: Path, out: Output, what: str, member: int | None, opti
         raise UsageError(f"A film of an episode takes no such options: drop {names}.")
     if what == "loss":
         out.write(curves(path))
-        click.echo(f"Written: {out}")
+        echo(f"Written: {out}")
         return 0
     steps, seed = options["steps"] or 500, options["seed"] or 0
     file = path if path.is_file() else path / function_json.NAME
@@ -225,5 +226,5 @@ def _render_episode(path: Path, out: Output, what: str, member: int | None, opti
     else:
         frames = film.of_agent(restored(path, member), steps, None, seed)
     out.write(film.encoded(frames, out.path.suffix, options["frame_ms"] or FRAME_MS))
-    click.echo(f"Written: {out}, {len(frames)} frames")
+    echo(f"Written: {out}, {len(frames)} frames")
     return 0

@@ -11,6 +11,7 @@ import click
 
 from difflogic.cli.options import PATH, circuit_options, grid_size, json_document_option, tell_choice
 from difflogic.cli.screen import table
+from difflogic.cli.screen.echo import echo
 from difflogic.cli.screen.sinks import working
 from difflogic.errors import CircuitError
 
@@ -73,7 +74,7 @@ def command(
     if as_json:
         facts = {"family": family, "device": device, "width": placed.width, "height": placed.height, "luts": found.luts}
         facts |= {"flip_flops": found.flip_flops, "fmax_mhz": found.fmax, "cells_per_device": found.cells_per_device}
-        click.echo(json.dumps(facts | {"cell_updates_per_second": found.updates, "no_fmax": found.no_fmax}, indent=2))
+        echo(json.dumps(facts | {"cell_updates_per_second": found.updates, "no_fmax": found.no_fmax}, indent=2))
         return 0
     rows = [
         ("lookup tables", f"{found.luts} of {luts}, {found.luts / found.cells:.1f} a cell"),
@@ -89,7 +90,7 @@ def command(
 
 def _function(function: FunctionNetlist, found: FunctionReport, device: str, as_json: bool) -> int:
     if as_json:
-        click.echo(json.dumps(asdict(found) | {"device": device}, indent=2))
+        echo(json.dumps(asdict(found) | {"device": device}, indent=2))
         return 0
     clock = found.no_fmax if found.fmax is None else f"{found.fmax:.1f} MHz, a {function.words.sample} a clock"
     rows = [("lookup tables", str(found.luts)), ("Fmax between registers", clock)]

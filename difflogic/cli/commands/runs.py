@@ -11,6 +11,7 @@ import click
 
 from difflogic.cli.options import PATH
 from difflogic.cli.screen import table
+from difflogic.cli.screen.echo import echo
 
 if TYPE_CHECKING:
     from difflogic.runs.run_list import Entry
@@ -60,11 +61,11 @@ def command(
     entries.sort(key=SORTS[sort], reverse=reverse)
     if as_json:
         for entry in entries:
-            click.echo(json.dumps(entry.to_dict()))
+            echo(json.dumps(entry.to_dict()))
     else:
         _show(folder, entries, len(found) - len(broken))
     for each in broken:
-        click.echo(f"Not listed: {each.path}, {each.why}.", err=True)
+        echo(f"Not listed: {each.path}, {each.why}.", err=True)
 
 
 def _wanted(entry: Entry, preset: str | None, engine: str | None, solved: bool | None) -> bool:
@@ -78,7 +79,7 @@ def _wanted(entry: Entry, preset: str | None, engine: str | None, solved: bool |
 def _show(folder: Path, entries: list[Entry], known: int) -> None:
     if not entries:
         why = "none of its runs is such a one" if known else "there are no runs in it"
-        click.echo(f"{folder}: {why}.")
+        echo(f"{folder}: {why}.")
         return
     headers = ["run", "what", "engine", "epochs", "soft loss", "hard loss", "solved", "status", "MB", "started"]
     rows = [_row(entry, folder) for entry in entries]

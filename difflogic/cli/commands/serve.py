@@ -20,6 +20,7 @@ from difflogic.cli.commands.serve_options import (
     tasks_option,
 )
 from difflogic.cli.options import PATH, force_option, json_option, output, service
+from difflogic.cli.screen.echo import echo
 from difflogic.errors import UsageError
 from difflogic.system.files import Output
 
@@ -98,7 +99,7 @@ def serve(
     app = create_app(store, tokens, settings)
 
     def ready() -> None:
-        click.echo(f"Serving {folder} at {address}")
+        echo(f"Serving {folder} at {address}")
 
     server, most = Server(app, ready), asked["memory"]
     elsewhere = nullcontext() if ray is None else ClusterSupervisor(ray, folder, max_memory=most)
@@ -147,7 +148,7 @@ def _tokens(folder: Path, settings: ServeSettings, file: Path | None) -> tuple[T
             "--token-file."
         )
     path = tokens.generated_token(folder)
-    click.echo(f"The token to sign in with is in {path}")
+    echo(f"The token to sign in with is in {path}")
     return tokens.Tokens.of_file(path), path
 
 
@@ -171,15 +172,15 @@ def gc(folder: Path, keep_days: float | None, quota: int | None, dry_run: bool, 
         raise UsageError("Say what to delete: --keep-days DAYS, --quota MB, or both.")
     found = collect(Store.existing(folder), keep_days, quota, dry_run)
     if as_json:
-        click.echo(json.dumps({**asdict(found), "dry_run": dry_run}))
+        echo(json.dumps({**asdict(found), "dry_run": dry_run}))
         return
     for each in found.removed:
-        click.echo(f"{each.name}  {each.bytes / 1e6:.1f} MB  {each.why}")
+        echo(f"{each.name}  {each.bytes / 1e6:.1f} MB  {each.why}")
     verb = "would be deleted" if dry_run else "deleted"
     freed = sum(each.bytes for each in found.removed)
-    click.echo(f"{len(found.removed)} {verb}, {freed / 1e6:.1f} MB; {found.bytes_left / 1e6:.1f} MB stay.")
+    echo(f"{len(found.removed)} {verb}, {freed / 1e6:.1f} MB; {found.bytes_left / 1e6:.1f} MB stay.")
     if keep_days is not None and found.served_days < keep_days:
-        click.echo(f"Days count while `difflogic serve` runs: {found.served_days:g} so far.")
+        echo(f"Days count while `difflogic serve` runs: {found.served_days:g} so far.")
 
 
 @click.command("backup")
@@ -199,4 +200,4 @@ def backup(folder: Path, file: Output) -> None:
 
     jobs = back_up(Store.existing(folder), file)
     size = f"{file.path.stat().st_size / 1e6:.1f} MB" if file.path.is_file() else "written"
-    click.echo(f"{jobs} job{'' if jobs == 1 else 's'}, {size}: {file}")
+    echo(f"{jobs} job{'' if jobs == 1 else 's'}, {size}: {file}")

@@ -11,6 +11,7 @@ import click
 
 from difflogic.cli.options import PATH, json_option
 from difflogic.cli.screen import table
+from difflogic.cli.screen.echo import echo
 from difflogic.errors import NotFoundError, RunFolderError
 from difflogic.system.words import counted
 
@@ -62,14 +63,14 @@ def command(run: Path, as_json: bool) -> int:
         best = {"folder": str(found.path), "epoch": found.epoch, "told": found.told}
         all_of_it = {"manifest": record, "best": best, "models": members, "files": _files(found.path)}
         tries = {"tries": [asdict(each) for each in together]} if together else {}
-        click.echo(json.dumps({**entry.to_dict(), **all_of_it, **tries}))
+        echo(json.dumps({**entry.to_dict(), **all_of_it, **tries}))
         return 0
-    click.echo("\n".join([*_facts(entry, record, saved), f"Taken:     {found.told}"]))
+    echo("\n".join([*_facts(entry, record, saved), f"Taken:     {found.told}"]))
     for attempt in together:
-        click.echo(f"           {attempt}")
+        echo(f"           {attempt}")
     _show_models(saved, rows)
     _show_files(found.path)
-    click.echo(f"\n{_next(entry, found.path, bool(together))}")
+    echo(f"\n{_next(entry, found.path, bool(together))}")
     return 0
 
 
@@ -87,12 +88,10 @@ def _show_file(path: Path, as_json: bool) -> int:
     facts = {"kind": netlist.kind, "gates": len(netlist.gates), "two_input": gate_count(netlist), "needed": needed}
     facts |= {"inputs": list(netlist.input_names), "outputs": list(netlist.output_names)}
     if as_json:
-        click.echo(json.dumps(facts))
+        echo(json.dumps(facts))
         return 0
-    click.echo(f"{path}: {netlist.kind}. {about(netlist)}")
-    click.echo(
-        f"Of its {facts['gates']} gates {facts['two_input']} read two inputs, {needed} of which lead to an output."
-    )
+    echo(f"{path}: {netlist.kind}. {about(netlist)}")
+    echo(f"Of its {facts['gates']} gates {facts['two_input']} read two inputs, {needed} of which lead to an output.")
     return 0
 
 
@@ -170,7 +169,7 @@ def _show_models(saved: Checkpoint[ModelState], rows: list[list[Row]]) -> None:
             )
         )
     headers = ("model", "seed", "soft loss", "hard loss", "accuracy", "first exact", "active gates", "undecided")
-    click.echo()
+    echo()
     table.show(headers, lines)
 
 
@@ -179,7 +178,7 @@ def _files(run: Path) -> dict[str, int]:
 
 
 def _show_files(run: Path) -> None:
-    click.echo()
+    echo()
     table.show(("file", "kB"), [(name, f"{size / 1000:.1f}") for name, size in _files(run).items()])
 
 
@@ -192,7 +191,7 @@ def _show_agents(entry: Entry, as_json: bool) -> int:
     record, saved = manifest.read(path), checkpoint.read_agents(path)
     if as_json:
         told = {"tries": [asdict(each) for each in tries]} if tries else {}
-        click.echo(json.dumps({**entry.to_dict(), "manifest": record, "files": _files(path), **told}))
+        echo(json.dumps({**entry.to_dict(), "manifest": record, "files": _files(path), **told}))
         return 0
     config, seeds = (
         saved.members[saved.best].config,
@@ -208,12 +207,12 @@ def _show_agents(entry: Entry, as_json: bool) -> int:
         *_history(record, 13),
         *(f"             {each}" for each in tries),
     ]
-    click.echo("\n".join(lines))
+    echo("\n".join(lines))
     _show_files(path)
     if entry.status in ("interrupted", "killed", "failed"):
-        click.echo(f"\nGo on with: difflogic train --resume {quoted(entry.path)}")
+        echo(f"\nGo on with: difflogic train --resume {quoted(entry.path)}")
     elif (path / function_json.NAME).exists():
-        click.echo(f"\nMake its controller smaller: difflogic simplify {quoted(path)} --task -o small.json")
+        echo(f"\nMake its controller smaller: difflogic simplify {quoted(path)} --task -o small.json")
     return 0
 
 

@@ -16,6 +16,7 @@ from difflogic.cli.options import (
     output_option,
 )
 from difflogic.cli.screen import sinks
+from difflogic.cli.screen.echo import echo
 from difflogic.cli.screen.result import next_lines, show
 from difflogic.config.choices import EFFORTS
 from difflogic.config.follow_ups import SimplifyRequest
@@ -81,7 +82,7 @@ def command(circuit: Path, size: Size | None, out: Output | None, as_json: bool,
         out.write(str(next(iter(found.files.values()))).encode())
     code = show(found, as_json, lambda: [] if out is None else [out.path])
     if out is not None and not as_json:
-        click.echo("\n".join(next_lines(NEXT if isinstance(found.netlist, CellNetlist) else NEXT[1:], out.path)))
+        echo("\n".join(next_lines(NEXT if isinstance(found.netlist, CellNetlist) else NEXT[1:], out.path)))
     return code
 
 

@@ -10,6 +10,7 @@ import click
 
 from difflogic.cli.options import json_option
 from difflogic.cli.screen import sinks
+from difflogic.cli.screen.echo import echo
 from difflogic.cli.work import work, work_options
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def command(population: int, adapter: str | None, reset: bool, as_json: bool, **
         forgotten, cut_off = tuning_cache.reset(chosen)
         report = json.dumps({"adapter": chosen.name, "forgotten": forgotten, "cut_off": cut_off})
         more = f", and {cut_off} sweep(s) that were cut off" if cut_off else ""
-        click.echo(report if as_json else f"Forgot {forgotten} result(s) of {chosen.name}{more}.")
+        echo(report if as_json else f"Forgot {forgotten} result(s) of {chosen.name}{more}.")
         return
     config = work(options).config
     # A wrong result may be a fast one: only an adapter that passed the self-test is tuned.
@@ -72,7 +73,7 @@ def command(population: int, adapter: str | None, reset: bool, as_json: bool, **
     except KeyboardInterrupt:
         tell(f"Stopped: {len(tuner.measured)} variant(s) measured so far are kept; tune again to go on.", None)
         raise
-    click.echo(json.dumps(dataclasses.asdict(outcome)) if as_json else _verdict(outcome))
+    echo(json.dumps(dataclasses.asdict(outcome)) if as_json else _verdict(outcome))
 
 
 def _verdict(outcome: TuningResult) -> str:

@@ -9,6 +9,7 @@ import click
 
 from difflogic.cli.options import json_option
 from difflogic.cli.screen import table
+from difflogic.cli.screen.echo import echo
 
 
 @click.command("zoo")
@@ -26,16 +27,16 @@ def command(name: str | None, as_json: bool) -> None:
 
     entries = {each: zoo.entry(each) for each in ([name] if name else zoo.names())}
     if as_json:
-        click.echo("\n".join(json.dumps({"name": each, **data}) for each, data in entries.items()))
+        echo("\n".join(json.dumps({"name": each, **data}) for each, data in entries.items()))
     elif name:
-        click.echo(_shown(name, entries[name]))
+        echo(_shown(name, entries[name]))
     else:
         table.show(
             ("name", "what it does", "trained", "simplified"),
             [(each, what(data), *map(str, data["learned"]["gates"])) for each, data in entries.items()],
             texts=True,
         )
-        click.echo("\nShow one: difflogic zoo NAME")
+        echo("\nShow one: difflogic zoo NAME")
 
 
 def what(data: dict[str, Any]) -> str:

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-import click
-
 from difflogic.cli.screen import sinks
+from difflogic.cli.screen.echo import echo
 from difflogic.cli.screen.sinks import Event
 from difflogic.cli.screen.training import TrainingReporter
 from difflogic.config import schedule
@@ -48,7 +47,7 @@ def follow(client: Client, job: str, as_json: bool, log_interval: int = 10) -> i
         ) from error
     # The job is the server's: whoever leaves leaves it running.
     except KeyboardInterrupt:
-        click.echo(f"\nDetached: the job goes on. To watch it again: difflogic watch {job}", err=True)
+        echo(f"\nDetached: the job goes on. To watch it again: difflogic watch {job}", err=True)
         return DETACHED
 
 

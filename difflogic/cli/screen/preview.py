@@ -14,6 +14,7 @@ from difflogic.core import text_picture
 from difflogic.devices.open import open_engine
 from difflogic.engine import job
 from difflogic.runs import plots
+from difflogic.system.words import visible
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
@@ -43,7 +44,7 @@ class Preview:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
         from rich.text import Text
 
-        yield Text(self._headline())
+        yield Text(visible(self._headline()))
         if not self._is_fixed:
             return
         # A picture that is broken into lines shows nothing.

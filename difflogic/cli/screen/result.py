@@ -6,9 +6,8 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-import click
-
 from difflogic.cli.screen import table
+from difflogic.cli.screen.echo import echo
 from difflogic.errors import RunFolderError
 from difflogic.system.files import quoted
 
@@ -23,19 +22,19 @@ FAILED, INTERRUPTED = 1, 130
 def show(found: ActionResult, as_json: bool, write: Callable[[], Iterable[Path]] = tuple) -> int:
     """Print what was found, then write its files, and say which; returns the exit code."""
     if found.told:
-        click.echo(found.told, err=True)
+        echo(found.told, err=True)
     if as_json:
-        click.echo(json.dumps(found.report))
+        echo(json.dumps(found.report))
     else:
         if found.title:
-            click.echo(found.title)
+            echo(found.title)
         if found.table is not None:
             table.show(found.table.headers, found.table.rows, texts=found.table.prose)
         for line in found.words:
-            click.echo(line)
+            echo(line)
     for path in write():
         if not as_json:
-            click.echo(f"Written: {path}")
+            echo(f"Written: {path}")
     return INTERRUPTED if found.stopped else 0 if found.ok else FAILED
 
 
@@ -51,5 +50,5 @@ def kept(found: ActionResult, what: str) -> list[Path]:
     try:
         return found.keep()
     except RunFolderError as error:
-        click.echo(f"Warning: {what} not kept in the run folder. {error}", err=True)
+        echo(f"Warning: {what} not kept in the run folder. {error}", err=True)
         return []

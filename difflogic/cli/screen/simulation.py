@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Self
 
 from difflogic.cli.screen import sinks
+from difflogic.cli.screen.echo import echo_above
 from difflogic.cli.screen.sinks import Event, Lines
 from difflogic.core.bits import population
 from difflogic.errors import UsageError
@@ -142,7 +143,7 @@ class GridScreen(Lines):
         return self
 
     def write(self, text: object) -> None:
-        self._live.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        echo_above(self._live.console, text)
 
     def draw(self, progress: SimulationProgress, simulation: Simulation) -> None:
         """Show the grid as it is, at most `FRAMES_PER_S` times a second: the run waits for it."""

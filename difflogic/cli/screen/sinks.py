@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
-import click
+from difflogic.cli.screen.echo import echo, echo_above
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -56,12 +56,12 @@ class Lines:
         """Tell an event; what has no text is nothing to people."""
         for each in event.text:
             if event.is_warning:
-                click.echo(f"Warning: {each}", err=True)
+                echo(f"Warning: {each}", err=True)
             else:
                 self.write(each)
 
     def write(self, text: object) -> None:
-        click.echo(str(text))
+        echo(text)
 
     def advance(self, done: int, total: int | None = None, speed: str | None = None) -> None:
         """Show how much of all is done, and at which speed in words; lines do not show it."""
@@ -116,7 +116,7 @@ class Bar(Lines):
             super().show(event)
 
     def write(self, text: object) -> None:
-        self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        echo_above(self._bar.console, text)
 
     def advance(self, done: int, total: int | None = None, speed: str | None = None) -> None:
         """Show the progress; one that goes back to fewer units, as another attempt does, begins anew."""
@@ -144,7 +144,7 @@ class JsonLines(Lines):
 
     def show(self, event: Event) -> None:
         # NaN is no JSON: whoever makes an event turns it into null, and forgetting that is an error here.
-        click.echo(json.dumps({"event": event.name, **event.fields}, allow_nan=False))
+        echo(json.dumps({"event": event.name, **event.fields}, allow_nan=False))
 
 
 def choose(as_json: bool, unit: str) -> Lines:
@@ -157,7 +157,7 @@ def choose(as_json: bool, unit: str) -> Lines:
 
 def working(text: str) -> None:
     """Say on standard error what a command does, or has just done, on its way to its result."""
-    click.echo(f"... {text}", err=True)
+    echo(f"... {text}", err=True)
 
 
 def show_pass(step: PassReport) -> None:

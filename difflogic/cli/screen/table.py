@@ -15,6 +15,8 @@ from typing import Literal
 
 import click
 
+from difflogic.system.words import visible
+
 Row = Sequence[str]
 
 PIPED = 120
@@ -25,6 +27,7 @@ NARROWEST = 24
 
 def show(headers: Row, rows: Sequence[Row], title: str = "", texts: bool = False) -> None:
     """Print a table; the first column is left-aligned, as is every column without a digit, or with `texts` all."""
+    title, rows = visible(title), [[*map(visible, row)] for row in rows]
     columns = list(zip(headers, *rows, strict=True))
     left = [
         # Numbers are right-aligned, so that their digits stand below each other.

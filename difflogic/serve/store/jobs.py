@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 
 from difflogic.config.document import is_policy
 from difflogic.config.fields import section
-from difflogic.config.limits import Limits, between, matching
+from difflogic.config.limits import FILE_NAME, HIDDEN, Limits, between
 from difflogic.config.request import JOB_ID, Request, SweepRequest, TrainRequest, option
 from difflogic.errors import StoreError
 
@@ -43,15 +43,13 @@ PRIORITIES = range(-10, 11)
 # Lower case and no digits that look like letters: an id is read aloud, typed, and used as a folder on any file system.
 ID = re.compile(JOB_ID)
 """Every path of a job is made of an id that matches whole."""
-TAG = re.compile(r"[^ ,\x00-\x1f\x7f-\x9f]([^,\x00-\x1f\x7f-\x9f]{0,38}[^ ,\x00-\x1f\x7f-\x9f])?")
+TAG = re.compile(rf"[^ ,{HIDDEN}]([^,{HIDDEN}]{{0,38}}[^ ,{HIDDEN}])?")
 """A tag: up to 40 characters without commas, which part tags where they are typed."""
 TAGS = Limits(
     "at most 10 tags of up to 40 characters without commas",
-    lambda tags: len(tags) <= 10 and all(TAG.fullmatch(tag) for tag in tags),
+    lambda tags: len(tags) <= 10 and all(tag.isprintable() and TAG.fullmatch(tag) for tag in tags),
     schema={"maxItems": 10, "items": {"type": "string", "pattern": f"^{TAG.pattern}$"}},
 )
-JOB_NAME = matching("text of 1 to 100 characters, without slashes and control characters",
-                    r"[^\x00-\x1f\x7f-\x9f/\\]{1,100}")  # fmt: skip
 PRIORITY = between(PRIORITIES[0], PRIORITIES[-1])
 ASKED = ("config", "request", "options")
 """What was asked for, as far as nothing is looked for by it: the store keeps it as one column."""
@@ -91,7 +89,7 @@ class JobRequest(TrainRequest):
     """A request to a server is one for training, perhaps many times, with its place in the queue."""
 
     sweep: SweepRequest | None = option("Train many times, with different values in some fields", group="queue")
-    name: str | None = option("The job's name", JOB_NAME, group="queue", usual="the configuration's")
+    name: str | None = option("The job's name", FILE_NAME, group="queue", usual="the configuration's")
     priority: int = option("Jobs with a higher priority start first", PRIORITY, group="queue", default=0)
     tags: tuple[str, ...] = option("A word to search by", TAGS, group="queue", default=(), metavar="TAG")
 
@@ -100,7 +98,7 @@ class JobRequest(TrainRequest):
 class EditRequest(Request):
     """What to change of a job; what is left out stays."""
 
-    name: str | None = option("The job's name", JOB_NAME, group="edit")
+    name: str | None = option("The job's name", FILE_NAME, group="edit")
     priority: int | None = option("Jobs with a higher priority start first", PRIORITY, group="edit")
     tags: tuple[str, ...] | None = option("Words to search by", TAGS, group="edit")
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from difflogic.system.files import PLAIN, append, tail
+from difflogic.system.words import visible
 
 MOST_BYTES = 1 << 20
 """A longer log loses its older half."""
@@ -19,7 +20,7 @@ STREAMS = (1, 2)
 
 def say(text: str) -> None:
     """Write a line with the time to the log."""
-    sys.stderr.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {text}\n")
+    sys.stderr.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {visible(text)}\n")
     sys.stderr.flush()
 
 
