@@ -28,6 +28,14 @@ os.environ.setdefault("LP_NATIVE_VECTOR_WIDTH", "128")
 gc.disable()
 
 _PAINTED = plots._png
+_PARITY = (
+    *("tests/cpu/test_different_cells", "tests/cpu/test_hard_rollouts", "tests/cpu/test_simulation"),
+    *("tests/engines/", "tests/gpu/test_function", "tests/gpu/test_kernels", "tests/gpu/test_precision"),
+    *("tests/gpu/test_simulation", "tests/gpu/test_tasks", "tests/reference/"),
+    *("tests/tensor/test_gpu", "tests/tensor/test_gradients", "tests/tensor/test_logic"),
+    "tests/circuits/test_simulation_engines",
+)
+"""Files marked `parity`: engines against the reference, and the reference against definitions and the authors."""
 _FIRST = ("bench", "train", "circuits", "house", "cli")
 
 
@@ -37,6 +45,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Those wait half of their time, for workers and browsers, so that another process computes. And none has a long file
     left when the others are done.
     """
+    for item in items:
+        if item.nodeid.startswith(_PARITY):
+            item.add_marker("parity")
     rooms = {f"tests/{room}/": place for place, room in enumerate(_FIRST)}
     items.sort(key=lambda item: next((rooms[each] for each in rooms if item.nodeid.startswith(each)), len(rooms)))
     files = dict.fromkeys(item.nodeid.partition("::")[0] for item in items)

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
-from difflogic.circuits.synthesis import tools
 from difflogic.config import presets
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.deployment import Scenario
 from tests.learned import learned
 from tests.random_netlists import random_netlist
-
-
-def needs(*programs: str) -> None:
-    """Skip, with the package named, where a program is missing, which on a server is a failure."""
-    for advice in filter(None, map(tools.missing, programs)):
-        if os.environ.get("CI"):
-            pytest.fail(advice)
-        pytest.skip(advice)
 
 
 class Builder:

@@ -16,7 +16,6 @@ has_node_packages() { # as the lock file wants them
 
 # Succeeds even where nothing can be had: only checks need it, and they say what they leave out.
 ensure_node_packages() {
-  has_node_packages && return 0
   local PATH=$venv/bin:$PATH log=$venv/npm.log
   if ! has_node; then
     # The wheel is Node with npm: one file of 60 MB, the same on every system. Debian's npm is 400 packages.
@@ -27,6 +26,7 @@ ensure_node_packages() {
       return 0
     fi
   fi
+  has_node_packages && return 0
   if ! (cd "$node_packages" && npm ci </dev/null >"$log" 2>&1); then
     say "npm could not install the packages of tests/javascript, see $log: JavaScript and a second WGSL compiler stay unchecked."
     return 0

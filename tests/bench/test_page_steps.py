@@ -9,7 +9,7 @@ from tests.javascript import node
 
 
 def test_both_are_timed_once_they_train_the_same() -> None:
-    node.needs("node")
+    node.needs()
     ours, page = page_steps.measured("game-of-life", 8, 1)
     assert (ours["contender"], ours["ratio_to_engine"]) == ("gpu", 1)
     assert page["contender"] == "page in Node"
@@ -17,7 +17,7 @@ def test_both_are_timed_once_they_train_the_same() -> None:
 
 
 def test_what_trains_to_something_else_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    node.needs("node")
+    node.needs()
     monkeypatch.setattr(page_steps, "of_the_page", lambda *given: ([1.0, 1.0], 1.0))
     with pytest.raises(AssertionError, match="Not equal to tolerance"):
         page_steps.measured("game-of-life", 2, 1)

@@ -70,7 +70,7 @@ def test_a_recording_holds_all_that_it_begins_with() -> None:
 
 def test_another_compiler_trains_to_the_same_bits_on_the_same_driver() -> None:
     """wgpu with naga, and a recording played by Dawn with Tint."""
-    node.needs("node")
+    node.needs()
     driver = "llvmpipe"
     if not same_bits.DRIVERS[driver].exists():
         pytest.skip(f"this system keeps {driver} elsewhere")

@@ -18,7 +18,7 @@ from difflogic.core.bits import Bits
 from difflogic.errors import CircuitError, DataError
 from difflogic.model.controller import Controller
 from tests.controllers import controllers, linear_rule, observations, random_controller
-from tests.export_cases import needs
+from tests.programs import needs
 
 pytestmark = pytest.mark.usefixtures("short_walks")
 

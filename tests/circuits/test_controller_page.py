@@ -11,7 +11,7 @@ from difflogic.circuits.export import formats, html
 from difflogic.errors import ExportError
 from difflogic.model.controller import Controller
 from tests.controllers import linear_rule, random_controller
-from tests.export_cases import needs
+from tests.programs import needs
 
 STEPS = """<script>
 (async () => {

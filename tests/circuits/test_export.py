@@ -18,7 +18,8 @@ from difflogic.circuits.synthesis import tools
 from difflogic.core import bits
 from difflogic.errors import CircuitError, ExportError, ToolError
 from difflogic.model.cell_netlist import CellNetlist
-from tests.export_cases import AND, CASES, KEYWORDS, life, needs, published, published_small, tangled
+from tests.export_cases import AND, CASES, KEYWORDS, life, published, published_small, tangled
+from tests.programs import needs
 from tests.random_netlists import netlists
 
 ALL = bool(os.environ.get("DIFFLOGIC_CHECK_ALL"))

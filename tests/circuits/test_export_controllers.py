@@ -17,7 +17,7 @@ from difflogic.errors import CircuitError, ExportError, ToolError
 from difflogic.model.controller import Controller
 from difflogic.model.thermometer import Thermometer
 from tests.controllers import controllers, linear_rule, random_controller, remembering_controller
-from tests.export_cases import needs
+from tests.programs import needs
 
 HELD = sorted(form for form, row in formats.FORMATS.items() if not row.cells_only)
 QUICK = [form for form in HELD if form not in {"c", "verilog", "vhdl", "html", "numpy"}]

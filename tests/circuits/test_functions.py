@@ -24,7 +24,7 @@ from difflogic.core.bits import pack_bits
 from difflogic.errors import CircuitError, DifflogicError, ExportError, ToolError
 from difflogic.model import function_json
 from difflogic.model.thermometer import Thermometer
-from tests.export_cases import needs
+from tests.programs import needs
 
 HELD = sorted(form for form, row in formats.FORMATS.items() if not (row.cells_only or row.lives))
 RANDOM = InitialConfig(logit=1.0, noise=2.0)

@@ -16,7 +16,8 @@ from difflogic.errors import CircuitError, ExportError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.deployment import Scenario
 from difflogic.model.grid import Grid, LatchNetlist
-from tests.export_cases import AND, life, needs, published, tangled
+from tests.export_cases import AND, life, published, tangled
+from tests.programs import needs
 from tests.random_netlists import netlists
 
 FORMATS = [form for form, row in formats.FORMATS.items() if row.grid]

@@ -24,6 +24,7 @@ from difflogic.model.deployment import Scenario
 from difflogic.model.straight_line import read_inputs
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.train.trainer import Trainer
+from tests.programs import needs
 from tests.random_netlists import random_netlist
 from tests.train.tiny import tiny_config
 
@@ -134,6 +135,7 @@ def test_what_reads_beyond_is_refused() -> None:
 @pytest.mark.parametrize("neighbourhood", FEWER)
 def test_golly_knows_the_neighbourhood(neighbourhood: str, channels: int) -> None:
     """And moves random circuits as they move, something that comes of nothing among them."""
+    needs("bgolly")
     names = {"von-neumann": "vonNeumann", "hex": "hexagonal", "line": "oneDimensional"}
     rng = np.random.default_rng(5)
     for periodic in (False, True):

@@ -12,7 +12,8 @@ from difflogic.circuits.export import formats, html
 from difflogic.errors import ExportError, ToolError
 from difflogic.model.cell_netlist import CellNetlist
 from tests.experiments import checkerboard_target
-from tests.export_cases import life, needs, published, tangled
+from tests.export_cases import life, published, tangled
+from tests.programs import needs
 
 HEAL = """<script>
 (async () => {

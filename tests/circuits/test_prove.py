@@ -15,7 +15,7 @@ from difflogic.circuits.synthesis.prove import JUDGES, network, prove
 from difflogic.circuits.synthesis.simplify import structural
 from difflogic.errors import CircuitError
 from difflogic.model.cell_netlist import CellNetlist
-from tests.export_cases import needs
+from tests.programs import needs
 from tests.random_circuits import random_circuit
 from tests.random_netlists import netlists, random_netlist
 

@@ -26,7 +26,8 @@ from difflogic.errors import DataError, DifflogicError, UsageError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.deployment import Scenario
 from difflogic.system.files import Output
-from tests.export_cases import life, needs
+from tests.export_cases import life
+from tests.programs import needs
 from tests.random_netlists import random_netlist
 
 GLIDER = "#N Glider\n#C a remark\nx = 3, y = 3, rule = B3/S23\nbob$2bo$3o!\nwhatever follows"

@@ -13,7 +13,8 @@ from difflogic.cli.main import main
 from difflogic.model import function_json, netlist_json
 from tests.cli.conftest import Said
 from tests.controllers import linear_rule
-from tests.export_cases import needs, published, published_small
+from tests.export_cases import published, published_small
+from tests.programs import needs
 
 
 def test_the_help_lists_every_format(said: Said) -> None:

@@ -13,8 +13,8 @@ from difflogic.config import presets
 from tests.cli.conftest import Said
 from tests.evaluation.pass_on import keeper, keeper_config
 from tests.evaluation.test_proof import kept_run
-from tests.export_cases import needs
 from tests.learned import learned
+from tests.programs import needs
 
 
 @pytest.fixture

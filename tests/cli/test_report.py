@@ -12,7 +12,8 @@ from difflogic.errors import DifflogicError, ToolError
 from difflogic.model import netlist_json
 from difflogic.model.grid import Grid
 from tests.cli.conftest import Said
-from tests.export_cases import life, needs
+from tests.export_cases import life
+from tests.programs import needs
 
 GRID = Grid(life(), 2, 3)
 FLIP_FLOPS = 8 + 17

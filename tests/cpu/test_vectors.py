@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from difflogic.cpu.codegen.gate_vectors import exp, load_gate_vector
 from difflogic.cpu.codegen.vectors import store
 from difflogic.cpu.engine import CpuEngine, vector_unit, warm_up
 from difflogic.cpu.tables import aligned
+from tests.programs import needs
 from tests.train.tiny import assert_same_run
 
 PACKED = {
@@ -41,8 +41,7 @@ def own_code(name: str, folder: Path) -> str:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere machine code is kept in other files")
 def test_gates_are_vector_instructions(engine: CpuEngine, tmp_path: Path) -> None:
-    if not shutil.which("objdump"):
-        (pytest.fail if os.environ.get("CI") else pytest.skip)("needs objdump, of the package binutils")
+    needs("objdump")
     unit = vector_unit()
     if unit not in PACKED:
         pytest.skip(f"no pattern for {unit} on {platform.machine()}")

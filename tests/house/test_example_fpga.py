@@ -14,7 +14,7 @@ from difflogic.errors import ToolError
 from difflogic.model import netlist_json
 from difflogic.model.deployment import Scenario
 from difflogic.model.grid import Grid
-from tests.export_cases import needs
+from tests.programs import needs
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples/fpga"
 TIMING = {"SIDE": 3, "H_FRONT": 2, "H_SYNC": 3, "H_BACK": 5, "V_FRONT": 1, "V_SYNC": 2, "V_BACK": 2, "FRAMES": 6}

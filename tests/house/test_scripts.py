@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
+
+from tests.programs import PACKAGES, needs
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 COMMANDS = sorted([*(p for p in (CHECKOUT / "bin").iterdir() if p.is_file()), CHECKOUT / ".ci/run"])
@@ -31,27 +35,91 @@ def test_bash_parses(script):
     subprocess.run(["bash", "-n", script], check=True)
 
 
-@pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
 def test_shellcheck_finds_nothing():
+    needs("shellcheck")
     result = subprocess.run(["shellcheck", "-x", *SCRIPTS], cwd=CHECKOUT, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout
 
 
-def test_one_command_measures_every_row_of_a_card(tmp_path):
-    (tmp_path / "bin").mkdir()
-    (tmp_path / ".venv/bin").mkdir(parents=True)
-    shutil.copy(CHECKOUT / "bin/bench", tmp_path / "bin/bench")
-    for name, text in {"bin/setup": "", ".venv/bin/python": 'echo "$@" >>told\n'}.items():
-        (tmp_path / name).write_text(f"#!/usr/bin/env bash\n{text}")
-        (tmp_path / name).chmod(0o755)
-    told = tmp_path / "told"
-    subprocess.run([tmp_path / "bin/bench", "--card"], check=True)
+@pytest.fixture
+def checkout(tmp_path):
+    """A function that makes a checkout with one real command, and these texts for the programs that it starts."""
+
+    def make(command, **texts):
+        for name, text in {"bin/setup": "", "bin/check": "", ".venv/bin/python": "", **texts}.items():
+            program = tmp_path / name
+            program.parent.mkdir(parents=True, exist_ok=True)
+            program.write_text(f"#!/usr/bin/env bash\n{text}")
+            program.chmod(0o755)
+        return shutil.copy(CHECKOUT / command, tmp_path / command)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("check", "tests", "code"),
+    [
+        ("", "", 0),
+        ("until [[ -e tested ]]; do sleep 0.01; done; exit 1", "touch tested", 1),
+        ("until [[ -e tested ]]; do sleep 0.01; done; exit 1", "touch tested; exec sleep 600", 1),
+        ("", "exit 3", 3),
+    ],
+    ids=["both pass", "check fails after the tests", "check fails during the tests", "tests fail"],
+)
+def test_a_failed_check_fails_the_tests_whenever_it_fails(checkout, check, tests, code):
+    python = f"[[ $1 != -m ]] || {{ {tests or ':'}; }}"
+    command = checkout("bin/test", **{"bin/check": check, ".venv/bin/python": python})
+    assert subprocess.run([command], timeout=60, check=False).returncode == code
+
+
+@pytest.mark.parametrize(
+    ("arguments", "checks", "selection"),
+    [
+        ([], True, ["-m", "not exhaustive"]),
+        (["--all"], True, []),
+        (["--parity"], False, ["-m", "parity"]),
+        (["tests/core"], True, ["tests/core"]),
+    ],
+)
+def test_the_arguments_say_which_tests_run(checkout, arguments, checks, selection):
+    python = '[[ $1 != -m ]] || printf "%s\\n" "${@:4}" >told'
+    command = checkout("bin/test", **{"bin/check": "touch checked", ".venv/bin/python": python})
+    subprocess.run([command, *arguments], check=True)
+    told = Path(command).parents[1] / "told"
+    chosen = told.read_text().splitlines()
+    shared = chosen[:7] if "--dist" in chosen else []
+    assert (told.with_name("checked").exists(), chosen[len(shared) :]) == (checks, selection)
+    assert bool(shared) == (arguments != ["tests/core"])
+
+
+def test_the_parity_tests_hold_every_engine_to_the_reference():
+    """The README's command selects them."""
+    assert "    bin/test --parity " in (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "parity"]
+    result = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=True)
+    selected = Counter(line.split("::")[0] for line in result.stdout.splitlines() if "::" in line)
+    rooms = {path.split("/")[1] for path in selected}
+    assert {"cpu", "engines", "gpu", "reference", "tensor"} <= rooms
+    assert sum(selected.values()) > 800
+    assert not rooms & {"cli", "house", "serve"}
+
+
+def test_a_bare_machine_has_no_optional_program():
+    if "DIFFLOGIC_EXPECT_BARE" not in os.environ:
+        pytest.skip("this machine may have them: only .ci/run hides them")
+    assert [program for program in PACKAGES if shutil.which(program)] == []
+
+
+def test_one_command_measures_every_row_of_a_card(checkout):
+    command = checkout("bin/bench", **{".venv/bin/python": 'echo "$@" >>told\n'})
+    told = Path(command).parents[1] / "told"
+    subprocess.run([command, "--card"], check=True)
     modules = [line.split()[1] for line in told.read_text().splitlines()]
     kept = ["difflogic.cli.main", "benchmarks.keep"]
     others = [f"benchmarks.{name}" for name in ("simulate", "checkerboard", "checkerboard", "simulate", "rivals")]
     assert modules == [*others[:3], *kept, *others[3:]]
     told.unlink()
-    subprocess.run([tmp_path / "bin/bench", "--gpu"], check=True)
+    subprocess.run([command, "--gpu"], check=True)
     measure, keep, *others = told.read_text().splitlines()
     assert measure.startswith("-m difflogic.cli.main bench --out ")
     assert measure.endswith(" --engine gpu --require-hardware --case *")

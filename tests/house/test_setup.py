@@ -106,7 +106,10 @@ def test_packages_of_node_are_brought_and_brought_again_when_they_change(ready):
 
 
 @pytest.mark.parametrize("missing", ["node", "npm"])
-def test_node_comes_into_the_environment_where_there_is_none(ready, missing):
+@pytest.mark.parametrize("packages", ["none yet", "from another Node"])
+def test_node_comes_into_the_environment_where_there_is_none(ready, missing, packages):
+    if packages != "none yet":
+        ready.run(ready.checkout / "bin/setup")
     (ready.bin / missing).unlink()
     result = ready.run(ready.checkout / "bin/setup")
     assert result.returncode == 0

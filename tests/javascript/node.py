@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
+from tests.programs import lacking
 
 HERE = Path(__file__).parent
 PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
@@ -20,13 +20,10 @@ SECONDS = 300
 """What has not ended by then hangs."""
 
 
-def needs(*programs: str) -> None:
-    """Skip where a program or the packages of node are missing, which on a server is a failure."""
-    missing = [program for program in programs if shutil.which(program, path=PATH) is None]
-    if not (HERE / "node_modules").is_dir():
-        missing.append("the packages of tests/javascript, which bin/setup brings")
-    if missing:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"needs {' and '.join(missing)}")
+def needs() -> None:
+    """Skip the test if Node or the packages of this folder are missing; fail in CI: bin/setup brings both."""
+    if shutil.which("node", path=PATH) is None or not (HERE / "node_modules").is_dir():
+        lacking("Node or the packages of tests/javascript are missing: run bin/setup.", is_optional=False)
 
 
 def run(script: str, given: Any, environment: Mapping[str, str] | None = None) -> Any:

@@ -17,6 +17,7 @@ from difflogic.gpu.device import _LAYOUT_TYPE
 from difflogic.gpu.shaders import Source
 from tests.javascript import node
 from tests.javascript.variants import Variant, all_sources, all_variants
+from tests.programs import needs
 
 Sources = Mapping[str, Source]
 
@@ -81,12 +82,13 @@ def spirv_val(name: str, program: bytes, folder: Path) -> str:
 
 
 def test_tint_takes_every_variant_without_a_word(sources: Sources) -> None:
-    node.needs("node")
+    node.needs()
     assert tint(sources, all_variants(sources)) == []
 
 
 def test_naga_writes_every_variant_for_every_driver(sources: Sources, tmp_path: Path) -> None:
-    node.needs("node", "spirv-val")
+    node.needs()
+    needs("spirv-val")
     assert naga(sources, all_variants(sources), tmp_path) == []
 
 
@@ -107,7 +109,7 @@ def spoiled(sources: Sources, kernel: str, old: str, new: str) -> tuple[Sources,
     ],
 )
 def test_tint_names_the_line_of_what_is_wrong(sources: Sources, kernel: str, old: str, new: str, says: str) -> None:
-    node.needs("node")
+    node.needs()
     alone, variants, place = spoiled(sources, kernel, old, new)
     first, *_ = tint(alone, variants)
     assert first.startswith(f"{place}:"), first
@@ -122,7 +124,7 @@ def test_tint_names_the_line_of_what_is_wrong(sources: Sources, kernel: str, old
     ],
 )
 def test_what_fits_no_device_makes_no_pipeline(sources: Sources, kernel: str, old: str, new: str, says: str) -> None:
-    node.needs("node")
+    node.needs()
     alone, variants, _ = spoiled(sources, kernel, old, new)
     said = tint(alone, variants)
     assert len(said) == len(variants)
@@ -131,7 +133,8 @@ def test_what_fits_no_device_makes_no_pipeline(sources: Sources, kernel: str, ol
 
 def test_spirv_val_finds_what_naga_writes_wrong(sources: Sources, tmp_path: Path) -> None:
     """An untyped zero is right in WGSL, but this naga takes it for integers."""
-    node.needs("node", "spirv-val")
+    node.needs()
+    needs("spirv-val")
     alone, variants, _ = spoiled(sources, "tensor/d_unary", "select(vec4<f32>(), d", "select(vec4(), d")
     assert tint(alone, variants) == []
     wrong = naga(alone, variants, tmp_path)

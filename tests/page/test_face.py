@@ -21,7 +21,8 @@ from difflogic.model import netlist_json
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.page.bundle import joined
 from difflogic.page.export import training_page
-from tests.export_cases import life, needs, tangled
+from tests.export_cases import life, tangled
+from tests.programs import needs
 from tests.serve.chromium import Browser, Page, barriers, chromium
 
 SIDE = 12

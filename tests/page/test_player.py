@@ -32,7 +32,7 @@ from difflogic.page.plans import page_config, recorded
 from difflogic.runs.journal import Row
 from difflogic.train import stalled
 from difflogic.train.success import LARGE, SuccessTest
-from tests.export_cases import needs
+from tests.programs import needs
 from tests.serve.chromium import Page, chromium
 
 SHOWN = ("checkerboard-small", "game-of-life", "draw-small", "lizard")

@@ -28,7 +28,7 @@ from difflogic.serve.store.jobs import KINDS, SORTS, STATUSES, JobSpec
 from difflogic.serve.store.presence import Presence
 from difflogic.serve.worker.supervisor import Supervisor
 from difflogic.train import restarts
-from tests.export_cases import needs
+from tests.programs import needs
 from tests.serve.chromium import Browser, Page, barriers, chromium
 from tests.serve.live import ANN, BEN, Live, serving
 from tests.serve.service import ended, reached, short_config, spec_of

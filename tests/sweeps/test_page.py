@@ -11,7 +11,7 @@ import pytest
 from difflogic.sweeps import page
 from difflogic.sweeps.course import Sweep, Trial
 from difflogic.sweeps.trial import Outcome
-from tests.export_cases import needs
+from tests.programs import needs
 from tests.serve.chromium import chromium
 from tests.serve.test_page import barriers
 from tests.sweeps.here import described
