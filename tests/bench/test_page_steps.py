@@ -8,6 +8,7 @@ from benchmarks import page_steps
 from tests.javascript import node
 
 
+@pytest.mark.exhaustive
 def test_both_are_timed_once_they_train_the_same() -> None:
     node.needs()
     ours, page = page_steps.measured("game-of-life", 8, 1)

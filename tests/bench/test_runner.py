@@ -192,6 +192,7 @@ def test_engines_that_are_here() -> None:
     assert names == ["gpu", "cpu", "reference"]
 
 
+@pytest.mark.exhaustive
 def test_memory_is_that_of_the_case_alone() -> None:
     """Not of this process, which started the child: what it holds here would show."""
     ballast = np.ones(400 << 17)

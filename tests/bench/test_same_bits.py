@@ -68,6 +68,7 @@ def test_a_recording_holds_all_that_it_begins_with() -> None:
         assert not any(contents is True for *_, contents in data[name]["buffers"])
 
 
+@pytest.mark.exhaustive
 def test_another_compiler_trains_to_the_same_bits_on_the_same_driver() -> None:
     """wgpu with naga, and a recording played by Dawn with Tint."""
     node.needs()

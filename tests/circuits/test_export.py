@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,9 +20,7 @@ from difflogic.model.cell_netlist import CellNetlist
 from tests.export_cases import AND, CASES, KEYWORDS, life, published, published_small, tangled
 from tests.programs import needs
 from tests.random_netlists import netlists
-
-ALL = bool(os.environ.get("DIFFLOGIC_CHECK_ALL"))
-"""Set by bin/check-all: every circuit in every format."""
+from tests.sampled import sampled
 
 EVERY = [(form, case) for form in sorted(formats.FORMATS) for case in CASES]
 ONE_EACH = [
@@ -41,7 +38,7 @@ def proofs(netlist: CellNetlist, form: str, name: str = "case") -> list[str]:
     return formats.verify(netlist, name, form, formats.export(netlist, name, form))
 
 
-@pytest.mark.parametrize(("form", "case"), EVERY if ALL else ONE_EACH)
+@pytest.mark.parametrize(("form", "case"), sampled(EVERY, ONE_EACH))
 def test_it_is_the_circuit(form: str, case: str) -> None:
     assert proofs(CASES[case], form, case)
 
@@ -87,22 +84,19 @@ def test_another_circuit_is_noticed(form: str) -> None:
         formats.verify(right, "life", form, formats.export(wrong, "life", form))
 
 
-@pytest.mark.parametrize("form", QUICK)
-@settings(max_examples=30 if ALL else 6)
-@given(netlist=netlists())
-def test_random_circuits(form: str, netlist: CellNetlist) -> None:
-    assert proofs(netlist, form)
+@pytest.mark.parametrize("examples", sampled((6, 30), {6}))
+@pytest.mark.parametrize("form", PROVED)
+def test_random_circuits(form: str, examples: int) -> None:
+    @settings(max_examples=examples if form in QUICK else examples // 3)
+    @given(netlist=netlists())
+    def prove(netlist: CellNetlist) -> None:
+        assert proofs(netlist, form)
+
+    prove()
 
 
-@pytest.mark.parametrize("form", sorted(set(PROVED) - set(QUICK) - ({"html"} if not ALL else set())))
-@settings(max_examples=10 if ALL else 2)
-@given(netlist=netlists())
-def test_random_circuits_in_slow_formats(form: str, netlist: CellNetlist) -> None:
-    assert proofs(netlist, form)
-
-
-@pytest.mark.parametrize("form", PROVED if ALL else ["c", "verilog", "vhdl", "numpy", "golly"])
-@pytest.mark.parametrize("name", KEYWORDS if ALL else ["entity", "import"])
+@pytest.mark.parametrize("form", sampled(PROVED, {"c", "verilog", "vhdl", "numpy", "golly"}))
+@pytest.mark.parametrize("name", sampled(KEYWORDS, {"entity", "import"}))
 def test_names_that_are_words_of_a_language(form: str, name: str) -> None:
     assert proofs(CASES["published, small"], form, name)
 
@@ -158,7 +152,7 @@ def test_what_golly_cannot_hold_is_refused() -> None:
         formats.export(tangled(400, channels=4), "tangled", "golly")
 
 
-@pytest.mark.skipif(not ALL, reason="minutes: bin/check-all")
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("form", PROVED)
 def test_a_hundred_thousand_gates_are_right_or_one_sentence(form: str) -> None:
     huge = tangled(100_000, channels=3, width=300)

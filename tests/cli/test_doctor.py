@@ -55,6 +55,7 @@ def test_every_device_is_listed_and_none_is_tested(said: Said, monkeypatch: pyte
     assert "handle" not in first
 
 
+@pytest.mark.exhaustive
 def test_the_adapter_is_really_tested(said: Said) -> None:
     report = json.loads(said("doctor", "--adapter", "0", "--json").out)
     assert report["healthy"]
@@ -183,6 +184,7 @@ def test_memory_by_strategy(said: Said, tmp_path: Path, monkeypatch: pytest.Monk
     assert lines[4].split()[0] == "recomputed/2"
 
 
+@pytest.mark.exhaustive
 def test_memory_of_a_population_past_one_binding(said: Said) -> None:
     assert planned(said, "--population", "2")[0]["groups"] == 1
     rows = planned(said, "--population", "64")

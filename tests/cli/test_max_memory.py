@@ -9,6 +9,7 @@ from tests.cli.conftest import Call
 pytestmark = pytest.mark.usefixtures("quick_kernels")
 
 
+@pytest.mark.exhaustive
 def test_it_reaches_the_plan_and_too_little_is_one_sentence(call: Call) -> None:
     result = call("--epochs", 1, "--max-memory", 0.001, engine="gpu")
     assert result.code == 1

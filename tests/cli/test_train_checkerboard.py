@@ -16,6 +16,7 @@ from difflogic.runs import checkpoint
 from difflogic.train.observer import Beginning
 from difflogic.train.session import Session
 from tests.cli.conftest import Call, complaints
+from tests.sampled import sampled
 from tests.train import processes
 from tests.train.tiny import assert_same_run, tiny_config
 
@@ -177,7 +178,10 @@ def test_bad_input(arguments: list[str], code: int, text: str, call: Call, tmp_p
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    sampled([(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)], {(signal.SIGINT, 130)}),
+)
 def test_signals(number: signal.Signals, code: int, call: Call, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     arguments = ["train-checkerboard", "--small", "--restarts", 0, "--engine", "reference", "--epochs", 99999]

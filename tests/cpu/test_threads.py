@@ -112,6 +112,7 @@ print(next(line for line in Path("/proc/self/status").read_text().splitlines() i
 """
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(sys.platform != "linux", reason="no /proc")
 def test_the_checkerboard_takes_less_than_300_megabytes(engine: CpuEngine) -> None:
     """The whole process, with Python, Numba and the tests' own imports."""

@@ -52,6 +52,7 @@ def test_gates_are_vector_instructions(engine: CpuEngine, tmp_path: Path) -> Non
     assert len(re.findall(hard, own_code("hard_forward.run_hard", tmp_path))) >= 3
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(vector_unit() != "AVX-512", reason="elsewhere all is done in parts of eight")
 def test_other_processors_train_to_the_same_bits(tmp_path: Path) -> None:
     features = "+sse4.2,+popcnt,+avx,+avx2,+fma,+bmi,+bmi2"

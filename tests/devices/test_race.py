@@ -20,6 +20,7 @@ from difflogic.errors import DeviceError, LimitError
 from difflogic.train.observer import Observer
 from difflogic.train.run import Run
 from difflogic.train.trainer import Trainer
+from tests.sampled import sampled
 from tests.train.scripted import Scripted
 from tests.train.tiny import assert_same_run, tiny_config
 
@@ -99,7 +100,9 @@ class Rivals(Observer):
         return trainer.run(out=out, population=population, observer=self)
 
 
-@pytest.mark.parametrize(("second", "winner"), [(0.5, "cpu"), (1.5, "gpu"), (1.0, "gpu")])
+@pytest.mark.parametrize(
+    ("second", "winner"), sampled([(0.5, "cpu"), (1.5, "gpu"), (1.0, "gpu")], {(0.5, "cpu"), (1.5, "gpu")})
+)
 def test_the_faster_one_trains_the_rest(second: float, winner: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rivals = Rivals(monkeypatch, 1.0, second)
     run = rivals.train(**LONG)

@@ -91,6 +91,7 @@ def favours(best: LaunchConfig, gain: float) -> Speed:
 BEST = LaunchConfig(16, 2, forward_workgroup_size=8, hard_workgroup_size=32)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("gain", "kept"), [(1.03, False), (1.2, True)])
 def test_only_a_clear_win_is_kept(tuner: Make, gain: float, kept: bool) -> None:
     outcome = tuner(favours(BEST, gain)).run()
@@ -99,6 +100,7 @@ def test_only_a_clear_win_is_kept(tuner: Make, gain: float, kept: bool) -> None:
     assert outcome.measured == 3 + 3
 
 
+@pytest.mark.exhaustive
 def test_training_uses_what_was_stored_and_its_numbers_stay(tuner: Make, device: GpuDevice) -> None:
     one = tuner(favours(BEST, 2))
     state = TrainState.initial(one.jobs[0])
@@ -115,6 +117,7 @@ def test_training_uses_what_was_stored_and_its_numbers_stay(tuner: Make, device:
     assert tuned_state.logits.tobytes() == plain.logits.tobytes()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("groups", [1, 2])
 def test_a_population_uses_what_was_tuned_for_its_groups(
     tuner: Make, device: GpuDevice, config: Config, monkeypatch: pytest.MonkeyPatch, groups: int
@@ -172,6 +175,7 @@ def test_an_adapter_that_disagrees_with_the_reference_is_not_tuned(
         one.run()
 
 
+@pytest.mark.exhaustive
 def test_command(monkeypatch: pytest.MonkeyPatch, config: Config, capsys: pytest.CaptureFixture[str]) -> None:
     """It is stopped, goes on, has nothing left to measure, and forgets."""
     from difflogic.config import presets
@@ -210,6 +214,7 @@ def test_command(monkeypatch: pytest.MonkeyPatch, config: Config, capsys: pytest
     assert json.loads(capsys.readouterr().out) == {"adapter": select_adapter().name, "forgotten": 0, "cut_off": 0}
 
 
+@pytest.mark.exhaustive
 def test_a_sweep_that_is_cut_off_goes_on_where_it_was(tuner: Make, device: GpuDevice) -> None:
     def stopping(launch: LaunchConfig, kernel: str) -> float:
         if len(tuning_cache.Measured(device.adapter, stopped.plan)) == 4:
@@ -237,6 +242,7 @@ def test_a_sweep_that_is_cut_off_goes_on_where_it_was(tuner: Make, device: GpuDe
     assert tuning_cache.MEASURED.read() == {}
 
 
+@pytest.mark.exhaustive
 def test_what_is_known_to_be_slower_is_not_measured(
     tuner: Make, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,7 @@ from difflogic.engine.search import LocalSearch
 from difflogic.model.circuit import Circuit
 from difflogic.reference.local_search import ReferenceLocalSearch
 from tests.random_circuits import circuits
+from tests.sampled import sampled
 from tests.tasks import task_job
 
 ROUNDS = 3
@@ -69,7 +70,7 @@ def searched(
 
 
 @pytest.mark.parametrize("guided", [False, True])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", sampled(CASES, {"a seed", "noise and a rule"}))
 def test_both_find_the_same(name: str, guided: bool) -> None:
     job = task_job(name, fire_rate=CASES[name], probes=2)
     gates = np.random.default_rng(3).integers(0, 16, job.circuit.gates)

@@ -36,6 +36,7 @@ def test_d_start(device: GpuDevice, shape: Shape) -> None:
     np.testing.assert_allclose(got, expected, rtol=0, atol=tolerances.STATE_ATOL * 10)
 
 
+@pytest.mark.exhaustive
 def test_no_schedule_changes_a_bit(device: GpuDevice) -> None:
     circuit = Circuit.feed_forward([9, 20, 12], seed=0)
     circuit = circuit.with_logits(np.random.default_rng(0).standard_normal((32, 16)).astype(np.float32))

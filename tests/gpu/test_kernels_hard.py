@@ -13,8 +13,9 @@ from difflogic.gpu.launch import LaunchConfig
 from difflogic.reference.kernels.hard_forward import hard_forward
 from difflogic.reference.kernels.hard_loss import hard_loss
 from difflogic.reference.kernels.pack import pack
-from tests.gpu.rig import LAUNCHES, POISON, rig
+from tests.gpu.rig import LAUNCHES, POISON, SAMPLE, rig
 from tests.random_circuits import bits, random_circuit
+from tests.sampled import sampled
 
 M = 2
 
@@ -25,7 +26,7 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("launch", LAUNCHES, ids=str)
+@pytest.mark.parametrize("launch", sampled(LAUNCHES, SAMPLE), ids=str)
 @pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("trees", [False, True])
 def test_hard_forward(device: GpuDevice, name: str, launch: LaunchConfig, trees: bool) -> None:

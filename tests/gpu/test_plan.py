@@ -22,7 +22,7 @@ from difflogic.gpu.planner import Budget, make_plan, plan_for
 from difflogic.gpu.wiring import wired
 from difflogic.model.circuit import Circuit
 from difflogic.model.layout import Layout, Level, flat_layout
-from tests.gpu.rig import LAUNCHES, RECOMPUTING, rig, train_alone
+from tests.gpu.rig import LAUNCHES, RECOMPUTING, SAMPLE, rig, train_alone
 from tests.jobs import assert_same, make_job, start
 from tests.random_circuits import random_circuit
 
@@ -34,7 +34,7 @@ CIRCUIT = random_circuit(np.random.default_rng(0))
 LAYOUT = flat_layout(CIRCUIT)
 
 
-@pytest.mark.parametrize("launch", [*LAUNCHES[:2], *RECOMPUTING], ids=str)
+@pytest.mark.parametrize("launch", [*SAMPLE[:2], *RECOMPUTING], ids=str)
 @pytest.mark.parametrize("models", [1, 2])
 @pytest.mark.parametrize(("shape", "batch_source"), [(SHAPE, BatchSource()), (RICH, POOL)], ids=["plain", "rich"])
 def test_predicted_bytes_are_the_buffers(

@@ -45,6 +45,7 @@ def test_gradients_lose_little(device: GpuDevice, fire_rate: float) -> None:
     assert any((ours != theirs).any() for ours, theirs in zip(got, expected, strict=True))
 
 
+@pytest.mark.exhaustive
 def test_gradients_lose_little_where_they_are_hardest_to_keep(device: GpuDevice) -> None:
     """While the checkerboard is learned: states are nearly alike, and gradients small differences of large sums."""
     config = presets.checkerboard()
@@ -56,6 +57,7 @@ def test_gradients_lose_little_where_they_are_hardest_to_keep(device: GpuDevice)
     assert_share(gradients(device, half, state), gradients(device, job, state), tolerances.HALF_GRADIENT_SHARE)
 
 
+@pytest.mark.exhaustive
 def test_what_is_kept_changes_nothing(device: GpuDevice) -> None:
     """Nodes that are computed again are rounded as the kept ones are."""
     job = make_job(steps=5, **HALF)

@@ -19,8 +19,9 @@ from difflogic.model.layout import flat_layout
 from difflogic.reference.engine import ReferenceEngine
 from tests import tolerances
 from tests.closeness import assert_gradients_close
-from tests.gpu.rig import LAUNCHES, RECOMPUTING
+from tests.gpu.rig import LAUNCHES, RECOMPUTING, SAMPLE
 from tests.random_circuits import bits, random_circuit
+from tests.sampled import sampled
 
 CIRCUIT = random_circuit(np.random.default_rng(0), channels=3, kernels=3, hidden=(40, 20), periodic=True, unique=True)
 GRID = (5, 9, 11)  # 31 chunks, the last one not full
@@ -40,6 +41,9 @@ def given() -> Batch:
         loss_steps=(1, 2, 3),
         damage=Damage(4, (0, 1, 2), corners),
     )
+
+
+SETS = [[SAMPLE[1], RECOMPUTING[1]], [*LAUNCHES, *RECOMPUTING]]
 
 
 def everything(device: GpuDevice, launch: LaunchConfig, circuit: Circuit = CIRCUIT) -> dict[str, np.ndarray]:
@@ -62,14 +66,19 @@ def everything(device: GpuDevice, launch: LaunchConfig, circuit: Circuit = CIRCU
 
 @pytest.mark.parametrize("scratch_groups", [256, 1], ids=["parallel", "looping"])
 @pytest.mark.parametrize("max_blocks", [512, 7, 1], ids="blocks={}".format)
+@pytest.mark.parametrize("launches", sampled(SETS, SETS[:1]), ids=["two", "every"])
 def test_every_schedule_gives_the_same_bits(
-    device: GpuDevice, monkeypatch: pytest.MonkeyPatch, max_blocks: int, scratch_groups: int
+    device: GpuDevice,
+    monkeypatch: pytest.MonkeyPatch,
+    launches: list[LaunchConfig],
+    max_blocks: int,
+    scratch_groups: int,
 ) -> None:
     """With a chunk per block, 8, and all in one; and where one workgroup does all the work."""
     monkeypatch.setattr(plan, "MAX_BLOCKS", max_blocks)
-    expected = everything(device, LAUNCHES[0])
+    expected = everything(device, SAMPLE[0])
     monkeypatch.setattr(plan, "MAX_SCRATCH_GROUPS", scratch_groups)
-    for launch in (*LAUNCHES, *RECOMPUTING):
+    for launch in launches:
         got = everything(device, launch)
         for name, array in expected.items():
             assert got[name].tobytes() == array.tobytes(), f"{name} under {launch}"
@@ -82,7 +91,7 @@ def test_the_number_of_blocks_changes_rounding_only(
     monkeypatch.setattr(plan, "MAX_BLOCKS", max_blocks)
     shape = Shape.of(CIRCUIT, (*GRID, 3), STEPS)
     assert (
-        Plan(tuple(wired([flat_layout(CIRCUIT)])), shape, LAUNCHES[1]).chunks_per_block
+        Plan(tuple(wired([flat_layout(CIRCUIT)])), shape, SAMPLE[1]).chunks_per_block
         == {512: 1, 7: 8, 1: 32}[max_blocks]
     )
     loss, gradients = GpuEngine(device).loss_and_gradients(CIRCUIT, given())

@@ -13,6 +13,8 @@ from PIL import Image
 from difflogic.cli.main import main
 from difflogic.runs import film
 
+pytestmark = pytest.mark.exhaustive
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 EXAMPLE = (CHECKOUT / "examples/README.md").read_text(encoding="utf-8")
 STEP = re.compile(r"^```python\n(.*?)^```|^ {4}difflogic ([^\n]+)$", flags=re.DOTALL | re.MULTILINE)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from difflogic.circuits.synthesis import resubstitution
+from tests.sampled import sampled
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = {"how-to/functions.md": "losses", "explanation/coming-from.md": "circuit"}
@@ -21,7 +22,7 @@ def missing(block: str) -> str | None:
     return found[1] if found and importlib.util.find_spec(found[1]) is None else None
 
 
-@pytest.mark.parametrize(("page", "made"), PAGES.items())
+@pytest.mark.parametrize(("page", "made"), sampled(PAGES.items(), [("explanation/coming-from.md", "circuit")]))
 def test_every_block_runs(page: str, made: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a page simplifies is proved, after the first moves of a walk as after all of them."""
     monkeypatch.setattr(resubstitution, "WORK", 0)

@@ -92,6 +92,7 @@ def test_the_arguments_say_which_tests_run(checkout, arguments, checks, selectio
     assert bool(shared) == (arguments != ["tests/core"])
 
 
+@pytest.mark.exhaustive
 def test_the_parity_tests_hold_every_engine_to_the_reference():
     """The README's command selects them."""
     assert "    bin/test --parity " in (CHECKOUT / "README.md").read_text(encoding="utf-8")

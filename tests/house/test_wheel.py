@@ -19,6 +19,8 @@ from safetensors.numpy import load_file
 import difflogic
 from difflogic.cpu.codegen.processor import PARTS
 
+pytestmark = pytest.mark.exhaustive
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 SHADERS = CHECKOUT / "shaders"
 

@@ -81,11 +81,13 @@ def spirv_val(name: str, program: bytes, folder: Path) -> str:
     return f"{name}: {done.stdout}{done.stderr}" if done.returncode else ""
 
 
+@pytest.mark.exhaustive
 def test_tint_takes_every_variant_without_a_word(sources: Sources) -> None:
     node.needs()
     assert tint(sources, all_variants(sources)) == []
 
 
+@pytest.mark.exhaustive
 def test_naga_writes_every_variant_for_every_driver(sources: Sources, tmp_path: Path) -> None:
     node.needs()
     needs("spirv-val")

@@ -205,7 +205,7 @@ def test_the_visitors_picture_is_the_target(page: Page) -> None:
     assert drawn[2] == own.to_toml()
 
 
-@pytest.mark.skipif(not os.environ.get("DIFFLOGIC_CHECK_ALL"), reason="minutes: bin/check-all")
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["checkerboard-small", "game-of-life", "draw-small"])
 def test_it_solves_a_preset(page: Page, name: str) -> None:
     page.js(

@@ -23,6 +23,7 @@ from difflogic.model.circuit import Circuit
 from difflogic.page.plans import page_config, recorded
 from tests.jobs import make_job as small_job
 from tests.jobs import start
+from tests.sampled import sampled
 from tests.tasks import TASKS, task_job
 
 
@@ -52,7 +53,7 @@ def shape_of(dispatches: Sequence[Dispatch]) -> list[tuple[Any, ...]]:
     return [(each.kernel, each.x, each.y, each.work) for each in dispatches]
 
 
-@pytest.mark.parametrize("name", ["the board", *TASKS])
+@pytest.mark.parametrize("name", sampled(["the board", *TASKS], {"the board", "everything"}))
 def test_it_is_what_a_device_is_given(name: str) -> None:
     job = small_job() if name == "the board" else task_job(name)
     run = record([job], [TrainState.initial(job)], software=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from itertools import product
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from difflogic.train.signals import Stop
 from difflogic.train.trainer import Trainer
 from tests.policies import worlds
 from tests.policies.agents import config
+from tests.sampled import sampled
 from tests.train.diary import Diary
 
 CPU = Device("cpu")
@@ -165,8 +167,10 @@ SHORT_SAC = {
 }
 
 
-@pytest.mark.parametrize("algorithm", ["ppo", "sac"])
-@pytest.mark.parametrize("policy", ["logic", "automaton", "mlp"])
+@pytest.mark.parametrize(
+    ("policy", "algorithm"),
+    sampled(product(("logic", "automaton", "mlp"), ("ppo", "sac")), {("mlp", "sac")}),
+)
 def test_on_a_gpu_it_repeats_itself_and_goes_on_bit_for_bit(tmp_path, policy, algorithm):
     """And learns at first what it learns on the processor, but for rounding."""
     gpu, half = Device("gpu:0"), StopAfter(1)

@@ -117,6 +117,7 @@ def test_losses_say_where_the_grid_grows_and_a_search_begins(monkeypatch: pytest
         assert marked(plots.population_png([rows, rows], 1, config, "many")) == expected
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("painted")
 def test_every_diagram_is_painted_whatever_the_name() -> None:
     """No formula, and no warning where a font lacks a letter, nor where a loss is missing or not finite."""

@@ -49,6 +49,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
         yield running
 
 
+@pytest.mark.exhaustive
 def test_a_killed_worker_changes_nothing(live: Live, client: httpx.Client, tmp_path: Path) -> None:
     config = small(threshold=501.0)
     request = {"config": config.to_dict(), "name": "hold 1280", "population": 2, "engine": "cpu"}
@@ -89,6 +90,7 @@ def files(client: httpx.Client, job: str) -> set[str]:
     return {each["name"] for each in client.get(f"/jobs/{job}/files").json()["files"]}
 
 
+@pytest.mark.exhaustive
 def test_what_is_made_of_agents(live: Live, client: httpx.Client) -> None:
     """Their controller, proved to be the same, in other forms; and other episodes."""
     config = small().with_(steps=256, logic={"widths": [2], "bits": 1})
@@ -186,6 +188,7 @@ def test_what_makes_no_sense_of_agents_is_refused(live: Live, client: httpx.Clie
         assert words in answer.json()["error"]["message"]
 
 
+@pytest.mark.exhaustive
 def test_until_one_is_solved(live: Live, client: httpx.Client, tmp_path: Path) -> None:
     """Seeds after each other, also where the worker of the second is killed: as on the command line."""
     config = small(threshold=9.6).with_(steps=1024)

@@ -29,6 +29,7 @@ def unpacked(file, folder):
     return Store.existing(folder)
 
 
+@pytest.mark.exhaustive
 def test_a_backup_while_jobs_run(tmp_path, capsys):
     live = Store.open(tmp_path / "live")
     live.open_session("hash", "ann", 3600)

@@ -80,6 +80,7 @@ def test_a_job_from_submit_to_fetch(here: Path, capsys) -> None:
     assert call(capsys, "watch", job["id"]).count("soft_loss=") == 4
 
 
+@pytest.mark.exhaustive
 def test_what_is_done_with_jobs(here: Path, capsys, monkeypatch) -> None:
     job = call(capsys, "submit", "--config", "tiny.toml", "--engine", "cpu", "--name", "acted on").strip()
     call(capsys, "watch", job)

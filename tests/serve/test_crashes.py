@@ -1,6 +1,6 @@
 """Whatever ends a worker or a server, its jobs come to what they would have come to undisturbed.
 
-A blow or two of each kind, a few with DIFFLOGIC_CHECK_ALL; `python -m benchmarks.service` deals out hundreds.
+`python -m benchmarks.service` kills hundreds of times.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tests.train.tiny import assert_same_run
 pytestmark = pytest.mark.usefixtures("compiled")
 
 ROOT = Path(__file__).parents[2]
-KILLS = 5 if os.environ.get("DIFFLOGIC_CHECK_ALL") else 2
+KILLS = 5
 QUICK = WorkerLimits(heartbeat=4.0, stopped=10.0)
 """A hang is seen sooner than by default; on the busiest machine nothing here is silent for so long."""
 
@@ -51,11 +51,13 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return by_hand(short_config(), tmp_path_factory.mktemp("hand") / "run")
 
 
+@pytest.mark.exhaustive
 def test_killed_workers(tmp_path):
     outcome = workers.kill_workers(tmp_path, KILLS, seed=1, epochs=3000)
     assert (outcome.wrong, outcome.phases["training"]) == ([], KILLS)
 
 
+@pytest.mark.exhaustive
 def test_killed_servers(tmp_path):
     outcome = kill_servers(tmp_path, KILLS, seed=1, longest=1.5)
     assert (outcome.wrong, outcome.events) == ([], KILLS)
@@ -63,6 +65,7 @@ def test_killed_servers(tmp_path):
     assert outcome.jobs > 0
 
 
+@pytest.mark.exhaustive
 def test_an_abort_inside_the_gpu_library(tmp_path):
     selftest.keep(select_adapter(), [Check("self-test", True, "tried elsewhere")])
     outcome = workers.faults(tmp_path, "abort", 1)
@@ -70,18 +73,21 @@ def test_an_abort_inside_the_gpu_library(tmp_path):
     assert "its worker was aborted (SIGABRT), and last printed: " in outcome.reasons[0]
 
 
+@pytest.mark.exhaustive
 def test_a_hang(tmp_path):
     outcome = workers.faults(tmp_path, "hang", 1, limits=QUICK)
     assert (outcome.wrong, outcome.events) == ([], 1)
     assert "hung while training" in outcome.reasons[0]
 
 
+@pytest.mark.exhaustive
 def test_a_full_disk_at_a_checkpoint(tmp_path):
     outcome = workers.faults(tmp_path, "full", 1)
     assert (outcome.wrong, outcome.events) == ([], 1)
     assert "No space left on device" in outcome.reasons[0]
 
 
+@pytest.mark.exhaustive
 def test_a_worker_that_stands_still(store, undisturbed):
     with acting(store.folder, QUICK):
         job = held(store, short_config(), 100)
@@ -92,6 +98,7 @@ def test_a_worker_that_stands_still(store, undisturbed):
     assert_same_run(store.job_folder(job).run, undisturbed)
 
 
+@pytest.mark.exhaustive
 def test_a_worker_that_stands_still_before_it_trains(store, undisturbed):
     job, _ = store.submit("ann", spec_of(short_config(), name="stand"))
     with acting(store.folder, QUICK):
@@ -100,6 +107,7 @@ def test_a_worker_that_stands_still_before_it_trains(store, undisturbed):
     assert_same_run(store.job_folder(job.id).run, undisturbed)
 
 
+@pytest.mark.exhaustive
 def test_a_supervisor_that_stops_hands_its_jobs_back(store, undisturbed):
     with acting(store.folder):
         job = held(store, short_config(), 100)
@@ -164,6 +172,7 @@ def test_server_stops_by_the_signals_that_stop_a_training():
     assert received == [signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1]
 
 
+@pytest.mark.exhaustive
 def test_several_supervisors_share_a_store(store, tmp_path):
     made = [store.submit("ann", spec_of(short_config(300)))[0].id for _ in range(4)]
     several = [hands(store), hands(store)]

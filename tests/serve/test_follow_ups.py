@@ -65,6 +65,7 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[FollowUpProcess]:
     return made
 
 
+@pytest.mark.exhaustive
 def test_a_follow_up_does_not_wait_for_a_training(trained):
     store, _ = trained
     seen: set[str] = set()
@@ -108,6 +109,7 @@ def test_what_is_proved(trained):
     assert found["text"].startswith("Different: the two do not compute the same next state")
 
 
+@pytest.mark.exhaustive
 def test_an_export_does_not_wait_behind_another_follow_up(trained):
     """Nor is more than one worker started for it."""
     store, source = trained
@@ -122,6 +124,7 @@ def test_an_export_does_not_wait_behind_another_follow_up(trained):
     store.delete(long)
 
 
+@pytest.mark.exhaustive
 def test_a_worker_of_follow_ups_that_is_killed(trained):
     store, source = trained
     with acting(store.folder):
@@ -133,6 +136,7 @@ def test_a_worker_of_follow_ups_that_is_killed(trained):
     assert (done.status, done.lost_tries, done.reason) == ("done", 1, None)
 
 
+@pytest.mark.exhaustive
 def test_a_server_that_stops_hands_a_follow_up_back(trained, monkeypatch, begun):
     store, _ = trained
     job = submit(trained).id
@@ -163,6 +167,7 @@ def test_what_is_asked_ends_it_at_once(trained, monkeypatch, begun, ask, status)
     store.delete(job)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system does not tell of processors' time")
 def test_one_that_stands_still_is_ended_and_one_that_works_is_not(trained, monkeypatch):
     store, _ = trained

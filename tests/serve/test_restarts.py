@@ -101,6 +101,7 @@ def test_a_follow_up_takes_the_best_attempts_circuit(store, trained):
     assert ended(store, job.id).status == "done"
 
 
+@pytest.mark.exhaustive
 def test_what_is_stopped_goes_on_in_the_right_attempt(store, by_hand):
     job = submit(store, name="hold 1.60 2.60")
     for attempt, ask in enumerate(("pause", "cancel"), 1):
@@ -115,6 +116,7 @@ def test_what_is_stopped_goes_on_in_the_right_attempt(store, by_hand):
     assert_as_by_hand(store, job, by_hand)
 
 
+@pytest.mark.exhaustive
 def test_a_corrupt_checkpoint_of_an_attempt_costs_one_interval(store, by_hand):
     job = submit(store, name="hold 2.160")
     reached(store, job, 160, attempt=2)
@@ -140,6 +142,7 @@ def unsolved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.exhaustive
 def test_what_goes_on_until_it_is_solved_survives_its_worker(store, unsolved):
     job = store.submit("ann", spec_of(flat(), name="hold 2.60", until_solved=True, within="1000 epochs",
                                       stop_when_solved=1))[0].id  # fmt: skip

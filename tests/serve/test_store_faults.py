@@ -24,6 +24,7 @@ from difflogic.serve.store import clock as clocks
 from difflogic.serve.store import files, job_file, machine, records
 from difflogic.serve.store.jobs import DiskFullError, JobSpec, StoreLostError
 from difflogic.serve.store.store import Store
+from tests.sampled import sampled
 from tests.serve.live import serving
 from tests.serve.test_store import ENGINES, submit
 
@@ -320,7 +321,7 @@ LOSSES = {
 }
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", sampled(LOSSES, {"replaced", "store moved"}))
 def test_a_server_notices_that_its_database_is_lost(tmp_path, spec, loss):
     """It acknowledges nothing more, and what it did acknowledge is found by the next one, the newest progress too."""
     sentence = (

@@ -45,6 +45,7 @@ def without_seconds(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{name: value for name, value in row.items() if name != "seconds"} for row in rows]
 
 
+@pytest.mark.exhaustive
 def test_a_killed_worker_changes_nothing(live: Live, client: httpx.Client, tmp_path: Path) -> None:
     """Neither does a pause: the table is that of a sweep by hand, and the job has the files of its best trial."""
     asked = {"over": OVER, "metric": "hard_loss"}
@@ -90,6 +91,7 @@ def check_result(live: Live, client: httpx.Client, job: str, hand: Sweep) -> Non
     assert client.post(f"/jobs/{job}/harden").json()["error"]["code"] == "no_circuit"
 
 
+@pytest.mark.exhaustive
 def test_agents_are_swept_from_the_terminal(
     live: Live, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,6 +27,7 @@ from difflogic.serve.worker import follow_ups, worker
 from difflogic.serve.worker.lease import WorkerLimits
 from difflogic.serve.worker.observer import ServiceObserver
 from difflogic.train.trainer import Trainer
+from tests.sampled import sampled
 from tests.serve.acting import acting
 from tests.serve.service import EPOCHS, by_hand, ended, held, reached, short_config, spec_of, wait
 from tests.train.tiny import assert_same_run, columns_of, tiny_config
@@ -102,6 +103,7 @@ def test_a_stopped_job_goes_on_as_if_it_had_not_been(store, undisturbed, ask, st
     assert_same_run(store.job_folder(job).run, undisturbed)
 
 
+@pytest.mark.exhaustive
 def test_a_population_that_is_requeued_and_solved(store, tmp_path):
     config = tiny_config(epochs=900, eval_interval=50)
     hand = Trainer(config, open_engine("cpu")).run(out=tmp_path / "run", population=3)
@@ -173,6 +175,7 @@ def made(store, kind, source, **options):
     return follow_ups.follow(store, job), store.job_folder(job.id).files
 
 
+@pytest.mark.exhaustive
 def test_follow_ups(store, trained):
     simplified, files = follow(store, "simplify", trained)
     assert (simplified.status, simplified.reason, simplified.result["equal"]) == ("done", None, True)
@@ -217,6 +220,7 @@ def test_follow_ups_that_cannot_be(store, trained):
         made(store, "simplify", unborn)
 
 
+@pytest.mark.exhaustive
 def test_others_jobs_cannot_be_followed(store, trained):
     job, _ = store.submit("bob", JobSpec("simplify", "mine", source=trained))
     assert (ended(store, job.id).status, store.job(job.id).reason) == ("failed", f"There is no job '{trained}'.")
@@ -259,7 +263,7 @@ def test_a_corrupt_checkpoint_costs_one_interval(store, undisturbed):
     assert_same_run(place.run, undisturbed)
 
 
-@pytest.mark.parametrize("damage", ["both", "none saved"])
+@pytest.mark.parametrize("damage", sampled(["both", "none saved"], {"both"}))
 def test_without_any_checkpoint_it_begins_again(store, undisturbed, damage):
     job, place = interrupted(store)
     for name in (checkpoint.NAME, checkpoint.PREVIOUS):

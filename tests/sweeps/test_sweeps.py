@@ -22,6 +22,7 @@ from difflogic.sweeps.spec import Spec
 from difflogic.train.trainer import Trainer
 from tests.own_tasks import PLAIN, install
 from tests.policies import agents
+from tests.sampled import sampled
 from tests.sweeps.here import Here, described, swept, untimed
 from tests.train import processes
 from tests.train.tiny import assert_same_run, tiny_config
@@ -48,7 +49,7 @@ SWEEPS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.fixture(params=SWEEPS)
+@pytest.fixture(params=sampled(SWEEPS, {"random"}))
 def sweep(request: pytest.FixtureRequest) -> Spec:
     return described(**SWEEPS[request.param])
 
@@ -127,6 +128,7 @@ def test_agents(tmp_path: Path) -> None:
     assert cli.main([*trial, str(tmp_path / "curves.png")]) == 0
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(os.name != "posix", reason="a process is killed by a signal")
 def test_a_kill_at_any_moment(tmp_path: Path) -> None:
     """Of the sweep itself: its workers end with it, and what goes on is as if nothing had been."""

@@ -65,6 +65,7 @@ def test_it_is_judged_as_every_circuit_is(config: Config, engine: Engine) -> Non
     assert [row.epoch for row in training.drain()[0]] == list(range(1, 8))
 
 
+@pytest.mark.exhaustive
 def test_it_solves_what_gradients_left() -> None:
     """Of a circuit that passes everything on; and then it leaves it alone."""
     task = {"target": "picture", "picture": ["....", ".1..", "....", "...1"], "start": "seed", "height": 4, "width": 4}

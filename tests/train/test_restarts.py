@@ -23,6 +23,7 @@ from difflogic.train import budget, restarts, stalled
 from difflogic.train.observer import Observer
 from difflogic.train.signals import Stop
 from difflogic.train.trainer import Trainer
+from tests.sampled import sampled
 from tests.train.tiny import assert_same_run
 
 EPOCHS = 500
@@ -255,7 +256,7 @@ class StopAt(Observer):
             self.stop.ask("enough")
 
 
-@pytest.mark.parametrize(("attempt", "epoch"), [(1, 3), (2, 15), (3, 59)])
+@pytest.mark.parametrize(("attempt", "epoch"), sampled([(1, 3), (2, 15), (3, 59)], {(2, 15)}))
 def test_what_was_cut_short_goes_on_bit_for_bit(
     attempt: int, epoch: int, config: Config, placement: Placement, tmp_path: Path
 ) -> None:
@@ -357,6 +358,7 @@ def test_what_has_learned_has_as_long_again(epochs: int, left: int, given_up: bo
     assert is_stalled(rows(*falling(400, 0.98), *[0.1] * (epochs - 400)), left, 2000, PLAIN) == given_up
 
 
+@pytest.mark.exhaustive
 def test_every_second_attempt_at_a_rule_searches() -> None:
     parity = configure(TrainRequest("game-of-life", rule="B1357/S1357")).config
     begins = [schedule.attempt_of(parity, number, parity.train.epochs).search.begin for number in range(4)]

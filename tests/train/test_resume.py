@@ -23,6 +23,7 @@ from difflogic.train.observer import Observer
 from difflogic.train.run import Run
 from difflogic.train.signals import Stop
 from difflogic.train.trainer import Trainer
+from tests.sampled import sampled
 from tests.tasks import task_config
 from tests.train import child
 from tests.train.diary import Diary
@@ -324,7 +325,7 @@ def test_another_engine_is_told(finished: Run, config: Config, engine: Engine) -
     assert "not with bit for bit the same numbers" in notes.notices[0]
 
 
-@pytest.mark.parametrize(("engine", "population", "operation"), KILLS, indirect=["engine"])
+@pytest.mark.parametrize(("engine", "population", "operation"), sampled(KILLS, KILLS[1:20:3]), indirect=["engine"])
 def test_kill_during_a_save(
     population: int, operation: int, whole: Whole, config: Config, engine: Engine, tmp_path: Path
 ) -> None:
@@ -336,6 +337,7 @@ def test_kill_during_a_save(
     assert not list(run.path.glob("*.tmp"))
 
 
+@pytest.mark.exhaustive
 def test_kills_at_any_moment(finished: Run, config: Config, engine: Engine, tmp_path: Path) -> None:
     path = tmp_path / "killed"
     for epochs in (3, 4):

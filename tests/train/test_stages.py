@@ -88,6 +88,7 @@ def test_judging_in_parts_changes_nothing(
     assert judged.hard_loss > 0
 
 
+@pytest.mark.exhaustive
 def test_a_limit_holds_while_the_grid_grows(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = open_engine("gpu")
     config = config.with_(growth={"until": (7,), "sides": (4,), "steps": (2,)})

@@ -40,6 +40,7 @@ from difflogic.train.restarts import Attempts
 from difflogic.train.session import Session
 from difflogic.train.signals import Deadline, Stop
 from difflogic.train.success import SuccessTest
+from tests.sampled import sampled
 from tests.train.tiny import assert_same_run, tiny_config
 
 FLAT = tiny_config(epochs=40).with_(optimizer={"lr": 0.0}, train={"eval_interval": 20})
@@ -285,7 +286,7 @@ HARD = TrainRequest(
 """Nobody learns it in seconds."""
 
 
-@pytest.mark.parametrize("limit", ["4 epochs", "2s"])
+@pytest.mark.parametrize("limit", sampled(["4 epochs", "2s"], {"4 epochs"}))
 def test_a_picture_that_is_not_learned_within_the_limit_is_built(
     limit: str, placement: Placement, tmp_path: Path
 ) -> None:
@@ -328,7 +329,11 @@ MAGENTA = {"picture": tuple("".join(".5"[bit] for bit in row) for row in NOISE),
 
 @pytest.mark.parametrize(
     ("limit", "task", "interval", "ended"),
-    [("4 epochs", {}, 10, "complete"), (None, MAGENTA, 10, "complete"), (None, {}, 1, "given up")],
+    [
+        pytest.param("4 epochs", {}, 10, "complete", marks=pytest.mark.exhaustive),
+        (None, MAGENTA, 10, "complete"),
+        pytest.param(None, {}, 1, "given up", marks=pytest.mark.exhaustive),
+    ],
 )
 def test_a_picture_of_which_little_is_wrong_is_completed(
     limit: str | None,
@@ -386,6 +391,7 @@ def test_each_channel_is_learned_once(shown: tuple[int, ...], learned: list[int]
         assert once.with_(task={"picture": config.task.picture, "loss_channels": len(shown)}) == config
 
 
+@pytest.mark.exhaustive
 def test_a_picture_is_still_repaired_where_that_was_cut_short(
     fast: Placement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -426,8 +432,8 @@ def test_what_is_completed_as_the_time_ends_goes_on(
 @pytest.mark.parametrize(
     ("fields", "enough", "ended"),
     [
-        ({"until_solved": True}, 10, [("given up", None), ("solved", 1)]),
-        ({"restarts": 1}, 10, [("given up", None), ("solved", 1)]),
+        pytest.param({"until_solved": True}, 10, [("given up", None), ("solved", 1)], marks=pytest.mark.exhaustive),
+        pytest.param({"restarts": 1}, 10, [("given up", None), ("solved", 1)], marks=pytest.mark.exhaustive),
         ({"restarts": 1}, None, [("complete", None), ("solved", 1)]),
         ({"restarts": 0}, None, [("complete", None)]),
     ],

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pytest
 
 from difflogic.config.model import ModelConfig, NetworkConfig
 from difflogic.config.schema import Config
@@ -62,6 +63,7 @@ def test_what_was_judged_once_need_not_stay() -> None:
     assert any(min(counts[30:]) > 0 for counts in members)
 
 
+@pytest.mark.exhaustive
 def test_a_pool_makes_it_stay() -> None:
     assert any(max(wrong(member)[30:]) == 0 for member in solved(config(steps=6, batch=4, pool=16)))
 

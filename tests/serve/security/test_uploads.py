@@ -124,7 +124,11 @@ def test_other_kinds_of_bodies_are_refused(client: httpx.Client) -> None:
     [
         ({"preset": "checkerboard", "set": {"train.epochs": 5001}}, "too_much_epochs"),
         ({"preset": "checkerboard", "population": 9}, "too_much_population"),
-        ({"preset": "checkerboard", "set": {"task.height": 5000, "task.width": 5000}}, "too_much_memory"),
+        pytest.param(
+            {"preset": "checkerboard", "set": {"task.height": 5000, "task.width": 5000}},
+            "too_much_memory",
+            marks=pytest.mark.exhaustive,
+        ),
         ({"preset": "checkerboard", "set": {"train.batch": 10**9}}, "too_much_memory"),
         ({"preset": "checkerboard", "set": {"train.probes": 10**9}}, "too_much_memory"),
         ({"preset": "lizard", "set": {"pool.size": 2**28}}, "too_much_memory"),
