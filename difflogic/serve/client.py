@@ -87,16 +87,16 @@ class Client:
 
     @classmethod
     def from_environment(cls) -> Self:
-        """The server of DIFFLOGIC_SERVER, with the token of DIFFLOGIC_TOKEN, or that a server of this user made.
+        """Return a client of DIFFLOGIC_SERVER, or else of this user's server on this machine.
 
-        Raises UsageError without one.
+        The token is that of DIFFLOGIC_TOKEN, or else the one that the server made. Raises UsageError without one.
         """
-        server = os.environ.get(SERVER) or DEFAULT
+        server = os.environ.get(SERVER) or local.running_server() or DEFAULT
         token = os.environ.get(TOKEN) or local.token_of(server) or ""
         if not token:
             raise UsageError(
                 f"Set {TOKEN} to your token: {server} is no server that you started on this machine. {SERVER} is the "
-                f"server's address, {DEFAULT} where it is not set."
+                f"server's address; without it, that of your server on this machine is used."
             )
         if not token.isascii() or not token.isprintable():
             raise UsageError(f"{TOKEN} must be visible ASCII characters.")

@@ -23,6 +23,7 @@ REFUSALS = {
     404: ("not_found", "There is nothing at this address."),
     405: ("method_not_allowed", "This address does not take that method."),
     413: ("too_large", "The request is too large."),
+    416: ("range_not_satisfiable", "The file is shorter than the requested range."),
     415: ("unsupported_media_type", "The request was refused."),
 }
 """What a framework refuses, by its status, in our words."""

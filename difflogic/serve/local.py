@@ -1,42 +1,70 @@
-"""The servers of this user on this machine: commands find the tokens that these made, and need not be told them."""
+"""Servers of this user on this machine: commands find their addresses, and the tokens that they made."""
 
 from __future__ import annotations
 
+import ipaddress
+import os
+import platform
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from difflogic.serve.api.settings import is_loopback
+from difflogic.errors import UsageError
+from difflogic.serve.api.settings import ServeSettings, is_address, is_loopback
 from difflogic.serve.store.presence import Presence, is_gone
-from difflogic.system.cache import JsonCache, user_cache
+from difflogic.system.cache import Entry, JsonCache, user_cache
 
 SERVERS = JsonCache("servers")
-"""The file with the token of each server, by its port."""
+"""The file with the address of each server, and the file of the token that it made, by its port."""
 
 
 @contextmanager
-def findable(port: int, token: Path | None) -> Iterator[None]:
-    """Let the commands of this user find the token that a server made, as long as this lasts; None: it made none."""
+def findable(settings: ServeSettings, port: int, token: Path | None) -> Iterator[None]:
+    """Let the commands of this user find a server as long as this lasts; `token`: the file of the one that it made."""
+    if is_address(settings.host) and ipaddress.ip_address(settings.host).is_unspecified:  # all, also this machine's own
+        settings = replace(settings, host="::1" if ":" in settings.host else "127.0.0.1")
+    entry = {"address": settings.address(port), "host": platform.node()}
     with ExitStack() as stack:
-        if token is not None:
-            with suppress(OSError):  # where the user's cache cannot be written, the token is set by hand
-                stack.enter_context(closing(Presence(user_cache(), _name(port))))
-                SERVERS.write(str(port), {"token": str(token.resolve())})
-                stack.callback(SERVERS.drop, str(port))
+        with suppress(OSError):  # if the user's cache cannot be written, address and token are set by hand
+            stack.enter_context(closing(Presence(user_cache(), _name(port))))
+            SERVERS.write(str(port), entry | ({} if token is None else {"token": str(token.resolve())}))
+            stack.callback(SERVERS.drop, str(port))
         yield
 
 
+def running_server() -> str | None:
+    """Return the address of the user's server on this machine, or None without one. Raises UsageError for several."""
+    addresses = sorted({address for entry in _running().values() if (address := str(entry.get("address", "")))})
+    if len(addresses) > 1:
+        raise UsageError(f"You run several servers here, {', '.join(addresses)}: set DIFFLOGIC_SERVER to one of them.")
+    return addresses[0] if addresses else None
+
+
 def token_of(address: str) -> str | None:
-    """The token of the server at an address, where it is one of this user's; None where nobody knows it."""
+    """Return the token that the server at an address made, or None if it is not one of this user's."""
     parts = urlsplit(address)
-    found = SERVERS.read().get(str(parts.port)) if is_loopback(parts.hostname or "") else None
-    # A server that was killed left its entry: whoever has its port now may be anybody, and gets no token.
-    if found is None or is_gone(user_cache(), _name(parts.port or 0)):
-        return None
-    with suppress(OSError):
-        return Path(found["token"]).read_text(encoding="ascii").strip()
+    entry = _running().get(str(parts.port)) if is_loopback(parts.hostname or "") else None
+    with suppress(OSError, KeyError, TypeError):
+        return None if entry is None else Path(entry["token"]).read_text(encoding="ascii").strip()
     return None
+
+
+def _running() -> dict[str, Entry]:
+    """Return the entries of servers that run on this machine, by port."""
+    with suppress(OSError):
+        status = SERVERS.path.stat()
+        # A token goes to the address in this file: nobody else may have written it.
+        if os.name != "posix" or (status.st_uid == os.getuid() and not status.st_mode & 0o022):
+            return {port: entry for port, entry in SERVERS.read().items() if _is_running(port, entry)}
+    return {}
+
+
+def _is_running(port: str, entry: Entry) -> bool:
+    """Return whether a server holds its lock; one that was killed left its entry, and its port may be anybody's."""
+    is_here = entry.get("host") == platform.node() and is_loopback(urlsplit(str(entry.get("address"))).hostname or "")
+    return is_here and port.isdecimal() and not is_gone(user_cache(), _name(int(port)))
 
 
 def _name(port: int) -> str:

@@ -312,6 +312,10 @@ def test_head_is_get_without_a_body(client, live):
         assert (head.status_code, head.content) == (got.status_code, b"")
         for name in ("content-type", "content-length", "content-security-policy", "content-disposition"):
             assert head.headers.get(name) == got.headers.get(name), (path, name)
+    for given, status in (("bytes=9999999-", 416), ("bytes=x-y", 400)):
+        refused = client.get(f"/jobs/{job}/files/metrics.csv", headers={"Range": given})
+        assert (refused.status_code, list(refused.json())) == (status, ["error"])
+        assert refused.headers.get("content-range") == ("bytes */1048576" if status == 416 else None)
     for path in (f"/jobs/{job}/events", "/events", f"/jobs/{job}/archive"):  # without an end, or a length
         assert client.head(path).status_code == 200
     assert live.context.feed.listeners == 0

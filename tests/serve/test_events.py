@@ -16,6 +16,7 @@ from difflogic.runs import jsonl
 from difflogic.runs.journal import Journal, Row
 from difflogic.serve.api import broadcast, streams
 from difflogic.serve.api.broadcast import ChangeFeed
+from difflogic.serve.api.settings import ConnectionLimits
 from difflogic.serve.api.streams import Position
 from difflogic.serve.api.telemetry import Telemetry
 from difflogic.serve.client import Client, ServerEvent, parsed
@@ -500,8 +501,20 @@ def test_a_crowd_is_told_less_often(live):
     feed = live.context.feed
     waits = []
     few = broadcast.FEW_LISTENERS
-    for feed.listeners in (0, 1, few, 2 * few, 5 * few, 10**6):
+    for feed.streams["ann"] in (0, 1, few, 2 * few, 5 * few, 10**6):
         waits.append(feed.poll_s)
     usual = broadcast.POLL_S
     assert waits == pytest.approx([usual, usual, usual, 2 * usual, 5 * usual, broadcast.MAX_POLL_S])
-    feed.listeners = 0
+    feed.streams.clear()
+
+
+def test_owner_has_limited_event_streams(live, monkeypatch):
+    monkeypatch.setitem(live.context.feed.streams, "ann", ConnectionLimits.streams - 1)
+    with live.client() as ann, live.client(BEN) as ben:
+        with ann.stream("GET", "/events") as first, ben.stream("GET", "/events") as other:
+            assert (first.status_code, other.status_code) == (200, 200)
+            error = ann.get("/events")
+            assert (error.status_code, error.json()["error"]["code"]) == (429, "too_many_streams")
+        wait(lambda: streams_of(live) == 0)  # the one that was refused is not counted
+        with ann.stream("GET", "/events") as again:
+            assert again.status_code == 200

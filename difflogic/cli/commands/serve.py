@@ -106,7 +106,7 @@ def serve(
     # Left in the opposite order: the housekeeper ends, workers save and hand back their jobs, the socket closes.
     with (
         socket,
-        findable(port, made),
+        findable(settings, port, made),
         Supervisor(folder, devices, max_memory=most),
         elsewhere,
         housekeeping(folder, keep_days, quota),

@@ -183,11 +183,14 @@ class _Follower:
             return 1
         # A training leaves a summary; what a follow-up found is in its words.
         summary, words = self._client.text(job["id"], "summary.txt"), job["words"]
-        self._sink.write("\n".join([self._title, summary.rstrip()] if summary else words["results"]))
-        for each in _attempts_of(job):
-            self._reporter.attempted(each)
+        lines = [self._title, *summary.rstrip().split("\n")] if summary else list(words["results"])
         if words["outcome"] is not None:
-            self._sink.write(words["remark"] or f"{words['state']}.")
+            if not any(line.startswith(words["state"]) for line in lines):
+                lines.append(words["remark"] or f"{words['state']}.")
+            elif _asked(job).until_solved and words["remark"]:  # the summary of its best attempt knows no limit
+                lines = [words["remark"] if line.startswith(words["state"]) else line for line in lines]
+        self._sink.write("\n".join(lines))
+        self._show_ended_attempts(job)
         self._sink.write(f"Its files: difflogic fetch {job['id']} DIR")
         return _code(job)
 

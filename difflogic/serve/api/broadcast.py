@@ -11,7 +11,7 @@ import asyncio
 import json
 import logging
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -108,8 +108,8 @@ class ChangeFeed:
         """The jobs whose end is counted, with the time of that."""
         self._began = datetime.fromtimestamp(store.clock(), UTC).isoformat(timespec="seconds")
         self._frames_asked = -ASK_AGAIN_S
-        self.listeners = 0
-        """How many streams there are; they count themselves."""
+        self.streams = Counter[str]()
+        """Number of streams by owner; they count themselves."""
         self.version = 0
         self.changed = Broadcast()
         """Notifies of every change of any job."""
@@ -129,6 +129,11 @@ class ChangeFeed:
         self.changed.notify()
         for feed in self._job_feeds.values():
             feed.changed.notify()
+
+    @property
+    def listeners(self) -> int:
+        """Number of all streams."""
+        return self.streams.total()
 
     @property
     def poll_s(self) -> float:

@@ -115,6 +115,8 @@ DESCRIPTIONS = {
     409: "The job's state, or an earlier request, forbids this.",
     413: "The body is too large.",
     415: "The body has a media type that this address does not take.",
+    416: "The file is shorter than the requested range.",
+    429: "The owner has too many event streams open.",
     421: "The Host header names another server.",
     422: "The request is well formed, but a value in it is not allowed.",
     507: "The owner's jobs have used up their quota.",

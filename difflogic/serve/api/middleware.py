@@ -17,7 +17,7 @@ from difflogic.errors import StoreError
 from difflogic.serve.api.bodies import FORM
 from difflogic.serve.api.settings import ServeSettings, is_address
 from difflogic.serve.api.telemetry import Telemetry
-from difflogic.serve.errors import ApiError
+from difflogic.serve.errors import REFUSALS, ApiError
 from difflogic.serve.log import LOGGER, log_event
 from difflogic.serve.store.jobs import UnavailableError
 
@@ -145,9 +145,20 @@ class _Exchange:
         self._start = time.perf_counter()
         self.status = 0
         self.seconds = 0.0
+        self._is_replaced = False
 
     async def send(self, message: Message) -> None:
+        if self._is_replaced:
+            return
         if message["type"] == "http.response.start":
+            headers = Headers(raw=message["headers"])
+            # The framework refuses a Range as plain text: its errors get the form of all others.
+            if message["status"] in (400, 416) and headers.get("content-type", "").startswith("text/plain"):
+                error = ApiError(message["status"], *REFUSALS[message["status"]])
+                kept = {name: headers[name] for name in ("content-range",) if name in headers}
+                await JSONResponse(error.body, error.status, kept)(self._scope, self._receive, self.send)
+                self._is_replaced = True
+                return
             self.status, self.seconds = message["status"], time.perf_counter() - self._start
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():

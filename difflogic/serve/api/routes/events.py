@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from difflogic.serve.api import streams
 from difflogic.serve.api.context import ALWAYS, Context, CurrentCaller, OwnJob, ServiceContext, errors
+from difflogic.serve.errors import ApiError
 
 router = APIRouter(tags=["events"])
 
@@ -31,12 +32,15 @@ class EventStream(StreamingResponse):
     media_type = "text/event-stream"
 
     # No caller gives the status, but FastAPI reads it here for the OpenAPI document.
-    def __init__(self, context: Context, events: AsyncGenerator[str], status_code: int = 200) -> None:
+    def __init__(self, context: Context, owner: str, events: AsyncGenerator[str], status_code: int = 200) -> None:
         super().__init__(events, status_code, {"X-Accel-Buffering": "no"})
-        self._events, self._context = events, context
+        self._events, self._context, self._owner = events, context, owner
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """However the connection ends, its listener is forgotten at once."""
+        """Send the events; however the connection ends, its listener is forgotten at once. Raises ApiError."""
+        most = self._context.settings.connections.streams
+        if self._context.feed.streams[self._owner] >= most:
+            raise ApiError(429, "too_many_streams", f"You already have {most} event streams open: close some of them.")
         self._count_listeners(1)
         try:
             await super().__call__(scope, receive, send)
@@ -49,10 +53,10 @@ class EventStream(StreamingResponse):
 
     def _count_listeners(self, change: int) -> None:
         self._context.telemetry.streams.inc(change)
-        self._context.feed.listeners += change
+        self._context.feed.streams[self._owner] += change
 
 
-@router.get("/jobs/{job}/events", response_class=EventStream, responses={**STREAM, **errors(*ALWAYS, 404)})
+@router.get("/jobs/{job}/events", response_class=EventStream, responses={**STREAM, **errors(*ALWAYS, 404, 429)})
 async def of_job(
     context: ServiceContext,
     caller: CurrentCaller,
@@ -63,11 +67,13 @@ async def of_job(
     """What happens to a job: `job`, `rows` of metrics, `frame` of its state, `end`; ids are EPOCH.VERSION[.ATTEMPT]."""
     is_current = partial(context.authenticator.is_current, caller)
     position = streams.Position.of(last, after, job.attempt)
-    return EventStream(context, streams.of_job(context.feed, job, position, is_current))
+    return EventStream(context, caller.owner, streams.of_job(context.feed, job, position, is_current))
 
 
-@router.get("/events", response_class=EventStream, responses={**STREAM, **errors(*ALWAYS)})
+@router.get("/events", response_class=EventStream, responses={**STREAM, **errors(*ALWAYS, 429)})
 async def of_owner(context: ServiceContext, caller: CurrentCaller, last: Last = None) -> EventStream:
     """What happens to all your jobs: `job`, `deleted`; ids are versions."""
     is_current = partial(context.authenticator.is_current, caller)
-    return EventStream(context, streams.of_owner(context.feed, context.store, caller.sees, last, is_current))
+    return EventStream(
+        context, caller.owner, streams.of_owner(context.feed, context.store, caller.sees, last, is_current)
+    )

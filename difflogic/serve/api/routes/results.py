@@ -107,7 +107,11 @@ def files(context: ServiceContext, job: OwnJob) -> Any:
 @router.get(
     "/jobs/{job}/files/{name}",
     response_class=FileResponse,
-    responses={200: {"content": {kind: {} for kind in FILE_KINDS}, "description": "The file."}, **FOUND},
+    responses={
+        200: {"content": {kind: {} for kind in FILE_KINDS}, "description": "The file."},
+        **FOUND,
+        **errors(400, 416),
+    },
 )
 def file(
     context: ServiceContext,
