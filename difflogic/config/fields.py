@@ -38,6 +38,11 @@ def shown(value: Any) -> str:
     return str(value) if hasattr(type(value), "parse") else _SHOWN.repr(value)
 
 
+def native(value: Any) -> Any:
+    """Return a number or an array of NumPy's as Python's own numbers; any other value as it is."""
+    return value.tolist() if type(value).__module__ == "numpy" else value
+
+
 def require(condition: bool, message: str) -> None:
     """Raises ConfigError with this message unless the condition holds."""
     if not condition:
@@ -66,11 +71,18 @@ class Section:
         """Return what a refusal calls a field."""
         return f"{self.path}{name}"
 
+    def coerced(self, name: str, value: Any) -> Any:
+        """Return what a field holds if a user gives this value, which may be of another type."""
+        return native(value)
+
     def __post_init__(self) -> None:
         """Raises ConfigError where a field is beyond its limits."""
         for each in dataclasses.fields(self):
-            limits, value = each.metadata.get("limits"), getattr(self, each.name)
-            if limits is not None and value is not None and not limits.holds(value):
+            given = getattr(self, each.name)
+            limits, value = each.metadata.get("limits"), self.coerced(each.name, given)
+            if value is not given:
+                object.__setattr__(self, each.name, value)
+            if limits is not None and value is not None and not limits.allows(value):
                 meant = hint(value, limits.names) if isinstance(value, str) else ""
                 raise ConfigError(f"{self.called(each.name)} must be {limits.words}, got {shown(value)}{meant}.")
 
@@ -207,6 +219,7 @@ def _missing(names: Sequence[str], where: str, hints: Mapping[str, Any]) -> str:
 
 def convert(kind: Any, value: Any, where: str, limits: Limits | None = None) -> Any:
     """Plain data as a field of that type holds it; `limits` gives a refusal its words. Raises ConfigError."""
+    value = native(value)
     if isinstance(kind, types.UnionType):  # `int | None`: what may be left out may be null in JSON
         if value is None or (dataclasses.is_dataclass(value) and isinstance(value, kind)):
             return value

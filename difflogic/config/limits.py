@@ -19,6 +19,13 @@ class Limits:
     schema: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """The same in the words of JSON Schema, as far as it has them."""
 
+    def allows(self, value: Any) -> bool:
+        """Return whether the field takes a value, which may be of any type."""
+        try:
+            return self.holds(value)
+        except TypeError:
+            return False
+
 
 def between(least: int, most: int) -> Limits:
     """Whole numbers from `least` to `most`, both included."""

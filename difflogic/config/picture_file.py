@@ -7,9 +7,12 @@ A picture that is too large is made smaller by Lanczos resampling in its own pro
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import tempfile
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -61,6 +64,31 @@ def load(
         too = "light" if invert else "dark"
         raise DataError(f"Every pixel of {path} is transparent or too {too} to count: expected some that are on.")
     return bits
+
+
+def saved(given: Any) -> Path:
+    """Return the file of an image in memory, of Pillow or an array `[H, W]`, `[H, W, 3]` or `[H, W, 4]`.
+
+    An array without a value above 1 is of bits or shares of full brightness. The file lasts as long as this process.
+    Raises DataError.
+    """
+    from PIL import Image
+
+    try:
+        if not isinstance(given, Image.Image):
+            array = np.asarray(given, dtype=np.float32)
+            array = array.squeeze(-1) if array.shape[-1] == 1 else array
+            given = Image.fromarray((array * (255 if array.max() <= 1 else 1)).round().astype(np.uint8))
+        picture = _rgba(given)
+    except (TypeError, ValueError, IndexError) as error:
+        raise DataError(
+            f"`target` must be an image: the path of a file, an image of Pillow, or an array [H, W], [H, W, 3] or "
+            f"[H, W, 4], got an object of type {type(given).__name__}."
+        ) from error
+    folder = Path(tempfile.mkdtemp(prefix="difflogic-image-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    picture.save(folder / "target.png")
+    return folder / "target.png"
 
 
 def is_dark_on_light(bits: Bits) -> bool:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from difflogic.config.choices import COLORS, METHODS, METRICS, RECIPES, STARTS
 from difflogic.config.fields import Section, Table, build, hint, hints_of, in_tables, plain, section, shown
 from difflogic.config.limits import BELOW_ONE, COUNT, SEED, WHOLE, Limits, between, matching, one_of
-from difflogic.config.values import Size, Within
+from difflogic.config.values import Size, Within, coerced
 from difflogic.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
@@ -103,11 +103,21 @@ def _options(cls: type) -> list[Option]:
     return found
 
 
+@cache
+def _kinds(cls: type) -> dict[str, Any]:
+    return {each.name: each.kind for each in options(cls)}
+
+
 class Request(Section):
     """A part of a request: refusals name its options in backticks, for which a command writes `--until-solved`."""
 
     def called(self, name: str) -> str:
         return f"`{name}`"
+
+    def coerced(self, name: str, value: Any) -> Any:
+        cls: type = type(self)
+        kind = _kinds(cls).get(name)
+        return value if value is None or kind is None else coerced(name, kind, value)
 
     def __post_init__(self) -> None:
         """Raises ConfigError where an option is beyond its limits, UsageError where options contradict each other."""

@@ -1,12 +1,18 @@
-"""Types of options that texts stand for: a limit of time or epochs, and a size."""
+"""Values of options: types that texts stand for, and what users of Python give in place of a value of its type."""
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
-from typing import NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from difflogic.config.fields import native, shown
 from difflogic.errors import UsageError
+
+if TYPE_CHECKING:
+    from difflogic.config.dataset import Dataset
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
@@ -68,3 +74,48 @@ class Size(NamedTuple):
     def __str__(self) -> str:
         """The size in the form that `parse` reads."""
         return f"{self.width}x{self.height}"
+
+
+def coerced(name: str, kind: Any, value: Any) -> Any:
+    """Return a value that a user of Python gives as an option of this type holds it.
+
+    Args:
+        name: The option.
+        kind: Its type.
+        value: A value of this type, or what stands for one: text for a path, seconds for a limit, a tuple for a size, a
+            number for the name of a rule, arrays for an image or samples, a run for its folder.
+
+    Returns:
+        The value, unchanged if nothing else is meant.
+
+    Raises:
+        UsageError, DataError: It stands for no value of this type.
+    """
+    if name == "data":
+        return _samples(value)
+    if isinstance(value, os.PathLike):
+        return Path(value)
+    if kind is Path:
+        if name == "target" and not isinstance(value, str):
+            from difflogic.config import picture_file
+
+            return picture_file.saved(value)
+        if not isinstance(value, str):
+            raise UsageError(f"`{name}` must be the path of a file, got {shown(value)}.")
+        return Path(value)
+    value = native(value)
+    if hasattr(kind, "parse") and not isinstance(value, kind):
+        return kind.parse("x".join(map(str, value)) if isinstance(value, list | tuple) else str(value))
+    return str(value) if kind is str and type(value) is int else value
+
+
+def _samples(value: Any) -> Dataset:
+    from difflogic.config import dataset
+
+    if isinstance(value, dataset.Dataset):
+        return value
+    if isinstance(value, str | os.PathLike):
+        return dataset.load(Path(value))
+    if isinstance(value, list | tuple) and len(value) in (2, 3):
+        return dataset.Dataset.of(*value)
+    raise UsageError(f"`data` must be a Dataset, arrays (x, y) or the path of a file, got {type(value).__name__}.")

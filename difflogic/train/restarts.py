@@ -163,7 +163,7 @@ def train(
 
 def solve(
     config: Config | PolicyConfig,
-    within: str | None = None,
+    within: str | float | Within | None = None,
     engine: Engine | str = "auto",
     out: Path | str | None = None,
     population: int = 1,
@@ -179,7 +179,7 @@ def solve(
 
     Args:
         config: What to train. A recipe such as `robust` needs far fewer attempts than the paper's.
-        within: When to give up, as `60s`, `5m` or `2000 epochs`; None: never.
+        within: The limit, as `60s`, `5m` or `2000 epochs`, or a number of seconds; None: there is none.
         engine: An engine, or a selector as `--engine` takes it.
         out: A new folder for the attempts; None: nothing is written.
         population: Models that each attempt trains at once.
@@ -194,9 +194,9 @@ def solve(
         DeviceError: The engine cannot do it.
         RunFolderError: The folder is not empty, is in use, or cannot be written.
     """
-    limit = None if within is None else Within.parse(within)
     where = place(engine) if isinstance(engine, str) else Placement(engine)
-    request = TrainRequest(config=config, until_solved=True, within=limit, population=population, data=data)
+    options: dict[str, Any] = {"within": within, "population": population, "data": data}
+    request = TrainRequest(config=config, until_solved=True, **options)
     return train(request, where, None if out is None else Path(out), observer)
 
 
