@@ -22,7 +22,7 @@ Asked = TypeVar("Asked", bound=TrainRequest)
 TRAIN_FIELDS = ("epochs", "batch", "eval_interval", "precision")
 """Options that are fields of `train`; `seed` is one of the whole."""
 
-OF_ACTIONS = ("seed", "from_start", "task", "every_start", "formats")
+OF_ACTIONS = ("seed", "steps", "from_start", "task", "every_start", "formats")
 """Other options that sentences name."""
 
 DEPTH = 3

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,6 @@ from difflogic.config.request import TrainRequest
 from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
-    from difflogic.config.choices import Placing
     from difflogic.config.policy import PolicyConfig
     from difflogic.config.schema import Config
     from difflogic.config.table import LabelledTable
@@ -25,44 +23,15 @@ if TYPE_CHECKING:
 FAILED = 1
 SIGNAL_BASE = 128
 """A process ended by signal N returns 128 + N, by the shell's custom."""
-WITH_RESUME = ("resume", "engine", "gpu", "epochs", "steps", "stop_when_solved", "within")
-"""Options that a resumed run takes too, beside those of a `Launch` but `out`."""
+WITH_RESUME = (
+    "resume", "engine", "gpu", "require_hardware", "devices", "placement", "max_memory", "epochs", "steps",
+    "stop_when_solved", "within", "log_interval", "track", "as_json",
+)  # fmt: skip
+"""Options of a resumed run: how far and where it is trained, and what is reported."""
 OF_AGENTS = ("algorithm", "policy", "steps")
 """Options that mean nothing where automata are trained."""
 OF_AUTOMATA = ("from_film", "placement", "devices", "max_memory")
 """Options that mean nothing where agents are trained, beside those of a request and of a configuration."""
-ENVIRONMENT = re.compile(r"-v\d+$")
-"""How a registered environment's name ends."""
-
-
-@dataclass(frozen=True)
-class Launch:
-    """A launch says where and how a request is trained on this machine."""
-
-    out: Path | None
-    """The new run folder; None: a name is found for it."""
-    require_hardware: bool
-    as_json: bool
-    placement: Placing = "auto"
-    max_memory: int | None = None
-    log_interval: int = 10
-    devices: str | None = None
-    """Several, which share a population."""
-    track: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, options: Mapping[str, Any]) -> Launch:
-        """The launch that a command's options ask for. Raises UsageError where there is nothing to choose."""
-        selector = engine_selector(options["engine"], options["gpu"])
-        resumed = options.get("resume") is not None
-        placement = checked_placement(options.get("placement"), selector, resumed)
-        if options.get("devices") is not None:
-            if selector is not None or options["placement"] is not None:
-                raise UsageError("--devices chooses the devices: drop --engine, --gpu and --placement.")
-            if not resumed and (options["population"] or 1) < 2:
-                raise UsageError("--devices distributes a population: give --population of 2 or more, or one --engine.")
-        given = {each.name: options[each.name] for each in fields(cls) if each.name in options}
-        return cls(**given | {"placement": placement})
 
 
 def run(options: Mapping[str, Any], takes_environments: bool = False) -> int:
@@ -71,31 +40,28 @@ def run(options: Mapping[str, Any], takes_environments: bool = False) -> int:
     `takes_environments`: whatever PRESET names that is no preset of agents is an environment. Raises what `start`
     raises.
     """
-    selector = engine_selector(options["engine"], options["gpu"])
-    # A run that goes on has a configuration already. Everything that would describe another one is refused; where and
-    # how it is trained may change.
-    launch, resume = Launch.of(options), options["resume"]
+    selector, resume = engine_selector(options["engine"], options["gpu"]), options["resume"]
     if resume is None:
         if (table := _table(options)) is not None:
             options = {**options, "data": None, "label": None}
         request = _request(options, _agents(options, takes_environments, table), selector)
-        return start(replace(request, table=table), launch)
-    _check_resumed(resume, options)
-    request = TrainRequest(
-        config=_resumed_config(resume, options.get("epochs"), options.get("steps")),
-        engine=selector,
-        stop_when_solved=options["stop_when_solved"] or 0,
-        # Whether it goes on until it is solved stands in its folder; a limit can only be of one that does.
-        until_solved=options["within"] is not None,
-        within=options["within"],
-    )
-    return start(request, launch, resume)
+        return start(replace(request, table=table), options)
+    # A run that goes on has a request already. Everything that would describe another one is refused.
+    # Compared with what click gives where an option was left out: None, False, an empty list, or 0 for a padding.
+    if given := [name for name in options if name not in WITH_RESUME and options[name] not in (None, False, (), 0)]:
+        names = ", ".join(map(written, given))
+        raise UsageError(f"--resume continues a run as it was configured: drop {names}.")
+    from difflogic.train.run_request import resumed
+
+    changed = {name: options.get(name) for name in ("epochs", "steps", "stop_when_solved", "within")}
+    return start(resumed(resume, engine=selector, **changed), options, resume)
 
 
-def start(request: TrainRequest, launch: Launch, resume: Path | None = None) -> int:
+def start(request: TrainRequest, options: Mapping[str, Any], resume: Path | None = None) -> int:
     """Train a request, or with it go on with the run in a folder; returns the exit code.
 
-    Raises the errors of `Trainer.run`, UsageError where options contradict each other.
+    `options` of the command say where it is trained, and what is reported. Raises the errors of `Trainer.run`,
+    UsageError where options contradict each other.
     """
     from difflogic.cli.screen.training import TrainingReporter
     from difflogic.config.customise import configure
@@ -106,21 +72,19 @@ def start(request: TrainRequest, launch: Launch, resume: Path | None = None) -> 
     from difflogic.train.run_request import run_request
     from difflogic.train.tracking import Several, tracked
 
-    if resume is not None and request.within is not None:
-        _check_within(resume)
-    if not isinstance(request.config, PolicyConfig):
+    as_json = options["as_json"]
+    if resume is None and not isinstance(request.config, PolicyConfig):
         made = configure(request)
         request = made.request
-        sentences = [] if launch.as_json else [changes(made), limit(made)]
-        for sentence in filter(None, sentences):
+        for sentence in filter(None, [] if as_json else [changes(made), limit(made)]):
             echo(sentence)
     # The engine is opened before the folder is made: a machine without a GPU leaves no empty run folder behind.
-    placement = replace(_placement(request, launch, resume), max_memory=launch.max_memory)
-    out = launch.out or (None if resume else default_path(request.whole.name))
+    placement = replace(_placement(request, options, resume), max_memory=options.get("max_memory"))
+    out = options["out"] or (None if resume else default_path(request.whole.name))
     whole = request.whole
-    with sinks.choose(launch.as_json, whole.unit if isinstance(whole, PolicyConfig) else "epoch") as sink:
-        reporter = TrainingReporter(sink, launch.log_interval)
-        with tracked(*launch.track, tell=reporter.noticed) as tracking:
+    with sinks.choose(as_json, whole.unit if isinstance(whole, PolicyConfig) else "epoch") as sink:
+        reporter = TrainingReporter(sink, options.get("log_interval", TrainingReporter.log_interval))
+        with tracked(*options.get("track", ()), tell=reporter.noticed) as tracking:
             trained = run_request(request, placement, out, resume, Several([reporter, tracking]))
         reporter.ended(trained)
     if isinstance(trained.run, Run):
@@ -151,7 +115,7 @@ def _agents(options: Mapping[str, Any], takes_environments: bool, table: Labelle
 
     None where they ask for automata.
     """
-    from difflogic.config.agent_presets import PRESETS, fitted, of_table
+    from difflogic.config.agent_presets import fitted, of_table
 
     name, base = options.get("preset"), None
     if table is not None:
@@ -159,10 +123,10 @@ def _agents(options: Mapping[str, Any], takes_environments: bool, table: Labelle
 
         file = options["config_file"]
         base = of_table(table, None if file is None else PolicyConfig.load(file), options["population"] or 1)
-    if name is not None and name not in PRESETS and (takes_environments or ENVIRONMENT.search(name)):
-        from difflogic.policies.environments import of_name
+    if name is not None:
+        from difflogic.policies import environments
 
-        base = of_name(name, PRESETS)
+        base = environments.of_preset(name, takes_environments) or base
     found = agents(options, name, base)
     if found is None:
         return None
@@ -182,68 +146,32 @@ def _table(options: Mapping[str, Any]) -> LabelledTable | None:
     return table.load_table(file, label or table.label_of(file, ()))
 
 
-def _check_within(resume: Path) -> None:
-    """Raises UsageError where the run that goes on has no limit."""
-    from difflogic.runs import attempts
+def _placement(request: TrainRequest, options: Mapping[str, Any], resume: Path | None) -> Placement:
+    """The engine asked for, else what `--placement` chooses; for a resumed run the one it ran on.
 
-    if not attempts.is_in(resume) or attempts.read(resume).restarts is not None:
-        raise UsageError(f"--within limits training until solved, which {resume} does not: drop it.")
-
-
-def _check_resumed(resume: Path, options: Mapping[str, Any]) -> None:
-    """Raises UsageError for options that describe a run: a resumed one has been described."""
-    from difflogic.runs import attempts
-
-    taken = {*WITH_RESUME, *(each.name for each in fields(Launch))} - {"out"}
-    # Compared with what click gives where an option was left out: None, False, an empty list, or 0 for a padding.
-    given = [name for name, value in options.items() if name not in taken and value not in (None, False, (), 0)]
-    if given:
-        names = ", ".join(map(written, given))
-        raise UsageError(f"--resume continues a run as it was configured: drop {names}.")
-    if attempts.is_in(resume):
-        for name in ("epochs", "steps", "stop_when_solved"):
-            if options.get(name) is not None:
-                raise UsageError(
-                    f"The attempts in {resume} share the epochs they began with, and cannot be changed: drop "
-                    f"{written(name)}, or resume one of them alone, say {resume / 'attempt-1'}."
-                )
-
-
-def _resumed_config(resume: Path, epochs: int | None, steps: int | None) -> Config | PolicyConfig:
-    """The run's own configuration; only the number of epochs, or of steps, may change. Raises UsageError."""
-    from difflogic.config.policy import PolicyConfig
-    from difflogic.runs import attempts, checkpoint
-
-    if attempts.is_in(resume):
-        return attempts.read(resume).config
-    config = checkpoint.config_of(resume)
-    unit, total, other = "epochs", epochs, steps
-    if isinstance(config, PolicyConfig):
-        unit, total, other = "steps", steps, epochs
-    if other is not None:
-        raise UsageError(f"The run in {resume} is counted in {unit}: give --{unit}.")
-    return config if total is None else config.with_epochs(total)
-
-
-def _placement(request: TrainRequest, launch: Launch, resume: Path | None) -> Placement:
-    """The engine asked for, else what `--placement` chooses; for a resumed run the one it ran on."""
+    Raises UsageError where there is nothing to choose.
+    """
     from difflogic.config.policy import PolicyConfig
     from difflogic.devices import choose
-    from difflogic.devices import open as placement
-    from difflogic.runs import checkpoint, chosen, manifest
+    from difflogic.devices import open as opening
+    from difflogic.train.run_request import last_engine
 
-    earlier = None
-    if resume is not None:
-        earlier = manifest.last_engine(manifest.read(checkpoint.locate(chosen.run_folder(resume)).parent))
-    if launch.devices is not None:
-        return placement.share([each.strip() for each in launch.devices.split(",")], earlier, launch.require_hardware)
-    if request.engine is None and resume is not None:
-        return placement.place_again(earlier, launch.require_hardware, trusted=True)
+    selector, only_hardware, devices = request.engine, options["require_hardware"], options.get("devices")
+    placing = checked_placement(options.get("placement"), selector, resume is not None)
+    if devices is not None and (selector is not None or options["placement"] is not None):
+        raise UsageError("--devices chooses the devices: drop --engine, --gpu and --placement.")
+    if devices is not None and resume is None and request.population < 2:
+        raise UsageError("--devices distributes a population: give --population of 2 or more, or one --engine.")
+    earlier = None if resume is None else last_engine(resume)
+    if devices is not None:
+        return opening.share([each.strip() for each in devices.split(",")], earlier, only_hardware)
+    if selector is None and resume is not None:
+        return opening.place_again(earlier, only_hardware, trusted=True)
     if isinstance(config := request.whole, PolicyConfig):
         # Networks this small are trained sooner on the processor.
-        selector = "cpu" if request.engine in (None, "auto") and not launch.require_hardware else request.engine
-        return placement.place(selector or "auto", launch.require_hardware, trusted=True)
+        selector = "cpu" if selector in (None, "auto") and not only_hardware else selector
+        return opening.place(selector or "auto", only_hardware, trusted=True)
     # Only a new run is measured. One that goes on stays on its engine, since another one may round its sums otherwise.
-    if resume is None and request.engine in (None, "auto"):
-        return choose.place_run(config, max(1, request.population), launch.placement, launch.require_hardware)
-    return placement.place(request.engine or "auto", launch.require_hardware, trusted=True)
+    if resume is None and selector in (None, "auto"):
+        return choose.place_run(config, max(1, request.population), placing, only_hardware)
+    return opening.place(selector or "auto", only_hardware, trusted=True)

@@ -281,10 +281,12 @@ class TrainRequest(Request):
         "Also train on the starts in this .npy file, in half of all samples. `prove` writes such counterexamples",
         group="run", metavar="FILE", here=True, of_agents=False,
     )  # fmt: skip
+    decide: bool = option(
+        "Set the unconverged gates of a solved model to their most probable functions: what `harden` requests",
+        default=False, group="harden", here=True,
+    )  # fmt: skip
     table: LabelledTable | None = None
-    """What a classifier learns: `label` of a command."""
-    decide: bool = False
-    """Whether undecided gates of a model that is solved become what they most probably are: what `harden` asks for."""
+    """The samples of a classifier: `label` of a command."""
 
     def check_kind(self, of_agents: bool) -> None:
         """Raises UsageError for an option that means nothing where agents are trained."""
@@ -317,6 +319,14 @@ class TrainRequest(Request):
         """The request for the configuration that it makes, instead of all that this is made from."""
         made_from = {each.name: each.default for each in options(type(self)) if each.group in ("what", "target")}
         return replace(self, **made_from | {"config": config})
+
+    @property
+    def resumable(self) -> Self:
+        """The request that is saved with a run, without what a resumed run reads from its folder or is given anew."""
+        # A limit of time begins when a run is resumed, and one of epochs counts all of them.
+        within = None if self.within is None or self.within.epochs is None else Within(epochs=self.within.epochs)
+        made = self.configured(self.whole)
+        return replace(made, engine=None, init_from=None, starts=None, table=None, within=within)
 
     @property
     def whole(self) -> Config | PolicyConfig:

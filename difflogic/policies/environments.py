@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from difflogic.config.agent_presets import PRESETS as AGENTS
 from difflogic.config.agent_presets import of_spaces
 from difflogic.config.fields import hint
 from difflogic.config.policy import PolicyConfig
@@ -35,6 +37,8 @@ TRAINING, EVALUATION, RANDOM = range(3)
 NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 LONGEST = 10_000
 """Steps of an episode at most, in an environment that sets no limit itself."""
+NAME = re.compile(r"-v\d+$")
+"""The end of a registered environment's name."""
 MOST_NUMBERS = 4096
 """Numbers of an observation."""
 MOST_VALUES = 1024
@@ -278,6 +282,16 @@ def of_name(identifier: str, others: Iterable[str] = ()) -> PolicyConfig:
     with closing(make(identifier)) as world:
         found = spaces(world, identifier)
     return of_spaces(identifier, least, found.actions, found.continuous)
+
+
+def of_preset(name: str | None, is_named: bool = False) -> PolicyConfig | None:
+    """Return the configuration for an environment that is given in place of a preset, or None for any other name.
+
+    `is_named`: whether every name that is no preset of agents is an environment's. Raises what `of_name` raises.
+    """
+    if name is None or name in AGENTS or not (is_named or NAME.search(name)):
+        return None
+    return of_name(name, AGENTS)
 
 
 def _registered(identifier: str) -> str:

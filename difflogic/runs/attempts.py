@@ -1,8 +1,11 @@
 """`restarts.json`: the attempts of a run that begins again until it is solved, each in a run folder of its own.
 
-    {"format": 1, "config": {...}, "restarts": 2, "population": 1, "stop_when_solved": 1, "attempts": [
+    {"format": 1, "request": "request.json", "attempts": [
         {"number": 1, "of": 3, "seed": 23, "epochs": 500, "reason": "it is the first", "status": "given up",
          "epoch": 100, "wrong": 31, "given_up": "its soft loss is flat"}, ...]}
+
+In place of `request`, version 0.1.0 wrote `config`, `restarts` (null: until solved), `population`, `stop_when_solved`,
+and `most_epochs`.
 
 An agent's attempt has a `score` where an automaton's has `wrong`, and its epochs are environment steps.
 
@@ -13,15 +16,18 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from difflogic.config import schedule
 from difflogic.config.fields import build, require
 from difflogic.config.policy import PolicyConfig, any_config
+from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
-from difflogic.errors import ConfigError, RunFolderError
+from difflogic.errors import RunFolderError, UsageError
+from difflogic.runs import request_file
 from difflogic.system import files
 
 NAME = "restarts.json"
@@ -95,17 +101,31 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Record:
-    """A record is what restarts.json holds."""
+    """The record of a run's attempts: what restarts.json holds."""
 
-    config: Config | PolicyConfig
-    """The run's own: its epochs, of the whole task, are those of all attempts and models together."""
-    restarts: int | None
-    """None: until one is solved. Then the configuration's epochs are those of each attempt."""
-    population: int
-    stop_when_solved: int
+    request: TrainRequest
+    """The request of the run, as `request.json` has it."""
     attempts: tuple[Attempt, ...] = ()
-    most_epochs: int | None = None
-    """Where it goes on until it is solved, so many epochs of the whole task at most; None: no limit."""
+
+    @property
+    def config(self) -> Config | PolicyConfig:
+        """The run's own: its epochs, of the whole task, are those of all attempts and models together."""
+        return self.request.whole
+
+    @property
+    def population(self) -> int:
+        """The number of models of each attempt."""
+        return self.request.population
+
+    @property
+    def restarts(self) -> int | None:
+        """The number of restarts, or None until one is solved: then each attempt has the configuration's epochs."""
+        return None if self.request.until_solved else self.request.restarts or 0
+
+    @property
+    def most_epochs(self) -> int | None:
+        """The most epochs of the whole task, if it restarts until one is solved; None if they are not limited."""
+        return None if self.request.within is None else self.request.within.epochs
 
     @property
     def left(self) -> int:
@@ -138,9 +158,9 @@ class Record:
         return replace(self, attempts=(*self.attempts[: attempt.number - 1], attempt))
 
     def write(self, folder: Path) -> None:
-        """Keep it. Raises OSError."""
-        # `asdict` would turn the configuration into plain data without its format.
-        data = asdict(self) | {"format": FORMAT, "config": self.config.to_dict()}
+        """Save it, with the request. Raises OSError."""
+        files.write_atomically(folder / request_file.NAME, request_file.encode(self.request))
+        data = {"format": FORMAT, "request": request_file.NAME, "attempts": list(map(asdict, self.attempts))}
         files.write_atomically(folder / NAME, json.dumps(data, indent=2).encode() + b"\n")
 
 
@@ -158,13 +178,25 @@ def read(folder: Path) -> Record:
             raise RunFolderError(
                 f"{path} was written by another version of difflogic: name one of its attempts, say {folder}/attempt-1."
             )
-        record: Record = build(Record, data | {"config": any_config(data["config"])})
-        numbers = [each for part in (record, *record.attempts) for each in vars(part).values() if isinstance(each, int)]
-        require(record.population > 0 and all(0 <= each < MOST for each in numbers), "it has a number out of range")
+        request = request_file.read(folder) if "request" in data else _request(data)
+        if request is None:
+            raise UsageError(f"{request_file.NAME} is missing")
+        record = Record(request, tuple(build(Attempt, each) for each in data["attempts"]))
+        numbers = [each for part in record.attempts for each in vars(part).values() if isinstance(each, int)]
+        require(all(0 <= each < MOST for each in numbers), "it has a number out of range")
         require(bool(record.attempts), "it has no attempt")
         return record
     except OSError as error:
         raise RunFolderError(f"Cannot read {path}: {error.strerror or error}.") from error
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, ConfigError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, UsageError) as error:
         why = str(error).rstrip(".")
         raise RunFolderError(f"{path} cannot be used: {why}. Name one of its attempts.") from error
+
+
+def _request(data: Mapping[str, Any]) -> TrainRequest:
+    """Return the request that a record of version 0.1.0 holds. Raises ConfigError, UsageError, KeyError."""
+    names = ("restarts", "population", "stop_when_solved")
+    within = None if data.get("most_epochs") is None else f"{data['most_epochs']} epochs"
+    until = {"until_solved": data["restarts"] is None, "within": within}
+    made: TrainRequest = build(TrainRequest, {name: data[name] for name in names} | until)
+    return replace(made, config=any_config(data["config"]))

@@ -1,6 +1,7 @@
 """A run folder: one process at a time writes it, every file in it is whole, and its checkpoint resumes it.
 
-manifest.json  config.toml  target.png           what the run is
+manifest.json  config.toml  request.json        what the run is
+target.png                                       its target
 data.npz                                         its samples, where it learns any
 metrics.jsonl  metrics.csv                       one row per epoch, and model of a population
 checkpoint.safetensors  checkpoint.previous...   the last state and the one before it

@@ -49,6 +49,8 @@ from difflogic.train.trainer import Trainer
 
 AnyConfig = Config | PolicyConfig
 
+SINGLE: dict[str, Any] = {"restarts": None, "until_solved": False, "within": None}
+"""Options of a request for several attempts that are not options of an attempt."""
 LAST = 10.0
 """Seconds of a limit that are kept, at most a tenth of it, to complete or build what training has not solved."""
 LOOK = 10
@@ -135,7 +137,7 @@ def train(
     `budget.check` and `Trainer.run` raise.
     """
     budget.check(request)
-    config, within = request.whole, request.within
+    config = request.whole
     if request.until_solved and isinstance(config, Config):
         # Only an evaluation can find a solution, so it is looked for more often than a run of fixed length would.
         config = config.with_(train={"eval_interval": min(LOOK, config.train.eval_interval)})
@@ -148,10 +150,8 @@ def train(
         if some < all_:
             rest = "each of the others is alike to one of them or dark, and the last attempt adds it"
             observer.noticed(f"Attempts learn {some} of the picture's {all_} channels: {rest}.")
-    most = None if within is None else within.epochs
-    restarts = None if request.until_solved else request.restarts
-    record = Record(config, restarts, request.population, request.solved_models, most_epochs=most)
-    series = _Series(record, request, placement, observer)
+    request = replace(request, config=config, stop_when_solved=request.solved_models)
+    series = _Series(Record(request.resumable), request, placement, observer)
     if out is None:
         return series.train()
     folders.check_new(out)
@@ -213,20 +213,19 @@ def resume(
     with folders.locked(folder):
         files.check_links(folder)
         record = attempts.read(folder)
+        request = record.request
         if within is not None:
-            record = replace(record, most_epochs=within.epochs)
+            request = replace(request, within=within)
+            record = replace(record, request=request.resumable)
         if record.is_over:
             last = folder / record.attempts[-1].folder
             raise UsageError(
                 f"The run in {folder} has ended and has no attempts left: train one of them further, for example with "
-                f"--resume {files.quoted(last)} --epochs N."
+                f"--resume {files.quoted(last)} --epochs N --stop-when-solved 0."
             )
-        data = None
-        if record.attempts and isinstance(record.config, Config):
+        if isinstance(record.config, Config):
             # Every attempt has a copy of the samples; one that is begun now takes that of the first.
-            data = dataset.of_run(record.config, folder / record.attempts[0].folder)
-        until = record.restarts is None
-        request = TrainRequest(data=data, within=within, until_solved=until, population=record.population)
+            request = replace(request, data=dataset.of_run(record.config, folder / record.attempts[0].folder))
         return _Series(record, request, placement, observer or live.observer(placement.engine)).train(folder)
 
 
@@ -330,13 +329,12 @@ class _Series:
             config, begin = built.fitted(config, made), made
         elif record.restarts is None and isinstance(config, Config):
             config = built.learned_once(config)
-        fields: dict[str, Any] = {"stop_when_solved": record.stop_when_solved}
-        if folder is not None and _can_go_on(folder):
-            fields["resume"] = folder
-        else:
-            fields |= {"out": folder, "population": record.population, "data": self.request.data}
-        trainer: Trainer[Any] = Trainer(TrainRequest(config=config), self.placement)
-        ended: Run | AgentRun = trainer.run(observer=self.observer, rules=self._rules(attempt, config, begin), **fields)
+        request = replace(self.request, config=config, **SINGLE)
+        trainer: Trainer[Any] = Trainer(request, self.placement)
+        rules = self._rules(attempt, config, begin)
+        goes_on = folder is not None and _can_go_on(folder)
+        out, again = (None, folder) if goes_on else (folder, None)
+        ended: Run | AgentRun = trainer.run(out=out, resume=again, observer=self.observer, rules=rules)
         return ended
 
     @cached_property

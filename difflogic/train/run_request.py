@@ -13,10 +13,12 @@ from difflogic.config.harden import hardening
 from difflogic.config.policy import PolicyConfig
 from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
-from difflogic.devices.open import Placement, place
-from difflogic.engine.api import Engine
+from difflogic.devices.open import Placement, place, place_again
+from difflogic.engine.api import Engine, EngineInfo
+from difflogic.errors import UsageError
+from difflogic.policies import environments
 from difflogic.runs import attempts as records
-from difflogic.runs import checkpoint, chosen
+from difflogic.runs import checkpoint, chosen, manifest, request_file
 from difflogic.train import restarts, stalled
 from difflogic.train.observer import Observer
 from difflogic.train.restarts import Attempts
@@ -57,23 +59,27 @@ def fit(
     out: Path | str | None = None,
     engine: Engine | str = "auto",
     observer: Observer | None = None,
+    resume: Path | str | None = None,
     **options: Any,
 ) -> Run | AgentRun:
-    """Train a preset, a configuration, a picture, a rule or samples, as the command `train` does.
+    """Train a preset, a configuration, an image, a rule, samples, or an agent, as the command `train` does.
 
         >>> run = difflogic.fit(config, epochs=2, engine="reference")
         >>> run.config.train.epochs
         2
 
-    With a picture it is `difflogic.fit("lizard", target=Path("cat.png"), size=(16, 16))`.
+    An image is learned by `difflogic.fit("lizard", target=Path("cat.png"), size=(16, 16))`, an environment by
+    `difflogic.fit("Acrobot-v1")`, and `difflogic.fit(resume="runs/NAME")` continues a run.
 
     Args:
-        what: A preset's name or a configuration. Without one, `data` is the task.
-        epochs: In all; None: as the configuration says.
+        what: The name of a preset or of an environment, or a configuration. Without one, `data` or `table` is the task.
+        epochs: The total number; None: as the configuration says.
         out: A new run folder; None: nothing is written.
         engine: An engine, or a selector as `--engine` takes it.
         observer: Hears what happens.
-        options: Fields of `TrainRequest`: `target`, `rule`, `data`, `recipe`, `population`, `restarts`, `set`, ...
+        resume: The folder of a run to continue, by its saved request.
+        options: Fields of `TrainRequest`: `target`, `rule`, `data`, `recipe`, `population`, `restarts`, `set`, ... A
+            resumed run takes those that `difflogic train --resume` takes.
 
     Returns:
         The run; of several attempts the best one.
@@ -84,20 +90,75 @@ def fit(
         DeviceError: The engine cannot do it.
         RunFolderError: The folder is not empty, is in use, or cannot be written.
     """
+    folder = None if out is None else Path(out)
+    if resume is not None:
+        if what is not None or out is not None:
+            raise UsageError("A resumed run has its own configuration and folder: give `resume` without them.")
+        again = Path(resume)
+        request = resumed(again, epochs=epochs, **options)
+        where = place_again(last_engine(again)) if engine == "auto" else _place(engine)
+        return run_request(request, where, None, again, observer).run
     if epochs is not None:
         options["set"] = merged(options.get("set", {}), {"train": {"epochs": epochs}})
     options["preset" if isinstance(what, str) else "config"] = what
-    request = TrainRequest(**options)
-    where = place(engine) if isinstance(engine, str) else Placement(engine)
-    folder = None if out is None else Path(out)
-    return run_request(whole(request), where, folder, observer=observer).run
+    return run_request(whole(TrainRequest(**options)), _place(engine), folder, observer=observer).run
+
+
+def _place(engine: Engine | str) -> Placement:
+    return place(engine) if isinstance(engine, str) else Placement(engine)
 
 
 def whole(request: TrainRequest) -> TrainRequest:
     """A request with its configuration, of automata or of agents. Raises what `configure` raises."""
+    if (environment := environments.of_preset(request.preset)) is not None:
+        request = replace(request, preset=None, config=environment)
     if (agents := agent_presets.configure(request)) is not None:
         return replace(request, preset=None, config=agents)
     return configure(request).request
+
+
+def resumed(folder: Path, **changes: Any) -> TrainRequest:
+    """Return the saved request of a run, with the changes that a resumed run may have.
+
+    Args:
+        folder: A run folder, one of several attempts, or a checkpoint file.
+        changes: `engine`; of a single run `stop_when_solved` and the total of its `epochs`, or of `steps` of agents; of
+            attempts until one is solved `within`. None changes nothing.
+
+    Returns:
+        The request, with its configuration.
+
+    Raises:
+        UsageError: Something else is to change.
+        CheckpointError, RunFolderError: The run cannot be read.
+    """
+    changes = {name: value for name, value in changes.items() if value is not None}
+    is_attempts = records.is_in(folder)
+    if is_attempts:
+        request, taken = records.read(folder).request, ("engine", "within")
+    else:
+        config, saved = checkpoint.config_of(folder), request_file.read(checkpoint.locate(folder).parent)
+        unit, other = ("steps", "epochs") if isinstance(config, PolicyConfig) else ("epochs", "steps")
+        if other in changes:
+            raise UsageError(f"The run in {folder} is counted in {unit}: give `{unit}`.")
+        total = changes.pop(unit, None)
+        config = config if total is None else config.with_epochs(total)
+        request, taken = replace(saved or TrainRequest(), config=config), ("engine", "stop_when_solved")
+    if "within" in changes and not request.until_solved:
+        raise UsageError(f"`within` limits training until solved, which {folder} does not: drop it.")
+    if refused := [f"`{name}`" for name in changes if name not in taken]:
+        if not is_attempts:
+            raise UsageError(f"A resumed run is trained as it was configured: drop {', '.join(refused)}.")
+        raise UsageError(
+            f"The attempts in {folder} share the epochs they began with, and cannot be changed: drop "
+            f"{', '.join(refused)}, or resume one of them alone, say {folder / 'attempt-1'}."
+        )
+    return replace(request, **changes)
+
+
+def last_engine(folder: Path) -> EngineInfo | None:
+    """Return the engine that last trained the run in a folder, or None if it is not known."""
+    return manifest.last_engine(manifest.read(checkpoint.locate(chosen.run_folder(folder)).parent))
 
 
 def hardening_request(
@@ -151,9 +212,8 @@ def harden(
         RunFolderError: The folder is not empty, is in use, or cannot be written.
     """
     request = hardening_request(Path(run), search, epochs)
-    where = place(engine) if isinstance(engine, str) else Placement(engine)
     folder = None if out is None else Path(out)
-    return cast("Run", run_request(whole(request), where, folder, observer=observer).run)
+    return cast("Run", run_request(whole(request), _place(engine), folder, observer=observer).run)
 
 
 def is_in(folder: Path) -> bool:
@@ -190,11 +250,12 @@ def run_request(
     resume: Path | None = None,
     observer: Observer | None = None,
 ) -> Trained:
-    """Train a request that has its configuration in the new folder `out`, or go on with what is in the folder `resume`.
+    """Train a request that has its configuration in the new folder `out`, or continue the run in the folder `resume`.
 
-    Raises what `Trainer.run`, `restarts.train` and `restarts.resume` raise.
+    The command, `fit`, a worker and a trial of a sweep all train by this function. Raises what `Trainer.run`,
+    `restarts.train` and `restarts.resume` raise.
     """
-    # A folder of attempts goes on as attempts, whatever the request says: its record knows how many there are to be.
+    # Attempts are continued by the request that their folder holds; only their limit may change.
     if resume is not None and records.is_in(resume):
         made = restarts.resume(resume, placement, observer, request.within)
         return Trained(made.best, made)

@@ -26,8 +26,8 @@ from difflogic.engine import memory
 from difflogic.engine.api import Engine, EngineInfo, describe_engine
 from difflogic.errors import ConfigError, UsageError
 from difflogic.model.statistics import decided
+from difflogic.runs import checkpoint, manifest, request_file
 from difflogic.runs import folder as folders
-from difflogic.runs import manifest
 from difflogic.runs.folder import RunFolder
 from difflogic.train import live, start
 from difflogic.train.automata import Automata
@@ -64,6 +64,8 @@ class Trainer(Generic[R]):
         if not isinstance(what, (Config, PolicyConfig, TrainRequest)):
             self._given = registered.given(what)
             what = self._given.config()
+        # Given a configuration alone, a resumed run is trained by its saved request.
+        self._is_bare = not isinstance(what, TrainRequest)
         self.request = what if isinstance(what, TrainRequest) else TrainRequest(config=what)
         if self.request.config is None:
             raise ConfigError("A trainer takes a request that has its configuration: see config.customise.configure.")
@@ -88,10 +90,12 @@ class Trainer(Generic[R]):
                 steps.
             out: A new run folder; None: nothing is written.
             resume: A run folder, or a checkpoint file in it, to continue, bit for bit on the same device and driver.
-                The configuration must be its own.
+                The configuration must be its own. It is trained by its saved request, if the trainer was made from a
+                configuration alone.
             observer: Hears what happens, and may end the run by its `stop`.
             rules: What ends a run of automata early, and how; None: `stop_when_solved` alone.
-            fields: Of `TrainRequest`: `population`, `stop_when_solved`, `init_from`, `starts`, `data`, `decide`.
+            fields: Of `TrainRequest`: `population`, `stop_when_solved`, `init_from`, `starts`, `data`, `decide`. They
+                replace those of the saved request.
 
         Returns:
             The run with its best circuit and its last state, also where it was interrupted.
@@ -103,13 +107,17 @@ class Trainer(Generic[R]):
         """
         config = self.config if epochs is None else self.config.with_epochs(epochs)
         given = {name: value for name, value in fields.items() if value is not None}
-        request = replace(self.request, config=config, **given)
+        request = self.request
+        if resume is not None:
+            _check_alone([out, *(given.get(name) for name in OF_A_NEW_RUN)])
+            saved = request_file.read(checkpoint.locate(Path(resume)).parent) if self._is_bare else None
+            request = saved or request
+        request = replace(request, config=config, **given)
         observer = observer or live.observer(self.placement.engine)
         if observer.log_interval < 1:
             raise ConfigError(f"log_interval must be a whole number of at least 1, got {observer.log_interval}.")
         rules = rules or Rules(finish=decided if request.decide else None)
         if resume is not None:
-            _check_alone([out, *(given.get(name) for name in OF_A_NEW_RUN)])
             opened = self._resumed(request, Path(resume), observer, rules)
         else:
             opened = self._begun(request, None if out is None else Path(out), observer, rules)
@@ -135,7 +143,8 @@ class Trainer(Generic[R]):
                 return
             came_from = None if request.init_from is None else Path(request.init_from)
             record = manifest.begin(request.whole, session.info, self.placement.reason, came_from, session.seeds)
-            made = RunFolder.create(out, session.state(), manifest.to_json(record), session.contents(), session.columns)
+            contents = {**session.contents(), request_file.NAME: request_file.encode(request)}
+            made = RunFolder.create(out, session.state(), manifest.to_json(record), contents, session.columns)
             with closing(made) as folder:
                 yield session.keep(folder, record)
 
@@ -176,6 +185,7 @@ class Trainer(Generic[R]):
             record = manifest.resume(earlier, config, session.info, self.placement.reason, session.epoch)
             folder.write(manifest.NAME, manifest.to_json(record))
             folder.write("config.toml", config.to_toml())
+            folder.write(request_file.NAME, request_file.encode(request))
             yield session.keep(folder, record)
 
     def _left(

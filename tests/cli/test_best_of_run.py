@@ -84,7 +84,7 @@ def test_resume_takes_the_folder_of_all(difflogic: Call, run: Path) -> None:
     )
     record = attempts.read(run)
     shutil.rmtree(run / "attempt-2")
-    attempts.Record(record.config, 1, 1, 1, record.attempts[:1]).write(run)
+    attempts.Record(record.request, record.attempts[:1]).write(run)
     assert "Go on with:  difflogic train --resume 'my run'" in difflogic("show", OUT).out
     assert "drop --epochs" in difflogic("train", "--resume", OUT, "--epochs", 100).errors
     code, out, errors = difflogic("train", "--resume", OUT, "--json")

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from difflogic.cli.main import main
+from difflogic.config.request import TrainRequest
 from difflogic.devices.open import open_engine
-from difflogic.runs import attempts, manifest
+from difflogic.runs import attempts, manifest, request_file
 from difflogic.runs import folder as folders
 from difflogic.runs.run_list import Broken, Entry, find, read
 from difflogic.train.trainer import Trainer
@@ -134,10 +135,11 @@ def test_broken_runs_are_named(runs: Path, said: Said, text: str | None, why: st
 @pytest.mark.parametrize("change", [{"population": 1e308}, {"population": 0}, {"attempts": []}, {"restarts": 10**400},
                                     {"attempts": [{"number": "x"}]}])  # fmt: skip
 def test_restarts_with_odd_values_are_named(runs: Path, said: Said, change: dict[str, object]) -> None:
-    attempts.Record(tiny_config(), 2, 1, 1, (attempts.Attempt(1, 3, 23, 3, ""),)).write(runs / "one")
-    file = runs / "one" / attempts.NAME
+    request = TrainRequest(config=tiny_config(), restarts=2)
+    attempts.Record(request, (attempts.Attempt(1, 3, 23, 3, ""),)).write(runs / "one")
+    file = runs / "one" / (attempts.NAME if "attempts" in change else request_file.NAME)
     file.write_text(json.dumps(json.loads(file.read_text()) | change))
-    assert "restarts.json cannot be used: " in said("runs", runs).err
+    assert f"{file.name} cannot be used: " in said("runs", runs).err
 
 
 def test_a_run_under_way(runs: Path, said: Said) -> None:

@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from difflogic.config.policy import any_config
+from difflogic.config.request import TrainRequest
 from difflogic.core import rules
 from difflogic.runs import attempts
 from difflogic.serve.api.pictures import MOST_CELLS
@@ -108,7 +109,8 @@ def test_they_are_trained_copied_and_given_back(live: Live) -> None:
     begun = attempts.Attempt(1, 2, 23, 2, "it is the first")
     whole = live.store.job_folder(lost).whole  # of a worker that was killed before an attempt had the samples
     whole.mkdir()
-    attempts.Record(any_config(live.store.job(lost).config), 1, 1, 1, (begun,)).write(whole)
+    asked = TrainRequest(config=any_config(live.store.job(lost).config), restarts=1)
+    attempts.Record(asked, (begun,)).write(whole)
     with Supervisor(live.store.folder, ["cpu"]):
         assert [ended(live.store, each).status for each in (job, again.id, lost)] == ["done"] * 3
     with live.client() as client, np.load(io.BytesIO(client.get(f"/jobs/{job}/files/data.npz").content)) as given:

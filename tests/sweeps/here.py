@@ -62,7 +62,7 @@ class Here:
     def _train(self, rung: Rung) -> Outcome:
         observer, folder = _Until(rung.until), self.folder / folder_of(rung.trial)
         try:
-            request = replace(rung.spec.asked, preset=None, config=rung.spec.configured(rung.values))
+            request = replace(rung.spec.request, preset=None, config=rung.spec.configured(rung.values))
             return trial.train(request, folder, place("reference"), observer)
         except DifflogicError as error:
             return Outcome("failed", error=str(error))

@@ -11,14 +11,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from difflogic import fit
 from difflogic.cli.screen.training import interruption
 from difflogic.config import kept_starts
 from difflogic.config.harden import hardening
 from difflogic.config.schema import Config
 from difflogic.devices.open import open_engine
 from difflogic.engine.api import Engine
-from difflogic.errors import CheckpointError, ConfigError, NotFoundError, UsageError
-from difflogic.runs import checkpoint
+from difflogic.errors import CheckpointError, ConfigError, NotFoundError, RunFolderError, UsageError
+from difflogic.model.statistics import undecided_gates
+from difflogic.runs import checkpoint, request_file
 from difflogic.train.observer import Observer
 from difflogic.train.run import Run
 from difflogic.train.signals import Stop
@@ -27,6 +29,7 @@ from tests.sampled import sampled
 from tests.tasks import task_config
 from tests.train import child
 from tests.train.diary import Diary
+from tests.train.scripted import Scripted
 from tests.train.tiny import EPOCHS, arrays_of, assert_same_run, columns_of, every, tiny_config
 
 Whole = Callable[[int], Run]
@@ -172,6 +175,30 @@ def test_a_program_ends_a_run_and_resume_goes_on(finished: Run, config: Config, 
     assert f"Interrupted by epoch 4 is enough after epoch 4 of {EPOCHS}" in interruption(run, tmp_path)
     assert Trainer(config, engine).run(resume=run.path).interrupted is None
     assert_same_run(finished.path, run.path)
+
+
+@pytest.mark.parametrize("again", [fit, lambda resume, engine: Trainer(tiny_config(), engine).run(resume=resume)])
+def test_resume_keeps_the_request(again: Callable[..., Run], config: Config, one: Engine, tmp_path: Path) -> None:
+    """The run still stops when it is solved, and then sets its unconverged gates, as `harden` requests."""
+    engine = Scripted(one, {5: 0})
+    Trainer(config, engine).run(out=tmp_path / "run", observer=Enough(3), stop_when_solved=1, decide=True)
+    run = again(resume=tmp_path / "run", engine=engine)
+    assert (run.epoch, run.complete, undecided_gates(run.state.logits)) == (5, True, 0)
+
+
+def test_request_of_another_kind_is_refused(finished: Run, one: Engine) -> None:
+    for content in (
+        "[]",
+        "{",
+        '{"format": 1, "config": {}}',
+        '{"format": 1, "target": "/etc/passwd"}',
+        '{"format": 2}',
+    ):
+        (finished.path / request_file.NAME).write_text(content)
+        with pytest.raises(RunFolderError, match=r"request\.json cannot be used: .*\. Restore it from a copy\."):
+            fit(resume=finished.path, engine=one)
+    (finished.path / request_file.NAME).unlink()  # as version 0.1.0 wrote runs
+    assert fit(resume=finished.path, engine=one).epoch == EPOCHS
 
 
 def test_a_run_that_was_asked_to_stop_at_its_end_is_complete(config: Config) -> None:

@@ -44,4 +44,4 @@ def command(run: Path, search: bool, **options: Any) -> int:
 
     selector = engine_selector(options["engine"], options["gpu"])
     request = hardening_request(run, search, options["epochs"], options["eval_interval"], engine=selector)
-    return training.start(request, training.Launch.of(options))
+    return training.start(request, options)

@@ -65,7 +65,7 @@ class TrialJobs:
             f"trial {rung.trial} of {rung.spec.base.name}",
             rung.spec.configured(rung.values).to_dict(),
             self._engine,
-            rung.spec.asked.to_dict(),
+            rung.spec.request.to_dict(),
             self._priority,
             options={"trial": rung.trial, "until": rung.until},
             parent=self._sweep,

@@ -1,0 +1,42 @@
+"""`request.json`: the request that a run was made from, so that a resumed run is trained as the run was.
+
+    {"format": 1, "config": {...}, "stop_when_solved": 1}
+
+It holds the options of `TrainRequest` that differ from their defaults. Paths are not saved: a run folder has copies of
+its samples. Runs of version 0.1.0 have no such file.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from difflogic.config.fields import build
+from difflogic.config.policy import any_config
+from difflogic.config.request import TrainRequest
+from difflogic.errors import RunFolderError, UsageError
+
+NAME = "request.json"
+FORMAT = 1
+
+
+def encode(request: TrainRequest) -> bytes:
+    """Return the content of the file for a request that has its configuration."""
+    return json.dumps({"format": FORMAT, **request.resumable.to_dict()}, indent=2).encode() + b"\n"
+
+
+def read(folder: Path) -> TrainRequest | None:
+    """Return the request of the run in a folder, or None if it has none. Raises RunFolderError."""
+    path = folder / NAME
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if data.pop("format") != FORMAT:
+            raise UsageError("another version of difflogic wrote it")
+        request: TrainRequest = build(TrainRequest, data | {"config": any_config(data["config"])})
+        return request.resumable
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise RunFolderError(f"Cannot read {path}: {error.strerror or error}.") from error
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, UsageError) as error:
+        raise RunFolderError(f"{path} cannot be used: {str(error).rstrip('.')}. Restore it from a copy.") from error
