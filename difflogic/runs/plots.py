@@ -11,6 +11,7 @@ import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -108,7 +109,8 @@ def returns_png(
 def _load_matplotlib() -> None:
     """Import matplotlib, whatever backend MPLBACKEND names, and without its messages about its cache."""
     # A command in a notebook inherits the kernel's backend, which need not be installed where the command is.
-    backend = None if "matplotlib" in sys.modules else os.environ.pop("MPLBACKEND", None)
+    is_first = "matplotlib" not in sys.modules
+    backend = os.environ.pop("MPLBACKEND", None) if is_first else None
     folder = user_cache() / "matplotlib"
     if VARIABLE in os.environ:  # else matplotlib reads the user's settings in its own usual place
         os.environ.setdefault("MPLCONFIGDIR", str(folder))
@@ -119,6 +121,9 @@ def _load_matplotlib() -> None:
     import matplotlib.figure
 
     logger.setLevel(level)
+    # A matplotlibrc in the current folder may be anybody's, and have LaTeX run on a text of theirs.
+    if is_first and not Path(mpl.matplotlib_fname()).is_absolute():
+        mpl.rcdefaults()
     if backend is not None:
         os.environ["MPLBACKEND"] = backend
         with contextlib.suppress(ValueError):

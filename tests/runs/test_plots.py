@@ -28,14 +28,19 @@ import os, sys
 from difflogic.runs import plots
 plots._png(plots._figure(1, 1, 10))
 import matplotlib
-print(matplotlib.get_cachedir(), os.environ["MPLBACKEND"])
+print(matplotlib.get_cachedir(), os.environ["MPLBACKEND"], matplotlib.rcParams["text.usetex"])
 """
 
 
 def test_images_need_neither_the_backend_nor_the_home_of_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A command in a notebook inherits the kernel's backend, and a container's user may have no home."""
+    """A command in a notebook inherits the kernel's backend, and a container's user may have no home.
+
+    The settings in the current folder, which may be anybody's, do not count either.
+    """
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "matplotlibrc").write_text("text.usetex: True")
     fonts = Path(os.environ["MPLCONFIGDIR"]).resolve()
     (tmp_path / "matplotlib").symlink_to(fonts)
     monkeypatch.setenv("DIFFLOGIC_CACHE_DIR", str(tmp_path))
@@ -43,7 +48,7 @@ def test_images_need_neither_the_backend_nor_the_home_of_the_environment(
     monkeypatch.setenv("MPLBACKEND", "module://not_installed.backend_inline")
     done = processes.run_code(DRAWS)
     assert done.stderr == ""
-    assert done.stdout.split() == [str(fonts), "module://not_installed.backend_inline"]
+    assert done.stdout.split() == [str(fonts), "module://not_installed.backend_inline", "False"]
 
 
 def cells_of(config: Config) -> np.ndarray:
