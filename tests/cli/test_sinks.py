@@ -5,15 +5,12 @@ from __future__ import annotations
 import io
 import json
 import re
-from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-import difflogic
 from difflogic.cli.screen.sinks import Bar, Event, JsonLines, Lines
 
-PACKAGE = Path(difflogic.__file__).parent
 SAVED = Event("checkpoint", {"epoch": 3})
 WARNING = Event("notice", {"text": "slow"}, ["slow"], is_warning=True)
 LOGGED = Event("epoch", {"epoch": 3}, ["Epoch 3", 4, "\x1b[2J\u202e"])
@@ -27,13 +24,6 @@ def test_people_read_the_text(sink, capsys: pytest.CaptureFixture[str]) -> None:
     captured = capsys.readouterr()
     assert captured.out.split() == ["Epoch", "3", "4", r"\x1b[2J\u202e"]
     assert captured.err == "Warning: slow\n"
-
-
-def test_only_one_module_prints() -> None:
-    """And the table, which makes each cell visible and sets off its rows."""
-    prints = re.compile(r"click\.(s?echo|secho)|\bprint\(|console\.print|std(out|err)\.write")
-    files = [path.name for path in (PACKAGE / "cli").rglob("*.py") if prints.search(path.read_text())]
-    assert sorted(files) == ["echo.py", "table.py"]
 
 
 def test_programs_read_the_fields(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
@@ -66,29 +67,17 @@ def test_a_wrong_epoch_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert check.detail.startswith("not so: the sample pool is another; update the driver")
 
 
-def test_wrong_gradients_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = GpuEngine.loss_and_gradients
+@pytest.mark.parametrize(("check", "call"), [("gradients", 0), ("determinism", 1)])
+def test_wrong_or_changing_gradients_are_seen(check: str, call: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    right, calls = GpuEngine.loss_and_gradients, itertools.count()
 
     def wrong(*given: Any, **named: Any) -> tuple[float, dict[str, list[np.ndarray]]]:
         loss, gradients = right(*given, **named)
-        gradients["update"][1] = gradients["update"][1] * np.float32(1.01)
+        gradients["update"][1] = gradients["update"][1] * np.float32(1.01 if next(calls) == call else 1)
         return loss, gradients
 
     monkeypatch.setattr(GpuEngine, "loss_and_gradients", wrong)
-    assert not outcome("gradients").passed
-
-
-def test_unrepeatable_sums_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = GpuEngine.loss_and_gradients
-    calls: list[int] = []
-
-    def drifting(*given: Any, **named: Any) -> tuple[float, dict[str, list[np.ndarray]]]:
-        loss, gradients = right(*given, **named)
-        calls.append(0)
-        return float(np.nextafter(np.float32(loss), np.float32(np.inf))) if len(calls) > 1 else loss, gradients
-
-    monkeypatch.setattr(GpuEngine, "loss_and_gradients", drifting)
-    assert not outcome("determinism").passed
+    assert not outcome(check).passed
 
 
 def test_a_child_that_dies_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

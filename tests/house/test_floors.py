@@ -68,6 +68,19 @@ def test_no_import_goes_in_a_circle() -> None:
     list(TopologicalSorter(kept).static_order())
 
 
+@pytest.mark.parametrize(
+    ("words", "allowed"),
+    [
+        (r"sys\.executable|\bmultiprocessing|ProcessPool|os\.(exec|spawn|posix_spawn|fork)", ["system/child.py"]),
+        (r"click\.s?echo|click\.secho|\bconsole\.print\(", ["cli/screen/echo.py", "cli/screen/table.py"]),
+    ],
+    ids=["start Python", "print"],
+)
+def test_only_these_modules(words: str, allowed: list[str]) -> None:
+    files = [path for path in PACKAGE.rglob("*.py") if re.search(words, path.read_text(encoding="utf-8"))]
+    assert sorted(str(path.relative_to(PACKAGE)) for path in files) == allowed
+
+
 @pytest.fixture
 def copied(tmp_path: Path) -> Path:
     """A copy of the package, to plant a mistake in."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from importlib.metadata import packages_distributions
@@ -11,19 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 
-import difflogic
 from difflogic.devices import selftest
 from difflogic.serve import cluster
 from difflogic.serve.api import pictures
 from difflogic.serve.worker import follow_up_process, supervisor
-
-PACKAGE = Path(difflogic.__file__).parent
-
-
-def test_only_one_module_starts_python() -> None:
-    starts = re.compile(r"sys\.executable|\bmultiprocessing|ProcessPool|os\.(exec|spawn|posix_spawn|fork)")
-    files = [path for path in PACKAGE.rglob("*.py") if starts.search(path.read_text())]
-    assert [str(path.relative_to(PACKAGE)) for path in files] == ["system/child.py"]
 
 
 def test_hostile_folder_runs_nothing(tmp_path: Path) -> None:
