@@ -4,7 +4,7 @@
 //
 // Twin: difflogic/reference/kernels/gate_forward.py
 // Dispatch: x = at most models * chunks / LANES workgroups, which loop; under SPLIT four times as many.
-// Shapes, per model: wires [instances] (a, b); coefficients [gates]; masks [T, H*W];
+// Shapes, per model: wires [instances] (a, b), under SPLIT their places in `near`; coefficients [gates]; masks [T, H*W];
 //     state [chunks, C, 16]; next_state [chunks, outputs, 16]; values [chunks / LANES, nodes, LANES] of all nodes where they are kept for the
 //     backward pass as they are, else [workgroups, nodes, LANES], scratch; kept [chunks / LANES, nodes, LANES] as codes,
 //     and then their ranges.
@@ -32,6 +32,11 @@ fn wire(model: u32, place: u32) -> vec2<u32> {
 
 fn instance_at(model: u32, place: u32) -> u32 {
     return place;
+}
+
+// Under SPLIT, `wires` name places in `near`.
+fn near_input(level: u32, node: u32) -> u32 {
+    return node;
 }
 
 fn writes_nodes() -> bool {
@@ -73,18 +78,17 @@ fn main(
         let cell = chunk * CELLS_PER_CHUNK;
         evaluate(model, chunk, base, thread);
         if KEEP == 1u && HALF == 1u { keep_half(chunk, base, first_place(task * shape.nodes, lane), thread); }
-        let last = near_level(shape.levels - 1u);
         let cells = 4u * quarters();
         for (var item = worker(thread); item < shape.outputs * cells; item += workers()) {
             let channel = item / cells;
             let i = first_quarter * 4u + item % cells;
-            var value = node_value(shape.nodes - shape.outputs + channel, base, last, i / 4u)[i % 4u];
+            var value = output_node(channel, base, i / 4u)[i % 4u];
             if keeps_old_state(model, at.step, cell + i) {
                 value = state[state_index(model, cell + i, channel)];
             }
             next_state[((model * shape.chunks + chunk) * shape.outputs + channel) * CELLS_PER_CHUNK + i] = value;
         }
         // Before scratch is written again. A card mostly has a workgroup for each tile.
-        if SPLIT == 0u || group + workgroups.x < at.end * each { chunk_barrier(); }
+        if SPLIT == 0u || group + workgroups.x < at.end * each { step_barrier(); }
     }
 }

@@ -4,7 +4,7 @@
 //
 // Twin: difflogic/reference/kernels/hard_forward.py
 // Dispatch: x = at most models * chunks / LANES workgroups, which loop; under SPLIT four times as many.
-// Shapes, per model: wires [instances] (a, b); gate_ids [gates]; masks [T, H*W];
+// Shapes, per model: wires [instances] (a, b), under SPLIT their places in `near`; gate_ids [gates]; masks [T, H*W];
 //     words, next_words [chunks, C, 16]; values [workgroups, nodes, LANES], scratch.
 #import common/shape.wgsl
 #import common/masks.wgsl
@@ -47,6 +47,11 @@ fn state_value(index: u32) -> u32 {
     return words[index];
 }
 
+// Under SPLIT, `wires` name places in `near`.
+fn near_input(level: u32, node: u32) -> u32 {
+    return node;
+}
+
 fn writes_nodes() -> bool {
     return false;
 }
@@ -68,17 +73,16 @@ fn main(
         let chunk = task % tiles * LANES + lane;
         let cell = chunk * CELLS_PER_CHUNK;
         evaluate(model, chunk, base, thread);
-        let last = near_level(shape.levels - 1u);
         let cells = 4u * quarters();
         for (var item = worker(thread); item < shape.channels * cells; item += workers()) {
             let channel = item / cells;
             let i = first_quarter * 4u + item % cells;
-            var value = node_value(shape.nodes - shape.channels + channel, base, last, i / 4u)[i % 4u];
+            var value = output_node(channel, base, i / 4u)[i % 4u];
             if keeps_old_state(model, at.step, cell + i) {
                 value = words[state_index(model, cell + i, channel)];
             }
             next_words[state_index(model, cell + i, channel)] = value;
         }
-        if SPLIT == 0u || group + workgroups.x < at.end * each { chunk_barrier(); }
+        if SPLIT == 0u || group + workgroups.x < at.end * each { step_barrier(); }
     }
 }

@@ -198,16 +198,21 @@ class Plan:
         return max(wiring.slot_count for wiring in self.wirings) + self.outputs
 
     def near(self, kernel: str) -> int:
-        """Groups of four values in the workgroup memory of a fused step: two levels' nodes, or slots; 1 for none."""
+        """Return the groups of four values in the workgroup memory of a fused step: nodes, or slots; 1 for none."""
         if not self.launch.split_chunks:
             return 1
-        nodes = 2 * max(level.count for level in self.layout.levels[max(0, self.wirings[0].tree_levels - 1) :])
+        nodes = self.wirings[0].near_nodes
         if kernel != "gate_backward":
             return nodes
         slots = max(wiring.slot_count for wiring in self.wirings) - self.slots
         # Behind the slots that the last level writes there must be place for the adjoints of the outputs.
         last = max(int(wiring.slots[-self.outputs :].max()) for wiring in self.wirings) + 1 - self.slots
         return max(slots, last + 4 * self.outputs, 0 if self.launch.store_activations else nodes)
+
+    @property
+    def near_odd(self) -> int:
+        """Place of the nodes of odd levels in workgroup memory, behind those of even ones."""
+        return self.wirings[0].near_odd
 
     @property
     def halo(self) -> int:

@@ -87,6 +87,36 @@ class Wiring:
         numbered[above] = layout.instance_gates[wires[above] - layout.patch_nodes]
         return numbered.astype(np.uint32)
 
+    @cached_property
+    def near_wires(self) -> Index:
+        """uint32 `[instances, 2]`: `wires`, but after the trees places in workgroup memory.
+
+        There the patch comes first, then the nodes of a level with an even number, then those of one with an odd
+        number: each level takes the place of the last but one.
+        """
+        patch, wires = self.layout.patch_nodes, self.wires.astype(np.int64)
+        for number, (before, level) in enumerate(itertools.pairwise(self.layout.levels)):
+            if number + 1 >= self.tree_levels:
+                read = wires[level.first_instance : level.first_instance + level.count]
+                first = before.first_instance - self.inner
+                read[read >= patch] += number % 2 * self.near_odd - first
+        return wires.astype(np.uint32)
+
+    def _widest(self, odd: int) -> int:
+        """Return the most nodes of a level with an even or odd number."""
+        counts = [level.count for level in self.layout.levels][max(0, self.tree_levels - 1) :]
+        return max(counts[(odd + max(0, self.tree_levels - 1)) % 2 :: 2], default=0)
+
+    @property
+    def near_odd(self) -> int:
+        """Nodes that even levels take in workgroup memory; odd ones lie behind them."""
+        return self._widest(0)
+
+    @property
+    def near_nodes(self) -> int:
+        """Nodes in workgroup memory: the patch and two levels."""
+        return self.layout.patch_nodes + self._widest(0) + self._widest(1)
+
     @property
     def _ends(self) -> int:
         """The first instance after the trees."""

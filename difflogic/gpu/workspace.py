@@ -66,7 +66,8 @@ class Workspace:
             name: [device.buffer(name, sizes[name]) for _ in range(count)] for name, count in counts.items()
         }
         self._uniforms(fire_rate, hardening)
-        device.upload(self.buffers["wires"], np.stack([each.wires for each in plan.wirings]), "circuit")
+        wires = [each.near_wires if plan.launch.split_chunks else each.wires for each in plan.wirings]
+        device.upload(self.buffers["wires"], np.stack(wires), "circuit")
         if plan.training:
             device.upload(self.buffers["edges"], np.stack(list(map(self._edges, plan.wirings))), "circuit")
 

@@ -13,3 +13,9 @@ fn input(node: u32, base: u32, quarter: u32) -> vec4<f32> {
 fn inputs(node: u32, base: u32) -> Chunk {
     return Chunk(input(node, base, 0u), input(node, base, 1u), input(node, base, 2u), input(node, base, 3u));
 }
+
+// Where a node that a level reads lies in `near`, while a step is computed again under SPLIT.
+fn near_input(level: u32, node: u32) -> u32 {
+    if node < shape.patch_nodes { return node; }
+    return near_level(level - 1u) + node - node_of(shape.level_table[level - 1u].x);
+}

@@ -1,11 +1,23 @@
-// Where the values of nodes are put, and found. Needs `shape`, `values`, `writes_nodes`, common/tile.wgsl.
+// Where the values of nodes are put, and found. Needs `shape`, `values`, common/tile.wgsl.
 
-// What goes from level to level.
+// Under SPLIT: the patch, and behind it the nodes of two levels, which take turns. No branch tells them apart: a wire
+// names a place in here.
 var<workgroup> near: array<Four, NEAR>;
 
-fn node_value(node: u32, base: u32, before: NearLevel, quarter: u32) -> Four {
-    if SPLIT == 1u && node >= before.first { return near[before.at + node - before.first]; }
+// Where a level's nodes begin in `near`.
+fn near_level(l: u32) -> u32 {
+    return shape.patch_nodes + select(0u, shape.near_odd, l % 2u == 1u);
+}
+
+fn patch_node(node: u32, base: u32, quarter: u32) -> Four {
+    if SPLIT == 1u { return near[node]; }
     return stored_node(node, base, quarter);
+}
+
+// Of the last level, whose nodes are the new state.
+fn output_node(output: u32, base: u32, quarter: u32) -> Four {
+    if SPLIT == 1u { return near[near_level(shape.levels - 1u) + output]; }
+    return stored_node(shape.nodes - shape.outputs + output, base, quarter);
 }
 
 fn stored_node(node: u32, base: u32, quarter: u32) -> Four {
@@ -18,7 +30,8 @@ fn store_node(node: u32, base: u32, quarter: u32, value: Four) {
     values[place.chunk][place.four] = value;
 }
 
-fn put_node(node: u32, base: u32, own: NearLevel, quarter: u32, value: Four) {
-    if SPLIT == 1u { near[own.at + node - own.first] = value; }
+// `place`: in `near`.
+fn put_node(node: u32, place: u32, base: u32, quarter: u32, value: Four) {
+    if SPLIT == 1u { near[place] = value; }
     if SPLIT == 0u || writes_nodes() { store_node(node, base, quarter, value); }
 }

@@ -23,7 +23,7 @@ struct Shape {
     tree_levels: u32, inner: u32, outputs: u32, targets: u32,
     dataset: u32, given: u32, flip: u32, stuck: u32,
     stuck_gates: u32, stuck_value: u32, input_wise: u32, turn_moments: u32,
-    piece: u32,
+    piece: u32, near_odd: u32,
     level_table: array<vec4<u32>, 256>,  // first_instance, count, first_gate, replicas
 }
 
@@ -31,9 +31,10 @@ struct Shape {
 // where tiles are blocks, chunks [first_part, end_part) of each.
 struct StepRange { step: u32, first: u32, end: u32, first_part: u32, end_part: u32 }
 
-// The gate of an instance in a level; replicas of a gate, one per channel, follow each other.
+// The gate of an instance in a level; replicas of a gate, one per channel or only one, follow each other.
 fn gate_of(level: vec4<u32>, instance: u32) -> u32 {
-    return level.z + (instance - level.x) / level.w;
+    let i = instance - level.x;
+    return level.z + select(i / shape.channels, i, level.w == 1u);  // a card knows the channels when it compiles
 }
 
 // The end of a loop that stays a loop. Software drivers unroll one whose turns follow from the code alone, and make of

@@ -2,13 +2,14 @@
 // or a gate's form (common/soft.wgsl, hard_forward.wgsl). Twins: difflogic/reference/kernels/gate_forward.py and
 // hard_forward.py
 // Needs `shape`, `values`, and the functions `gate(form, a, b)`, `form_of(model, gate)`, `wire(model, place)`,
-// `instance_at(model, place)`, `state_value(index)` and `writes_nodes()`: whether nodes are read after the step, as well
-// as by the next level.
+// `instance_at(model, place)`, `near_input(level, node)`: where an input of a gate of that level lies in `near`,
+// `state_value(index)`, and `writes_nodes()`: whether nodes are read after the step, as well as by the next level.
 #import common/grid.wgsl
 #import common/states.wgsl
 #import common/tile.wgsl
 #import common/trees.wgsl
 #import common/nodes.wgsl
+#import common/levels.wgsl
 
 // 1: a cell sees its patch. 0: only itself, as the samples of a feed-forward circuit do; a channel is one patch node.
 override PERCEIVES: u32 = 1u;
@@ -37,55 +38,27 @@ fn tree_forms(model: u32, t: Tree) -> array<Four, 7> {
 
 // A root's value in four cells.
 fn tree_value(t: Tree, channel: u32, f: array<Four, 7>, base: u32, quarter: u32) -> Four {
-    let b = stored_node(patch_at(channel, CENTRE), base, quarter);
-    let a0 = stored_node(patch_at(channel, t.a[0]), base, quarter);
-    let a1 = stored_node(patch_at(channel, t.a[1]), base, quarter);
-    let a2 = stored_node(patch_at(channel, t.a[2]), base, quarter);
-    let a3 = stored_node(patch_at(channel, t.a[3]), base, quarter);
+    let b = patch_node(patch_at(channel, CENTRE), base, quarter);
+    let a0 = patch_node(patch_at(channel, t.a[0]), base, quarter);
+    let a1 = patch_node(patch_at(channel, t.a[1]), base, quarter);
+    let a2 = patch_node(patch_at(channel, t.a[2]), base, quarter);
+    let a3 = patch_node(patch_at(channel, t.a[3]), base, quarter);
     let left = gate(f[4], gate(f[0], a0, b), gate(f[1], a1, b));
     let right = gate(f[5], gate(f[2], a2, b), gate(f[3], a3, b));
     return gate(f[6], left, right);
 }
 
-// A gate of a level: its form, the nodes that it reads, and its own.
-struct Gate { form: Four, inputs: vec2<u32>, node: u32 }
+// A gate of a level: its form, the nodes that it reads, and its instance.
+struct Gate { form: Four, inputs: vec2<u32>, instance: u32 }
 
 // Past a level's last gate the last once more.
 fn gate_at(model: u32, level: vec4<u32>, i: u32) -> Gate {
     let place = level.x + min(i, level.y - 1u);
     let instance = instance_at(model, place);
-    return Gate(form_of(model, gate_of(level, instance)), wire(model, place), node_of(instance));
-}
-
-// All levels after the trees, under SPLIT. Which gate comes next does not wait for any value: its wires and form are
-// loaded a turn ahead, before the barrier.
-fn evaluate_split(model: u32, base: u32, thread: u32) {
-    var l = shape.tree_levels;
-    var start = 0u;
-    var next = gate_at(model, shape.level_table[l], thread);
-    while l < shape.levels {
-        let now = next;
-        let before = level_before(l);
-        let own = near_level(l);
-        let counts = start + thread < shape.level_table[l].y;
-        start += WG;
-        let ends = start >= shape.level_table[l].y;
-        if ends {
-            start = 0u;
-            l++;
-        }
-        if l < shape.levels { next = gate_at(model, shape.level_table[l], start + thread); }
-        if counts {
-            let a = node_value(now.inputs.x, base, before, first_quarter);
-            let b = node_value(now.inputs.y, base, before, first_quarter);
-            put_node(now.node, base, own, first_quarter, gate(now.form, a, b));
-        }
-        if ends { level_barrier(); }
-    }
+    return Gate(form_of(model, gate_of(level, instance)), wire(model, place), instance);
 }
 
 fn evaluate_trees(model: u32, base: u32, thread: u32) {
-    let own = near_level(2u);
     let each = trees_in_a_row();
     for (var tree = worker(thread) * each; tree < trees(); tree += workers() * each) {
         let t = tree_at(model, tree);
@@ -94,20 +67,27 @@ fn evaluate_trees(model: u32, base: u32, thread: u32) {
             let one = tree + i;
             for (var k = 0u; k < rolled_unless_split(quarters()); k++) {
                 let j = first_quarter + k;
-                put_node(shape.patch_nodes + one, base, own, j, tree_value(t, one % shape.channels, f, base, j));
+                let value = tree_value(t, one % shape.channels, f, base, j);
+                put_node(shape.patch_nodes + one, near_level(2u) + one, base, j, value);
             }
         }
     }
-    level_barrier();
+    step_barrier();
+}
+
+// Between two levels: what they hand on lies in workgroup memory under SPLIT.
+fn step_barrier() {
+    if SPLIT == 1u { workgroupBarrier(); } else { chunk_barrier(); }
 }
 
 fn evaluate(model: u32, chunk: u32, base: u32, thread: u32) {
     let cell = chunk * CELLS_PER_CHUNK;
     for (var item = worker(thread); item < shape.patch_nodes * quarters(); item += workers()) {
         let j = first_quarter + item % quarters();
-        store_node(item / quarters(), base, j, patch_values(model, cell + j * 4u, item / quarters()));
+        let node = item / quarters();
+        put_node(node, node, base, j, patch_values(model, cell + j * 4u, node));
     }
-    chunk_barrier();
+    step_barrier();
     if TREES == 1u { evaluate_trees(model, base, thread); }
     if SPLIT == 1u {
         evaluate_split(model, base, thread);
@@ -120,7 +100,7 @@ fn evaluate(model: u32, chunk: u32, base: u32, thread: u32) {
         for (var i = worker(thread); i < level.y; i += workers()) {
             let g = gate_at(model, level, i);
             let places = g.inputs * LANES + base;
-            let node = base + g.node * LANES;
+            let node = base + node_of(g.instance) * LANES;
             for (var j = 0u; j < rolled(4u); j++) { values[node][j] = gate(g.form, values[places.x][j], values[places.y][j]); }
         }
         chunk_barrier();

@@ -15,7 +15,7 @@
 // Neighbouring invocations so work on neighbouring chunks, whose values lie side by side: place `item * LANES + lane`.
 override WG: u32 = 64u;
 override LANES: u32 = 1u;
-// Groups of four values that a workgroup holds under SPLIT.
+// Groups of four values that a workgroup holds in its memory under SPLIT.
 override NEAR: u32 = 1u;
 
 fn worker(thread: u32) -> u32 {
@@ -62,24 +62,4 @@ fn place_of(item: u32, count: u32, base: u32, quarter: u32) -> Place {
 // Storage written by the invocations of a chunk becomes visible to all of them.
 fn chunk_barrier() {
     if LANES < WG { storageBarrier(); }
-}
-
-// Between two levels: what they hand on lies in workgroup memory under SPLIT.
-fn level_barrier() {
-    if SPLIT == 1u { workgroupBarrier(); } else { chunk_barrier(); }
-}
-
-// Where nodes lie in workgroup memory: those of a level, from its first on. Two levels take turns.
-struct NearLevel { first: u32, at: u32 }
-
-const NOWHERE = 0xffffffffu;
-
-// Of the level before `l`, which `l` reads; before the first there is only the patch, which lies in storage.
-fn level_before(l: u32) -> NearLevel {
-    if l == 0u { return NearLevel(NOWHERE, 0u); }
-    return near_level(l - 1u);
-}
-
-fn near_level(l: u32) -> NearLevel {
-    return NearLevel(node_of(shape.level_table[l].x), l % 2u * (NEAR / 2u));
 }

@@ -138,3 +138,20 @@ def test_the_worked_example() -> None:
     wiring = Wiring(Layout(1, 3, (Level(0, 2, 0, 1), Level(2, 1, 2, 1)), wires, 0, perception_levels=0), trees=False)
     assert wiring.slots.tolist() == [[0, 1], [2, 3], [4, 5]]
     assert wiring.fanout[[0, 4, 8, 9, 10]].tolist() == [[0, 1], [1, 3], [3, 4], [4, 5], [5, 6]]
+
+
+@given(anything)
+def test_near_places_hold_what_a_level_reads(circuit: Circuit) -> None:
+    layout = flat_layout(circuit)
+    wiring = Wiring(layout, are_trees(layout))
+    if not wiring.reads_near:
+        return
+    near = np.full(wiring.near_nodes, -1)
+    near[: layout.patch_nodes] = range(layout.patch_nodes)
+    for number, level in enumerate(layout.levels):
+        span = slice(level.first_instance, level.first_instance + level.count)
+        if number >= wiring.tree_levels:
+            np.testing.assert_array_equal(near[wiring.near_wires[span]], wiring.wires[span])
+        if number >= wiring.tree_levels - 1:
+            place = layout.patch_nodes + number % 2 * wiring.near_odd
+            near[place : place + level.count] = layout.patch_nodes + np.arange(span.start, span.stop) - wiring.inner
