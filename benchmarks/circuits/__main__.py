@@ -24,14 +24,14 @@ import numpy as np
 from benchmarks.circuits import structured
 from benchmarks.store import Line, append
 from difflogic.bench.machine import stamp
-from difflogic.circuits.readers import source
+from difflogic.circuits.readers import blif, source
+from difflogic.circuits.readers.signals import Signals
 from difflogic.circuits.synthesis import tools
 from difflogic.circuits.synthesis.blif import to_blif
 from difflogic.circuits.synthesis.convert import gate_count, lean
 from difflogic.circuits.synthesis.prove import prove
 from difflogic.circuits.synthesis.simplify import simplified
 from difflogic.config.choices import EFFORTS
-from difflogic.core import gates
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.netlist import Netlist
 
@@ -90,61 +90,17 @@ def made_by(tool: str, script: str, netlist: CellNetlist) -> CellNetlist:
         (folder / "abc.rc").write_text(ABC_RC)
         arguments = ["-q"] if tool == tools.ABC else ["-q", "-p"]
         tools.run_in(folder, tool, *arguments, f"read_blif in.blif; {script}")
-        written = [lean(read_blif(path.read_text(), netlist)) for path in sorted(folder.glob("out?.blif"))]
+        written = [lean(in_order(blif.read(path.read_text()), netlist)) for path in sorted(folder.glob("out?.blif"))]
     made = min(written, key=gate_count)
     (verdict,) = prove(netlist, made, ["difflogic"])
     assert verdict.equal, f"{tool} made another circuit: {verdict}"
     return made
 
 
-def read_blif(text: str, like: AnyNetlist) -> AnyNetlist:
-    """Tables of at most two inputs, as ABC and yosys write them; the ends are those of `like` in its order."""
-    tables: dict[str, tuple[list[str], list[str]]] = {}
-    rows: list[str] = []
-    ends: dict[str, list[str]] = {}
-    for line in text.replace("\\\n", " ").splitlines():
-        words = line.split()
-        if words[:1] in ([".inputs"], [".outputs"]):
-            ends[words[0]] = words[1:]
-        if words[:1] == [".names"]:
-            rows = []
-            tables[words[-1]] = words[1:-1], rows
-        elif words and words[0][0] in "01-":  # ABC puts a blank before a constant
-            rows.append(line.strip())
-    bits = {name: bit for bit, name in enumerate(ends[".inputs"])}
-    assert len(bits) == like.inputs
-    types, wires = [], []
-    for name in _in_order(tables, set(bits), ends[".outputs"]):
-        read, rows = tables[name]
-        assert len(read) <= 2, f"{name} reads {read}"
-        types.append(_gate(len(read), rows))
-        wires.append(([*(bits[each] for each in read), 0, 0][:2]) if len(read) != 1 else [bits[read[0]]] * 2)
-        bits[name] = like.inputs + len(types) - 1
-    return like.with_gates(types, wires, [bits[name] for name in ends[".outputs"]])
-
-
-def _in_order(tables: dict[str, tuple[list[str], list[str]]], known: set[str], wanted: object) -> Iterator[str]:
-    stack = list(wanted)[::-1]  # type: ignore[call-overload]
-    while stack:
-        if stack[-1] in known:
-            stack.pop()
-        elif waiting := [each for each in tables[stack[-1]][0] if each not in known]:
-            stack += waiting
-        else:
-            known.add(stack[-1])
-            yield stack.pop()
-
-
-def _gate(inputs: int, rows: list[str]) -> int:
-    """The id of the gate: one of sixteen, whose table is `gates.TRUTH`."""
-    value = not rows or not rows[0].endswith("0")
-    truth = [not value and bool(rows)] * 4
-    for row in range(4):
-        pattern = f"{row >> 1}{row & 1}" if inputs == 2 else str(row & 1) * inputs
-        listed = (each.split()[0] if inputs else "" for each in rows)
-        if any(all(x in (y, "-") for x, y in zip(each, pattern, strict=True)) for each in listed):
-            truth[row] = value
-    return int(np.flatnonzero((np.array(gates.TRUTH) == truth).all(axis=1))[0])
+def in_order(signals: Signals, like: AnyNetlist) -> AnyNetlist:
+    """Return a circuit whose inputs and outputs are those of `like` in their order, whatever their names."""
+    signals.is_named = False
+    return signals.like(like)
 
 
 def measured(name: str, netlist: CellNetlist, least: int, efforts: list[str], both_ways: bool) -> Iterator[Line]:

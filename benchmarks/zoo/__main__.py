@@ -20,7 +20,6 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,11 +29,12 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 import difflogic
-from benchmarks.circuits.__main__ import AnyNetlist, read_blif
+from benchmarks.circuits.__main__ import in_order
 from benchmarks.store import CHECKOUT, inserted
 from benchmarks.zoo import states
 from difflogic.circuits.export import aiger
-from difflogic.circuits.readers import source, zoo
+from difflogic.circuits.readers import aiger as aiger_reader
+from difflogic.circuits.readers import blif, source, zoo
 from difflogic.circuits.synthesis.convert import gate_count
 from difflogic.circuits.synthesis.simplify import simplified
 from difflogic.cli.commands.zoo import what
@@ -97,7 +97,6 @@ RULES = {
     "rule-150": "W150",
     "rule-184": "W184",
 }
-NOT_A = 12
 PRESETS = ("checkerboard", "checkerboard-async", "lizard", "colored-g")
 CONTROLLERS = ("cartpole", "cartpole-memory", "cartpole-automaton", "acrobot")
 TASK = "difflogic-tasks:suits"
@@ -228,10 +227,10 @@ def judge(name: str, file: Path) -> str:
     """What is to be said of another circuit: BLIF of gates with two inputs, or binary AIGER; all in our order."""
     known, data = held(name), file.read_bytes()
     if data.startswith(b"aig "):
-        other, unit, ours = read_aiger(data, known), "ANDs", "what export writes"
+        other, unit, ours = in_order(aiger_reader.read(data), known), "ANDs", "what export writes"
         best, count = ands(aiger.encode(known)), ands(data)
     else:
-        other, unit, ours = read_blif(data.decode(), known), "gates", "the best known"
+        other, unit, ours = in_order(blif.read(data.decode()), known), "gates", "the best known"
         best, count = gate_count(known), gate_count(other)
     (verdict,) = difflogic.prove(known, other, judges=["difflogic"]).verdicts
     word = "SMALLER than" if count < best else "as small as" if count == best else "larger than"
@@ -247,44 +246,6 @@ def held(name: str) -> CellNetlist | FunctionNetlist:
 def ands(data: bytes) -> int:
     """How many ANDs a binary AIGER says that it has."""
     return int(data.split(maxsplit=6)[5])
-
-
-def read_aiger(data: bytes, like: AnyNetlist) -> AnyNetlist:
-    """Binary AIGER without latches, as ABC and yosys write it; the ends are those of `like` in its order."""
-    head, rest = data.split(b"\n", 1)
-    _, inputs, latches, outputs, count = map(int, head.split()[1:6])
-    assert (inputs, latches, outputs) == (like.inputs, 0, len(like.outputs)), f"other ends: {head.decode()}"
-    *ends, rest = rest.split(b"\n", outputs)
-    numbers = _numbers(rest)
-    # Bit 0 of a literal says whether its variable is inverted; variable 0 is FALSE, which is the first gate here.
-    types, wires = [0], [[0, 0]]
-    bits = [inputs, *range(inputs)]
-    for node in range(count):
-        high = 2 * (1 + inputs + node) - next(numbers)
-        low = high - next(numbers)
-        # An AND is 1 in one row of its table: where neither literal is 0.
-        types.append(8 >> (2 * (~high & 1) + (~low & 1)))
-        wires.append([bits[high >> 1], bits[low >> 1]])
-        bits.append(inputs + len(types) - 1)
-    shown = []
-    for literal in map(int, ends):
-        shown.append(bits[literal >> 1])
-        if literal & 1:
-            types.append(NOT_A)
-            wires.append([shown[-1]] * 2)
-            shown[-1] = inputs + len(types) - 1
-    return like.with_gates(types, wires, shown)
-
-
-def _numbers(data: bytes) -> Iterator[int]:
-    """Seven bits in each byte, the lowest first; the eighth says that more follow."""
-    value = shift = 0
-    for byte in data:
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            yield value
-            value = shift = 0
 
 
 def picture(name: str) -> Image.Image:

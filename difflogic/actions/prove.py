@@ -17,14 +17,15 @@ from difflogic.circuits.synthesis import function as functions
 from difflogic.circuits.synthesis import prove as equality
 from difflogic.circuits.synthesis.prove import JUDGES, Counterexample, Equivalence
 from difflogic.errors import UsageError
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.function_netlist import FunctionNetlist
 
 if TYPE_CHECKING:
-    from difflogic.evaluation.proof import Proof
+    from difflogic.evaluation.proof import Claim, Proof
 
 NETWORK = "network"
 """The judge that asks the trained network itself; it looks at samples."""
-VERDICTS = "verdicts.json"
+VERDICTS, CONFIG = "verdicts.json", "config.toml"
 WORDS = {True: "equal", False: "DIFFERENT", None: "undecided"}
 
 
@@ -63,7 +64,8 @@ def prove(
         [True]
 
     Args:
-        given: A run or its folder; or the one circuit, as a run, a file or a netlist.
+        given: A run or its folder, or a circuit's file beside the config.toml of its run; or the one circuit, as a
+            run, a file or a netlist.
         other: The other circuit; None: the claim of the run is proved.
         every_start: Of a run: prove that every start ends in the target. Else the claim fits the run's task.
         size: Of a run: `(height, width)` of the grid; None: the run's.
@@ -94,14 +96,16 @@ def prove(
         raise UsageError(
             f"A controller or classifier is proved equal to another: name that too, as in `difflogic prove {run} FILE`."
         )
-    # A circuit's file says what a cell does, and not what it was trained for, which is what is claimed.
-    if run.is_file() and run.suffix == ".json":
-        raise UsageError(f"The proof of one circuit needs its run, got the file {run}: name a run, or two circuits.")
-    trained = trained_circuit.load(run)
-    if trained.config.task.target == "data" and not every_start and size is None:
-        claims = proofs.of_samples(trained)
+    if run.is_file() and run.suffix != ".safetensors":
+        claims, folder = [_claim_of_file(run, every_start, size)], None
+        told = f"{run}: for the task of {CONFIG} beside it."
     else:
-        claims = [proofs.of_run(trained, every_start, size)]
+        trained = trained_circuit.load(run)
+        told, folder = trained.told, trained.folder
+        if trained.config.task.target == "data" and not every_start and size is None:
+            claims = proofs.of_samples(trained)
+        else:
+            claims = [proofs.of_run(trained, every_start, size)]
     found = [proofs.decide(claim, seconds, (*judges, proofs.OWN)[0]) for claim in claims]
     # The proof of a run, where it has several the first that fails, is what code looks at.
     first = next((each for each in found if not each.proved), found[0])
@@ -115,10 +119,22 @@ def prove(
         first.proved,
         ok=bool(first.proved),
         proof=first,
-        told=trained.told,
-        folder=trained.folder,
+        told=told,
+        folder=folder,
         outdated=proof_file.COUNTEREXAMPLE,
     )
+
+
+def _claim_of_file(path: Path, every_start: bool, size: tuple[int, int] | None) -> Claim:
+    """Return what is claimed of the circuit in a file, which does not say its task: config.toml beside it does."""
+    from difflogic.config.schema import Config
+    from difflogic.evaluation import proof as proofs
+
+    if not (task := path.parent / CONFIG).is_file():
+        raise UsageError(
+            f"The proof of one circuit needs its task, and there is no {task}: name a run, or two circuits."
+        )
+    return proofs.of_circuit(source.load(path).netlist, Config.load(task), path, every_start, size)
 
 
 def check(file: Path, given: Given | None = None, seconds: float = 60.0) -> ActionResult:
@@ -148,12 +164,29 @@ def _compared(one: Given, other: Given, judges: tuple[str, ...], periodic: bool 
     asked = judges or (NETWORK, *JUDGES)
     programs = [name for name in JUDGES if name in asked]
     first, second = opened(one, periodic, visible), opened(other, periodic, visible)
+    first, second = _framed(one, first, second), _framed(other, second, first)
     if isinstance(first, FunctionNetlist) and isinstance(second, FunctionNetlist):
         return _functions_compared(first, second, programs)
     if isinstance(first, FunctionNetlist) or isinstance(second, FunctionNetlist):
         kind = first.kind if isinstance(first, FunctionNetlist) else second.kind
         raise UsageError(f"A {kind} is compared with a {kind}, and not with a cell's circuit.")
     return _cells_compared(first, second, asked, programs)
+
+
+def _framed(
+    given: Given, circuit: LoadedCircuit | FunctionNetlist, other: LoadedCircuit | FunctionNetlist
+) -> LoadedCircuit | FunctionNetlist:
+    """Return the gates of a BLIF or AIGER file between the inputs and outputs of the circuit it is compared with.
+
+    Such a file has no thresholds, boundary or names of classes, which `other` gives.
+    """
+    frame = other.netlist if isinstance(other, LoadedCircuit) else other
+    netlist = circuit.netlist if isinstance(circuit, LoadedCircuit) else circuit
+    same = (netlist.input_names, netlist.output_names) == (frame.input_names, frame.output_names)
+    if not isinstance(given, str | PathLike) or (same and isinstance(circuit, FunctionNetlist)):
+        return circuit
+    read = source.of_signals(Path(given), lambda signals: signals.like(frame))
+    return LoadedCircuit(read, "a netlist") if isinstance(read, CellNetlist) else read or circuit
 
 
 def _functions_compared(one: FunctionNetlist, other: FunctionNetlist, programs: list[str]) -> Proved:

@@ -24,6 +24,7 @@ import hashlib
 import json
 import math
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -141,13 +142,33 @@ def fingerprint(netlist: CellNetlist) -> str:
 
 
 def of_run(trained: TrainedCircuit, every: bool = False, size: tuple[int, int] | None = None) -> Claim:
-    """The claim that fits a run's task, on its own grid or one of `size` rows and columns; `every` start, or none.
+    """Return the claim that fits a run's task. Raises as `of_circuit` does."""
+    return of_circuit(CellNetlist.of_run(trained.circuit, trained.config), trained.config, trained.path, every, size)
 
-    Raises UsageError where `every` start is asked for and the task has one, and ConfigError for a grid that the
-    task cannot be on.
+
+def of_circuit(
+    netlist: CellNetlist, config: Config, run: Path, every: bool = False, size: tuple[int, int] | None = None
+) -> Claim:
+    """Return the claim that fits the task of a circuit.
+
+    Args:
+        netlist: The circuit.
+        config: Its task.
+        run: Where the circuit is, for messages.
+        every: Whether every start is asked for.
+        size: Rows and columns of the grid; None: the task's.
+
+    Raises:
+        UsageError: Every start is asked for and the task has one, or the circuit is not one of this task.
+        ConfigError: The task cannot be on a grid of that size.
     """
-    config, run = trained.config, trained.path
-    netlist = CellNetlist.of_run(trained.circuit, config)
+    ends = [(each.periodic, each.neighbourhood, shown) for each, shown in
+            ((netlist, netlist.visible), (config.model, config.task.loss_channels))]  # fmt: skip
+    if ends[0] != ends[1]:
+        raise UsageError(
+            f"The circuit {run} is not of the task beside it: its boundary, neighbourhood and visible channels are "
+            f"{ends[0]}, and the task's {ends[1]}."
+        )
     if config.task.target == "rule":
         if size is not None:
             raise UsageError("A rule is proved for every neighbourhood, which holds on every grid: leave `size` out.")

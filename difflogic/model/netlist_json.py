@@ -105,16 +105,22 @@ def refusal(path: Path, error: Exception) -> CircuitError:
 
 
 def read_text(path: Path) -> str:
-    """A text file that is small enough to parse. Raises CircuitError."""
+    """Return a text file that is small enough to parse. Raises CircuitError."""
     try:
-        # Looked at before it is read: reading alone would take the memory.
-        if path.stat().st_size > MAX_BYTES:
-            raise CircuitError(f"The circuit {path} has {path.stat().st_size} bytes; at most {MAX_BYTES} are read.")
-        return path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise CircuitError(f"Cannot read the circuit {path}: {error.strerror or error}.") from error
+        return read_bytes(path).decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         raise CircuitError(f"Cannot read the circuit {path}: it is not text in UTF-8.") from error
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return a file that is small enough to parse. Raises CircuitError."""
+    try:
+        # The size comes first: reading alone would take the memory.
+        if path.stat().st_size > MAX_BYTES:
+            raise CircuitError(f"The circuit {path} has {path.stat().st_size} bytes; at most {MAX_BYTES} are read.")
+        return path.read_bytes()
+    except OSError as error:
+        raise CircuitError(f"Cannot read the circuit {path}: {error.strerror or error}.") from error
 
 
 def parse(text: str) -> dict[str, Any]:

@@ -237,12 +237,17 @@ def _read(path: Path) -> tuple[Path, Checkpoint[Any]]:
 def decode(data: bytes, file: Path) -> Checkpoint[Any]:
     """The inverse of `Checkpoint.encode`; `file` is named in errors. Raises CheckpointError."""
     # The format comes before the checksums: a file of another version is intact, and should not be called corrupt.
-    written = checksummed.peek(data, "format")
+    written, writer = checksummed.peek(data, "format"), checksummed.peek(data, "difflogic")
+    if writer is None and checksummed.is_whole(data):
+        raise CheckpointError(
+            f"{file} is not a difflogic checkpoint, and holds tensors of another program: of layers of logic gates, "
+            "save the state dict as npz."
+        )
     if written is None:
         raise _DamagedError(f"{file} is not a difflogic checkpoint, or its header is damaged.")
     if written != str(FORMAT):
         raise CheckpointError(
-            f"The checkpoint {file} was written by difflogic {checksummed.peek(data, 'difflogic')} in format "
+            f"The checkpoint {file} was written by difflogic {writer} in format "
             f"{written}; difflogic {__version__} reads format {FORMAT}: use the version that wrote it."
         )
     try:

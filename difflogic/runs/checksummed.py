@@ -70,6 +70,14 @@ def metadata(data: bytes) -> dict[str, str]:
     return dict(json.loads(_header(data))["__metadata__"])
 
 
+def is_whole(data: bytes) -> bool:
+    """Return whether the header is intact, whoever wrote it, so that what it lacks was never there."""
+    try:
+        return isinstance(json.loads(_header(data)), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
 def _header(data: bytes | bytearray) -> bytes:
     length = int.from_bytes(data[:_LENGTH_BYTES], "little")
     return bytes(data[_LENGTH_BYTES : _LENGTH_BYTES + length])

@@ -131,8 +131,9 @@ def replace_folder(made: Path, place: Path) -> None:
 
 
 def quoted(path: Path) -> str:
-    """A path as the system's shell reads it, for commands that are shown."""
-    return shlex.quote(str(path)) if os.name == "posix" else subprocess.list2cmdline([str(path)])
+    """Return a path as the system's shell reads it, for commands that are shown; it is no option."""
+    name = f".{os.sep}{path}" if str(path).startswith("-") else str(path)
+    return shlex.quote(name) if os.name == "posix" else subprocess.list2cmdline([name])
 
 
 def sync_folder(folder: Path) -> None:

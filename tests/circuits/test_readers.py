@@ -14,16 +14,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import difflogic
+from difflogic.circuits.export import aiger, blif
 from difflogic.circuits.readers import digitaljs, notebook, source
 from difflogic.core import rules
 from difflogic.errors import CircuitError, DifflogicError, NotFoundError
 from difflogic.model import netlist_json
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
+from difflogic.model.function_netlist import FunctionNetlist
 from difflogic.model.statistics import active_gates
 from tests import parity
 from tests.circuits.digitaljs_text import connector, published
+from tests.controllers import remembering_controller
 from tests.random_circuits import random_circuit
+from tests.random_netlists import netlists
 
 
 @pytest.mark.parametrize("name", [name for name in parity.SMALL_MODELS if name != "small_async"])
@@ -268,6 +273,97 @@ def test_what_is_no_circuit(tmp_path: Path) -> None:
     shutil.copy(parity.DATA / "wires_seed23.npz", tmp_path / "w.npz")
     with pytest.raises(CircuitError, match="Expected arrays logits/perceive/0"):
         source.load(tmp_path / "w.npz")
+
+
+@pytest.mark.parametrize("form", [blif, aiger], ids=["blif", "aiger"])
+@settings(max_examples=25, deadline=None)
+@given(cell=netlists(), seed=st.integers(0, 99))
+def test_an_export_is_read_as_the_same_circuit(form: Any, cell: CellNetlist, seed: int, tmp_path_factory) -> None:
+    """Of cells with their boundary, of functions, and of controllers with latches, in the frame of the other."""
+    function = FunctionNetlist.from_circuit(Circuit.feed_forward([5, 9, 3], seed=seed))
+    for netlist in (cell, function, remembering_controller(seed)):
+        [(name, content)] = form.export(netlist, "c").items()
+        file = tmp_path_factory.mktemp("export") / name
+        file.write_bytes(content if isinstance(content, bytes) else content.encode())
+        assert difflogic.prove(netlist, file, judges=["difflogic"]).proved
+        if netlist is cell:
+            loaded = source.load(file).netlist
+            assert difflogic.prove(cell, loaded, judges=["difflogic"]).proved
+            frames = [(each.periodic, each.visible, each.neighbourhood, each.origin) for each in (cell, loaded)]
+            assert frames[0] == frames[1]
+
+
+BLIF = """# a remark of another program
+.model top
+.inputs a[0] \\
+ a[1]
+.inputs g3
+.outputs y n
+.latch n s re clock 1  # begins at 1
+.names t s y
+0- 0
+-0 0
+.names a[0] a[1] g3 t
+11- 1
+1-1 1
+-11 1
+.names t n
+0 1
+.names unused
+.end
+"""
+"""`y` is the majority and `s`, and `n`, no majority, is the next `s`."""
+WIDE = ".inputs a b c d e f g h i j\n.outputs y\n.names a b c d e f g h i j y\n1111111111 1\n0--------- 1\n"
+AAG = "aag 5 3 0 1 2\n2\n4\n6\n11\n8 2 4\n10 9 7\ni0 a\ni1 b\ni2 c\no0 y\nc\na remark\n"
+FOREIGN = {
+    "top.blif": (BLIF, "a_0 a_1 x_g3 s", "y n next_s",
+                 lambda a, b, c, s: ((a + b + c > 1) & (1 - s), a + b + c < 2, a + b + c > 1)),
+    "wide.blif": (WIDE, "a b c d e f g h i j", "y", lambda *bits: ((sum(bits) == 10) | (bits[0] == 0),)),
+    "or.aag": (AAG, "a b c", "y", lambda a, b, c: ((a & b) | c,)),
+    "latch.aag": ("aag 1 0 1 1 0\n2 3 1\n3\n", "l0", "o0 next_l0", lambda s: (s, 1 - s)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_a_circuit_of_another_program_is_a_function(name: str, tmp_path: Path) -> None:
+    """A latch that begins at 1 is read inverted, and is an input and an output."""
+    text, inputs, outputs, wanted = FOREIGN[name]
+    (tmp_path / name).write_text(text)
+    function = difflogic.load_function(tmp_path / name)
+    bits = np.arange(1 << function.inputs)[:, None] >> np.arange(function.inputs) & 1
+    assert (" ".join(function.observations), " ".join(function.named_outputs)) == (inputs, outputs)
+    np.testing.assert_array_equal(function(bits), np.stack(wanted(*bits.T), axis=1).astype(int))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.blif", BLIF.replace("clock 1", "clock 3"), "The latch 'n s re clock 3' must begin at 0 or 1."),
+        ("a.blif", BLIF.replace(".names t n", ".subckt not a=t b=n"), ".subckt is not read: expected gates as .names"),
+        ("a.blif", BLIF.replace("0- 0", "0- 1"), "The rows of 'y' must have 2 signs"),
+        ("a.blif", BLIF.replace("names unused", "names y"), "The signal 'y' is driven twice."),
+        ("a.blif", BLIF.replace(".end", ".model b"), "The file has several models"),
+        ("a.blif", BLIF.replace("g3 t", "y t"), "The circuit has a cycle through the signal"),
+        ("a.blif", BLIF.replace(".inputs g3", ""), "Nothing drives the signal 'g3'."),
+        ("a.aag", AAG.replace("aag 5", "aag 4"), "no more inputs, latches and ANDs than them"),
+        ("a.aag", AAG.replace("8 2 4", "8 2"), "A line of 3 numbers was expected, got b'8 2'."),
+        ("a.aag", AAG.replace("0 1 2", "0 1 2 1"), "of AIGER 1.9 only outputs are read."),
+        ("a.aig", b"aig 3 2 0 1 1\n6\n\x09\x01", "The AND 6 reads what is not before it."),
+        ("a.cnf", "c x\np cnf 3 2\n1 -2 0\n", "is clauses in DIMACS"),
+        ("a.v", "// nand\nmodule top(a, b);\n", "is Verilog: `yosys -p"),
+        ("a.json", '{"creator": "Yosys 0.38", "modules": {}}', "It is a netlist of yosys as JSON"),
+        ("a.npy", b"\x93NUMPY\x01\x00", "is an array of NumPy"),
+        ("a.pt", b"\x80\x02}q\x00.", "is a pickle of Python"),
+        ("a.png", b"\x89PNG\r\n", "is an image"),
+        ("a.csv", "a,b\n1,2\n", "is a table"),
+        ("a.rle", "x = 3, y = 3\nbo$2bo$3o!\n", "is a pattern"),
+    ],
+)
+def test_what_is_not_read_is_named(name: str, content: str | bytes, message: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(CircuitError) as raised:
+        source.load(tmp_path / name)
+    assert message in str(raised.value)
 
 
 DIGITS = {"": "012345678", "V": "01234", "H": "0123456"}

@@ -39,6 +39,24 @@ def test_a_proof_is_kept_and_checked(board: Path, capsys: pytest.CaptureFixture[
     assert found == f"NOT confirmed: text, method of board/proof.json differ. {text}\n"
 
 
+def test_a_file_is_proved_for_the_task_beside_it(board: Path, said: Said) -> None:
+    config = presets.get("checkerboard")
+    said("export", "board", "--format", "json", "--format", "blif", "-o", ".")
+    result = said("prove", "board", "--every-start").out.splitlines()[0].partition(" starts ")[2]
+    for file in ("board.json", "board.blif"):
+        Path("config.toml").write_text(config.to_toml())
+        assert said("prove", file, "--every-start").out.endswith(f" starts {result}\n")
+        Path("config.toml").write_text(config.with_(model={"periodic": True}).to_toml())
+        assert "is not of the task beside it" in said("prove", file, "--every-start", code=2).err
+        Path("config.toml").unlink()
+        assert "there is no config.toml" in said("prove", file, "--every-start", code=2).err
+
+
+def test_next_commands_take_a_name_that_begins_with_a_dash(board: Path, said: Said) -> None:
+    assert "\n  difflogic simulate ./-s.json  " in said("simplify", "life", "-o", "-s.json").out
+    assert said("show", "./-s.json").out
+
+
 def test_another_judge(board: Path, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     needs("berkeley-abc")
     text, _ = said("prove", "board", "--every-start", "--size", "8x12", "--judge", "berkeley-abc").out.splitlines()

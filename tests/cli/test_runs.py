@@ -200,7 +200,6 @@ def test_show_as_json(runs: Path, said: Said) -> None:
     assert data["files"]["summary.txt"] > 100
 
 
-def test_show_wants_a_folder(runs: Path, said: Said) -> None:
-    assert (
-        "all/one/summary.txt is not a folder: expected that of a run" in said("show", "all/one/summary.txt", code=2).err
-    )
+def test_show_says_what_is_read(runs: Path, said: Said) -> None:
+    said_of_text = said("show", "all/one/summary.txt", code=2).err
+    assert "all/one/summary.txt is not a circuit: expected a run folder" in said_of_text

@@ -16,8 +16,8 @@ import pytest
 import difflogic
 from benchmarks.films import stepped
 from benchmarks.zoo import states
-from benchmarks.zoo.__main__ import judge, read_aiger
-from difflogic.circuits.readers import source, zoo
+from benchmarks.zoo.__main__ import judge
+from difflogic.circuits.readers import aiger, source, zoo
 from difflogic.circuits.synthesis.convert import gate_count
 from difflogic.core import text_picture
 from examples.tasks.difflogic_tasks.suits import SUITS
@@ -159,8 +159,8 @@ def test_the_judge_of_other_programs_results(tmp_path: Path) -> None:
 
 def test_binary_aiger_is_read_with_constants_and_inverters() -> None:
     like = difflogic.load("life").netlist
-    read = read_aiger(b"aig 10 9 0 1 1\n21\n\x02\x03c\n", like)  # NOT (patch[8] AND NOT patch[6])
+    read = aiger.read(b"aig 10 9 0 1 1\n21\n\x02\x03c\n").like(like)  # NOT (patch[8] AND NOT patch[6])
     assert read.rollout(np.zeros((1, 3, 3, 1), np.uint8), 1)[-1].all()
     for nothing, all_on in ((b"0", False), (b"1", True)):
-        read = read_aiger(b"aig 9 9 0 1 0\n" + nothing + b"\nc\n", like)
+        read = aiger.read(b"aig 9 9 0 1 0\n" + nothing + b"\nc\n").like(like)
         assert read.rollout(np.zeros((1, 3, 3, 1), np.uint8), 1)[-1].all() == all_on

@@ -10,6 +10,7 @@ import pytest
 import safetensors.numpy
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.numpy import save
 
 from difflogic.engine.job import OptimizerState, TrainState
 from difflogic.errors import CheckpointError
@@ -171,8 +172,8 @@ def test_another_format_names_its_writer() -> None:
 
 
 def test_a_foreign_safetensors_file_is_refused() -> None:
-    with pytest.raises(CheckpointError, match="is not a difflogic checkpoint"):
-        checkpoint.decode(checksummed.encode({"x": np.zeros(3)}, {}), FILE)
+    with pytest.raises(CheckpointError, match="is not a difflogic checkpoint, and holds tensors of another program: "):
+        checkpoint.decode(save({"x": np.zeros(3)}, metadata={"format": "pt"}), FILE)
 
 
 def test_an_incomplete_run_is_refused() -> None:

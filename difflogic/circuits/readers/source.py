@@ -1,15 +1,19 @@
-"""A circuit from anything that holds one: a run, or a file in one of five formats; or of a rule, without training."""
+"""Reading of circuits: from a run, from a file in one of several formats, or of a rule, without training."""
 
 from __future__ import annotations
 
+import re
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 import numpy.typing as npt
 
-from difflogic.circuits.readers import digitaljs, layers, notebook, zoo
+from difflogic.circuits.readers import aiger, blif, digitaljs, layers, notebook, recognised, zoo
 from difflogic.circuits.readers import rule as rules
+from difflogic.circuits.readers.signals import Signals
 from difflogic.config.fields import hint
 from difflogic.config.schema import Config
 from difflogic.core.bits import Bits
@@ -19,12 +23,21 @@ from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
 from difflogic.model.controller import Controller
 from difflogic.model.function_netlist import FunctionNetlist
+from difflogic.model.netlist import Netlist
 from difflogic.model.statistics import active_gates
 from difflogic.runs import chosen, manifest
 from difflogic.runs.chosen import Source, path_of
 from difflogic.system.brief import brief
 
-FORMATS = "a run folder, its checkpoint, circuit.json, proof.json, the authors' parameters as npz or DigitalJS JSON"
+N = TypeVar("N", bound=Netlist)
+FORMATS = (
+    "a run folder, its checkpoint, circuit.json, proof.json, BLIF, AIGER, DigitalJS JSON or the authors' parameters "
+    "as npz"
+)
+_NO_CELL = (
+    "A controller or a function has no grid of cells: `evaluate` and `render` run it, `simplify`, `prove` and `export` "
+    "take it."
+)
 PROOF = "difflogic-proof"
 """The format of proof.json, which holds the circuit that was proved."""
 
@@ -148,12 +161,32 @@ def function(path: Path) -> FunctionNetlist | None:
             )
     if layers.is_layers(path):
         return layers.load(path)
+    if (circuit := of_signals(path, Signals.circuit)) is not None:
+        return circuit if isinstance(circuit, FunctionNetlist) else None
     if not path.is_file() or path.suffix != ".json":
         return None
     text = netlist_json.read_text(path)
     try:
         data = netlist_json.parse(text)
         return function_json.from_data(data) if data.get("format") in function_json.FORMATS else None
+    except CircuitError as error:
+        raise netlist_json.refusal(path, error) from error
+
+
+def of_signals(path: Path, read: Callable[[Signals], N]) -> N | None:
+    """Return what `read` makes of the signals in a file of BLIF or AIGER; None if the file is something else.
+
+    Raises CircuitError, which names the file.
+    """
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        head = file.read(4096)
+    is_aiger = path.suffix in (".aig", ".aag") or head.startswith((b"aig ", b"aag "))
+    if not is_aiger and path.suffix != ".blif" and not re.match(rb"(\s*#[^\n]*\n)*\s*\.model\s", head):
+        return None
+    try:
+        return read(aiger.read(netlist_json.read_bytes(path)) if is_aiger else blif.read(netlist_json.read_text(path)))
     except CircuitError as error:
         raise netlist_json.refusal(path, error) from error
 
@@ -171,19 +204,27 @@ def _load(path: Path) -> LoadedCircuit:
         found = chosen.load(path)
         netlist = CellNetlist.of_run(found.circuit, found.config)
         return LoadedCircuit(netlist, "run", found.circuit, found.config, found.told)
-    if path.is_file() and zipfile.is_zipfile(path):
+    if path.is_file() and zipfile.is_zipfile(path) and not recognised.kind_of(path):
         circuit = notebook.load(path)
         return LoadedCircuit(CellNetlist.from_circuit(circuit), "the authors' parameters", circuit)
     if (rule := rules.named(path)) is not None:
         told = f"The rule {rule}: built from its table, without training."
         return LoadedCircuit(rules.rule_netlist(rule, periodic=True), "a rule", told=told, name=rule)
+    if (read := of_signals(path, Signals.circuit)) is not None:
+        if isinstance(read, FunctionNetlist):
+            raise CircuitError(f"{path}: {_NO_CELL}")
+        return LoadedCircuit(read, "AIGER" if path.suffix in (".aig", ".aag") else "BLIF")
     if not path.exists():
         meant = hint(str(path), zoo.names())
         raise CircuitError(
             f"There is no {path}{meant}: expected {FORMATS}, a rule such as B3/S23 or W110, or a name that "
             "`difflogic zoo` lists."
         )
+    if kind := recognised.kind_of(path):
+        raise CircuitError(f"{path} is {kind}; expected {FORMATS}.")
     text = netlist_json.read_text(path)
+    if not text.lstrip().startswith(("{", "[")):
+        raise CircuitError(f"{path} is not a circuit: expected {FORMATS}.")
     try:
         return _from_text(text)
     except CircuitError as error:
@@ -195,9 +236,11 @@ def _from_text(text: str) -> LoadedCircuit:
     if data.get("format") == PROOF:
         data = netlist_json.typed(data, "circuit", dict)
     if data.get("format") in function_json.FORMATS:
-        raise CircuitError("A controller or a function has no grid of cells: `evaluate` and `render` run it.")
+        raise CircuitError(_NO_CELL)
     if "format" in data:
         return LoadedCircuit(netlist_json.from_data(data), "circuit.json")
     if data.keys() >= digitaljs.KEYS:
         return LoadedCircuit(digitaljs.from_data(data), "DigitalJS")
+    if "modules" in data:
+        raise CircuitError("It is a netlist of yosys as JSON: `read_json` and `write_blif` of yosys make BLIF of it.")
     raise CircuitError(f"The file is not a circuit: expected {FORMATS}.")

@@ -12,7 +12,7 @@ import click
 from difflogic.cli.options import PATH, json_option
 from difflogic.cli.screen import table
 from difflogic.cli.screen.echo import echo
-from difflogic.errors import NotFoundError, RunFolderError
+from difflogic.errors import RunFolderError
 from difflogic.system.words import counted
 
 if TYPE_CHECKING:
@@ -34,20 +34,13 @@ def command(run: Path, as_json: bool) -> int:
     Example: difflogic show runs/NAME
     """
     from difflogic.circuits.readers import zoo
-    from difflogic.circuits.readers.rule import named
-    from difflogic.config.fields import hint
     from difflogic.runs import checkpoint, chosen, manifest
     from difflogic.runs.journal import read_rows
     from difflogic.runs.run_list import Broken, read
 
     run = zoo.path(run)
-    if named(run) is not None or (run.is_file() and run.suffix in (".json", ".npz")):
-        return _show_file(run, as_json)
     if not run.is_dir():
-        raise NotFoundError(
-            f"{run} is not a folder{hint(str(run), zoo.names())}: expected that of a run, as `difflogic runs` lists "
-            "them, or the JSON or npz file of a circuit."
-        )
+        return _show_file(run, as_json)
     entry = read(run)
     if isinstance(entry, Broken):
         raise RunFolderError(f"{run} is not a run folder that can be shown: {entry.why}.")

@@ -1,0 +1,28 @@
+"""Kinds of file that hold no circuit of difflogic, recognised by content, and what to do with each."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+_YOSYS = "`yosys -p 'read_verilog FILE; synth -flatten; write_blif FILE.blif'` makes BLIF of it"
+_KINDS = {
+    rb"(c[^\n]*\n)*p cnf ": "clauses in DIMACS, for SAT solvers",
+    rb"(\s*//[^\n]*\n)*\s*(module|`timescale)\s": f"Verilog: {_YOSYS}",
+    rb"(?i)(\s*--[^\n]*\n)*\s*(library|entity)\s": "VHDL: ghdl and yosys make BLIF of it",
+    rb"\x93NUMPY": "an array of NumPy: --from-film, --data, --target and --start take arrays",
+    rb"\x80[\x02-\x05]": "a pickle of Python, which could run any code: save arrays by np.savez",
+    rb"PK.*?data\.pkl": "a checkpoint of PyTorch, which could run any code: save arrays by np.savez",
+    rb"\x89PNG|GIF8|\xff\xd8\xff|BM|RIFF....WEBP|II\*\0|MM\0\*|P[1-6]\s": "an image: `train --target` learns one",
+    rb"(#[^\n]*\n)*x *= *\d|!Name": "a pattern: --start and --from-film take one",
+}
+"""What a file is whose first bytes match, the first that fits."""
+
+
+def kind_of(path: Path) -> str:
+    """Return what a file is that holds no circuit, or an empty text."""
+    if path.suffix.lower() in (".csv", ".tsv"):
+        return "a table: `train --data FILE --label COLUMN` learns a column of one"
+    with path.open("rb") as file:
+        head = file.read(4096).removeprefix(b"\xef\xbb\xbf")
+    return next((kind for beginning, kind in _KINDS.items() if re.match(beginning, head, re.DOTALL)), "")
