@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from difflogic.config.request import SweepRequest, TrainRequest, options
+from difflogic.config.request import TRAIN_FIELDS, SweepRequest, TrainRequest, options
 from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from difflogic.config.schema import Config
 
 Asked = TypeVar("Asked", bound=TrainRequest)
-TRAIN_FIELDS = ("epochs", "batch", "eval_interval", "precision")
-"""Options that are fields of `train`; `seed` is one of the whole."""
-
 OF_ACTIONS = ("seed", "steps", "from_start", "task", "every_start", "formats")
 """Other options that sentences name."""
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import types
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from difflogic.config.choices import COLORS, METHODS, METRICS, RECIPES, STARTS
-from difflogic.config.fields import Section, Table, build, hint, hints_of, in_tables, plain, section, shown
+from difflogic.config.fields import Section, Table, build, hint, hints_of, in_tables, merged, plain, section, shown
 from difflogic.config.limits import BELOW_ONE, COUNT, SEED, WHOLE, Limits, between, matching, one_of
 from difflogic.config.values import Size, Within, coerced
 from difflogic.errors import ConfigError, UsageError
@@ -173,6 +173,18 @@ class SweepRequest(Request):
     )
 
 
+TRAIN_FIELDS = ("epochs", "batch", "eval_interval", "precision")
+"""Fields of `train` that are options of commands and functions too; `seed` is one of the whole configuration."""
+
+
+def check_names(given: Iterable[str], known: Iterable[str]) -> None:
+    """Raises UsageError, with the nearest of the known names, for an argument of another name."""
+    known = list(known)
+    for name in given:
+        if name not in known:
+            raise UsageError(f"There is no option `{name}`{hint(name, known)}: expected {', '.join(known)}.")
+
+
 JOB_ID = "[a-z2-7]{16}"
 """Every id of a job matches this whole."""
 _OTHER_WIRING = "every attempt has a wiring of its own, and that of the run is kept"
@@ -287,6 +299,20 @@ class TrainRequest(Request):
     )  # fmt: skip
     table: LabelledTable | None = None
     """The samples of a classifier: `label` of a command."""
+
+    @classmethod
+    def of(cls, **given: Any) -> Self:
+        """Return the request for arguments of a Python function: options, and `seed` and TRAIN_FIELDS by their names.
+
+        None is as if it were left out. Raises UsageError for an unknown name, and what a request raises.
+        """
+        check_names(given, [*(each.name for each in dataclasses.fields(cls)), "seed", *TRAIN_FIELDS])
+        given = {name: value for name, value in given.items() if value is not None}
+        train = {name: given.pop(name) for name in TRAIN_FIELDS if name in given}
+        seed = {"seed": given.pop("seed")} if "seed" in given else {}
+        if fields := seed | ({"train": train} if train else {}):
+            given["set"] = merged(given.get("set", {}), fields)
+        return cls(**given)
 
     def check_kind(self, of_agents: bool) -> None:
         """Raises UsageError for an option that means nothing where agents are trained."""

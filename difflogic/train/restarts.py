@@ -72,6 +72,10 @@ class Attempts:
     runs: tuple[Run | AgentRun, ...]
     """Each attempt's, in order."""
 
+    def __fspath__(self) -> str:
+        """Return their folder, or that of the best: see `Run`."""
+        return str(self.path or self.best.__fspath__())
+
     @property
     def best(self) -> Run | AgentRun:
         """The solved run, else that of the fewest wrong values, of agents of the highest score."""

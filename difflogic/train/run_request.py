@@ -8,7 +8,6 @@ from typing import Any, TypeVar, cast
 
 from difflogic.config import agent_presets, recipes
 from difflogic.config.customise import configure
-from difflogic.config.fields import merged
 from difflogic.config.harden import hardening
 from difflogic.config.policy import PolicyConfig
 from difflogic.config.request import TrainRequest
@@ -19,6 +18,7 @@ from difflogic.errors import UsageError
 from difflogic.policies import environments
 from difflogic.runs import attempts as records
 from difflogic.runs import checkpoint, chosen, manifest, request_file
+from difflogic.runs.chosen import Source
 from difflogic.train import restarts, stalled
 from difflogic.train.observer import Observer
 from difflogic.train.restarts import Attempts
@@ -59,7 +59,7 @@ def fit(
     out: Path | str | None = None,
     engine: Engine | str = "auto",
     observer: Observer | None = None,
-    resume: Path | str | None = None,
+    resume: Source | None = None,
     **options: Any,
 ) -> Run | AgentRun:
     """Train a preset, a configuration, an image, a rule, samples, or an agent, as the command `train` does.
@@ -78,8 +78,9 @@ def fit(
         engine: An engine, or a selector as `--engine` takes it.
         observer: Hears what happens.
         resume: The folder of a run to continue, by its saved request.
-        options: Fields of `TrainRequest`: `target`, `rule`, `data`, `recipe`, `population`, `restarts`, `set`, ... A
-            resumed run takes those that `difflogic train --resume` takes.
+        options: Fields of `TrainRequest`: `target`, `rule`, `data`, `recipe`, `population`, `restarts`, `set`, ..., and
+            `seed`, `batch`, `eval_interval` and `precision`. A resumed run takes those that `difflogic train --resume`
+            takes.
 
     Returns:
         The run; of several attempts the best one.
@@ -94,14 +95,13 @@ def fit(
     if resume is not None:
         if what is not None or out is not None:
             raise UsageError("A resumed run has its own configuration and folder: give `resume` without them.")
-        again = Path(resume)
+        again = chosen.path_of(resume)
         request = resumed(again, epochs=epochs, **options)
         where = place_again(last_engine(again)) if engine == "auto" else _place(engine)
         return run_request(request, where, None, again, observer).run
-    if epochs is not None:
-        options["set"] = merged(options.get("set", {}), {"train": {"epochs": epochs}})
     options["preset" if isinstance(what, str) else "config"] = what
-    return run_request(whole(TrainRequest(**options)), _place(engine), folder, observer=observer).run
+    request = TrainRequest.of(epochs=epochs, **options)
+    return run_request(whole(request), _place(engine), folder, observer=observer).run
 
 
 def _place(engine: Engine | str) -> Placement:
@@ -182,7 +182,7 @@ def hardening_request(
 
 
 def harden(
-    run: Path | str,
+    run: Source,
     out: Path | str | None = None,
     *,
     search: bool = False,
@@ -197,7 +197,7 @@ def harden(
         2
 
     Args:
-        run: A run folder, of which nothing changes.
+        run: A run or its folder, of which nothing changes.
         out: A new run folder; None: nothing is written.
         search: Whether gates of the hard circuit are changed one at a time instead, without gradients.
         epochs: In all; None: a quarter of the run's.
@@ -211,7 +211,7 @@ def harden(
         CheckpointError: There is no usable checkpoint.
         RunFolderError: The folder is not empty, is in use, or cannot be written.
     """
-    request = hardening_request(Path(run), search, epochs)
+    request = hardening_request(chosen.path_of(run), search, epochs)
     folder = None if out is None else Path(out)
     return cast("Run", run_request(whole(request), _place(engine), folder, observer=observer).run)
 

@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar, overload
 from difflogic.config import registered
 from difflogic.config.own_task import OwnTask, Task
 from difflogic.config.policy import PolicyConfig
-from difflogic.config.request import TrainRequest
+from difflogic.config.request import TrainRequest, check_names
 from difflogic.config.schema import Config
 from difflogic.devices import cost
 from difflogic.devices.device import Device
@@ -37,6 +37,7 @@ from difflogic.train.session import Rules, Session
 from difflogic.train.signals import StopSignals
 
 R = TypeVar("R", bound=EndedRun[Any])
+OF_A_RUN = ("population", "stop_when_solved", "init_from", "starts", "data", "decide")
 OF_A_NEW_RUN = ("init_from", "starts", "data", "population")
 
 
@@ -105,6 +106,7 @@ class Trainer(Generic[R]):
             CheckpointError, RunFolderError: A file cannot be read or written, or the folder is in use.
             DeviceError: The engine cannot do it.
         """
+        check_names(fields, OF_A_RUN)
         config = self.config if epochs is None else self.config.with_epochs(epochs)
         given = {name: value for name, value in fields.items() if value is not None}
         request = self.request

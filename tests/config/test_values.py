@@ -76,3 +76,8 @@ def test_fields_take_numbers_of_numpy() -> None:
 def test_anything_else_is_refused_in_one_sentence(name: str, given: Any) -> None:
     with pytest.raises(DifflogicError, match=f"{name}|size|limit"):
         TrainRequest("lizard", **{name: given})
+
+
+def test_arguments_of_functions_are_options_and_fields_by_name() -> None:
+    made = TrainRequest.of(preset="lizard", seed=3, batch=2, population=None, set={"train": {"epochs": 9}})
+    assert made == TrainRequest("lizard", set={"seed": 3, "train": {"epochs": 9, "batch": 2}})

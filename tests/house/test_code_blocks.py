@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import importlib.util
+import inspect
 import re
+from collections.abc import Callable, Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +16,7 @@ import numpy as np
 import pytest
 
 import difflogic
+from difflogic.config.request import TRAIN_FIELDS, TrainRequest
 from tests.house.made_pages import CHECKOUT
 from tests.train.tiny import tiny_config
 
@@ -28,6 +34,33 @@ BLOCKS = [
     for block in re.findall(r"^```python\n(.*?)^```", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 ]
 HERE = [(page, block) for page, block in BLOCKS if page not in ELSEWHERE]
+
+
+EXPORTED = {name: getattr(difflogic, name) for name in difflogic.__all__ if callable(getattr(difflogic, name))}
+METHODS = {name: method for kind in EXPORTED.values() for name, method in inspect.getmembers(kind, inspect.isfunction)}
+OPTIONS = {each.name for each in fields(TrainRequest)} | {"seed", *TRAIN_FIELDS}
+
+
+def calls(page: Path) -> Iterator[tuple[str, Callable[..., Any], list[None], dict[str, None]]]:
+    """Calls in sentences of a page, of exported functions and, if they name an argument, of methods."""
+    sentences = re.sub(r"(?ms)^```.*?^```", "", page.read_text(encoding="utf-8"))
+    for span in re.findall(r"`([^`\n]+\([^`\n]*)`", sentences):
+        with contextlib.suppress(SyntaxError):
+            for call in (each for each in ast.walk(ast.parse(span, mode="eval")) if isinstance(each, ast.Call)):
+                name = ast.unparse(call.func).rpartition(".")[2]
+                names = {each.arg: None for each in call.keywords if each.arg}
+                if name in EXPORTED:
+                    yield span, EXPORTED[name], [None] * len(call.args), names
+                elif name in METHODS and names:
+                    yield span, METHODS[name], [None] * (1 + len(call.args)), names
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=str)
+def test_calls_in_sentences_are_possible(page):
+    for span, function, arguments, names in calls(page):
+        bound = inspect.signature(function).bind_partial(*arguments, **names).arguments
+        passed_on = bound.get("options", bound.get("fields", {}))
+        assert passed_on.keys() <= OPTIONS, span
 
 
 def test_other_tests_execute_their_pages():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,12 +58,25 @@ def run() -> difflogic.Run:
         lambda run, _: difflogic.prove(run),
         lambda run, folder: difflogic.render(run, folder / "film.gif", engine=difflogic.open_engine("reference")),
         lambda run, _: difflogic.harden(run, epochs=1, engine="reference"),
-        lambda run, _: difflogic.fit(run.config, data=run.data, init_from=run, engine="reference", epochs=1),
+        lambda run, _: difflogic.fit(run.config, seed=3, data=run.data, init_from=run, engine="reference", epochs=1),
+        lambda _, folder: difflogic.simplify(
+            difflogic.solve(tiny_config(epochs=1), within=1, engine="reference", out=folder / "attempts")
+        ),
         lambda run, _: difflogic.load(difflogic.load_run(run)),
         lambda run, _: difflogic.export(difflogic.simplify(run), ["c"]),
         lambda run, _: difflogic.prove(difflogic.load("B3/S23"), difflogic.load("B3/S23"), judges=["difflogic"]),
     ],
-    ids=["evaluate", "prove", "render", "harden", "init_from", "load_run", "simplify and export", "load and prove"],
+    ids=[
+        "evaluate",
+        "prove",
+        "render",
+        "harden",
+        "init_from",
+        "solve",
+        "load_run",
+        "simplify and export",
+        "load and prove",
+    ],
 )
 def test_functions_take_what_functions_return(
     use: Callable[[difflogic.Run, Path], object], run: difflogic.Run, tmp_path: Path
@@ -74,6 +88,13 @@ def test_functions_take_what_functions_return(
 def test_object_of_another_type_is_refused_in_one_sentence(use: Callable[[Any], object]) -> None:
     with pytest.raises(UsageError, match="an object of type int"):
         use(3)
+
+
+def test_misspelled_option_is_refused_with_the_nearest_name() -> None:
+    trainer = difflogic.Trainer(tiny_config(), difflogic.open_engine("reference"))
+    for train in (trainer.run, partial(difflogic.fit, tiny_config(), engine="reference")):
+        with pytest.raises(UsageError, match=r"no option `popluation` \(did you mean population\?\): expected "):
+            train(popluation=2)
 
 
 @pytest.mark.parametrize("shape", [(2, 5, 7, 1), (2, 5, 7), (5, 7, 1), (5, 7)])
