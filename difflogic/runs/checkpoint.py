@@ -214,6 +214,21 @@ def read_agents(path: Path) -> Checkpoint[AgentState]:
     return _of_kind(path, AgentState, "agents")
 
 
+def fewest_wrong(folder: Path) -> int | None:
+    """Return the wrong values of the best circuit of a run, or None before its first evaluation.
+
+    This decides if a run is solved: rows of metrics have no checksum. Raises CheckpointError.
+    """
+    file = folder / BEST
+    if not file.exists():
+        return None
+    try:
+        wrong = int(checksummed.decode(_bytes_of(file))["best"])
+    except (checksummed.ChecksumError, KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"The checkpoint {file} is corrupt: {error}. {_advice(file)}") from error
+    return None if wrong < 0 else wrong
+
+
 def config_of(path: Path) -> Config | PolicyConfig:
     """The configuration of a run, whatever it trains. Raises as `read` does."""
     return _read(path)[1].config

@@ -143,5 +143,5 @@ def _shortfall(folder: Path) -> float:
     if manifest.is_policy(manifest.read(folder)):
         scores = [row["score"] for row in jsonl.objects(folder / JSONL) if row["score"] is not None]
         return -scores[-1] if scores else math.inf
-    best = checkpoint.load(folder / checkpoint.BEST).best if (folder / checkpoint.BEST).exists() else None
-    return math.inf if best is None else best
+    wrong = checkpoint.fewest_wrong(folder)
+    return math.inf if wrong is None else wrong

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from difflogic.errors import NotFoundError, RunFolderError
+from difflogic.errors import CheckpointError, NotFoundError, RunFolderError
 from difflogic.runs import attempts, checkpoint, chosen, jsonl, manifest
 from difflogic.runs import folder as folders
 from difflogic.runs.journal import JSONL, Row, last_evaluated, read_rows
@@ -99,7 +99,7 @@ def read(path: Path) -> Entry | Broken:
         return _entry(path, record, read_rows(path, record.get("seeds", [record["seed"]])))
     except OSError as error:
         return Broken(path, f"{error.filename or path}: {error.strerror or error}")
-    except RunFolderError as error:
+    except (RunFolderError, CheckpointError) as error:
         return Broken(path, str(error).removesuffix("."))
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         return Broken(path, _words(error))
@@ -152,18 +152,18 @@ def _record(path: Path) -> dict[str, Any]:
 
 
 def _entry(path: Path, record: dict[str, Any], rows: list[list[Row]]) -> Entry:
-    # Read from metrics and not from checkpoints, which are large: a list of many runs should not wait for them.
-    judged = [last_evaluated(each) for each in rows]
-    ever = [row.hard_loss for each in rows for row in each if row.hard_loss is not None]
+    # Checkpoints of populations are large, and a list of many runs should not wait for them: how many models are solved
+    # is read from the metrics, and if any is, from the best circuit.
+    last, wrong = [last_evaluated(each) for each in rows], checkpoint.fewest_wrong(path)
+    right = sum(row is not None and row.hard_loss == 0 for row in last)
     soft = [each[-1].soft_loss for each in rows if each and each[-1].soft_loss == each[-1].soft_loss]
-    hard = [row.hard_loss for row in judged if row is not None and row.hard_loss is not None]
     return Entry(
         **_of_every_run(path, record),
         epoch=min(len(each) for each in rows),
         epochs=int(record["config"]["train"]["epochs"]),
         soft_loss=min(soft, default=None),
-        hard_loss=min(ever, default=None),
-        solved=max(hard.count(0), int(0 in ever)),
+        hard_loss=wrong,
+        solved=max(1, right) if wrong == 0 else 0,
     )
 
 

@@ -48,7 +48,6 @@ class Automata(Session[Replica, Run]):
         self.lender = None if start.lender is None else start.lender.told
         self.best = start.best
         """The best model so far, its `best` the wrong values that it has; None before the first evaluation."""
-        self.accepted = [row.hard_loss == 0 for row in self._last_rows()]
 
     @property
     def info(self) -> EngineInfo:
@@ -67,9 +66,8 @@ class Automata(Session[Replica, Run]):
 
     def begin(self) -> None:
         # A process may end after the checkpoint of a solution is saved and before the solution is recorded, so that a
-        # resumed run repeats the evaluation of the checkpoint it starts from. Rows hold the default rule's result.
-        if self._rules.accept is not Rules.accept:
-            self.accepted = self._accept(self.training.evaluate()) if self._is_evaluated else []
+        # resumed run repeats the evaluation of the checkpoint it starts from.
+        self.accepted = self._accept(self.training.evaluate()) if self._is_evaluated else []
 
     def next_stop(self) -> int:
         return schedule.next_stop(self.epoch, self.epochs, self.config.train.eval_interval)

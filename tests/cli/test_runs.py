@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 from difflogic.cli.main import main
 from difflogic.config.request import TrainRequest
 from difflogic.devices.open import open_engine
-from difflogic.runs import attempts, manifest, request_file
+from difflogic.runs import attempts, checkpoint, manifest, request_file
 from difflogic.runs import folder as folders
 from difflogic.runs.run_list import Broken, Entry, find, read
 from difflogic.train.trainer import Trainer
@@ -98,14 +99,20 @@ def test_filters_and_order(runs: Path, capsys: pytest.CaptureFixture[str]) -> No
         assert len(listed(capsys, "--sort", order)) == 2
 
 
-def test_solved(runs: Path, capsys: pytest.CaptureFixture[str], said: Said) -> None:
-    file = runs / "group/three/metrics.jsonl"
-    lines = [json.loads(line) for line in file.read_text().splitlines()]
+def test_best_circuit_decides_if_a_run_is_solved(runs: Path, capsys: pytest.CaptureFixture[str], said: Said) -> None:
+    """Rows of metrics have no checksum: of a population they say how many models are solved, if any is."""
+    run = runs / "group/three"
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     lines[-2] |= {"hard_loss": 0, "accuracy": 1.0}
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert listed(capsys, "--solved") == []
+    best = replace(checkpoint.load(run / checkpoint.BEST), best=0)
+    (run / checkpoint.BEST).write_bytes(checkpoint.Checkpoint((best,)).encode())
     (found,) = listed(capsys, "--solved")
     assert (found["solved"], found["hard_loss"]) == (1, 0)
     assert "1 of 3" in said("runs", runs, "--solved").out
+    (run / checkpoint.BEST).write_bytes((run / checkpoint.BEST).read_bytes()[:-1])
+    assert "best.safetensors is corrupt: " in said("runs", runs).err
 
 
 @pytest.mark.parametrize(
@@ -154,6 +161,7 @@ def test_a_run_under_way(runs: Path, said: Said) -> None:
     assert isinstance(held, Entry)
     assert held.status == "running"
     (runs / "one/metrics.jsonl").write_text("")
+    (runs / "one" / checkpoint.BEST).unlink()
     empty = read(runs / "one")
     assert isinstance(empty, Entry)
     assert (empty.epoch, empty.soft_loss, empty.hard_loss, empty.solved) == (0, None, None, 0)
