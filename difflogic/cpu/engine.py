@@ -199,10 +199,10 @@ def warm_up_soft() -> None:
 def _compiler_beside() -> contextlib.AbstractContextManager[object]:
     """A process that compiles the entry point of hard rollouts meanwhile, where there is a processor for it.
 
-    Numba compiles in one thread alone. What the process keeps is read here, and what it cannot keep is compiled again.
+    Numba compiles in one thread alone. What the process keeps is read here.
     """
     command = python_command("-m", __name__)
-    if cores() == 1 or compiled.is_cached() or not (compiled.cache_folder() and command[0]):
+    if cores() == 1 or compiled.is_cached() or not command[0]:
         return contextlib.nullcontext()
     nothing = subprocess.DEVNULL
     return subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing)

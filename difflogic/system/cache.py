@@ -9,6 +9,7 @@ cannot be read or written costs one warning and nothing else.
 from __future__ import annotations
 
 import atexit
+import errno
 import hashlib
 import json
 import os
@@ -33,32 +34,34 @@ VARIABLE = "DIFFLOGIC_CACHE_DIR"
 
 
 def user_cache() -> Path:
-    """Return the folder of all caches: DIFFLOGIC_CACHE_DIR, else the system's usual place.
-
-    If nothing can be written there, it is a temporary folder, which child processes share.
-    """
-    return _usable(os.environ.get(VARIABLE))
+    """Return the folder of all caches: DIFFLOGIC_CACHE_DIR, else the system's usual place."""
+    try:
+        usual = platformdirs.user_cache_dir("difflogic", appauthor=False)
+    except RuntimeError:  # older versions return a path that begins with "~"
+        usual = "~"
+    return usable(VARIABLE, os.environ.get(VARIABLE) or usual)
 
 
 @cache
-def _usable(chosen: str | None) -> Path:
+def usable(variable: str, folder: str) -> Path:
+    """Make a cache folder; if nothing can be written there, warn and return a temporary folder instead.
+
+    `variable` of the environment chooses the folder. Child processes share a temporary one by it.
+    """
     try:
-        folder = Path(chosen or platformdirs.user_cache_dir("difflogic", appauthor=False))
-        if folder.parts[:1] == ("~",):
-            raise RuntimeError
-        folder.mkdir(parents=True, exist_ok=True)
+        if folder.startswith("~"):
+            raise FileNotFoundError(errno.ENOENT, "the user has no home")
+        Path(folder).mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
-            return folder
-    except RuntimeError:  # of older platformdirs a path that begins with "~"
-        why = "The user has no home folder"
+            return Path(folder)
     except OSError as error:
+        # Not a fixed name, since other users can plant files there: compiled code is executed.
+        temporary = tempfile.TemporaryDirectory(prefix="difflogic-cache-", ignore_cleanup_errors=True)
+        atexit.register(temporary.cleanup)
+        os.environ[variable] = temporary.name
         why = f"The cache folder {folder} cannot be written ({error.strerror})"
-    # Not a fixed name, since other users can plant files there: compiled code is executed.
-    temporary = tempfile.TemporaryDirectory(prefix="difflogic-cache-", ignore_cleanup_errors=True)
-    atexit.register(temporary.cleanup)
-    os.environ[VARIABLE] = temporary.name
-    warn(f"{why}: caches last as long as this process. {VARIABLE} can name another folder.")
-    return Path(temporary.name)
+        warn(f"{why}: what is in it lasts as long as this process. {variable} can name another folder.")
+        return Path(temporary.name)
 
 
 def warn(text: str) -> None:

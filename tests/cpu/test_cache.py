@@ -39,26 +39,14 @@ def forget() -> Iterator[None]:
     compiled.cache_folder.cache_clear()
 
 
-def test_a_folder_that_cannot_be_written(
+def test_folder_that_cannot_be_written_is_replaced(
     tmp_path: Path, fresh: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A file is where the folder should be: as good as no permission, and the same for every user."""
     (tmp_path / "file").touch()
     fresh.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
-    assert compiled.cache_folder() is None
-    said = capsys.readouterr().err
-    assert said.startswith(f"difflogic: compiled code cannot be kept in {tmp_path}/file/difflogic/")
-    assert said.endswith(
-        "(Not a directory): every process compiles it anew. NUMBA_CACHE_DIR can name another folder.\n"
-    )
-    assert compiled.cache_folder() is None
-    assert capsys.readouterr().err == ""
-    assert not compiled.is_cached()
-
-    def double(number: int) -> int:
-        return 2 * number
-
-    assert compiled.entry_point(double)(21) == 42
+    assert compiled.cache_folder().is_dir()
+    assert "(Not a directory): what is in it lasts as long as this process. NUMBA_" in capsys.readouterr().err
 
 
 def test_what_is_compiled_into_its_callers_is_refused_by_python() -> None:
@@ -101,8 +89,6 @@ def test_what_was_compiled_once_is_not_announced_again(engine: CpuEngine, capsys
     simulation.compile_kernel()
     job = task_job("a seed", probes=1)
     CpuLocalSearch(job)
-    if compiled.cache_folder() is None:
-        pytest.skip("this user's cache folder cannot be written")
     capsys.readouterr()
     assert compiled.is_cached()
     engines.compile_all.__wrapped__()
@@ -117,7 +103,6 @@ def test_one_process_compiles_and_others_wait_for_it(is_held: bool, tmp_path: Pa
     fresh.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     fresh.setattr(compiled, "PATIENCE", 0.1)
     folder = compiled.cache_folder()
-    assert folder is not None
     free: list[bool] = []
 
     def warm_up() -> None:

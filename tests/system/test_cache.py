@@ -76,15 +76,12 @@ def test_unusable_folder_costs_one_warning(
     Path("file").touch()
     monkeypatch.delenv(caches.VARIABLE)
     monkeypatch.setattr(platformdirs, "user_cache_dir", user_cache_dir)
-    caches._usable.cache_clear()
     COLOURS.write("sky", {"is": "blue"})
     assert COLOURS.read() == {"sky": {"is": "blue"}}
     assert os.environ[caches.VARIABLE] == str(caches.user_cache()), "child processes share it"
     warnings = capsys.readouterr().err.splitlines()
-    assert len(warnings) == 1
-    assert warnings[0].endswith("last as long as this process. DIFFLOGIC_CACHE_DIR can name another folder.")
+    assert [each.endswith("DIFFLOGIC_CACHE_DIR can name another folder.") for each in warnings] == [True]
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
-    caches._usable.cache_clear()
 
 
 def test_one_entry_is_dropped() -> None:

@@ -11,7 +11,6 @@ import contextlib
 import gc
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
@@ -24,7 +23,7 @@ from numba.core import config
 
 from difflogic.cpu.codegen.processor import target
 from difflogic.cpu.codegen.shipped import short_hash, sources
-from difflogic.system.cache import user_cache, warn
+from difflogic.system.cache import usable, user_cache, warn
 
 LINKING_NUMBA = ((0, 63), (0, 68))
 """First and last version of Numba whose internals `linked` is tested with."""
@@ -70,12 +69,9 @@ def intrinsic(function: Callable[..., Any]) -> Any:
 
 def entry_point(function: Callable[..., Any]) -> Any:
     """A function that Python calls: compiled by its first call, or read from where an earlier process left it."""
-    folder = cache_folder()
-    if folder is None:
-        return njit(**_ENTRY_POINT)(function)
     # Numba's own check is the modification time of one file. Here a change of any file of the engine changes the
     # folder's name, so that stale code is never found, however files were copied or checked out.
-    before, config.CACHE_DIR = config.CACHE_DIR, str(folder)  # Numba takes the folder when it decorates
+    before, config.CACHE_DIR = config.CACHE_DIR, str(cache_folder())  # Numba takes the folder when it decorates
     try:
         return njit(cache=True, **_ENTRY_POINT)(function)
     finally:
@@ -84,22 +80,20 @@ def entry_point(function: Callable[..., Any]) -> Any:
 
 def is_cached(module: str = "runner") -> bool:
     """True where the entry points of a module need not be compiled."""
-    folder = cache_folder()
-    return folder is not None and any(folder.rglob(f"{module}.*.nbi"))
+    return any(cache_folder().rglob(f"{module}.*.nbi"))
 
 
 def compile_now(first: Any, what: str, seconds: int, warm_up: Callable[[], None]) -> None:
     """Compile what `warm_up` calls, `first` among it, and say so where it takes time."""
     if not is_cached(first.__module__.rpartition(".")[2]):
-        once = ", once" if cache_folder() else ""
         why = "" if IS_LINKED else f" (longer than usual: difflogic is not tested with Numba {numba.__version__})"
         seconds *= 1 if IS_LINKED else UNLINKED_FACTOR
-        warn(f"compiling {what} for this processor, which takes some {seconds} seconds{once}{why}.")
+        warn(f"compiling {what} for this processor, which takes some {seconds} seconds, once{why}.")
     with _one_compiler(first.__module__), _no_collection():
         try:
             warm_up()
         except OSError as error:  # the disk is full: by then the code is compiled, and in memory
-            tell_unkept(f"in {error.filename}", error.strerror)
+            warn(f"compiled code cannot be kept in {error.filename} ({error.strerror}).")
             with contextlib.suppress(OSError):  # another entry point, too, may fail to be kept
                 warm_up()
 
@@ -119,11 +113,7 @@ def _no_collection() -> Iterator[None]:
 @contextlib.contextmanager
 def _one_compiler(module: str) -> Iterator[None]:
     """Workers that begin together wait for the first to compile, and read what it kept, instead of each doing it."""
-    folder = cache_folder()
-    if folder is None:
-        yield
-        return
-    lock = filelock.FileLock(folder / f"{module}.lock", timeout=PATIENCE)
+    lock = filelock.FileLock(cache_folder() / f"{module}.lock", timeout=PATIENCE)
     try:
         lock.acquire()
     except (filelock.Timeout, OSError, NotImplementedError):
@@ -136,24 +126,9 @@ def _one_compiler(module: str) -> Iterator[None]:
 
 
 @cache
-def cache_folder() -> Path | None:
-    """Return the folder of compiled code, made on first use; None, with a warning, if it cannot be written."""
-    folder = users_folder() / _fingerprint()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return folder
-    except OSError as error:
-        tell_unkept(f"in {folder}", error.strerror)
-        return None
-
-
-def tell_unkept(where: str, why: str | None) -> None:
-    """Say that the compiled code lasts as long as this process."""
-    warn(
-        f"compiled code cannot be kept {where} ({why}): every process compiles it anew. "
-        "NUMBA_CACHE_DIR can name another folder."
-    )
+def cache_folder() -> Path:
+    """Return the folder of compiled code, made on first use."""
+    return usable("NUMBA_CACHE_DIR", str(users_folder() / _fingerprint()))
 
 
 def users_folder() -> Path:
