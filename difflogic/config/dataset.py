@@ -85,11 +85,7 @@ class Dataset:
 
     @classmethod
     def of(
-        cls,
-        x: npt.ArrayLike,
-        y: npt.ArrayLike,
-        steps: int | Sequence[int] = 1,
-        mask: npt.ArrayLike | None = None,
+        cls, x: npt.ArrayLike, y: npt.ArrayLike, steps: int | Sequence[int] = 1, mask: npt.ArrayLike | None = None
     ) -> Dataset:
         """Samples from arrays of 0 and 1.
 

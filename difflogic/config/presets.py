@@ -103,12 +103,7 @@ def checkerboard(small: bool = False) -> Config:
     tail = (128, 64, 32, 16, 8) if small else (128, 64, 32, 16, 8, 8)
     return Config(
         name="checkerboard-small" if small else "checkerboard",
-        model=ModelConfig(
-            channels=8,
-            kernels=16,
-            perceive=_perceive(9, 8, 4, 2),
-            update=_update(264, *body, *tail),
-        ),
+        model=ModelConfig(channels=8, kernels=16, perceive=_perceive(9, 8, 4, 2), update=_update(264, *body, *tail)),
         task=TaskConfig(target="checkerboard", height=16, width=16, steps=20),
         train=TrainConfig(epochs=500, batch=2),
     )
@@ -167,10 +162,7 @@ def colored_g(picture: tuple[str, ...] = LETTER_G) -> Config:
     return Config(
         name="colored-g",
         model=ModelConfig(
-            channels=64,
-            kernels=4,
-            perceive=_perceive(9, 8, 4, 2),
-            update=_update(576, *(512,) * 8, 256, 128, 64),
+            channels=64, kernels=4, perceive=_perceive(9, 8, 4, 2), update=_update(576, *(512,) * 8, 256, 128, 64)
         ),
         task=TaskConfig(
             target="picture", picture=picture, start="zeros", height=16, width=16, steps=15, loss_channels=3

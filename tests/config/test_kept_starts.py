@@ -57,13 +57,6 @@ def test_a_file_of_something_else_is_refused(grids: np.ndarray, what: str, tmp_p
         kept_starts.load(file(tmp_path, grids), BOARD)
 
 
-def test_no_array_and_no_file(tmp_path: Path) -> None:
-    np.save(tmp_path / "pickled.npy", np.array([{}]), allow_pickle=True)
-    for name in ("pickled.npy", "missing.npy"):
-        with pytest.raises(DataError, match=r"^Cannot read the starts "):
-            kept_starts.load(tmp_path / name, BOARD)
-
-
 def test_tasks_whose_starts_are_not_random_are_refused(tmp_path: Path) -> None:
     for name in ("lizard", "game-of-life"):
         with pytest.raises(ConfigError, match="`starts` needs a task with random starts and one target"):

@@ -11,7 +11,7 @@ import struct
 import sys
 import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -223,12 +223,15 @@ def test_servers_of_the_user_are_found(tmp_path: Path, capsys, monkeypatch) -> N
         (f"http://ann:{ANN}@lab", ANN, "must not contain a name or password"),
     ],
 )
-def test_an_environment_that_will_not_do(capsys, monkeypatch, server: str | None, token: str, words: str) -> None:
+def test_an_environment_that_will_not_do(
+    capsys, monkeypatch, tmp_path, server: str | None, token: str, words: str
+) -> None:
     monkeypatch.setenv(TOKEN, token)
     if server is None:
         monkeypatch.delenv(SERVER, raising=False)
     else:
         monkeypatch.setenv(SERVER, server)
+    monkeypatch.setenv("DIFFLOGIC_CACHE_DIR", str(tmp_path))  # without the servers that run here
     text = call(capsys, "jobs", code=2)
     assert words in text
     assert ANN not in text
@@ -284,15 +287,14 @@ def test_lists_go_on_over_pages(tmp_path: Path) -> None:
         assert [job["name"] for job in client.jobs(limit=2)] == [f"job {number}" for number in range(4, -1, -1)]
 
 
-def zipped(flags: int = 0, version: int = 20, compression: int = 0) -> bytes:
-    """An archive whose only entry is said to be encrypted, of a later version, or compressed."""
+ID = "a" * 16
+
+
+def zipped(version: int = 20, flags: int = 0, compression: int = 0) -> bytes:
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
-        archive.writestr(f"{'a' * 16}/x", "x")
-    data = bytearray(made.getvalue())
-    for place in (data.index(b"PK\3\4") + 4, data.index(b"PK\1\2") + 6):
-        data[place : place + 6] = struct.pack("<HHH", version, flags, compression)
-    return bytes(data)
+        archive.writestr(f"{ID}/x", "x")
+    return made.getvalue().replace(struct.pack("<3H", 20, 0, 0), struct.pack("<3H", version, flags, compression))
 
 
 FOREIGN = [(200, b"<html>Sign in</html>", "text/html"), (200, b"", ""), (302, b"", ""), (502, b"<html>", "text/html"),
@@ -301,9 +303,12 @@ FOREIGN = [(200, b"<html>Sign in</html>", "text/html"), (200, b"", ""), (302, b"
            (200, zipped()[:-9], "application/zip")]  # fmt: skip
 FOREIGN += [(200, text, "application/json") for text in (b"[1,2,3]", b"null", b"{}", b"\xff", b"[" * 9999, b'{"id":1}',
                                                          b'{"jobs":[{}],"next":null}', b'{"text":1}')]  # fmt: skip
-ID = "a" * 16
 ACTIONS = [["submit", "checkerboard"], ["jobs"], ["watch", ID], ["logs", ID], ["cancel", ID], ["fetch", ID, "got"],
            ["jobs", "clone", ID], ["jobs", "delete", "--yes", ID], ["jobs", "tag", "new", ID]]  # fmt: skip
+
+
+def answer_all(monkeypatch: pytest.MonkeyPatch, answer: Callable[[httpx.Request], httpx.Response]) -> None:
+    monkeypatch.setattr(httpx, "Client", partial(REAL, transport=httpx.MockTransport(answer)))
 
 
 @pytest.mark.parametrize("action", ACTIONS, ids=" ".join)
@@ -312,20 +317,18 @@ def test_foreign_server_is_one_sentence(action: list[str], capsys, tmp_path: Pat
     monkeypatch.setenv(TOKEN, ANN)
     monkeypatch.chdir(tmp_path)
     for status, content, kind in FOREIGN:
-        answer = partial(httpx.Response, status, content=content, headers={"content-type": kind})
-        monkeypatch.setattr(
-            httpx, "Client", partial(REAL, transport=httpx.MockTransport(lambda _, made=answer: made()))
-        )
+        answer_all(monkeypatch, lambda _: httpx.Response(status, content=content, headers={"content-type": kind}))  # noqa: B023
         text = call(capsys, *action, code=1)
         assert text.startswith("Error: The "), (text, content[:30])
         assert text.count("\n") == 1
+
+
+def test_foreign_page_is_no_file_stream_or_deletion(monkeypatch) -> None:
+    answer_all(monkeypatch, lambda _: httpx.Response(200, html="<html>"))
     client = Client("http://lab", ANN)
-    client._http = REAL(
-        transport=httpx.MockTransport(lambda _: httpx.Response(200, html="<html>")), base_url="http://l"
-    )
     for ask in (client.delete, lambda job: client.text(job, "summary.txt"), lambda job: list(client.events(job))):
         with pytest.raises(clients.ServiceError, match="is not one of a difflogic server"):
-            ask("a" * 16)
+            ask(ID)
 
 
 @pytest.mark.parametrize("data", ["{", "[1]", '[{"epoch": 1}]', '[{"steps": 1, "mean_return": 1.0, "score": null}]',
@@ -338,8 +341,8 @@ def test_foreign_events_are_one_sentence(data: str, store, spec, capsys, monkeyp
         return httpx.Response(200, text=f"event: rows\ndata: {data}\n\n" if events else job, headers=events)
 
     monkeypatch.setenv(TOKEN, ANN)
-    monkeypatch.setattr(httpx, "Client", partial(REAL, transport=httpx.MockTransport(answer)))
-    assert call(capsys, "watch", "a" * 16, code=1).startswith("Error: The ")
+    answer_all(monkeypatch, answer)
+    assert call(capsys, "watch", ID, code=1).startswith("Error: The ")
 
 
 def test_without_the_extra_it_says_what_to_install(capsys, monkeypatch) -> None:

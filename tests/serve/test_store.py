@@ -191,6 +191,9 @@ def test_sessions_end(store, clock):
     assert (store.session_owner("h1"), store.session_owner("h2")) == (None, "bob")
     store.close_session("h2")
     assert store.session_owner("h2") is None
+    store.open_session("h3", "ann", 60)
+    store.database.write("UPDATE sessions SET owner = 'bob'")  # as a faulty disk would
+    assert store.session_owner("h3") is None
 
 
 # the file -------------------------------------------------------------------------------------------------

@@ -126,38 +126,31 @@ def test_records_of_a_newer_difflogic_are_refused(filled):
     assert store_faults.digests(filled.folder) == filled.files
 
 
-def changed(**columns: object):
-    """A record of which some columns are others."""
+def edited(change):
+    """A record as `change` leaves its data."""
 
     def strike(path: Path) -> None:
-        data = json.loads(path.read_text())
-        data["job"] |= columns
+        change(data := json.loads(path.read_text()))
         path.write_text(json.dumps(data))
 
     return strike
+
+
+def changed(**columns: object):
+    return edited(lambda data: data["job"].update(columns))
 
 
 def asked(**fields: object):
-    """A record of which another request was kept."""
-    return lambda path: changed(asked=json.loads(path.read_text())["job"]["asked"] | fields)(path)
-
-
-def without(name: str):
-    def strike(path: Path) -> None:
-        data = json.loads(path.read_text())
-        del data["job"][name]
-        path.write_text(json.dumps(data))
-
-    return strike
+    return edited(lambda data: data["job"]["asked"].update(fields))
 
 
 def outside(**values: object):
-    return lambda path: path.write_text(json.dumps(json.loads(path.read_text()) | values))
+    return edited(lambda data: data.update(values))
 
 
-def replaced_by(make):
+def in_place_of(make):
     def strike(path: Path) -> None:
-        path.unlink()
+        path.rename(path.with_name("elsewhere")) if path.exists() else None
         make(path)
 
     return strike
@@ -175,7 +168,7 @@ ODD = {
     "lease abc": changed(lease="abc"),
     "wanted xyz": changed(wanted="xyz"),
     "half a character": changed(name="\ud800"),
-    "a missing column": without("asked"),
+    "a missing column": edited(lambda data: data["job"].pop("asked")),
     "a null column": changed(asked=None),
     "a null option": asked(options=None),
     "a flag of three values": asked(request={"until_solved": 2}),
@@ -185,9 +178,9 @@ ODD = {
     "a list": lambda path: path.write_text("[]"),
     "deep": lambda path: path.write_text("[" * 100_000),
     "bytes": lambda path: path.write_bytes(bytes(range(256))),
-    "a folder": replaced_by(Path.mkdir),
-    "a pipe": replaced_by(os.mkfifo),
-    "a link": replaced_by(lambda path: path.symlink_to("/dev/zero")),
+    "a folder": in_place_of(Path.mkdir),
+    "a pipe": in_place_of(os.mkfifo),
+    "a link": in_place_of(lambda path: path.symlink_to("/dev/zero")),
 }
 
 
@@ -246,23 +239,14 @@ def test_a_run_that_says_nothing_stays_where_it_is(filled):
     assert store_faults.judged(filled, Store.open(filled.folder)) == []
 
 
-def linked(path: Path) -> None:
-    path.rename(path.with_name("elsewhere"))
-    path.symlink_to("elsewhere")
-
-
-def in_place_of(make):
-    def strike(path: Path) -> None:
-        path.rename(path.with_name("elsewhere")) if path.exists() else None
-        make(path)
-
-    return strike
-
-
 @pytest.mark.parametrize(
     ("name", "strike", "words"),
     [
-        (files.STORE, linked, "is a symbolic link, but a store has a file of that name"),
+        (
+            files.STORE,
+            in_place_of(lambda path: path.symlink_to("elsewhere")),
+            "is a symbolic link, but a store has a file of that name",
+        ),
         (files.STORE, in_place_of(Path.mkdir), "is a folder, but a store has a file"),
         (files.STORE, in_place_of(os.mkfifo), "is neither a file nor a folder, but a store has a file"),
         (machine.NAME, in_place_of(Path.mkdir), "is a folder, but a store has a file"),

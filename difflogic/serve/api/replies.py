@@ -34,8 +34,7 @@ class SessionReply(BaseModel):
         str | None, Field(description="The X-CSRF-Token of requests that change something with the session cookie.")
     ]
     roles: Annotated[
-        list[Role],
-        Field(description="operator: sees everybody's jobs; priority: may set a priority above 0;"),
+        list[Role], Field(description="operator: sees everybody's jobs; priority: may set a priority above 0;")
     ]
 
 

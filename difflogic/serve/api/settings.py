@@ -61,7 +61,7 @@ class ConnectionLimits:
     connections are open, and more by what comes at `rate`."""
     rate: int = 16 << 10
     """Bytes a second: what comes slower for long holds a connection for nothing."""
-    streams: int = 100
+    streams: int = 200
     """Event streams of one owner: a page has two, and `difflogic watch` one."""
     write_s: float = 60.0
     """Seconds in which a client must take something of an answer that waits for it."""

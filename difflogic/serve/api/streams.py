@@ -51,10 +51,7 @@ def event(name: str, text: str, position: object) -> str:
 
 
 async def of_job(
-    feed: ChangeFeed,
-    job: JobRecord,
-    position: Position,
-    is_current: Callable[[], bool] = lambda: True,
+    feed: ChangeFeed, job: JobRecord, position: Position, is_current: Callable[[], bool] = lambda: True
 ) -> AsyncGenerator[str]:
     """Events of one job: `job`, `rows` and `frame` as they come, and `end` where nothing comes any more.
 
@@ -112,11 +109,7 @@ async def _unseen(feed: ChangeFeed, job_feed: JobFeed, now: JobRecord, position:
 
 
 def of_owner(
-    feed: ChangeFeed,
-    store: Store,
-    owner: str | None,
-    last: str | None,
-    is_current: Callable[[], bool] = lambda: True,
+    feed: ChangeFeed, store: Store, owner: str | None, last: str | None, is_current: Callable[[], bool] = lambda: True
 ) -> AsyncGenerator[str]:
     """Events `job` and `deleted` of every job of an owner (None: of all), from now on or after the version seen last.
 

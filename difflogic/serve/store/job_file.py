@@ -41,18 +41,8 @@ MOST = 1 << 53
 MOST_BYTES = 64 << 20
 JSON_COLUMNS = ("asked", "result", "tags")
 OF_A_KEY: dict[str, Any] = {"key": str, "request": str, "created": float | int}
-OF_A_LEASE = {
-    "version",
-    "over_at",
-    "recorded",
-    "worker",
-    "lease_until",
-    "phase",
-    "progress_per_s",
-    "watched_until",
-    "waits_for",
-    "checksum",
-}
+OF_A_LEASE = {"version", "over_at", "recorded", "worker", "lease_until", "phase", "progress_per_s", "watched_until",
+              "waits_for", "checksum"}  # fmt: skip
 """Columns that are left out: they hold while a worker has the job, or are made anew."""
 
 

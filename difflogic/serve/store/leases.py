@@ -33,16 +33,7 @@ from typing import Any, Literal
 
 from difflogic.errors import StoreError
 from difflogic.serve.store import presence, records
-from difflogic.serve.store.claims import (
-    BACK_OFF_S,
-    NAMES,
-    PARENT,
-    QUEUED,
-    TRAINS,
-    NextJob,
-    missing,
-    offered,
-)
+from difflogic.serve.store.claims import BACK_OFF_S, NAMES, PARENT, QUEUED, TRAINS, NextJob, missing, offered
 from difflogic.serve.store.jobs import STATUS_AFTER, JobRecord, LeaseLostError, Wanted
 from difflogic.serve.store.records import FULL, Records, as_stored, change, engines_of, job_of
 
@@ -93,13 +84,7 @@ class Leases(Records):
     # workers ------------------------------------------------------------------------------------------
 
     def register_worker(
-        self,
-        name: str,
-        device: str,
-        description: str,
-        pid: int,
-        engines: Collection[str] = (),
-        host: str | None = None,
+        self, name: str, device: str, description: str, pid: int, engines: Collection[str] = (), host: str | None = None
     ) -> None:
         """Add a worker that is ready to the list; it holds its Presence, so that its end is seen.
 
@@ -239,12 +224,7 @@ class Leases(Records):
             yield
 
     def finish(
-        self,
-        job: str,
-        lease: int,
-        status: Literal["done", "failed"],
-        reason: str | None = None,
-        **progress: Any,
+        self, job: str, lease: int, status: Literal["done", "failed"], reason: str | None = None, **progress: Any
     ) -> JobRecord:
         """End a job as `done` or `failed`. Raises as `heartbeat` does."""
         columns = _columns(progress)

@@ -202,11 +202,7 @@ class Store(Leases):
     # writing ------------------------------------------------------------------------------------------
 
     def submit(
-        self,
-        owner: str,
-        spec: JobSpec,
-        idempotency_key: str | None = None,
-        most: int | None = None,
+        self, owner: str, spec: JobSpec, idempotency_key: str | None = None, most: int | None = None
     ) -> tuple[JobRecord, bool]:
         """A new job in the queue, and True; with a key that was used before, the job of then, and False.
 

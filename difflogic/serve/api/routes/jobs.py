@@ -22,32 +22,13 @@ from difflogic.errors import UsageError
 from difflogic.serve.api import bodies
 from difflogic.serve.api.agents import check_alike, check_controller, check_environment
 from difflogic.serve.api.auth import Caller
-from difflogic.serve.api.context import (
-    ALWAYS,
-    WRITES,
-    Context,
-    CurrentCaller,
-    OwnJob,
-    ServiceContext,
-    errors,
-    reply,
-)
+from difflogic.serve.api.context import ALWAYS, WRITES, Context, CurrentCaller, OwnJob, ServiceContext, errors, reply
 from difflogic.serve.api.replies import JobList, PreviewReply
 from difflogic.serve.api.submission import Submission, check_cost, check_task, draws_samples
 from difflogic.serve.api.sweeps import submitted
 from difflogic.serve.api.words import JobReply, told
 from difflogic.serve.errors import ApiError, one_sentence
-from difflogic.serve.store.jobs import (
-    ID,
-    EditRequest,
-    JobRecord,
-    JobRequest,
-    JobSpec,
-    Kind,
-    Sort,
-    Status,
-    trained,
-)
+from difflogic.serve.store.jobs import ID, EditRequest, JobRecord, JobRequest, JobSpec, Kind, Sort, Status, trained
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 

@@ -114,9 +114,7 @@ def files(context: ServiceContext, job: OwnJob) -> Any:
     },
 )
 def file(
-    context: ServiceContext,
-    job: OwnJob,
-    name: Annotated[str, Path(pattern=artefacts.NAME.pattern, max_length=100)],
+    context: ServiceContext, job: OwnJob, name: Annotated[str, Path(pattern=artefacts.NAME.pattern, max_length=100)]
 ) -> Response:
     """One of the job's files, as it is: a drawing to be opened, all others to be saved."""
     found = artefacts.find(context.store.job_folder(job), name)
