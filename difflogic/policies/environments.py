@@ -236,10 +236,7 @@ class Environments:
 
 
 def make(identifier: str) -> Any:
-    """Make one registered environment, whose episodes all end.
-
-    Raises ConfigError with the nearest names, or with the reason why it cannot be made.
-    """
+    """Make one registered environment, whose episodes all end. Raises ConfigError, MissingPackagesError."""
     gym = library()
     try:
         made = gym.make(_registered(identifier))

@@ -15,36 +15,22 @@ from difflogic.config.request import TrainRequest
 from difflogic.config.values import Size, Within
 from difflogic.errors import DifflogicError
 
-SMALL = presets.checkerboard(small=True)
 X = np.eye(5, dtype=int)[None]
 BITS = np.array([[1, 0, 0], [0, 1, 1]])
-
-
-class Folder:
-    """A path in Python's sense, as a run is."""
-
-    def __fspath__(self) -> str:
-        return "runs/NAME"
 
 
 @pytest.mark.parametrize(
     ("name", "given", "expected"),
     [
         ("target", "cat.png", Path("cat.png")),
-        ("starts", "a.npy", Path("a.npy")),
-        ("init_from", Folder(), Path("runs/NAME")),
         ("size", (24, 16), Size(24, 16)),
-        ("size", "24x16", Size(24, 16)),
         ("within", 90, Within(seconds=90)),
-        ("within", "2000 epochs", Within(epochs=2000)),
         ("population", np.int64(4), 4),
-        ("threshold", np.float64(0.25), 0.25),
         ("rule", 110, "110"),
     ],
 )
 def test_option_takes_what_stands_for_its_value(name: str, given: Any, expected: object) -> None:
-    needed: dict[str, Any] = {"until_solved": True} if name == "within" else {}
-    value = getattr(TrainRequest("lizard", **needed | {name: given}), name)
+    value = getattr(TrainRequest("lizard", **{"until_solved": True, name: given}), name)
     assert (value, type(value)) == (expected, type(expected))
 
 
@@ -57,21 +43,22 @@ def test_target_takes_arrays_and_images_of_pillow(made: Any) -> None:
 
 def test_data_takes_arrays_and_files(tmp_path: Path) -> None:
     np.savez(tmp_path / "samples.npz", x=X, y=1 - X)
-    for given in ((X, 1 - X), [X, 1 - X, 1], str(tmp_path / "samples.npz"), tmp_path / "samples.npz"):
+    for given in ((X, 1 - X), [X, 1 - X, 1], str(tmp_path / "samples.npz")):
         data = TrainRequest(data=given).data  # type: ignore[arg-type]
         assert data is not None
         assert data.sha256 == Dataset.of(X, 1 - X).sha256
 
 
 def test_fields_take_numbers_of_numpy() -> None:
-    changed = SMALL.with_(train={"epochs": np.int64(5)}, task={"loss_steps": np.array([3, 20])})
-    assert changed == SMALL.with_(train={"epochs": 5}, task={"loss_steps": [3, 20]})
+    small = presets.checkerboard(small=True)
+    changed = small.with_(train={"epochs": np.int64(5)}, task={"loss_steps": np.array([3, 20])})
+    assert changed == small.with_(train={"epochs": 5}, task={"loss_steps": [3, 20]})
 
 
 @pytest.mark.parametrize(
     ("name", "given"),
-    [("target", 3), ("target", object()), ("target", np.zeros((2, 3, 5))), ("data", 3), ("starts", X), ("size", 24),
-     ("size", (1, 2, 3)), ("threshold", "a"), ("recipe", 3), ("within", -1)],
+    [("target", 3), ("target", np.zeros((2, 3, 5))), ("data", 3), ("starts", X), ("size", 24), ("threshold", "a"),
+     ("within", -1)],
 )  # fmt: skip
 def test_anything_else_is_refused_in_one_sentence(name: str, given: Any) -> None:
     with pytest.raises(DifflogicError, match=f"{name}|size|limit"):
