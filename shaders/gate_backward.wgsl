@@ -125,16 +125,9 @@ fn main(
             if TREES == 1u { all_tree_adjoints(model, base, slots, sums, begins, thread); }
             if SPLIT == 1u { workgroupBarrier(); }
             chunk_barrier();
-            if PERCEIVES == 1u {
-                for (var item = worker(thread); item < 3u * shape.channels * quarters(); item += workers()) {
-                    let quarter = first_quarter + item % quarters();
-                    send_row(model, cell + quarter * 4u, item / quarters(), slots, quarter);
-                }
-            } else {
-                send_cells(model, chunk, slots, thread);
-            }
+            if PERCEIVES == 1u { send_rows(model, cell, slots, thread); } else { send_cells(model, chunk, slots, thread); }
             // Before scratch is written again. A card mostly has a workgroup for each tile.
-            if SPLIT == 0u || group + workgroups.x < at.end * each { chunk_barrier(); }
+            if SPLIT == 0u || group + workgroups.x < at.end * each { step_barrier(); }
         }
     }
 }

@@ -194,7 +194,7 @@ class Plan:
         Where chunks are split, those of the patch alone: all others lie in workgroup memory, of each workgroup.
         """
         if self.launch.split_chunks:
-            return min(wiring.patch_slots for wiring in self.wirings)
+            return max(wiring.patch_slots for wiring in self.wirings)
         return max(wiring.slot_count for wiring in self.wirings) + self.outputs
 
     def near(self, kernel: str) -> int:
@@ -204,10 +204,11 @@ class Plan:
         nodes = self.wirings[0].near_nodes
         if kernel != "gate_backward":
             return nodes
-        slots = max(wiring.slot_count for wiring in self.wirings) - self.slots
+        slots = max(wiring.slot_count - wiring.patch_slots for wiring in self.wirings)
         # Behind the slots that the last level writes there must be place for the adjoints of the outputs.
-        last = max(int(wiring.slots[-self.outputs :].max()) for wiring in self.wirings) + 1 - self.slots
-        return max(slots, last + 4 * self.outputs, 0 if self.launch.store_activations else nodes)
+        last = max(int(wiring.slots[-self.outputs :].max()) + 1 - wiring.patch_slots for wiring in self.wirings)
+        kept = self.layout.patch_nodes if self.launch.store_activations else nodes
+        return max(slots, last + 4 * self.outputs, kept)
 
     @property
     def near_odd(self) -> int:

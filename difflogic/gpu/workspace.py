@@ -109,9 +109,13 @@ class Workspace:
         own[wiring.inner :, 4:6] = wiring.fanout[layout.patch_nodes :]
         patch[:, 4:6] = wiring.fanout[: layout.patch_nodes]
         # All models of a population share one number of slots, that of the wiring that needs most, and so the outputs'
-        # slots lie at the same place for each of them.
-        # Where chunks are split, a step takes that adjoint as it comes.
-        if not self.plan.launch.split_chunks:
+        # slots lie at the same place for each of them. Where chunks are split, a step takes that adjoint as it comes,
+        # and the slots of levels lie behind those of the patch of any model.
+        if self.plan.launch.split_chunks:
+            moved = np.uint32(self.plan.slots - wiring.patch_slots)
+            own[:, 2:4] += np.where(wiring.slots >= wiring.patch_slots, moved, np.uint32(0))
+            own[wiring.inner :, 4:6] += moved
+        else:
             own[-layout.outputs :, 4] = self.plan.slots - layout.outputs + np.arange(layout.outputs)
             own[-layout.outputs :, 5] = own[-layout.outputs :, 4] + 1
         own[:, 6], own[:, 7] = layout.instance_gates, np.arange(layout.instances)

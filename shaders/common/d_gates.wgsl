@@ -4,7 +4,7 @@
 // the same place; the node sums its slots when its own turn comes. Say that gates 7 and 9 read node 4, gate 7 as a and
 // gate 9 as b: the slots of these two edges lie side by side, at 12 and 13, and node 4's `fanout` is (12, 14).
 // Needs `shape`, `edges`, `coefficients`, `values`, and the functions `input`, `d_output`, `put_slot`, `sum_slots`,
-// `sum_quarter`, `moments` and `add_moments`.
+// `sum_readers`, `moments` and `add_moments`.
 
 // The adjoints of a gate's inputs in four cells, where its own is `d`; its moments.
 fn send(edge: Edge, c: vec4<f32>, d: vec4<f32>, a: vec4<f32>, b: vec4<f32>, quarter: u32, slots: u32) -> vec4<f32> {
@@ -35,20 +35,18 @@ fn send_chunks(model: u32, level: vec4<u32>, base: u32, slots: u32, sums: u32, b
     }
 }
 
-// Where the gates of a turn are: `level` counts from 1, and turns go down to the trees.
-struct Turn { level: u32, start: u32 }
+// WG gates of a level, from `start` on. `number` counts levels from 1, and turns go down to the trees.
+struct Turn { number: u32, start: u32, level: vec4<u32> }
 
-fn next_turn(turn: Turn) -> Turn {
-    let start = turn.start + WG;
-    if turn.level == shape.tree_levels { return turn; }  // the last is over
-    if start < shape.level_table[turn.level - 1u].y { return Turn(turn.level, start); }
-    return Turn(turn.level - 1u, 0u);
+fn turn_before(turn: Turn) -> Turn {
+    if turn.start + WG < turn.level.y { return Turn(turn.number, turn.start + WG, turn.level); }
+    let number = max(turn.number, shape.tree_levels + 1u) - 1u;  // past the last turn that one again
+    return Turn(number, 0u, shape.level_table[max(number, 1u) - 1u]);
 }
 
 // Of an invocation, in a turn. Past a level's last gate the last once more, and past the last level anything.
 fn turn_edge(model: u32, turn: Turn, thread: u32) -> Edge {
-    let level = shape.level_table[max(turn.level, 1u) - 1u];
-    return edges[edge_index(model, level.x + min(turn.start + thread, level.y - 1u))];
+    return edges[edge_index(model, turn.level.x + min(turn.start + thread, turn.level.y - 1u))];
 }
 
 // What of a gate is known before its readers have sent.
@@ -80,31 +78,42 @@ fn gathered(output: u32) -> vec4<f32> {
     return vec4<f32>(near[first].x, near[first + 1u].x, near[first + 2u].x, near[first + 3u].x);
 }
 
-// All levels after the trees, under SPLIT. Only a gate's adjoint has to wait for the level behind it. Its edge is loaded
-// two turns ahead, and what that names one turn ahead: both arrive while other turns are at work.
-fn send_split(model: u32, base: u32, slots: u32, turn_sums: u32, thread: u32) {
-    var turn = Turn(shape.levels, 0u);
-    var second = next_turn(turn);
-    var next = prepared(model, turn_edge(model, turn, thread), base);
-    var edge = turn_edge(model, second, thread);
-    while turn.level > shape.tree_levels {
-        let now = next;
-        let third = next_turn(second);
-        next = prepared(model, edge, base);
-        edge = turn_edge(model, third, thread);
-        if turn.start + thread < shape.level_table[turn.level - 1u].y {
-            // Nobody reads the last level within the step: its adjoint is that of the next state.
-            var d = vec4<f32>();
-            if turn.level == shape.levels {
-                d = gathered(now.edge.instance + shape.outputs - shape.instances);
-            } else {
-                d = sum_quarter(now.edge.fanout, slots, first_quarter);
-            }
-            let sum = send(now.edge, now.c, d, now.a, now.b, first_quarter, slots);
-            put_turn(turn_sums, now.edge.instance, sum);
+fn do_send(turn: Turn, now: Prepared, slots: u32, turn_sums: u32, thread: u32) {
+    if turn.number == shape.tree_levels { return; }
+    if turn.start + thread < turn.level.y {
+        // Nobody reads the last level within the step: its adjoint is that of the next state.
+        var d = vec4<f32>();
+        if turn.number == shape.levels {
+            d = gathered(now.edge.instance + shape.outputs - shape.instances);
+        } else {
+            d = sum_readers(now.edge.fanout, slots, first_quarter);
         }
-        if second.level < turn.level { workgroupBarrier(); }
-        turn = second;
-        second = third;
+        put_turn(turn_sums, now.edge.instance, send(now.edge, now.c, d, now.a, now.b, first_quarter, slots));
+    }
+    workgroupBarrier();
+}
+
+// All levels after the trees, under SPLIT. Only a gate's adjoint has to wait for the level behind it. Its edge is loaded
+// four turns ahead, and what that names two turns ahead: both arrive while other turns are at work.
+fn send_split(model: u32, base: u32, slots: u32, turn_sums: u32, thread: u32) {
+    var first = Turn(shape.levels, 0u, shape.level_table[shape.levels - 1u]);
+    var second = turn_before(first);
+    var third = turn_before(second);
+    var fourth = turn_before(third);
+    var even = prepared(model, turn_edge(model, first, thread), base);
+    var odd = prepared(model, turn_edge(model, second, thread), base);
+    var even_edge = turn_edge(model, third, thread);
+    var odd_edge = turn_edge(model, fourth, thread);
+    while first.number > shape.tree_levels {
+        do_send(first, even, slots, turn_sums, thread);
+        even = prepared(model, even_edge, base);
+        first = third;
+        third = turn_before(fourth);
+        even_edge = turn_edge(model, third, thread);
+        do_send(second, odd, slots, turn_sums, thread);
+        odd = prepared(model, odd_edge, base);
+        second = fourth;
+        fourth = turn_before(third);
+        odd_edge = turn_edge(model, fourth, thread);
     }
 }

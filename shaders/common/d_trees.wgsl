@@ -1,5 +1,5 @@
 // Trees backward: their values are computed again from the patch, and the roots' adjoints go down to it.
-// Needs `edges`, `values`, and the functions `input`, `put_slot`, `sum_quarter`, `moments` and `add_moments`.
+// Needs `edges`, `values`, and the functions `input`, `put_slot`, `sum_readers`, `moments` and `add_moments`.
 
 // Gates are numbered from the leaves: 0 to 3, 4 and 5, 6; gate 4 reads 0 and 1, gate 5 reads 2 and 3.
 
@@ -37,7 +37,7 @@ fn tree_adjoints(
         let v5 = gate(c[5], v2, v3);
 
         // What is known is given away at once: a card has few registers for each of many invocations.
-        let d6 = sum_quarter(fanout, slots, j);
+        let d6 = sum_readers(fanout, slots, j);
         sum[6] += leave(sums, i[6], moments(d6, v4, v5));
 
         let d4 = d6 * (c[6].y + c[6].w * v5);

@@ -3,8 +3,7 @@
 
 // Under SPLIT only the slots of the patch lie in storage, which the last barrier of a step makes visible; those of the
 // two levels that are at work lie in workgroup memory.
-fn slot_value(slot: u32, base: u32, quarter: u32) -> vec4<f32> {
-    if SPLIT == 1u && slot >= shape.slots { return near[slot - shape.slots]; }
+fn stored_slot(slot: u32, base: u32, quarter: u32) -> vec4<f32> {
     let place = place_of(slot, shape.slots, base, quarter);
     return values[place.chunk][place.four];
 }
@@ -39,14 +38,22 @@ fn sum_quarter(fanout: vec2<u32>, base: u32, quarter: u32) -> vec4<f32> {
     if SPLIT == 1u {
         // In the same order, but with four loads under way: a patch node has some twenty slots.
         for (; slot + 4u <= fanout.y; slot += 4u) {
-            let d0 = slot_value(slot, base, quarter);
-            let d1 = slot_value(slot + 1u, base, quarter);
-            let d2 = slot_value(slot + 2u, base, quarter);
-            let d3 = slot_value(slot + 3u, base, quarter);
+            let d0 = stored_slot(slot, base, quarter);
+            let d1 = stored_slot(slot + 1u, base, quarter);
+            let d2 = stored_slot(slot + 2u, base, quarter);
+            let d3 = stored_slot(slot + 3u, base, quarter);
             d = (((d + d0) + d1) + d2) + d3;
         }
     }
-    for (; slot < fanout.y; slot++) { d += slot_value(slot, base, quarter); }
+    for (; slot < fanout.y; slot++) { d += stored_slot(slot, base, quarter); }
+    return d;
+}
+
+// Of a node that is no patch node, what its readers in the level behind it sent.
+fn sum_readers(fanout: vec2<u32>, base: u32, quarter: u32) -> vec4<f32> {
+    if SPLIT == 0u { return sum_quarter(fanout, base, quarter); }
+    var d = vec4<f32>();
+    for (var slot = fanout.x; slot < fanout.y; slot++) { d += near[slot - shape.slots]; }
     return d;
 }
 
@@ -64,7 +71,6 @@ fn send_row(model: u32, cell: u32, row: u32, slots: u32, quarter: u32) {
     var own = patch_adjoints(model, 3u * row + 1u, slots, quarter);
     let right = patch_adjoints(model, 3u * row + 2u, slots, quarter);
     if shape.asynchronous == 1u && row % 3u == 1u { own += d_states(model, cell, row / 3u, true); }
-    let to = d_row_index(model, cell, row);
     var from_left = vec4<f32>(0.0, right.xyz);
     var from_right = vec4<f32>(left.yzw, 0.0);
     if shape.piece > 4u {
@@ -72,11 +78,40 @@ fn send_row(model: u32, cell: u32, row: u32, slots: u32, quarter: u32) {
         if quarter < 3u { from_right.w = patch_adjoints(model, 3u * row, slots, quarter + 1u).x; }
     }
     for (var i = 0u; i < rolled(4u); i++) {
-        let here = cell + i;
-        var d = own[i];
-        if begins_piece(here) { d_rows[to + border(here)] = left[i]; } else { d += from_left[i]; }
-        if ends_piece(here) { d_rows[to + border(here) + 1u] = right[i]; } else { d += from_right[i]; }
-        d_rows[to + here % CELLS_PER_CHUNK] = d;
+        put_in_row(d_row_index(model, cell, row), cell + i, vec3<f32>(left[i], own[i], right[i]), from_left[i], from_right[i]);
+    }
+}
+
+// `d`: what the cell's own patch sends to the left, to its own column and to the right.
+fn put_in_row(to: u32, cell: u32, d: vec3<f32>, from_left: f32, from_right: f32) {
+    var sum = d.y;
+    if begins_piece(cell) { d_rows[to + border(cell)] = d.x; } else { sum += from_left; }
+    if ends_piece(cell) { d_rows[to + border(cell) + 1u] = d.z; } else { sum += from_right; }
+    d_rows[to + cell % CELLS_PER_CHUNK] = sum;
+}
+
+// All rows of a chunk. Under SPLIT pieces are quarters, and an invocation sums the slots of a patch node first; then it
+// has a cell of a row.
+fn send_rows(model: u32, first_cell: u32, slots: u32, thread: u32) {
+    if SPLIT == 0u {
+        for (var item = worker(thread); item < 12u * shape.channels; item += workers()) {
+            send_row(model, first_cell + item % 4u * 4u, item / 4u, slots, item % 4u);
+        }
+        return;
+    }
+    let cell = first_cell + first_quarter * 4u;
+    for (var node = thread; node < shape.patch_nodes; node += WG) {
+        near[node] = patch_adjoints(model, node, slots, first_quarter);
+    }
+    workgroupBarrier();
+    for (var item = thread; item < 12u * shape.channels; item += WG) {
+        let row = item / 4u;
+        let i = item % 4u;
+        let left = near[3u * row];
+        let right = near[3u * row + 2u];
+        var d = vec3<f32>(left[i], near[3u * row + 1u][i], right[i]);
+        if shape.asynchronous == 1u && row % 3u == 1u { d.y += d_reaching(model, cell + i, row / 3u, true); }
+        put_in_row(d_row_index(model, cell, row), cell + i, d, right[max(i, 1u) - 1u], left[min(i + 1u, 3u)]);
     }
 }
 
