@@ -104,6 +104,9 @@ def test_a_device_and_a_link_survive_a_command(tmp_path: Path, monkeypatch: pyte
     assert cli.main(["init", "lizard", "-o", "link.toml", "--force"]) == 0
     assert Path("link.toml").is_symlink()
     assert "lizard" in Path("far/mine.toml").read_text()
+    for name in ("lizard.toml", "train.html"):
+        Path(name).symlink_to(tmp_path.with_name("absent"))
+    assert [cli.main(["init", "lizard"]), cli.main(["export-page"])] == [1, 1], "a name that nobody typed"
     try:
         os.mknod("null", stat.S_IFCHR | 0o666, os.makedev(1, 3))
         Path("null").write_bytes(b"")

@@ -9,7 +9,7 @@ import click
 
 from difflogic.cli.options import force_option, forced, output_option
 from difflogic.cli.screen.echo import echo
-from difflogic.system.files import Output
+from difflogic.system.files import Output, inside
 
 
 @click.command("export-page")
@@ -33,7 +33,7 @@ def command(presets: tuple[str, ...], out: Output | None) -> None:
     """  # noqa: D301
     from difflogic.page.export import DEFAULT, training_page
 
-    out = out or Output(Path("train.html"), forced())
+    out = out or Output(inside(Path("train.html"), Path()), forced())
     page = training_page(presets or (DEFAULT,)).encode()
     out.write(page)
     echo(f"{out}: {len(page) / 1e3:.0f} kB, {len(gzip.compress(page)) / 1e3:.0f} kB as servers send it")

@@ -11,7 +11,7 @@ from difflogic.cli.options import force_option, forced, output_option, recipe_op
 from difflogic.cli.request import agents, changes, requested
 from difflogic.cli.screen.echo import echo
 from difflogic.config.request import TrainRequest
-from difflogic.system.files import Output
+from difflogic.system.files import Output, inside
 
 if TYPE_CHECKING:
     from difflogic.config.document import Document
@@ -49,7 +49,7 @@ def command(name: str, out: Output | None, **options: Any) -> None:
         if made.config.plugin.name:
             # The hash stays out of it: samples are drawn by the settings, whatever these are changed to.
             config, task = made.config.with_(data={"sha256": ""}), registered.task_of(made.config.plugin).task
-    out = out or Output(Path(f"{name.rpartition(':')[2]}.toml"), forced())
+    out = out or Output(inside(Path(f"{name.rpartition(':')[2]}.toml"), Path()), forced())
     train = f"difflogic {'train' if found is None else 'train-policy'} --config {out}{again}"
     opening = (
         f"The preset {name} of difflogic, to be changed at will. Train it with: {train}. What is left out is as usual: "
