@@ -178,14 +178,14 @@ def _framed(
 ) -> LoadedCircuit | FunctionNetlist:
     """Return the gates of a BLIF or AIGER file between the inputs and outputs of the circuit it is compared with.
 
-    Such a file has no thresholds, boundary or names of classes, which `other` gives.
+    Such a file has no thresholds, boundary or names of classes, which `other` gives. An export of a cell has a comment.
     """
     frame = other.netlist if isinstance(other, LoadedCircuit) else other
     netlist = circuit.netlist if isinstance(circuit, LoadedCircuit) else circuit
     same = (netlist.input_names, netlist.output_names) == (frame.input_names, frame.output_names)
     if not isinstance(given, str | PathLike) or (same and isinstance(circuit, FunctionNetlist)):
         return circuit
-    read = source.of_signals(Path(given), lambda signals: signals.like(frame))
+    read = source.of_signals(Path(given), lambda signals: None if signals.is_described else signals.like(frame))
     return LoadedCircuit(read, "a netlist") if isinstance(read, CellNetlist) else read or circuit
 
 

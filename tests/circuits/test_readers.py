@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import random
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -285,10 +286,13 @@ def test_an_export_is_read_as_the_same_circuit(form: Any, cell: CellNetlist, see
         file.write_bytes(content if isinstance(content, bytes) else content.encode())
         assert difflogic.prove(netlist, file, judges=["difflogic"]).proved
         if netlist is cell:
-            loaded = source.load(file).netlist
-            assert difflogic.prove(cell, loaded, judges=["difflogic"]).proved
-            frames = [(each.periodic, each.visible, each.neighbourhood, each.origin) for each in (cell, loaded)]
+            frames = [(each.periodic, each.visible, each.neighbourhood, each.origin)
+                      for each in (cell, source.load(file).netlist)]  # fmt: skip
             assert frames[0] == frames[1]
+        file.write_bytes(
+            re.sub(rb"#.*" if form is blif else rb"c\ndiff.*", b"", file.read_bytes())
+        )  # as ABC leaves comments out
+        assert difflogic.prove(netlist, file, judges=["difflogic"]).proved
 
 
 BLIF = """# a remark of another program
@@ -339,11 +343,11 @@ def test_a_circuit_of_another_program_is_a_function(name: str, tmp_path: Path) -
         ("a.blif", BLIF.replace("clock 1", "clock 3"), "The latch 'n s re clock 3' must begin at 0 or 1."),
         ("a.blif", BLIF.replace(".names t n", ".subckt not a=t b=n"), ".subckt is not read: expected gates as .names"),
         ("a.blif", BLIF.replace("0- 0", "0- 1"), "The rows of 'y' must have 2 signs"),
-        ("a.blif", BLIF.replace("names unused", "names y"), "The signal 'y' is driven twice."),
+        ("a.blif", BLIF.replace("names unused", "names y"), "The name 'y' is given twice"),
         ("a.blif", BLIF.replace(".end", ".model b"), "The file has several models"),
-        ("a.blif", BLIF.replace("g3 t", "y t"), "The circuit has a cycle through the signal"),
-        ("a.blif", BLIF.replace(".inputs g3", ""), "Nothing drives the signal 'g3'."),
-        ("a.aag", AAG.replace("aag 5", "aag 4"), "no more inputs, latches and ANDs than them"),
+        ("a.blif", BLIF.replace("g3 t", "y t"), "The circuit has a cycle through the gate"),
+        ("a.blif", BLIF.replace(".inputs g3", ""), "'g3' is neither an input nor a gate"),
+        ("a.aag", AAG.replace("aag 5", "aag 4"), "as many as inputs, latches and ANDs, or more."),
         ("a.aag", AAG.replace("8 2 4", "8 2"), "A line of 3 numbers was expected, got b'8 2'."),
         ("a.aag", AAG.replace("0 1 2", "0 1 2 1"), "of AIGER 1.9 only outputs are read."),
         ("a.aig", b"aig 3 2 0 1 1\n6\n\x09\x01", "The AND 6 reads what is not before it."),

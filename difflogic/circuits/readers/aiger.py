@@ -7,99 +7,84 @@ Source: Biere, *The AIGER And-Inverter Graph (AIG) Format* (2007); Biere, Heljan
 
 from __future__ import annotations
 
+import io
 import re
-from collections.abc import Sequence
 
-from difflogic.circuits.readers.signals import Signals
-from difflogic.circuits.synthesis.xag import FALSE, Builder
+from difflogic.circuits.readers.signals import Signals, row
 from difflogic.errors import CircuitError
+from difflogic.model.straight_line import FALSE, NOT_A
 
 MOST_VARIABLES = 1 << 22
 """Most variables of a file: its first line may promise any number in a few bytes."""
 _HEAD = re.compile(rb"(aag|aig)((?: \d{1,9}){5})((?: \d{1,9}){0,4})\s*\n")
-_SYMBOL = re.compile(r"([ilo]\d{1,9}) (\S.*)")
+_SYMBOL = re.compile(r"^([ilo]\d{1,9}) (\S.*)$", re.MULTILINE)
 """Name of an input, latch or output, by its place."""
 
 
 def read(data: bytes) -> Signals:
-    """Return the signals of a file, keyed by their literals. Raises CircuitError."""
+    """Return the signals of a file. Raises CircuitError."""
     if (head := _HEAD.match(data)) is None or any(map(int, head[3].split())):
         raise CircuitError("The first line must be aag or aig and five numbers: of AIGER 1.9 only outputs are read.")
-    variables, inputs, latches, outputs, ands = map(int, head[2].split())
-    if max(variables, outputs) > MOST_VARIABLES or inputs + latches + ands > variables:
-        raise CircuitError(
-            f"Expected at most {MOST_VARIABLES} variables, and no more inputs, latches and ANDs than them."
-        )
-    is_binary, body = head[1] == b"aig", _Body(data, head.end())
-    signals = Signals(is_named=False)
-    signals.nodes[FALSE] = (), lambda builder, literals: FALSE
-    own = [2 * bit + 2 if is_binary else body.numbers(1)[0] for bit in range(inputs)]
-    states = [
-        ([2 * (inputs + bit) + 2] if is_binary else []) + body.numbers(1 + (not is_binary)) for bit in range(latches)
-    ]
-    ends = [body.numbers(1)[0] for _ in range(outputs)]
-    first = 2 * (1 + inputs + latches)
-    gates = [body.deltas(first + 2 * k) if is_binary else body.numbers(3) for k in range(ands)]
-    symbols, _, signals.comment = f"\n{data[body.place :].decode(errors='replace')}".partition("\nc\n")
-    names = {match[1]: match[2] for match in map(_SYMBOL.fullmatch, symbols.splitlines()) if match}
-    signals.is_named = bool(names)
-    signals.inputs = {literal: names.get(f"i{k}", f"i{k}") for k, literal in enumerate(own)}
-    for k, (literal, after, *reset) in enumerate(states):
-        if reset not in ([], [0], [1]):
-            raise CircuitError(f"Latch {k} must begin at 0 or 1.")
-        signals.latches[literal] = names.get(f"l{k}", f"l{k}"), after, sum(reset)
-    signals.outputs = [(names.get(f"o{k}", f"o{k}"), literal) for k, literal in enumerate(ends)]
-    if len({*own, *(state[0] for state in states)}) < inputs + latches or any(
-        each[0] % 2 for each in (*states, *gates)
-    ):
-        raise CircuitError("Inputs, latches and ANDs must have variables of their own, which are not inverted.")
-    for result, *reads in gates:
-        signals.drive(result, reads, _and)
-    for literal in {*ends, *(state[1] for state in states), *(each for gate in gates for each in gate[1:])}:
-        if literal % 2:
-            signals.drive(literal, [literal - 1], _not)
-    return signals
+    most, inputs, latches, outputs, ands = map(int, head[2].split())
+    if max(most, outputs) > MOST_VARIABLES or inputs + latches + ands > most:
+        raise CircuitError(f"Expected up to {MOST_VARIABLES} variables, as many as inputs, latches and ANDs, or more.")
+    is_binary, file = head[1] == b"aig", io.BytesIO(data[head.end() :])
+    # The literals of a binary file's inputs, latches and ANDs are 2, 4, ... in this order, and are left out.
+    own, kept, made = ([[literal] if is_binary else [] for literal in range(2 * start + 2, 2 * (start + count) + 2, 2)]
+                       for start, count in ((0, inputs), (inputs, latches), (inputs + latches, ands)))  # fmt: skip
+    starts = own if is_binary else [_numbers(file, 1) for _ in own]
+    states = [[*literal, *_numbers(file, 2 - is_binary, 3 - is_binary)] for literal in kept]
+    ends = [_numbers(file, 1)[0] for _ in range(outputs)]
+    gates = [_deltas(file, *literal) if is_binary else _numbers(file, 3) for literal in made]
+    if any(each[0] % 2 for each in (*starts, *states, *gates)) or any(sum(state[2:]) > 1 for state in states):
+        raise CircuitError("Inputs, latches and ANDs must have even literals, and latches begin at 0 or 1.")
+    symbols, _, comment = f"\n{file.read().decode(errors='replace')}".partition("\nc\n")
+    names: dict[str, str] = dict(_SYMBOL.findall(symbols))
+    signals = {literal: names.get(f"i{place}", f"i{place}") for place, [literal] in enumerate(starts)}
+    signals |= {state[0]: names.get(f"l{place}", f"l{place}") for place, state in enumerate(states)}
+
+    def signal(literal: int) -> str:
+        return signals.get(literal, f"literal {literal}")
+
+    inverted = {literal for literal in (*ends, *(state[1] for state in states)) if literal % 2}
+    return Signals(
+        inputs=[signal(literal) for [literal] in starts],
+        latches=[(signal(state[0]), signal(state[1]), sum(state[2:])) for state in states],
+        outputs=[(names.get(f"o{place}", f"o{place}"), signal(literal)) for place, literal in enumerate(ends)],
+        # A constant, inverters, and the four ANDs whose inputs may be inverted.
+        gates=[
+            row(signal(0), FALSE),
+            *(row(signal(literal), NOT_A, signal(literal - 1)) for literal in inverted),
+            *(row(signal(gate), 1 << 2 * (a & 1) + (b & 1), signal(a & ~1), signal(b & ~1)) for gate, a, b in gates),
+        ],
+        comment=comment,
+        is_named=bool(names),
+    )
 
 
-def _and(builder: Builder, literals: Sequence[int]) -> int:
-    return builder.and_(*literals)
+def _numbers(file: io.BytesIO, least: int, most: int | None = None) -> list[int]:
+    """Return the numbers of a line. Raises CircuitError unless they are as many as expected."""
+    words = (line := file.readline().strip()).split()
+    if not least <= len(words) <= (most or least) or not all(word.isdigit() and len(word) < 10 for word in words):
+        raise CircuitError(f"A line of {least} numbers was expected, got {line[:40]!r}.")
+    return list(map(int, words))
 
 
-def _not(builder: Builder, literals: Sequence[int]) -> int:
-    return literals[0] ^ 1
+def _deltas(file: io.BytesIO, result: int) -> list[int]:
+    """Return the literals of a binary AND, which says how far its inputs lie below it. Raises CircuitError."""
+    high = result - _delta(file)
+    low = high - _delta(file)
+    if low < 0 or high >= result:
+        raise CircuitError(f"The AND {result} reads what is not before it.")
+    return [result, high, low]
 
 
-class _Body:
-    """What stands behind the first line, from `place` on."""
-
-    def __init__(self, data: bytes, place: int) -> None:
-        self.data, self.place = data, place
-
-    def numbers(self, least: int) -> list[int]:
-        """Return the numbers of a line: so many, or one more, the first value of a latch. Raises CircuitError."""
-        end = self.data.find(b"\n", self.place)
-        line = self.data[self.place : end if end >= 0 else len(self.data)]
-        words = line.split()
-        if not least <= len(words) <= least + 1 or not all(word.isdigit() and len(word) < 10 for word in words):
-            raise CircuitError(f"A line of {least} numbers was expected, got {line[:40]!r}.")
-        self.place += len(line) + 1
-        return list(map(int, words))
-
-    def deltas(self, result: int) -> list[int]:
-        """Return the literals of a binary AND: how far its inputs lie below it is written. Raises CircuitError."""
-        high = result - self._delta()
-        low = high - self._delta()
-        if low < 0 or high >= result:
-            raise CircuitError(f"The AND {result} reads what is not before it.")
-        return [result, high, low]
-
-    def _delta(self) -> int:
-        """Return a number of seven bits a byte, the lowest first; the top bit says that more follow."""
-        value = 0
-        for shift in range(0, 35, 7):
-            byte = self.data[self.place] if self.place < len(self.data) else 0
-            self.place += 1
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value
-        raise CircuitError("The file has a number of more than 32 bits.")
+def _delta(file: io.BytesIO) -> int:
+    """Return a number of seven bits a byte, the lowest first; the top bit says that more follow."""
+    value = 0
+    for shift in range(0, 35, 7):
+        [byte] = file.read(1) or b"\0"
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value
+    raise CircuitError("The file has a number of more than 32 bits.")

@@ -7,101 +7,80 @@ Source: *Berkeley Logic Interchange Format (BLIF)*, University of California, Be
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from functools import partial, reduce
+from collections.abc import Iterator, Sequence
+from itertools import product
 
-import numpy as np
-
-from difflogic.circuits.readers.signals import Signals
-from difflogic.circuits.synthesis.xag import FALSE, TRUE, Builder
+from difflogic.circuits.readers.signals import Row, Signals, row
 from difflogic.errors import CircuitError
+from difflogic.model.straight_line import FALSE, NOT_A, TRUE, A
 
-MOST_LISTED = 8
-"""Inputs up to which a table is built from all its values; a larger one is an OR of ANDs."""
-_ROW = re.compile(r"([01-]*)\s*([01])")
-_IGNORED = frozenset({".clock", ".area", ".delay", ".default_input_arrival", ".attr", ".param", ".cname"})
+_LINE = re.compile(r"([01-]*)\s*([01])")
+_IGNORED = frozenset(
+    {".model", ".end", ".clock", ".area", ".delay", ".default_input_arrival", ".attr", ".param", ".cname"}
+)
 
 
 def read(text: str) -> Signals:
     """Return the signals of the only model in a text. Raises CircuitError."""
     signals = Signals(comment="\n".join(re.findall(r"#(.*)", text)))
     logical = re.sub(r"\\[ \t]*\n", " ", re.sub(r"#.*", "", text))
-    # A command and the rows below it.
+    # Each part is a command with the rows below it.
     for part in re.split(r"^[ \t]*(?=\.)", logical, flags=re.MULTILINE)[1:]:
-        head, *rows = (line for line in map(str.strip, part.splitlines()) if line)
+        head, *lines = (line for line in map(str.strip, part.splitlines()) if line)
         command, *words = head.split()
         match command:
-            case ".model" if signals.nodes or signals.inputs:
+            case ".model" if signals.inputs or signals.gates:
                 raise CircuitError("The file has several models: flatten it, for example with `flatten` in yosys.")
             case ".inputs":
-                signals.inputs |= {word: word for word in words}
+                signals.inputs += words
             case ".outputs":
                 signals.outputs += [(word, word) for word in words]
             case ".names" if words:
-                *reads, name = words
-                signals.drive(name, reads, _table(name, len(reads), rows))
+                signals.gates += _table(words[-1], words[:-1], lines)
             case ".latch":
-                _latch(signals, words)
-            case ".end":
-                break
-            case ".model" | ".names":
-                pass
+                if len(words) not in (3, 5) or words[-1] not in ("0", "1"):
+                    raise CircuitError(f"The latch {' '.join(words)!r:.60} must begin at 0 or 1.")
+                signals.latches.append((words[1], words[0], int(words[-1])))
             case _ if command not in _IGNORED:
                 raise CircuitError(f"{command:.40} is not read: expected gates as .names, and .latch.")
     return signals
 
 
-def _latch(signals: Signals, words: Sequence[str]) -> None:
-    """Add a latch: its next value, its name, perhaps a clock, and its first value."""
-    if len(words) not in (3, 5) or words[-1] not in ("0", "1"):
-        raise CircuitError(f"The latch {' '.join(words)!r:.60} must begin at 0 or 1.")
-    after, name = words[:2]
-    if name in signals.latches:
-        raise CircuitError(f"The signal {name!r:.60} is driven twice.")
-    signals.latches[name] = name, after, int(words[-1])
-
-
-def _table(name: str, inputs: int, rows: Sequence[str]) -> partial[int]:
-    """Return what builds a table of rows that are all 1, or all 0, where an input matches."""
-    matches = [_ROW.fullmatch(row) for row in rows]
-    cover = [match[1] for match in matches if match]
-    values = {match[2] for match in matches if match}
-    if len(cover) < len(rows) or len(values) > 1 or any(len(row) != inputs for row in cover):
-        raise CircuitError(f"The rows of {name!r:.60} must have {inputs} signs 0, 1 or -, and all 1, or all 0, behind.")
-    return partial(_built, cover, int("0" in values))
-
-
-def _built(cover: Sequence[str], inverted: int, builder: Builder, literals: Sequence[int]) -> int:
-    """Build an OR of rows, each an AND of literals, or its opposite."""
-    if len(literals) > MOST_LISTED:
-        ands = (
-            reduce(
-                builder.and_,
-                (each ^ (sign == "0") for sign, each in zip(row, literals, strict=True) if sign != "-"),
-                TRUE,
-            )
-            for row in cover
+def _table(name: str, reads: Sequence[str], lines: Sequence[str]) -> Iterator[Row]:
+    """Yield the gates of a table: one of up to two inputs, else an OR of ANDs. Raises CircuitError."""
+    matches = [match for match in map(_LINE.fullmatch, lines) if match and len(match[1]) == len(reads)]
+    values = {match[2] for match in matches}
+    if len(matches) < len(lines) or len(values) > 1:
+        raise CircuitError(
+            f"The rows of {name!r:.60} must have {len(reads)} signs 0, 1 or -, and all 1, or all 0, behind."
         )
-        return reduce(builder.or_, ands, FALSE) ^ inverted
-    table = np.full((2,) * len(literals), bool(inverted))
-    for row in cover:
-        table[tuple(slice(None) if sign == "-" else int(sign) for sign in row)] = not inverted
-    return _decided(table, builder, literals)
+    cover, inverted = [match[1] for match in matches], "0" in values
+    if len(reads) <= 2:
+        # The table of a gate has its value for 00 first, as the highest bit.
+        gate = 0
+        for place, pair in enumerate(product("01", repeat=2)):
+            is_hit = any(all(x in (y, "-") for x, y in zip(line, pair, strict=False)) for line in cover)
+            gate |= (is_hit != inverted) * 8 >> place
+        yield row(name, gate, *reads)
+        return
+    terms = [f"{name} row {place}" for place in range(len(cover))]
+    for term, line in zip(terms, cover, strict=True):
+        yield from _and(term, [(each, sign == "0") for each, sign in zip(reads, line, strict=True) if sign != "-"])
+    # An OR is the opposite of an AND of opposites.
+    *rows, last = _and(name, [(term, True) for term in terms])
+    yield from rows
+    yield {**last, "gate": int(last["gate"]) ^ (FALSE if inverted else TRUE)}
 
 
-def _decided(table: np.ndarray, builder: Builder, literals: Sequence[int]) -> int:
-    """Build a table `[2, ..., 2]`: halves of it, as the first input is 0 or 1; of two inputs it is one gate."""
-    if table.all() or not table.any():
-        return int(table.any())
-    if table.ndim <= 2:
-        (f00, f01), (f10, f11) = (
-            np.broadcast_to(table if table.ndim == 2 else table[:, None], (2, 2)).astype(int).tolist()
-        )
-        return builder.gate(8 * f00 + 4 * f01 + 2 * f10 + f11, literals[0], literals[-1])
-    zero, one = table
-    if (zero == one).all():
-        return _decided(zero, builder, literals[1:])
-    if (zero != one).all():
-        return builder.xor(literals[0], _decided(zero, builder, literals[1:]))
-    low, high = (_decided(half, builder, literals[1:]) for half in (zero, one))
-    return builder.or_(builder.and_(literals[0] ^ 1, low), builder.and_(literals[0], high))
+def _and(name: str, literals: Sequence[tuple[str, bool]]) -> Iterator[Row]:
+    """Yield an AND of signals that may be inverted, as a chain of gates."""
+    if not literals:
+        yield row(name, TRUE)
+        return
+    (result, is_inverted), *rest = literals
+    if not rest:
+        yield row(name, NOT_A if is_inverted else A, result)
+    for place, (signal, inverted) in enumerate(rest, 1):
+        own = name if place == len(rest) else f"{name} {place}"
+        yield row(own, 1 << 2 * is_inverted + inverted, result, signal)
+        result, is_inverted = own, False

@@ -9,29 +9,25 @@ that all begin at 0.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from graphlib import CycleError, TopologicalSorter
-from itertools import chain
 from typing import TypeVar
 
 import numpy as np
 
-from difflogic.circuits.synthesis.convert import to_netlist
-from difflogic.circuits.synthesis.xag import Builder, input_literal
 from difflogic.core import wiring
 from difflogic.errors import CircuitError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.function_netlist import FunctionNetlist
 from difflogic.model.grid import LatchNetlist
 from difflogic.model.netlist import Netlist, gate_arrays
+from difflogic.model.netlist_json import read_gates
+from difflogic.model.straight_line import NOT_A
 from difflogic.model.thermometer import Thermometer
 
 N = TypeVar("N", bound=Netlist)
-Signal = Hashable
-Node = tuple[Sequence[Signal], Callable[[Builder, Sequence[int]], int]]
-"""Signals that a node reads, and what builds it of their literals."""
+Row = dict[str, str | int]
+"""Gate as circuit.json has it; a constant reads nothing, `a` and `b` are empty."""
 
 _ABOUT = re.compile(
     r"channels?(?: \((\d{1,6}(?:(?:, |-)\d{1,6})*)\))?, (\d{1,6}) visible; (?:neighbourhood ([a-z-]+); )?"
@@ -40,53 +36,45 @@ _ABOUT = re.compile(
 """Comment of an export: what the names of a cell do not say."""
 
 
+def row(name: str, gate: int, a: str = "", b: str | None = None) -> Row:
+    """Return a gate of two inputs, of one, or of none."""
+    return {"id": name, "gate": gate, "a": a, "b": a if b is None else b}
+
+
 @dataclass
 class Signals:
-    """Contents of a file: named ends, and nodes between them in any order."""
+    """Contents of a file: names of its inputs, and gates in any order."""
 
-    inputs: dict[Signal, str] = field(default_factory=dict)
-    latches: dict[Signal, tuple[str, Signal, int]] = field(default_factory=dict)
+    inputs: list[str] = field(default_factory=list)
+    latches: list[tuple[str, str, int]] = field(default_factory=list)
     """Name, signal of the next value, and first value of each latch."""
-    outputs: list[tuple[str, Signal]] = field(default_factory=list)
-    nodes: dict[Signal, Node] = field(default_factory=dict)
+    outputs: list[tuple[str, str]] = field(default_factory=list)
+    """Name and signal of each output."""
+    gates: list[Row] = field(default_factory=list)
     comment: str = ""
     is_named: bool = True
 
-    def drive(self, signal: Signal, reads: Sequence[Signal], build: Callable[[Builder, Sequence[int]], int]) -> None:
-        """Add a node. Raises CircuitError if the signal has one."""
-        if signal in self.nodes:
-            raise CircuitError(f"The signal {signal!r:.60} is driven twice.")
-        self.nodes[signal] = reads, build
+    @property
+    def is_described(self) -> bool:
+        """Whether the comment of an export says which channels of a cell there are, and its boundary."""
+        return _ABOUT.search(self.comment) is not None
 
     def netlist(self) -> LatchNetlist:
         """Return the gates in topological order. Raises CircuitError for a cycle, or a signal that nothing drives."""
-        names = [name for name, _, _ in self.latches.values()]
-        inputs = (*self.inputs.values(), *names)
+        names = [name for name, _, _ in self.latches]
+        inputs = (*self.inputs, *names)
         outputs = (*(name for name, _ in self.outputs), *(f"next_{name}" for name in names))
-        if not inputs or not outputs:
-            raise CircuitError("A circuit needs an input and an output.")
-        builder = Builder(len(inputs), share=False)
-        literals = {each: input_literal(bit) for bit, each in enumerate(chain(self.inputs, self.latches))}
-        for ends in (inputs, outputs, [*self.inputs, *self.latches, *self.nodes]):
-            if len(set(ends)) < len(ends):
-                raise CircuitError(f"The signal {Counter(ends).most_common(1)[0][0]!r:.60} is driven or named twice.")
-        for latch, (_, _, first) in self.latches.items():
-            literals[latch] ^= first
-        try:
-            order = list(TopologicalSorter({each: reads for each, (reads, _) in self.nodes.items()}).static_order())
-        except CycleError as error:
-            raise CircuitError(f"The circuit has a cycle through the signal {error.args[1][0]!r:.60}.") from error
-        results = [end for _, end in self.outputs] + [after for _, after, _ in self.latches.values()]
-        for signal in (*order, *results):
-            if signal in self.nodes and signal not in literals:
-                reads, build = self.nodes[signal]
-                literals[signal] = build(builder, [literals[each] for each in reads])
-            elif signal not in literals:
-                raise CircuitError(f"Nothing drives the signal {signal!r:.60}.")
-        inverted = [0] * len(self.outputs) + [first for _, _, first in self.latches.values()]
-        graph = builder.finish(literals[end] ^ flip for end, flip in zip(results, inverted, strict=True))
-        empty = gate_arrays([], [], [])
-        return to_netlist(graph, LatchNetlist(named_inputs=inputs, named_outputs=outputs, latches=len(names), **empty))
+        if not (inputs and outputs and len({*inputs}) == len(inputs) and len({*outputs}) == len(outputs)):
+            raise CircuitError("A circuit needs inputs and outputs, each with a name of its own.")
+        bits, rows = [*self.inputs], [*self.gates]
+        ends = [signal for _, signal in self.outputs]
+        for name, after, first in self.latches:
+            bits.append(f"NOT {name}" if first else name)
+            ends.append(f"NOT next {name}" if first else after)
+            rows += [row(name, NOT_A, bits[-1]), row(ends[-1], NOT_A, after)] if first else []
+        rows = [each if each["a"] else {**each, "a": bits[0], "b": bits[0]} for each in rows]
+        gates = gate_arrays(*read_gates({"gates": rows, "outputs": ends}, bits))
+        return LatchNetlist(named_inputs=inputs, named_outputs=outputs, latches=len(names), **gates)
 
     def circuit(self) -> CellNetlist | FunctionNetlist:
         """Return the circuit that the names make. Raises CircuitError."""
@@ -129,9 +117,6 @@ class Signals:
                 inputs, names = netlist.named_inputs, [*netlist.named_outputs]
             if set(netlist.named_inputs) <= set(inputs) and set(netlist.named_outputs) == set(names):
                 return _between(netlist, other, inputs, names, [*range(shown), *latches.values()])
-        # An export has fewer channels than its circuit if the picture never depends on the others.
-        if _ABOUT.search(self.comment) and isinstance(circuit := self.circuit(), type(other)):
-            return circuit
         raise CircuitError(
             f"It reads {_few(netlist.named_inputs)} and gives {_few(netlist.named_outputs)}: expected the inputs "
             f"{_few(numbered[0])} and outputs {_few(numbered[1])} of the circuit that it is compared with."

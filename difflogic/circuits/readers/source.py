@@ -23,13 +23,12 @@ from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
 from difflogic.model.controller import Controller
 from difflogic.model.function_netlist import FunctionNetlist
-from difflogic.model.netlist import Netlist
 from difflogic.model.statistics import active_gates
 from difflogic.runs import chosen, manifest
 from difflogic.runs.chosen import Source, path_of
 from difflogic.system.brief import brief
 
-N = TypeVar("N", bound=Netlist)
+T = TypeVar("T")
 FORMATS = (
     "a run folder, its checkpoint, circuit.json, proof.json, BLIF, AIGER, DigitalJS JSON or the authors' parameters "
     "as npz"
@@ -173,7 +172,7 @@ def function(path: Path) -> FunctionNetlist | None:
         raise netlist_json.refusal(path, error) from error
 
 
-def of_signals(path: Path, read: Callable[[Signals], N]) -> N | None:
+def of_signals(path: Path, read: Callable[[Signals], T]) -> T | None:
     """Return what `read` makes of the signals in a file of BLIF or AIGER; None if the file is something else.
 
     Raises CircuitError, which names the file.
