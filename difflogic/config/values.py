@@ -77,32 +77,23 @@ class Size(NamedTuple):
 
 
 def coerced(name: str, kind: Any, value: Any) -> Any:
-    """Return a value that a user of Python gives as an option of this type holds it.
+    """Return the value of this type for what a user of Python gives as the option `name`.
 
-    Args:
-        name: The option.
-        kind: Its type.
-        value: A value of this type, or what stands for one: text for a path, seconds for a limit, a tuple for a size, a
-            number for the name of a rule, arrays for an image or samples, a run for its folder.
-
-    Returns:
-        The value, unchanged if nothing else is meant.
-
-    Raises:
-        UsageError, DataError: It stands for no value of this type.
+    Text stands for a path, seconds for a limit, a tuple for a size, a number for the name of a rule, arrays for an
+    image or samples, and a run for its folder. Raises UsageError, DataError for anything else of another type.
     """
     if name == "data":
         return _samples(value)
     if isinstance(value, os.PathLike):
         return Path(value)
-    if kind is Path:
-        if name == "target" and not isinstance(value, str):
-            from difflogic.config import picture_file
-
-            return picture_file.saved(value)
-        if not isinstance(value, str):
-            raise UsageError(f"`{name}` must be the path of a file, got {shown(value)}.")
+    if kind is Path and isinstance(value, str):
         return Path(value)
+    if kind is Path and name == "target":
+        from difflogic.config import picture_file
+
+        return picture_file.saved(value)
+    if kind is Path:
+        raise UsageError(f"`{name}` must be the path of a file, got {shown(value)}.")
     value = native(value)
     if hasattr(kind, "parse") and not isinstance(value, kind):
         return kind.parse("x".join(map(str, value)) if isinstance(value, list | tuple) else str(value))

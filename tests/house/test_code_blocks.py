@@ -7,8 +7,9 @@ import contextlib
 import importlib.util
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,31 +37,24 @@ BLOCKS = [
 HERE = [(page, block) for page, block in BLOCKS if page not in ELSEWHERE]
 
 
-EXPORTED = {name: getattr(difflogic, name) for name in difflogic.__all__ if callable(getattr(difflogic, name))}
-METHODS = {name: method for kind in EXPORTED.values() for name, method in inspect.getmembers(kind, inspect.isfunction)}
+FUNCTIONS = {name: getattr(difflogic, name) for name in difflogic.__all__ if callable(getattr(difflogic, name))}
+FUNCTIONS["run"] = partial(difflogic.Trainer.run, None)
 OPTIONS = {each.name for each in fields(TrainRequest)} | {"seed", *TRAIN_FIELDS}
 
 
-def calls(page: Path) -> Iterator[tuple[str, Callable[..., Any], list[None], dict[str, None]]]:
-    """Calls in sentences of a page, of exported functions and, if they name an argument, of methods."""
-    sentences = re.sub(r"(?ms)^```.*?^```", "", page.read_text(encoding="utf-8"))
-    for span in re.findall(r"`([^`\n]+\([^`\n]*)`", sentences):
+def calls(page: Path) -> Iterator[ast.Call]:
+    """The calls in the sentences of a page."""
+    for span in re.findall(r"`([^`\n]+\([^`\n]*)`", re.sub(r"(?ms)^```.*?^```", "", page.read_text(encoding="utf-8"))):
         with contextlib.suppress(SyntaxError):
-            for call in (each for each in ast.walk(ast.parse(span, mode="eval")) if isinstance(each, ast.Call)):
-                name = ast.unparse(call.func).rpartition(".")[2]
-                names = {each.arg: None for each in call.keywords if each.arg}
-                if name in EXPORTED:
-                    yield span, EXPORTED[name], [None] * len(call.args), names
-                elif name in METHODS and names:
-                    yield span, METHODS[name], [None] * (1 + len(call.args)), names
+            yield from (each for each in ast.walk(ast.parse(span, mode="eval")) if isinstance(each, ast.Call))
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=str)
-def test_calls_in_sentences_are_possible(page):
-    for span, function, arguments, names in calls(page):
-        bound = inspect.signature(function).bind_partial(*arguments, **names).arguments
-        passed_on = bound.get("options", bound.get("fields", {}))
-        assert passed_on.keys() <= OPTIONS, span
+def test_calls_in_sentences_are_possible():
+    for call in (call for page in PAGES if page.name != "CHANGELOG.md" for call in calls(page)):
+        if (name := ast.unparse(call.func).rpartition(".")[2]) in FUNCTIONS:
+            names = {each.arg: None for each in call.keywords}
+            bound = inspect.signature(FUNCTIONS[name]).bind_partial(*call.args, **names).arguments
+            assert bound.get("options", bound.get("fields", {})).keys() <= OPTIONS, ast.unparse(call)
 
 
 def test_other_tests_execute_their_pages():

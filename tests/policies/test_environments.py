@@ -9,7 +9,6 @@ import pytest
 
 from difflogic.devices.device import Device
 from difflogic.errors import CheckpointError, ConfigError, FaultyEnvironmentError, MissingPackagesError
-from difflogic.policies import environments
 from difflogic.policies.actors import Sightings, random_actions
 from difflogic.policies.environments import EVALUATION, TRAINING, Environments, threshold
 from difflogic.policies.learner import make_actor
@@ -82,12 +81,6 @@ def test_what_is_shown_in_parts_is_one_row_and_few_values_have_every_threshold()
     assert [*map(len, actor.thermometer.thresholds)] == [2, 1, 1, 1, 3, 5]
     for name, counts in (("FrozenLake-v1", [15]), ("Blackjack-v1", [31, 10, 1])):
         assert [len(row) for row in Environments(name, 1, seed=0).spaces.known] == counts
-
-
-def test_episode_without_an_end_is_cut_off(monkeypatch):
-    monkeypatch.setattr(environments, "LONGEST", 7)
-    _, _, over, _ = play(Environments("test/Endless-v0", 2, seed=5), 15)
-    np.testing.assert_array_equal(np.argwhere(over), [[6, 0], [6, 1], [13, 0], [13, 1]])
 
 
 def test_an_environment_that_does_not_repeat_itself_is_told_on():

@@ -230,13 +230,14 @@ def test_it_stops_at_the_first_evaluation_that_is_good_enough():
         )
 
 
-def test_cut_episodes_are_announced_by_training_and_evaluation(tmp_path, monkeypatch):
+def test_episodes_without_an_end_are_cut_off_which_training_and_evaluation_announce(tmp_path, monkeypatch):
     monkeypatch.setattr(environments, "LONGEST", worlds.STEPS)
     observer, told = Observer(), []
     observer.noticed = told.append
     endless = config(environment={"id": "test/Endless-v0"}, steps=256)
     Trainer(endless, CPU).run(out=tmp_path / "run", observer=observer)
-    evaluate(tmp_path / "run", starts=2, tell=told.append)
+    evaluation = evaluate(tmp_path / "run", starts=2, tell=told.append)
+    assert evaluation.measures[0].values["mean_length"] == worlds.STEPS
     sentence = f"one that does not end by itself is cut off after {worlds.STEPS} steps"
     assert [sentence in each for each in told] == [True, True, False]
 
