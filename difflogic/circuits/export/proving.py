@@ -20,6 +20,7 @@ from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.grid import Grid, LatchNetlist
 from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import lines
+from difflogic.system.child import python_command
 
 MOST_VECTORS = 1 << 20
 """All neighbourhoods of a circuit that reads up to 20 inputs."""
@@ -36,6 +37,12 @@ def folder_of(files: Files) -> Iterator[Path]:
         for file, content in files.items():
             (folder / file).write_bytes(content if isinstance(content, bytes) else content.encode())
         yield folder
+
+
+def run_numpy(folder: Path, module: str, program: str) -> None:
+    """Run a program in `folder` that uses NumPy as `np` and a file there as `module`. Raises ToolError."""
+    imports = f"import sys\nimport numpy as np\nsys.path.append('.')\nimport {module} as module\n"
+    tools.run_in(folder, *python_command("-c", imports + program))
 
 
 def vectors_for(netlist: Netlist, work: float = 1e10) -> Vectors:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from difflogic.circuits.export.proving import check_cells, check_grid, folder_of, random_grid, vectors_for
+from difflogic.circuits.export.proving import check_cells, check_grid, folder_of, random_grid, run_numpy, vectors_for
 from difflogic.circuits.export.text import Files, fill, statements
-from difflogic.circuits.synthesis import tools
 from difflogic.core.bits import pack_bits, unpack_bits
 from difflogic.model.cell_netlist import CellNetlist
-from difflogic.system.child import python_command
 
 
 def export(netlist: CellNetlist, name: str) -> Files:
@@ -24,10 +22,6 @@ _WORK = 2e9
 """Gates times vectors: every gate's value is kept until the end."""
 
 _PROGRAM = """\
-import sys
-import numpy as np
-sys.path.append(".")
-import {name}_numpy as module
 np.save("result.npy", module.cell(np.load("patch.npy")))
 grid = np.load("grid.npy")
 for step in range({steps}):
@@ -40,10 +34,10 @@ def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
     """Raises ExportError and ToolError."""
     vectors = vectors_for(netlist, _WORK)
     grid = random_grid(netlist, *_SIDES)
-    with folder_of({**files, "proof.py": _PROGRAM.format(name=name, steps=_STEPS)}) as folder:
+    with folder_of(files) as folder:
         np.save(folder / "patch.npy", pack_bits(vectors.inputs))
         np.save(folder / "grid.npy", grid)
-        tools.run_in(folder, *python_command("proof.py"))
+        run_numpy(folder, f"{name}_numpy", _PROGRAM.format(steps=_STEPS))
         answers = unpack_bits(np.load(folder / "result.npy"), vectors.count)
         check_grid(netlist.after(grid, _STEPS), np.load(folder / "after.npy"), "The Python file")
     return [check_cells(netlist, vectors, answers, "NumPy"), f"a grid agrees after {_STEPS} steps"]

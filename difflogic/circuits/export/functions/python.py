@@ -5,22 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from difflogic.circuits.export.functions.observations import trials
-from difflogic.circuits.export.proving import check_cells, folder_of, vectors_for
+from difflogic.circuits.export.proving import check_cells, folder_of, run_numpy, vectors_for
 from difflogic.circuits.export.text import Files, fill, statements
-from difflogic.circuits.synthesis import tools
 from difflogic.core.bits import pack_bits, unpack_bits
 from difflogic.model.function_netlist import FunctionNetlist
-from difflogic.system.child import python_command
 
 _WORK = 2e9
 """Gates times vectors: every gate's value is kept until the end."""
-_OF_BITS = """\
-import sys
-import numpy as np
-sys.path.append(".")
-import {name}_numpy as module
-np.save("result.npy", module.gates(np.load("code.npy")))
-"""
+_OF_BITS = 'np.save("result.npy", module.gates(np.load("code.npy")))'
 _OF_STEPS = """
 memory, seen, actions = 0, np.load("steps.npy"), []
 for row in seen:
@@ -30,10 +22,6 @@ for row in seen:
 np.save("stepped.npy", actions)
 """
 _OF_NUMBERS = """\
-import sys
-import numpy as np
-sys.path.append(".")
-import {name}_numpy as module
 np.save("decided.npy", module.{verb}(np.load("values.npy")))
 np.save("fixed_decided.npy", module.{verb}_fixed(np.load("fixed.npy")))
 np.save("fixed_again.npy", module.fixed(np.load("values.npy")))
@@ -56,12 +44,12 @@ def export(function: FunctionNetlist, name: str) -> Files:
 
 def verify(function: FunctionNetlist, name: str, files: Files) -> list[str]:
     """Raises ExportError and ToolError."""
-    program = _OF_BITS if function.reads_bits else _OF_NUMBERS + _OF_STEPS * bool(function.memory)
-    with folder_of({**files, "proof.py": program.format(name=name, verb=function.words.verb)}) as folder:
+    program = _OF_NUMBERS.format(verb=function.words.verb) + _OF_STEPS * bool(function.memory)
+    with folder_of(files) as folder:
         if function.reads_bits:
             vectors = vectors_for(function, _WORK)
             np.save(folder / "code.npy", pack_bits(vectors.inputs))
-            tools.run_in(folder, *python_command("proof.py"))
+            run_numpy(folder, f"{name}_numpy", _OF_BITS)
             answers = unpack_bits(np.load(folder / "result.npy"), vectors.count)
             return [check_cells(function, vectors, answers, "NumPy")]
         tried, *steps = trials(function)
@@ -69,7 +57,7 @@ def verify(function: FunctionNetlist, name: str, files: Files) -> list[str]:
         np.save(folder / "fixed.npy", tried.fixed)
         for each in steps:
             np.save(folder / "steps.npy", each.values)
-        tools.run_in(folder, *python_command("proof.py"))
+        run_numpy(folder, f"{name}_numpy", program)
         decided, fixed, again = (
             np.load(folder / f"{file}.npy") for file in ("decided", "fixed_decided", "fixed_again")
         )
