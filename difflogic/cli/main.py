@@ -59,7 +59,7 @@ GROUPS = {
 """By what they are for. Of each name: where its click command is, as `module:function` of `cli.commands`, and its line
 in `difflogic --help`."""
 COMMANDS = {name: told for group in GROUPS.values() for name, told in group.items()}
-PRINTING = {"presets", "runs", "show", "report", "zoo", "jobs", "watch", "logs", "doctor", "bench"}
+PRINTING = {"presets", "runs", "show", "report", "zoo", "jobs", "watch", "logs", "doctor"}
 """Commands that are over when nobody reads what they print; the others have work to complete."""
 GREETING = """Cells of a grid, each with the same few logic gates, learn to show a picture.
 
