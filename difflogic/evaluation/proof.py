@@ -162,12 +162,10 @@ def of_circuit(
         UsageError: Every start is asked for and the task has one, or the circuit is not one of this task.
         ConfigError: The task cannot be on a grid of that size.
     """
-    ends = [(each.periodic, each.neighbourhood, shown) for each, shown in
-            ((netlist, netlist.visible), (config.model, config.task.loss_channels))]  # fmt: skip
-    if ends[0] != ends[1]:
+    known = (config.model.periodic, config.model.neighbourhood, config.task.loss_channels)
+    if (netlist.periodic, netlist.neighbourhood, netlist.visible) != known:
         raise UsageError(
-            f"The circuit {run} is not of the task beside it: its boundary, neighbourhood and visible channels are "
-            f"{ends[0]}, and the task's {ends[1]}."
+            f"The circuit {run} is not of the task beside it, whose boundary, neighbourhood or visible channels differ."
         )
     if config.task.target == "rule":
         if size is not None:

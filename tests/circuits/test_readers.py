@@ -258,17 +258,10 @@ def test_spoiled_files_are_read_or_refused_in_one_sentence(data: Any, seed: int,
 
 
 def test_what_is_no_circuit(tmp_path: Path) -> None:
-    path = tmp_path / "x.json"
-    path.write_text('{"a": 1}')
-    with pytest.raises(CircuitError, match=r"is not a circuit: expected a run folder, .* DigitalJS JSON"):
-        source.load(path)
     with pytest.raises(CircuitError, match=r"There is no .*absent.json: expected a run folder"):
         source.load(tmp_path / "absent.json")
     with pytest.raises(NotFoundError, match="holds no"):
         source.load(tmp_path)
-    path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(CircuitError, match="Cannot read the circuit"):
-        source.load(path)
     shutil.copy(parity.DATA / "wires_seed23.npz", tmp_path / "w.npz")
     with pytest.raises(CircuitError, match="Expected arrays logits/perceive/0"):
         source.load(tmp_path / "w.npz")
@@ -351,6 +344,8 @@ def test_a_circuit_of_another_program_is_a_function(name: str, tmp_path: Path) -
         ("a.aag", AAG.replace("8 2 4", "8 2"), "A line of 3 numbers was expected, got b'8 2'."),
         ("a.aag", AAG.replace("0 1 2", "0 1 2 1"), "of AIGER 1.9 only outputs are read."),
         ("a.aig", b"aig 3 2 0 1 1\n6\n\x09\x01", "The AND 6 reads what is not before it."),
+        ("a.json", '{"a": 1}', "is not a circuit: expected a run folder, its checkpoint, circuit.json"),
+        ("a.json", b"\xff\xfe\x00", "Cannot read the circuit"),
         ("a.cnf", "c x\np cnf 3 2\n1 -2 0\n", "is clauses in DIMACS"),
         ("a.v", "// nand\nmodule top(a, b);\n", "is Verilog: `yosys -p"),
         ("a.json", '{"creator": "Yosys 0.38", "modules": {}}', "It is a netlist of yosys as JSON"),

@@ -13,7 +13,7 @@ _KINDS = {
     rb"\x93NUMPY": "an array of NumPy: --from-film, --data, --target and --start take arrays",
     rb"\x80[\x02-\x05]": "a pickle of Python, which could run any code: save arrays by np.savez",
     rb"PK.*?data\.pkl": "a checkpoint of PyTorch, which could run any code: save arrays by np.savez",
-    rb"\x89PNG|GIF8|\xff\xd8\xff|BM|RIFF....WEBP|II\*\0|MM\0\*|P[1-6]\s": "an image: `train --target` learns one",
+    rb"\x89PNG|GIF8|\xff\xd8\xff|RIFF....WEBP|II\*\0|MM\0\*|P[1-6]\s": "an image: `train --target` learns one",
     rb"(#[^\n]*\n)*x *= *\d|!Name": "a pattern: --start and --from-film take one",
 }
 """What a file is whose first bytes match, the first that fits."""

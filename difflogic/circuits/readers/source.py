@@ -131,7 +131,9 @@ def load_function(path: Source) -> FunctionNetlist:
     """
     if (found := function(path_of(path))) is not None:
         return found
-    raise CircuitError(f"{path} holds no function: expected function.json, controller.json, or layers as npz.")
+    raise CircuitError(
+        f"{path} holds no function: expected function.json, controller.json, BLIF, AIGER, or layers as npz."
+    )
 
 
 def controller(path: Path) -> Controller | None:
@@ -219,7 +221,7 @@ def _load(path: Path) -> LoadedCircuit:
             f"There is no {path}{meant}: expected {FORMATS}, a rule such as B3/S23 or W110, or a name that "
             "`difflogic zoo` lists."
         )
-    if kind := recognised.kind_of(path):
+    if path.is_file() and (kind := recognised.kind_of(path)):
         raise CircuitError(f"{path} is {kind}; expected {FORMATS}.")
     text = netlist_json.read_text(path)
     if not text.lstrip().startswith(("{", "[")):
