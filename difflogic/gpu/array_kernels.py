@@ -49,7 +49,7 @@ KERNELS = {
         ArrayKernel("d_unary", "Shape", bindings("shape", "d_y saved", "d_x"), ("WG", "OP"), _UNARY[1:]),
         ArrayKernel("binary", "Strided", bindings("shape", "a b", "y"), (*_STRIDED, "REPEAT_B", "OP"), _BINARY),
         ArrayKernel("d_binary", "Strided", bindings("shape", "d_y a b", "d"), (*_STRIDED, "REPEAT_B", "OP"), _D_BINARY),
-        ArrayKernel("matmul", "Shape", bindings("shape", "a b", "y"), ("TRANSPOSE_A", "TRANSPOSE_B")),
+        ArrayKernel("matmul", "Shape", bindings("shape", "a b", "y"), ("TRANSPOSE_A", "TRANSPOSE_B", "WIDE")),
         ArrayKernel("transpose", "Strided", bindings("shape", "a", "y"), _STRIDED),
         ArrayKernel("gather", "Shape", bindings("shape", "places x", "y")),
         ArrayKernel("reduce", "Shape", bindings("shape", "x", "y"), ("OP", "LANES"), ("sum", "squares")),

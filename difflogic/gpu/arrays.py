@@ -42,7 +42,9 @@ SIDE_BY_SIDE = 8
 FEW = 32
 """Entries of a row that one invocation goes through alone."""
 TILE = 64
-"""Rows and columns of a product that a workgroup computes."""
+"""Rows and columns of a product that a workgroup computes, or half of them."""
+MANY_TILES = {True: 1 << 32, False: 128}
+"""Larger tiles that keep software, or a card, busy: software runs a tile on one thread anyway."""
 
 
 class GpuArray:
@@ -201,9 +203,13 @@ class GpuArrays:
         rows, inner = a.shape[::-1] if transpose_a else a.shape
         columns = b.shape[0 if transpose_b else 1]
         y = self._new((rows, columns))
-        constants = {"TRANSPOSE_A": transpose_a, "TRANSPOSE_B": transpose_b}
+        # Four times the entries per workgroup, if enough workgroups for a card remain. The sums are the same.
+        many = MANY_TILES[self.device.adapter.software]
+        is_wide = -(-rows // (2 * TILE)) * -(-columns // (2 * TILE)) >= many
+        side = 2 * TILE if is_wide else TILE
+        constants = {"TRANSPOSE_A": transpose_a, "TRANSPOSE_B": transpose_b, "WIDE": is_wide}
         sizes = {"rows": rows, "columns": columns, "inner": inner}
-        self._dispatch("matmul", constants, sizes, (a, b, y), -(-rows // TILE) * -(-columns // TILE))
+        self._dispatch("matmul", constants, sizes, (a, b, y), -(-rows // side) * -(-columns // side))
         return y
 
     def reduce(self, op: str, axes: Shape, x: GpuArray) -> GpuArray:
@@ -273,7 +279,9 @@ class GpuArrays:
         key = kernel.name, *constants.values()
         if key not in self._pipelines:
             numbers = {k: kernel.ops.index(v) if isinstance(v, str) else int(v) for k, v in constants.items()}
-            module = self.device.module(load_source(kernel.path))
+            # Its indices are bounded by its own sizes alone.
+            is_trusted = kernel.name == "matmul" and self.device.trusts_kernels
+            module = self.device.module(load_source(kernel.path), is_trusted)
             self._pipelines[key] = self.device.new_pipeline(kernel.path, kernel.bindings, module, numbers)
         return self._pipelines[key]
 

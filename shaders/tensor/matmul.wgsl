@@ -3,8 +3,8 @@
 //     y[r, c] = sum over k of a[r, k] * b[k, c]
 //
 // A workgroup computes a tile of 64 x 64 entries, each of its 16 x 16 invocations 4 x 4 of them in registers: an entry
-// that is loaded from workgroup memory is then used four times. Tiles of a and b are 16 deep; the sum runs over k in
-// order.
+// that is loaded from workgroup memory is then used four times. Under WIDE it is 128 x 128 and 8 x 8, and an entry is used
+// eight times, if there are enough tiles for a card. Tiles of a and b are 16 deep; the sum runs over k in order.
 // Twin: difflogic/tensor/kernels/matmul.py
 // Dispatch: x = tiles, at most 65535, then workgroups loop.
 // Shapes: a [rows, inner], or under TRANSPOSE_A [inner, rows]; b [inner, columns], or [columns, inner];
@@ -19,13 +19,16 @@ struct Shape { rows: u32, columns: u32, inner: u32 }
 
 override TRANSPOSE_A: bool;
 override TRANSPOSE_B: bool;
+override WIDE: bool;
 
 const SIDE = 16u;
 const INVOCATIONS = 256u;
 
-// [depth][four rows], and [depth][four columns].
-var<workgroup> a_tile: array<vec4<f32>, INVOCATIONS>;
-var<workgroup> b_tile: array<vec4<f32>, INVOCATIONS>;
+const FOURS = 512u;
+
+// [depth][four rows], and [depth][four columns]: of one half of a wide tile, and then of the other.
+var<workgroup> a_tile: array<vec4<f32>, FOURS>;
+var<workgroup> b_tile: array<vec4<f32>, FOURS>;
 
 fn load_a(row: u32, k: u32) -> f32 {
     if row >= shape.rows || k >= shape.inner { return 0.0; }
@@ -38,7 +41,7 @@ fn load_b(k: u32, column: u32) -> f32 {
 }
 
 // Neighbouring invocations load what lies side by side: along k, or along rows and columns.
-fn load_tiles(row: u32, column: u32, k: u32, thread: u32) {
+fn load_tiles(row: u32, column: u32, k: u32, place: u32, thread: u32) {
     let by_k = vec2(thread % SIDE, thread / SIDE);
     let at_a = select(by_k, by_k.yx, TRANSPOSE_A);
     let at_b = select(by_k.yx, by_k, TRANSPOSE_B);
@@ -48,8 +51,8 @@ fn load_tiles(row: u32, column: u32, k: u32, thread: u32) {
         of_a[i] = load_a(row + 4u * at_a.y + i, k + at_a.x);
         of_b[i] = load_b(k + at_b.x, column + 4u * at_b.y + i);
     }
-    a_tile[at_a.x * SIDE + at_a.y] = of_a;
-    b_tile[at_b.x * SIDE + at_b.y] = of_b;
+    a_tile[place + at_a.x * SIDE + at_a.y] = of_a;
+    b_tile[place + at_b.x * SIDE + at_b.y] = of_b;
 }
 
 fn store(row: u32, column: u32, sums: vec4<f32>) {
@@ -59,31 +62,60 @@ fn store(row: u32, column: u32, sums: vec4<f32>) {
     }
 }
 
+fn store_four(row: u32, column: u32, sums: array<vec4<f32>, 4>) {
+    store(row, column, sums[0]);
+    store(row + 1u, column, sums[1]);
+    store(row + 2u, column, sums[2]);
+    store(row + 3u, column, sums[3]);
+}
+
+fn add(of_a: vec4<f32>, of_b: vec4<f32>, sums: ptr<function, array<vec4<f32>, 4>>) {
+    (*sums)[0] += of_a.x * of_b;
+    (*sums)[1] += of_a.y * of_b;
+    (*sums)[2] += of_a.z * of_b;
+    (*sums)[3] += of_a.w * of_b;
+}
+
 @compute @workgroup_size(INVOCATIONS)
 fn main(
     @builtin(workgroup_id) workgroup: vec3<u32>,
     @builtin(num_workgroups) workgroups: vec3<u32>,
     @builtin(local_invocation_index) thread: u32,
 ) {
-    let across = (shape.columns + 63u) / 64u;
-    let tiles = across * ((shape.rows + 63u) / 64u);
+    let side = select(64u, 128u, WIDE);
+    let across = (shape.columns + side - 1u) / side;
+    let tiles = across * ((shape.rows + side - 1u) / side);
     for (var tile = workgroup.x; tile < tiles; tile += workgroups.x) {
-        let row = tile / across * 64u;
-        let column = tile % across * 64u;
+        let row = tile / across * side;
+        let column = tile % across * side;
         var sums = array<vec4<f32>, 4>();
+        var right = array<vec4<f32>, 4>();
+        var below = array<vec4<f32>, 4>();
+        var beyond = array<vec4<f32>, 4>();
         for (var k = 0u; k < shape.inner; k += SIDE) {
-            load_tiles(row, column, k, thread);
+            load_tiles(row, column, k, 0u, thread);
+            if WIDE { load_tiles(row + 64u, column + 64u, k, INVOCATIONS, thread); }
             workgroupBarrier();
             for (var depth = 0u; depth < SIDE; depth++) {
                 let of_a = a_tile[depth * SIDE + thread / SIDE];
                 let of_b = b_tile[depth * SIDE + thread % SIDE];
-                sums[0] += of_a.x * of_b;
-                sums[1] += of_a.y * of_b;
-                sums[2] += of_a.z * of_b;
-                sums[3] += of_a.w * of_b;
+                add(of_a, of_b, &sums);
+                if WIDE {
+                    let of_below = a_tile[INVOCATIONS + depth * SIDE + thread / SIDE];
+                    let of_right = b_tile[INVOCATIONS + depth * SIDE + thread % SIDE];
+                    add(of_a, of_right, &right);
+                    add(of_below, of_b, &below);
+                    add(of_below, of_right, &beyond);
+                }
             }
             workgroupBarrier();
         }
-        for (var i = 0u; i < 4u; i++) { store(row + 4u * (thread / SIDE) + i, column + 4u * (thread % SIDE), sums[i]); }
+        let first = vec2(row + 4u * (thread / SIDE), column + 4u * (thread % SIDE));
+        store_four(first.x, first.y, sums);
+        if WIDE {
+            store_four(first.x, first.y + 64u, right);
+            store_four(first.x + 64u, first.y, below);
+            store_four(first.x + 64u, first.y + 64u, beyond);
+        }
     }
 }

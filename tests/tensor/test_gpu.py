@@ -9,6 +9,7 @@ import pytest
 
 from difflogic.devices.device import Device
 from difflogic.errors import DeviceMismatchError, LimitError, ShapeError, UsageError
+from difflogic.gpu import arrays as gpu_arrays
 from difflogic.gpu.arrays import GpuArrays
 from difflogic.gpu.probes import AnyShader
 from difflogic.tensor import Tensor, gathered
@@ -81,11 +82,15 @@ def test_every_axis(axis: int | tuple[int, ...], shape: tuple[int, ...], gpu: De
         check(lambda a: a.softmax(axis), [x], gpu)
 
 
+@pytest.mark.parametrize("is_wide", [False, True])
 @pytest.mark.parametrize(
     ("rows", "inner", "columns"), [(1, 1, 1), (1, 300, 1), (63, 64, 65), (130, 17, 3), (4, 1, 200), (1024, 512, 1024)]
 )
-def test_matmul(rows: int, inner: int, columns: int, gpu: Device) -> None:
-    """And on the way back each operand transposed."""
+def test_matmul(
+    rows: int, inner: int, columns: int, is_wide: bool, gpu: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And on the way back each operand transposed; by tiles of 64 or 128 rows and columns."""
+    monkeypatch.setattr(gpu_arrays, "MANY_TILES", {True: 1 if is_wide else 1 << 32})
     rng = np.random.default_rng(0)
     check(Tensor.__matmul__, [rng.standard_normal((rows, inner)), rng.standard_normal((inner, columns))], gpu)
 
