@@ -19,6 +19,8 @@ from difflogic.core.neighbourhoods import neighbourhoods
 
 CELLS = 1 << 18
 """Cells that are compared for each mistake, in a fraction of a second."""
+SIDE = 512
+"""Rows and columns of a larger grid that are compared."""
 REPEATED = 8
 """Least number of neighbourhoods that occur more than once, as evidence."""
 MOST_CHANNELS = 32
@@ -59,11 +61,13 @@ def bits_of(frames: Frames) -> Bits:
 def _agreement(before: Frames, after: Frames) -> float:
     """Return the share of cells that follow the most frequent successor of their neighbourhood; 0 without evidence."""
     shown = max(2, CELLS // max(1, math.prod(before.shape[1:3])))
-    x, y = bits_of(before[:shown]), bits_of(after[:shown])
+    x, y = (bits_of(frames[:shown, :SIDE, :SIDE]) for frames in (before, after))
+    # The border of a part of a grid has other neighbours than in the part.
+    counted = np.s_[:, 1:-1, 1:-1] if x.shape[1:3] != before.shape[1:3] else np.s_[:]
     channels, shares = y.shape[-1], [0.0]
     for is_periodic in (True, False) if x.size and channels <= MOST_CHANNELS else ():
-        kinds = neighbourhoods(x, is_periodic, "moore")
-        successors = y.reshape(-1, channels) @ (1 << np.arange(channels))
+        kinds = neighbourhoods(x, is_periodic, "moore").reshape(x.shape[:3])[counted].ravel()
+        successors = (y @ (1 << np.arange(channels)))[counted].ravel()
         pairs, counts = np.unique(kinds << channels | successors, return_counts=True)
         most = np.zeros(kinds.max() + 1, dtype=np.int64)
         np.maximum.at(most, pairs >> channels, counts)
