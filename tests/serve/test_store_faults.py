@@ -224,6 +224,13 @@ def test_changed_cell_is_restored_from_its_record(template, tmp_path, word, is_s
         store.close()
 
 
+def test_changed_name_of_a_column_is_refused(filled):
+    path = filled.folder / files.STORE
+    path.write_bytes(path.read_bytes().replace(b" recorded INTEGER", b" cecorded INTEGER"))
+    with pytest.raises(StoreError, match="the schema is malformed: restore"):
+        Store.open(filled.folder)
+
+
 def test_each_run_goes_back_to_its_job(filled):
     store_cases.runs_swapped(filled)
     store = Store.open(filled.folder)

@@ -25,6 +25,12 @@ CACHE_KIB = 512
 """Cache of a connection, of which a server has one in each of its threads."""
 
 
+_COLUMNS = (
+    "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table' ORDER BY 1, 2"
+)
+"""Query for the columns of all tables."""
+
+
 class Database:
     """A file that many threads and processes share. Every method raises StoreError where the disk refuses.
 
@@ -196,6 +202,10 @@ def migrate(path: Path) -> None:
         if 0 < version < newest:
             copy(connection, path.with_name(f"{path.name}.version-{version}"))
         upgrade(connection, newest)
+        with closing(sqlite3.connect(":memory:", isolation_level=None)) as new:
+            upgrade(new, newest)
+            if [*map(tuple, connection.execute(_COLUMNS))] != new.execute(_COLUMNS).fetchall():
+                raise sqlite3.DatabaseError("the schema is malformed")
 
 
 def upgrade(connection: sqlite3.Connection, to: int) -> None:
