@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from difflogic.circuits.synthesis import resubstitution
 from difflogic.circuits.synthesis.tools import run_in
 from difflogic.cli.main import main
 from difflogic.config import presets
@@ -52,7 +53,8 @@ def test_a_file_is_proved_for_the_task_beside_it(board: Path, said: Said) -> Non
         assert "there is no config.toml" in said("prove", file, "--every-start", code=2).err
 
 
-def test_next_commands_take_a_name_that_begins_with_a_dash(board: Path, said: Said) -> None:
+def test_next_commands_take_a_name_that_begins_with_a_dash(board: Path, said: Said, monkeypatch) -> None:
+    monkeypatch.setattr(resubstitution, "WORK", 0)
     assert "\n  difflogic simulate ./-s.json  " in said("simplify", "life", "-o", "-s.json").out
     assert said("show", "./-s.json").out
 

@@ -436,6 +436,7 @@ def test_attempts_are_told_as_they_come(capsys, seen: set[int]) -> None:
     assert {each.number for each in made if f"Epoch {each.epoch:4}:" in live} == seen
 
 
+@pytest.mark.exhaustive
 def test_agents_are_submitted_and_watched(here: Path, capsys) -> None:
     (here / "agents.toml").write_text(small().to_toml())
     text = call(capsys, "submit", "--config", "agents.toml", "--engine", "cpu", "--seed", 4, "--watch")

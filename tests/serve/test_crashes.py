@@ -24,6 +24,7 @@ from difflogic.serve.store import leases
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker.lease import WorkerLimits
 from difflogic.serve.worker.supervisor import Supervisor
+from tests.sampled import sampled
 from tests.serve.acting import acting
 from tests.serve.service import PATIENCE_S, by_hand, ended, held, is_alive, reached, short_config, spec_of, wait
 from tests.train.tiny import assert_same_run
@@ -147,7 +148,9 @@ def hands(store: Store) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
 
 
-@pytest.mark.parametrize("number", [None, signal.SIGUSR1], ids=["its supervisor is killed", "a cluster's signal"])
+@pytest.mark.parametrize(
+    "number", sampled([None, signal.SIGUSR1], {None}), ids=["its supervisor is killed", "a cluster's signal"]
+)
 def test_a_worker_that_is_ended_hands_its_job_back(number, store):
     job, _ = store.submit("ann", spec_of(short_config(1_000_000)))
     with hands(store) as supervisor:

@@ -327,13 +327,12 @@ MAGENTA = {"picture": tuple("".join(".5"[bit] for bit in row) for row in NOISE),
 """Red and blue alike, and no green."""
 
 
+COMPLETED = [(None, MAGENTA, 10, "complete"), ("4 epochs", {}, 10, "complete"), (None, {}, 1, "given up")]
+
+
 @pytest.mark.parametrize(
     ("limit", "task", "interval", "ended"),
-    [
-        pytest.param("4 epochs", {}, 10, "complete", marks=pytest.mark.exhaustive),
-        (None, MAGENTA, 10, "complete"),
-        pytest.param(None, {}, 1, "given up", marks=pytest.mark.exhaustive),
-    ],
+    sampled(COMPLETED, COMPLETED[:1]),
 )
 def test_a_picture_of_which_little_is_wrong_is_completed(
     limit: str | None,
@@ -410,6 +409,7 @@ def test_a_picture_is_still_repaired_where_that_was_cut_short(
     assert restarts.resume(tmp_path / "run", fast).solved
 
 
+@pytest.mark.exhaustive
 def test_what_is_completed_as_the_time_ends_goes_on(
     fast: Placement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -433,11 +433,10 @@ def test_what_is_completed_as_the_time_ends_goes_on(
     ("fields", "enough", "ended"),
     [
         pytest.param({"until_solved": True}, 10, [("given up", None), ("solved", 1)], marks=pytest.mark.exhaustive),
-        pytest.param({"restarts": 1}, 10, [("given up", None), ("solved", 1)], marks=pytest.mark.exhaustive),
         ({"restarts": 1}, None, [("complete", None), ("solved", 1)]),
         ({"restarts": 0}, None, [("complete", None)]),
     ],
-    ids=["until it is solved", "counted", "all epochs are used up", "only one"],
+    ids=["until it is solved", "all epochs are used up", "only one"],
 )
 def test_what_an_attempt_leaves_wrong_is_repaired(
     fields: dict[str, Any],

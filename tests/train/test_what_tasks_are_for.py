@@ -72,6 +72,7 @@ def test_several_losses_make_it_stay() -> None:
     assert any(max(wrong(member)[10:]) == 0 for member in solved(config(10, batch=1, loss_steps=(6, 8, 10))))
 
 
+@pytest.mark.exhaustive
 def test_damage_makes_it_heal() -> None:
     """Wherever the square falls, long after the steps that were trained."""
     rng = np.random.default_rng(0)
