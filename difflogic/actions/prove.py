@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from difflogic.actions.result import ActionResult, Given, ResultTable, opened
+from difflogic.circuits.export.formats import written
 from difflogic.circuits.export.text import Files
 from difflogic.circuits.readers import source
+from difflogic.circuits.readers.signals import Signals
 from difflogic.circuits.readers.source import LoadedCircuit
 from difflogic.circuits.synthesis import function as functions
 from difflogic.circuits.synthesis import prove as equality
 from difflogic.circuits.synthesis.prove import JUDGES, Counterexample, Equivalence
-from difflogic.errors import UsageError
+from difflogic.errors import CircuitError, UsageError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.function_netlist import FunctionNetlist
 
@@ -185,7 +187,17 @@ def _framed(
     same = (netlist.input_names, netlist.output_names) == (frame.input_names, frame.output_names)
     if not isinstance(given, str | PathLike) or (same and isinstance(circuit, FunctionNetlist)):
         return circuit
-    read = source.of_signals(Path(given), lambda signals: None if signals.is_described else signals.like(frame))
+
+    def framed(signals: Signals) -> CellNetlist | FunctionNetlist | None:
+        if signals.is_described:
+            return None
+        try:
+            # An export numbers the thresholds and channels that it has, which are not all of the circuit's.
+            return signals.like(written(frame, "blif"))
+        except CircuitError:
+            return signals.like(frame)
+
+    read = source.of_signals(Path(given), framed)
     return LoadedCircuit(read, "a netlist") if isinstance(read, CellNetlist) else read or circuit
 
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import difflogic
 from difflogic.circuits.export import aiger, blif
+from difflogic.circuits.export.formats import written
 from difflogic.circuits.readers import digitaljs, notebook, source
 from difflogic.core import rules
 from difflogic.errors import CircuitError, DifflogicError, NotFoundError
@@ -274,13 +275,14 @@ def test_an_export_is_read_as_the_same_circuit(form: Any, cell: CellNetlist, see
     """Of cells with their boundary, of functions, and of controllers with latches, in the frame of the other."""
     function = FunctionNetlist.from_circuit(Circuit.feed_forward([5, 9, 3], seed=seed))
     for netlist in (cell, function, remembering_controller(seed)):
-        [(name, content)] = form.export(netlist, "c").items()
+        held = written(netlist, "blif")  # without the channels and thresholds that nothing reads
+        [(name, content)] = form.export(held, "c").items()
         file = tmp_path_factory.mktemp("export") / name
         file.write_bytes(content if isinstance(content, bytes) else content.encode())
         assert difflogic.prove(netlist, file, judges=["difflogic"]).proved
         if netlist is cell:
             frames = [(each.periodic, each.visible, each.neighbourhood, each.origin)
-                      for each in (cell, source.load(file).netlist)]  # fmt: skip
+                      for each in (held, source.load(file).netlist)]  # fmt: skip
             assert frames[0] == frames[1]
         file.write_bytes(
             re.sub(rb"#.*" if form is blif else rb"c\ndiff.*", b"", file.read_bytes())

@@ -53,6 +53,14 @@ def test_a_file_is_proved_for_the_task_beside_it(board: Path, said: Said) -> Non
         assert "there is no config.toml" in said("prove", file, "--every-start", code=2).err
 
 
+def test_a_netlist_that_abc_made_is_proved(board: Path, said: Said) -> None:
+    """Without comments, and without the channels that the picture never depends on."""
+    needs("berkeley-abc")
+    said("export", "board", "--format", "blif", "-o", ".")
+    run_in(Path(), "berkeley-abc", "-q", "read_blif board.blif; strash; dc2; write_blif smaller.blif")
+    assert "Equal: " in said("prove", "board", "smaller.blif", "--judge", "difflogic").out
+
+
 def test_next_commands_take_a_name_that_begins_with_a_dash(board: Path, said: Said, monkeypatch) -> None:
     monkeypatch.setattr(resubstitution, "WORK", 0)
     assert "\n  difflogic simulate ./-s.json  " in said("simplify", "life", "-o", "-s.json").out
