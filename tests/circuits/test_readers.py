@@ -306,7 +306,8 @@ BLIF = """# a remark of another program
 -11 1
 .names t n
 0 1
-.names unused
+.names undriven unused
+1 1
 .end
 """
 """`y` is the majority and `s`, and `n`, no majority, is the next `s`."""
@@ -336,9 +337,13 @@ def test_a_circuit_of_another_program_is_a_function(name: str, tmp_path: Path) -
     ("name", "content", "message"),
     [
         ("a.blif", BLIF.replace("clock 1", "clock 3"), "The latch 'n s re clock 3' must begin at 0 or 1."),
-        ("a.blif", BLIF.replace(".names t n", ".subckt not a=t b=n"), ".subckt is not read: expected gates as .names"),
+        (
+            "a.blif",
+            BLIF.replace(".names t n", ".subckt not a=t b=n"),
+            "'.subckt not a=t b=n' is not read: expected .names",
+        ),
         ("a.blif", BLIF.replace("0- 0", "0- 1"), "The rows of 'y' must have 2 signs"),
-        ("a.blif", BLIF.replace("names unused", "names y"), "The name 'y' is given twice"),
+        ("a.blif", BLIF.replace("undriven unused", "t y"), "The name 'y' is given twice"),
         ("a.blif", BLIF.replace(".end", ".model b"), "The file has several models"),
         ("a.blif", BLIF.replace("g3 t", "y t"), "The circuit has a cycle through the gate"),
         ("a.blif", BLIF.replace(".inputs g3", ""), "'g3' is neither an input nor a gate"),

@@ -42,7 +42,9 @@ def read(text: str) -> Signals:
                     raise CircuitError(f"The latch {' '.join(words)!r:.60} must begin at 0 or 1.")
                 signals.latches.append((words[1], words[0], int(words[-1])))
             case _ if command not in _IGNORED:
-                raise CircuitError(f"{command:.40} is not read: expected gates as .names, and .latch.")
+                raise CircuitError(
+                    f"{head!r:.60} is not read: expected .names and .latch, which `flatten; dffunmap` of yosys leaves."
+                )
     return signals
 
 

@@ -72,6 +72,13 @@ class Signals:
             bits.append(f"NOT {name}" if first else name)
             ends.append(f"NOT next {name}" if first else after)
             rows += [row(name, NOT_A, bits[-1]), row(ends[-1], NOT_A, after)] if first else []
+        # Other programs leave gates that nothing reads, which may read what nothing drives.
+        known, needed, waiting = {each["id"]: each for each in rows}, set[str | int](), list[str | int](ends)
+        while waiting:
+            if (signal := waiting.pop()) in known and signal not in needed:
+                needed.add(signal)
+                waiting += [known[signal]["a"], known[signal]["b"]]
+        rows = [each for each in rows if each["id"] in needed]
         rows = [each if each["a"] else {**each, "a": bits[0], "b": bits[0]} for each in rows]
         gates = gate_arrays(*read_gates({"gates": rows, "outputs": ends}, bits))
         return LatchNetlist(named_inputs=inputs, named_outputs=outputs, latches=len(names), **gates)
