@@ -42,6 +42,7 @@ def test_generated(device: GpuDevice, case: Case) -> None:
     check_against_the_reference(case, lambda spec: GpuSimulation(spec, program, blocks=False))
 
 
+@pytest.mark.exhaustive
 @given(cases(most_gates=20, most_steps=20, synchronous=True))
 @settings(max_examples=12)
 def test_blocked(device: GpuDevice, case: Case) -> None:

@@ -121,6 +121,7 @@ def test_a_supervisor_that_stops_hands_its_jobs_back(store, undisturbed):
     assert_same_run(store.job_folder(job).run, undisturbed)
 
 
+@pytest.mark.exhaustive
 def test_tries_end_with_the_last_words(store, monkeypatch):
     monkeypatch.setattr(leases, "BACK_OFF_S", (0.0,))
     job, _ = store.submit("ann", spec_of(short_config(), name="die"))

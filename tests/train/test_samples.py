@@ -161,6 +161,7 @@ def test_nothing_is_built_where_something_else_is_asked_for(fields: dict[str, An
     assert built.circuit(request.whole, SAMPLES) is None
 
 
+@pytest.mark.exhaustive
 def test_what_is_built_is_given_up_where_held_out_samples_refute_it(monkeypatch: pytest.MonkeyPatch) -> None:
     torn = np.where(np.arange(len(WIRES))[:, None, None] % 2, WIRES, wireworld(WIRES)).astype(np.uint8)
     samples = of_states(WIRES, torn)

@@ -307,6 +307,7 @@ def test_a_picture_that_is_not_learned_within_the_limit_is_built(
         restarts.resume(tmp_path / "run", placement)
 
 
+@pytest.mark.exhaustive
 def test_a_picture_is_still_built_where_that_was_cut_short(placement: Placement, tmp_path: Path) -> None:
     asked = configure(HARD)
     request = replace(asked.request, until_solved=True, within=Within.parse("4 epochs"))
@@ -434,7 +435,7 @@ def test_what_is_completed_as_the_time_ends_goes_on(
     [
         pytest.param({"until_solved": True}, 10, [("given up", None), ("solved", 1)], marks=pytest.mark.exhaustive),
         ({"restarts": 1}, None, [("complete", None), ("solved", 1)]),
-        ({"restarts": 0}, None, [("complete", None)]),
+        pytest.param({"restarts": 0}, None, [("complete", None)], marks=pytest.mark.exhaustive),
     ],
     ids=["until it is solved", "all epochs are used up", "only one"],
 )
