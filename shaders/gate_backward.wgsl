@@ -108,6 +108,8 @@ fn main(
                 // Nodes were written by whoever had them, and are read by others.
                 if SPLIT == 1u { storageBarrier(); }
             }
+            var tree = Tree();
+            if TREES == 1u && SPLIT == 1u { tree = tree_at(model, first_tree(thread)); }
             if SPLIT == 1u {
                 gather_outputs(model, chunk, thread);
                 send_split(model, base, slots, sums, thread);
@@ -122,7 +124,7 @@ fn main(
                     chunk_barrier();
                 }
             }
-            if TREES == 1u { all_tree_adjoints(model, base, slots, sums, begins, thread); }
+            if TREES == 1u { all_tree_adjoints(model, tree, base, slots, sums, begins, thread); }
             if SPLIT == 1u { workgroupBarrier(); }
             chunk_barrier();
             if PERCEIVES == 1u { send_rows(model, cell, slots, thread); } else { send_cells(model, chunk, slots, thread); }

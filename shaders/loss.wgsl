@@ -23,6 +23,9 @@
 
 #import common/d_rows.wgsl
 
+// Of a channel; each invocation adds them up in order.
+var<workgroup> errors: array<f32, CELLS_PER_CHUNK>;
+
 fn difference(model: u32, cell: u32, channel: u32) -> f32 {
     if cell >= shape.cells { return 0.0; }
     let target_ = targets[target_index(model, shape.targets - 1u, cell, channel)];
@@ -48,12 +51,14 @@ fn main(
             }
             d_rows[d_row_index(model, cell, row) + i] = d;
         }
+        var sum = 0.0;
+        for (var channel = 0u; channel < shape.loss_channels; channel++) {
+            if thread < CELLS_PER_CHUNK { errors[thread] = difference(model, cell + thread, channel); }
+            workgroupBarrier();
+            for (var i = 0u; i < CELLS_PER_CHUNK; i++) { sum += errors[i] * errors[i]; }
+            workgroupBarrier();
+        }
         if thread == 0u {
-            var sum = 0.0;
-            for (var item = 0u; item < shape.loss_channels * CELLS_PER_CHUNK; item++) {
-                let error = difference(model, cell + item % CELLS_PER_CHUNK, item / CELLS_PER_CHUNK);
-                sum += error * error;
-            }
             loss_partials[(model * shape.judged + shape.judged - 1u) * shape.chunks + chunk] = sum;
         }
     }

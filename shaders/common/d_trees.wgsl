@@ -80,10 +80,12 @@ fn tree_places(t: Tree, channel: u32) -> array<u32, 7> {
         in_tree(2u, t.root, channel));
 }
 
-fn all_tree_adjoints(model: u32, base: u32, slots: u32, sums: u32, begins: bool, thread: u32) {
+// `first`: under SPLIT, the invocation's first tree, which is known long before its root has an adjoint.
+fn all_tree_adjoints(model: u32, first: Tree, base: u32, slots: u32, sums: u32, begins: bool, thread: u32) {
     let each = trees_in_a_row();
+    var t = first;
     for (var tree = worker(thread) * each; tree < trees(); tree += workers() * each) {
-        let t = tree_at(model, tree);
+        if SPLIT == 0u || tree >= workers() * each { t = tree_at(model, tree); }
         let c = tree_forms(model, t);
         for (var i = 0u; i < each; i++) {
             let one = tree + i;

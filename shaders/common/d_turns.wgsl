@@ -13,7 +13,13 @@ fn join_turn(model: u32, block: u32, turn: u32, thread: u32) {
     let sums = (model * shape.blocks + block) * shape.instances;
     let share = (shape.instances + 3u) / 4u;
     let end = min((first_quarter + 1u) * share, shape.instances);
-    for (var i = first_quarter * share + thread; i < end; i += WG) {
-        add_moments(sums + i, joined(from_turn, i), turn == 1u);
+    var i = first_quarter * share + thread;
+    if i >= end { return; }
+    // Loaded one ahead, since no load may pass what is written before it.
+    var next = joined(from_turn, i);
+    for (; i < end; i += WG) {
+        let sum = next;
+        next = joined(from_turn, min(i + WG, end - 1u));
+        add_moments(sums + i, sum, turn == 1u);
     }
 }

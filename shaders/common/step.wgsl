@@ -58,11 +58,16 @@ fn gate_at(model: u32, level: vec4<u32>, i: u32) -> Gate {
     return Gate(form_of(model, gate_of(level, instance)), wire(model, place), instance);
 }
 
-fn evaluate_trees(model: u32, base: u32, thread: u32) {
+// `first`, `forms`: under SPLIT, of the invocation's first tree, loaded before the patch is there.
+fn evaluate_trees(model: u32, base: u32, first: Tree, forms: array<Four, 7>, thread: u32) {
     let each = trees_in_a_row();
+    var t = first;
+    var f = forms;
     for (var tree = worker(thread) * each; tree < trees(); tree += workers() * each) {
-        let t = tree_at(model, tree);
-        let f = tree_forms(model, t);
+        if SPLIT == 0u || tree >= workers() * each {
+            t = tree_at(model, tree);
+            f = tree_forms(model, t);
+        }
         for (var i = 0u; i < each; i++) {
             let one = tree + i;
             for (var k = 0u; k < rolled_unless_split(quarters()); k++) {
@@ -82,13 +87,19 @@ fn step_barrier() {
 
 fn evaluate(model: u32, chunk: u32, base: u32, thread: u32) {
     let cell = chunk * CELLS_PER_CHUNK;
+    var tree = Tree();
+    var forms = array<Four, 7>();
+    if TREES == 1u && SPLIT == 1u {
+        tree = tree_at(model, first_tree(thread));
+        forms = tree_forms(model, tree);
+    }
     for (var item = worker(thread); item < shape.patch_nodes * quarters(); item += workers()) {
         let j = first_quarter + item % quarters();
         let node = item / quarters();
         put_node(node, node, base, j, patch_values(model, cell + j * 4u, node));
     }
     step_barrier();
-    if TREES == 1u { evaluate_trees(model, base, thread); }
+    if TREES == 1u { evaluate_trees(model, base, tree, forms, thread); }
     if SPLIT == 1u {
         evaluate_split(model, base, thread);
         return;

@@ -31,6 +31,11 @@ fn trees_in_a_row() -> u32 {
     return select(1u, shape.channels, workers() == 1u);
 }
 
+// An invocation's first tree, or without one of its own the last.
+fn first_tree(thread: u32) -> u32 {
+    return min(worker(thread) * trees_in_a_row(), trees() - 1u);
+}
+
 fn tree_at(model: u32, tree: u32) -> Tree {
     let root = shape.level_table[2].z + tree / shape.channels;
     let below = wire(model, in_tree(2u, root, 0u));
