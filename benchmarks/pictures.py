@@ -112,6 +112,7 @@ def run(picture: Picture, seed: int, number: int, seconds: int = SECONDS) -> Lin
         Image.fromarray(picture.pixels).save(file)
         asked = ["lizard", "--target", str(file), "--colors", str(picture.colors)]
         circuit, attempts, line = trained(asked, Path(folder, "run"), number, seconds)
+        repaired = "Repaired:" in Path(folder, "run", "summary.txt").read_text(encoding="utf-8")
     target = picture.bits
     state = np.zeros((1, *target.shape[:2], len(circuit["outputs"])), dtype=np.uint8)
     state[:, target.shape[0] // 2, target.shape[1] // 2] = 1
@@ -123,8 +124,7 @@ def run(picture: Picture, seed: int, number: int, seconds: int = SECONDS) -> Lin
         "colors": picture.colors,
         "wrong": int(np.count_nonzero(state[0, ..., : target.shape[-1]] != target)),
         "values": target.size,
-        "built": attempts[-1]["is_built"],
-        "completed": attempts[-1]["completes"] is not None,
+        "repaired": repaired,
         "tried": [[attempt["epoch"], attempt["wrong"]] for attempt in attempts],
         **line,
     }

@@ -157,12 +157,9 @@ def run(case: Case, engine: Engine) -> dict[str, Any]:
         "protocol": PROTOCOL,
         **dataclasses.asdict(case),
         "rule": case.rule,
-        # What is built when the limit is over was not learned.
-        "solved": made.solved
-        and not made.record.attempts[-1].is_built
-        and is_right(case, made.best.config, circuit, engine),
+        "solved": made.solved and is_right(case, made.best.best.config, circuit, engine),
         "attempts": len(made.runs),
-        "completed": made.record.attempts[-1].completes is not None,
+        "repaired": "Repaired:" in made.summary,
         "epochs": made.record.attempts[-1].epoch,
         "papers": round(made.record.effort / case.papers, 4),
         "seconds": round(seconds, 2),

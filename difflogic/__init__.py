@@ -16,6 +16,7 @@ from difflogic.model import framed as _framed
 from difflogic.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from difflogic.actions.build import build as build
     from difflogic.actions.evaluate import evaluate as evaluate
     from difflogic.actions.export import export as export
     from difflogic.actions.prove import prove as prove
@@ -78,6 +79,7 @@ _EXPORTS = {
     "render": "difflogic.evaluation.render",
     "resume_sweep": "difflogic.serve.sweep",
     "setting": "difflogic.config.own_task",
+    "build": "difflogic.actions.build",
     "simplify": "difflogic.actions.simplify",
     "solve": "difflogic.train.restarts",
     "sweep": "difflogic.serve.sweep",

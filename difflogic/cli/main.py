@@ -31,6 +31,7 @@ GROUPS = {
         "gallery": ("gallery:command", "Write runs as a folder of pages for any web server."),
     },
     "Work on a circuit": {
+        "build": ("build:command", "Make a circuit without training: of a rule, a recording or an image."),
         "simplify": ("simplify:command", "Make a circuit smaller, proved to be the same."),
         "prove": ("prove:command", "Prove that two circuits are the same, or show where they differ."),
         "export": ("export:command", "Write a circuit for other programs, hardware and the web."),

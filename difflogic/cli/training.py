@@ -13,10 +13,9 @@ from difflogic.cli.screen import sinks
 from difflogic.cli.screen.echo import echo
 from difflogic.config.request import TrainRequest
 from difflogic.errors import UsageError
+from difflogic.system.files import quoted
 
 if TYPE_CHECKING:
-    from difflogic.config.policy import PolicyConfig
-    from difflogic.config.schema import Config
     from difflogic.config.table import LabelledTable
     from difflogic.devices.open import Placement
 
@@ -42,10 +41,7 @@ def run(options: Mapping[str, Any], takes_environments: bool = False) -> int:
     """
     selector, resume = engine_selector(options["engine"], options["gpu"]), options["resume"]
     if resume is None:
-        if (table := _table(options)) is not None:
-            options = {**options, "data": None, "label": None}
-        request = _request(options, _agents(options, takes_environments, table), selector)
-        return start(replace(request, table=table), options)
+        return start(_request(options, takes_environments, selector), options)
     # A run that goes on has a request already. Everything that would describe another one is refused.
     # Compared with what click gives where an option was left out: None, False, an empty list, or 0 for a padding.
     if given := [name for name in options if name not in WITH_RESUME and options[name] not in (None, False, (), 0)]:
@@ -76,7 +72,9 @@ def start(request: TrainRequest, options: Mapping[str, Any], resume: Path | None
     if resume is None and not isinstance(request.config, PolicyConfig):
         made = configure(request)
         request = made.request
-        for sentence in filter(None, [] if as_json else [changes(made), limit(made)]):
+        film, rule = options.get("from_film"), "`difflogic build {} -o circuit.json` finds a simple rule in seconds."
+        found = film and rule.format(quoted(film))
+        for sentence in filter(None, [] if as_json else [changes(made), found, limit(made)]):
             echo(sentence)
     # The engine is opened before the folder is made: a machine without a GPU leaves no empty run folder behind.
     placement = replace(_placement(request, options, resume), max_memory=options.get("max_memory"))
@@ -96,41 +94,25 @@ def start(request: TrainRequest, options: Mapping[str, Any], resume: Path | None
     return FAILED if trained.attempts is not None and trained.attempts.is_unsolved else 0
 
 
-def _request(options: Mapping[str, Any], config: Config | PolicyConfig | None, selector: str | None) -> TrainRequest:
+def _request(options: Mapping[str, Any], takes_environments: bool, selector: str | None) -> TrainRequest:
     """What a new run trains. Raises ConfigError, UsageError for what means nothing to it."""
-    from difflogic.config.policy import PolicyConfig
-
-    of_agents = isinstance(config, PolicyConfig)
-    if given := [name for name in (OF_AUTOMATA if of_agents else OF_AGENTS) if options.get(name) is not None]:
-        kind, what = ("automata", "agents") if of_agents else ("agents", "automata")
-        raise UsageError(f"{written(given[0])} is for {kind}, and this trains {what}: drop it.")
-    if not isinstance(config, PolicyConfig):
-        return requested(TrainRequest, options, config, engine=selector)
-    asked = said(options) | {"preset": None, "config": config, "engine": selector}
-    return TrainRequest(**asked)
-
-
-def _agents(options: Mapping[str, Any], takes_environments: bool, table: LabelledTable | None) -> PolicyConfig | None:
-    """The configuration of agents that options ask for, by a preset, a file, an environment or a table.
-
-    None where they ask for automata.
-    """
     from difflogic.config.agent_presets import fitted, of_table
+    from difflogic.config.policy import PolicyConfig
+    from difflogic.policies import environments
 
-    name, base = options.get("preset"), None
+    name, base, table = options.get("preset"), None, _table(options)
     if table is not None:
-        from difflogic.config.policy import PolicyConfig
-
-        file = options["config_file"]
+        file, options = options["config_file"], {**options, "data": None, "label": None}
         base = of_table(table, None if file is None else PolicyConfig.load(file), options["population"] or 1)
-    if name is not None:
-        from difflogic.policies import environments
-
-        base = environments.of_preset(name, takes_environments) or base
-    found = agents(options, name, base)
-    if found is None:
-        return None
-    return fitted(found.with_(**{name: options[name] for name in OF_AGENTS if options.get(name) is not None}), table)
+    config = agents(options, name, environments.of_preset(name, takes_environments) or base)
+    kind, what, others = ("agents", "automata", OF_AGENTS) if config is None else ("automata", "agents", OF_AUTOMATA)
+    if given := [each for each in others if options.get(each) is not None]:
+        raise UsageError(f"{written(given[0])} is for {kind}, and this trains {what}: drop it.")
+    if config is None:
+        return requested(TrainRequest, options, engine=selector)
+    config = config.with_(**{each: options[each] for each in OF_AGENTS if options.get(each) is not None})
+    asked = said(options) | {"preset": None, "config": fitted(config, table), "engine": selector, "table": table}
+    return TrainRequest(**asked)
 
 
 def _table(options: Mapping[str, Any]) -> LabelledTable | None:

@@ -35,6 +35,9 @@ FORMAT = 1
 MOST = 1 << 53
 """Upper bound of every number in the file: larger ones are none that any run has."""
 
+UNTRAINED = ("is_built", "completes")
+"""Fields by which version 0.1.0 marked an attempt whose circuit was not trained."""
+
 Status = Literal["running", "interrupted", "given up", "solved", "complete"]
 
 
@@ -60,10 +63,6 @@ class Attempt:
     """Why it was of no promise, in words that continue a sentence."""
     score: float | None = None
     """Mean return of its best agent on fresh episodes, else of its last evaluation; of automata None."""
-    is_built: bool = False
-    """Whether its circuit was built, from what samples show or from a picture, and is only tested."""
-    completes: int | None = None
-    """The attempt whose circuit it has, with what was wrong repaired, and channels copied that were learned once."""
 
     @property
     def folder(self) -> str:
@@ -82,13 +81,6 @@ class Attempt:
         """Return whether it can still go on."""
         return self.status in ("running", "interrupted")
 
-    @property
-    def how(self) -> str:
-        """Return where its circuit came from."""
-        if self.completes is not None:
-            return f"the circuit of attempt {self.completes}, completed"
-        return "built and not trained" if self.is_built else f"seed {self.seed}"
-
     def __str__(self) -> str:
         """What became of it."""
         at = "" if self.status == "running" else f" at {'epoch' if self.score is None else 'step'} {self.epoch}"
@@ -96,7 +88,7 @@ class Attempt:
         if self.wrong is not None and self.status != "solved":
             made = f" with {self.wrong} wrong values"
         why = "" if self.given_up is None else f": {self.given_up}"
-        return f"attempt {self.number}: {self.status}{at}{made}, {self.how}{why}"
+        return f"attempt {self.number}: {self.status}{at}{made}, seed {self.seed}{why}"
 
 
 @dataclass(frozen=True)
@@ -181,7 +173,7 @@ def read(folder: Path) -> Record:
         request = request_file.read(folder) if "request" in data else _request(data)
         if request is None:
             raise UsageError(f"{request_file.NAME} is missing")
-        record = Record(request, tuple(build(Attempt, each) for each in data["attempts"]))
+        record = Record(request, tuple(map(_attempt, data["attempts"])))
         numbers = [each for part in record.attempts for each in vars(part).values() if isinstance(each, int)]
         require(all(0 <= each < MOST for each in numbers), "it has a number out of range")
         require(bool(record.attempts), "it has no attempt")
@@ -200,3 +192,11 @@ def _request(data: Mapping[str, Any]) -> TrainRequest:
     until = {"until_solved": data["restarts"] is None, "within": within}
     made: TrainRequest = build(TrainRequest, {name: data[name] for name in names} | until)
     return replace(made, config=any_config(data["config"]))
+
+
+def _attempt(data: dict[str, Any]) -> Attempt:
+    """Return an attempt; version 0.1.0 also had attempts that were not trained. Raises ConfigError."""
+    made: Attempt = build(Attempt, {name: value for name, value in data.items() if name not in UNTRAINED})
+    if made.is_open and any(data.get(name) for name in UNTRAINED):
+        return replace(made, status="given up", given_up="it was not to be trained")
+    return made

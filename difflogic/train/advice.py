@@ -27,6 +27,8 @@ def next_steps(run: Run, restarted: bool) -> list[str]:
     elif not run.lender:
         what = {"rule": "a rule", "picture": "a picture", "data": "a task"}.get(run.config.task.target, "a board")
         steps.append(f"the same with --epochs {longer}: {what} may take longer than that")
+    if (command := build_command(run)) is not None:
+        steps.append(f"{command}: a circuit without training")
     return ["What to try next:", *(f"  {step}" for step in steps)] if steps else []
 
 
@@ -54,6 +56,13 @@ def _again(run: Run, restarted: bool) -> list[str]:
         steps.append(f"the same with --restarts {restarts}: other wiring where training stalls, in the same epochs")
     if alone and config.task.target == "rule":
         steps.append("the same with --population 8: the next seeds too, some wirings learn a rule that others do not")
-    if config.task.target == "rule":
-        steps.append(f"difflogic simplify {config.task.rule} -o circuit.json: builds its circuit without training")
     return steps
+
+
+def build_command(run: Run) -> str | None:
+    """Return the command that makes a circuit for the task of a run without training; None if there may be none."""
+    task = run.config.task
+    if run.config.train.asynchronous or task.target not in ("rule", "picture", "data"):
+        return None
+    what = task.rule if task.target == "rule" else None if run.path is None else quoted(run.path)
+    return what and f"difflogic build {what} -o circuit.json"

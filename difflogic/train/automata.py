@@ -23,6 +23,7 @@ from difflogic.train.observer import Observer, Standing
 from difflogic.train.replica import Replica, best_of
 from difflogic.train.run import Run
 from difflogic.train.session import Rules, Session
+from difflogic.train.signals import OVER
 from difflogic.train.stages import Training
 from difflogic.train.start import Start
 from difflogic.train.success import certainty
@@ -48,6 +49,8 @@ class Automata(Session[Replica, Run]):
         self.lender = None if start.lender is None else start.lender.told
         self.best = start.best
         """The best model so far, its `best` the wrong values that it has; None before the first evaluation."""
+        self._finishing = ""
+        """The line of the summary on what the finishing passes changed."""
 
     @property
     def info(self) -> EngineInfo:
@@ -68,6 +71,8 @@ class Automata(Session[Replica, Run]):
         # A process may end after the checkpoint of a solution is saved and before the solution is recorded, so that a
         # resumed run repeats the evaluation of the checkpoint it starts from.
         self.accepted = self._accept(self.training.evaluate()) if self._is_evaluated else []
+        if self._rules.passes is not None and self._rules.passes.is_done(self.best):
+            self.accepted = [True] * len(self.members)
 
     def next_stop(self) -> int:
         return schedule.next_stop(self.epoch, self.epochs, self.config.train.eval_interval)
@@ -194,6 +199,31 @@ class Automata(Session[Replica, Run]):
         if self.folder is not None:
             self.folder.keep_best(Checkpoint((self.best,)))
 
+    def finish(self) -> None:
+        self._finish()
+
+    def _leave(self) -> None:
+        super()._leave()
+        # A part of the time is reserved for this: see `difflogic.train.restarts`.
+        if str(self.stop.reason).startswith(OVER):
+            self.complete = self._finish()
+
+    def _finish(self) -> bool:
+        """Finish the best circuit, or else one of the last ones, and return whether the task is solved."""
+        passes = self._rules.passes
+        if passes is None or passes.is_done(self.best):
+            return passes is not None
+        # The last circuit may have more wrong values than the best one, and be easier to repair.
+        last = [(each.circuit, each.seed) for each in self.members]
+        for circuit, seed in last if self.best is None else [(self.best.circuit, self.best.config.seed), *last]:
+            if (finished := passes.run(circuit, seed, self.epoch)) is not None:
+                self.best, self._finishing = finished
+                self.accepted = [True]
+                if self.folder is not None:
+                    self.folder.keep_best(Checkpoint((self.best,)))
+                return True
+        return False
+
     def state(self) -> Checkpoint[ModelState]:
         self._bring_home()
         seconds = self.seconds
@@ -209,7 +239,7 @@ class Automata(Session[Replica, Run]):
             summary = summarise(self.config, self.members[0].state, self.members[0].metrics, *effort, best)
         else:
             summary = summarise_population(self.config, self.members, *effort, best)
-        summary += "" if best is None else certainty(best.config, best.circuit, best.best)
+        summary += "" if best is None else self._finishing + certainty(best.config, best.circuit, best.best)
         shown = best or self.members[best_of(self.members)].checkpoint(self.seconds)
         if self.folder is not None:
             pictures = self.observer.wants_pictures()
@@ -225,7 +255,7 @@ class Automata(Session[Replica, Run]):
             best=shown,
             wrong=None if best is None else best.best,
             epoch=self.epoch,
-            interrupted=self.stop.reason,
+            interrupted=None if self._finishing else self.stop.reason,
             summary=summary,
             complete=self.complete,
             given_up=self.given_up,

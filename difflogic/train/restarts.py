@@ -18,7 +18,7 @@ import signal
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,17 +33,17 @@ from difflogic.config.values import Within
 from difflogic.devices.open import Placement, place
 from difflogic.engine.api import Engine
 from difflogic.errors import UsageError
-from difflogic.model.circuit import Circuit
 from difflogic.runs import attempts, checkpoint
 from difflogic.runs import folder as folders
 from difflogic.runs.attempts import Attempt, Record, Status
 from difflogic.system import files
-from difflogic.train import budget, built, live, results, stalled
+from difflogic.train import budget, finishing, live, results, stalled
+from difflogic.train.finishing import Finishing
 from difflogic.train.observer import Observer
 from difflogic.train.replica import Replica
 from difflogic.train.run import AgentRun, Run, load_any
 from difflogic.train.session import Rules
-from difflogic.train.signals import OVER, Deadline, Stop, StopSignals
+from difflogic.train.signals import OVER, Deadline, StopSignals
 from difflogic.train.success import SuccessTest
 from difflogic.train.trainer import Trainer
 
@@ -51,8 +51,8 @@ AnyConfig = Config | PolicyConfig
 
 SINGLE: dict[str, Any] = {"restarts": None, "until_solved": False, "within": None}
 """Options of a request for several attempts that are not options of an attempt."""
-LAST = 10.0
-"""Seconds of a limit that are kept, at most a tenth of it, to complete or build what training has not solved."""
+RESERVE = 10.0
+"""Seconds of a limit that are reserved, at most a tenth of it, for the finishing passes."""
 LOOK = 10
 """Epochs between evaluations, at most, of what goes on until it is solved: it ends with the first that finds it so."""
 RESULTS = (
@@ -119,11 +119,7 @@ class Attempts:
         if self.solved:
             if isinstance(self.best, AgentRun):
                 return "A solution: the agent reaches the threshold, on fresh episodes.\n\n"
-            last = self.record.attempts[-1]
-            how = f", {last.how}" if last.is_built or last.completes is not None else ""
-            return (
-                f"A solution{how}: the circuit passes the test of success, on fresh starts and beyond its training.\n\n"
-            )
+            return "A solution: the circuit passes the test of success, on fresh starts and beyond its training.\n\n"
         limit = str(self.interrupted)[len(OVER) :] if self.out_of_time else f" {self.record.most_epochs} epochs"
         what = "agent" if isinstance(self.best, AgentRun) else "circuit"
         return f"NOT solved within{limit}: the best {what} so far is kept.\n\n"
@@ -150,10 +146,10 @@ def train(
     if placement.engine.info.engine != "gpu" and (short := budget.notice(request)) is not None:
         observer.noticed(short)
     if request.until_solved and isinstance(config, Config):
-        some, all_ = built.learned_once(config).task.loss_channels, config.task.loss_channels
+        some, all_ = finishing.learned_once(config).task.loss_channels, config.task.loss_channels
         if some < all_:
-            rest = "each of the others is alike to one of them or dark, and the last attempt adds it"
-            observer.noticed(f"Attempts learn {some} of the picture's {all_} channels: {rest}.")
+            rest = "the others are dark, or copied from identical ones at the end"
+            observer.noticed(f"Attempts learn {some} of the image's {all_} channels: {rest}.")
     request = replace(request, config=config, stop_when_solved=request.solved_models)
     series = _Series(Record(request.resumable), request, placement, observer)
     if out is None:
@@ -249,46 +245,29 @@ class _Series:
         within, asked = self.request.within, self.observer.stop
         if within is None or within.seconds is None:
             # Without a limit of time each run watches signals itself; with one the deadline stands over all of them.
-            return self._train(out, asked)
+            return self._train(out)
         with StopSignals() if asked is None else nullcontext(asked) as stop:
-            kept = min(LAST, within.seconds / 10) if self._has_last else 0
-            self.observer.stop = Deadline(stop, within.seconds, within.used + kept)
+            config = self.record.config
+            can_finish = isinstance(config, Config) and finishing.can_be_finished(config)
+            reserve = min(RESERVE, within.seconds / 10) if can_finish else 0
+            self.observer.stop = Deadline(stop, within.seconds, within.used + reserve)
             try:
-                return self._train(out, stop)
+                return self._train(out)
             finally:
                 self.observer.stop = asked
 
-    def _train(self, out: Path | None, stop: Stop | None) -> Attempts:
-        """Make the attempts; `stop` is what may still end the one that is made when the time is over."""
+    def _train(self, out: Path | None) -> Attempts:
         done = [attempt for attempt in self.record.attempts if not attempt.is_open]
         # What was done before a resume is read again, for the best of all attempts may be among it.
         self.runs = [] if out is None else [load_any(out / attempt.folder) for attempt in done]
-        while not self.record.is_over or self._is_repairable:
+        while not self.record.is_over:
             self._attempt(self._next(), out)
             if self.runs[-1].interrupted is not None:
                 break
         made = Attempts(out, self.record, tuple(self.runs))
-        if made.is_unsolved and self._has_last:
-            self.observer.stop = stop
-            if (last := self._last(out)) is not None:
-                self._attempt(last, out)
-                made = Attempts(out, self.record, tuple(self.runs))
         if out is not None:
             _show_best(made, out)
         return made
-
-    def _last(self, out: Path | None) -> Attempt | None:
-        """The attempt that the time for training leaves: it completes the best, or is built."""
-        cut = self.record.attempts[-1]
-        if cut.is_open and self._made(cut) is not None:
-            self.runs.pop()  # nothing of it is trained: it goes on
-            return self._next()
-        if cut.is_open:
-            self._note(replace(cut, status="given up", given_up="the time was over"), out)
-        best = None if self._completed(self.record.best) is None else self.record.best + 1
-        if best is None and self._built is None:
-            return None
-        return replace(self._next(), epochs=1, is_built=best is None, completes=best)
 
     def _attempt(self, attempt: Attempt, out: Path | None) -> None:
         self._note(attempt, out)
@@ -297,7 +276,7 @@ class _Series:
         run = self._run(attempt, None if out is None else out / attempt.folder)
         is_solved = run.solved if self.record.restarts is not None else run.accepted
         if isinstance(run, Run) and isinstance(self.record.config, Config):
-            is_solved = is_solved and run.config.task == self.record.config.task
+            is_solved = is_solved and run.best.config.task == self.record.config.task
         self._note(_ended(attempt, run, is_solved), out)
         self.runs.append(run)
 
@@ -312,11 +291,8 @@ class _Series:
             how = "ended" if earlier[-1].given_up is None else "was given up"
             reason = f"attempt {len(earlier)} {how} at {_unit(record.config)} {earlier[-1].epoch}, as {why}"
         seed = schedule.seed_of(record.config.seed, len(earlier))
-        if earlier and self._completed(len(earlier) - 1) is not None:
-            return Attempt(len(earlier) + 1, None, seed, 1, reason, completes=len(earlier))
         of = None if record.restarts is None else record.restarts + 1
-        is_built = not earlier and self.request.data is not None and self._built is not None
-        return Attempt(len(earlier) + 1, of, seed, record.left, reason, is_built=is_built)
+        return Attempt(len(earlier) + 1, of, seed, record.left, reason)
 
     def _note(self, attempt: Attempt, out: Path | None) -> None:
         """Keep and tell how an attempt stands."""
@@ -327,60 +303,25 @@ class _Series:
 
     def _run(self, attempt: Attempt, folder: Path | None) -> Run | AgentRun:
         record = self.record
-        config, begin = schedule.attempt_of(record.config, attempt.number - 1, attempt.epochs), None
-        made = self._made(attempt)
-        if made is not None and isinstance(config, Config):
-            config, begin = built.fitted(config, made), made
-        elif record.restarts is None and isinstance(config, Config):
-            config = built.learned_once(config)
+        complete = config = schedule.attempt_of(record.config, attempt.number - 1, attempt.epochs)
+        if record.restarts is None and isinstance(config, Config):
+            config = finishing.learned_once(config)
         request = replace(self.request, config=config, **SINGLE)
         trainer: Trainer[Any] = Trainer(request, self.placement)
-        rules = self._rules(attempt, config, begin)
+        rules = self._rules(attempt, complete, config)
         goes_on = folder is not None and _can_go_on(folder)
         out, again = (None, folder) if goes_on else (folder, None)
         ended: Run | AgentRun = trainer.run(out=out, resume=again, observer=self.observer, rules=rules)
         return ended
 
-    @cached_property
-    def _built(self) -> Circuit | None:
-        """What the attempt begins with that is built, unless there is only one."""
-        return None if self.record.restarts == 0 else built.circuit(self.record.config, self.request.data)
-
-    def _made(self, attempt: Attempt) -> Circuit | None:
-        """The circuit that an attempt has which is not trained."""
-        if attempt.completes is None:
-            return self._built if attempt.is_built else None
-        return self._completed(attempt.completes - 1)
-
-    def _completed(self, index: int) -> Circuit | None:
-        """What an attempt has learned of a picture, completed, unless there is only one."""
-        run, whole = self.runs[index], self.record.config
-        if self.record.restarts == 0 or isinstance(run, AgentRun) or isinstance(whole, PolicyConfig):
+    def _rules(self, attempt: Attempt, complete: AnyConfig, config: AnyConfig) -> Rules | None:
+        """Return what ends an attempt of automata; agents are solved by what the session itself tests."""
+        if isinstance(complete, PolicyConfig) or isinstance(config, PolicyConfig):
             return None
-        # A few values more may be wrong of the last circuit than of the best, and be easier to tell from others.
-        circuits = (run.circuit, *(member.circuit for member in run.members))
-        made = (built.completed(whole, run.config, circuit) for circuit in circuits)
-        return next((circuit for circuit in made if circuit is not None), None)
-
-    @property
-    def _is_repairable(self) -> bool:
-        """Return whether the attempt that has used up the epochs is to be completed: that takes none."""
-        last = self.record.attempts[-1]
-        return last.status == "complete" and self._completed(last.number - 1) is not None
-
-    @property
-    def _has_last(self) -> bool:
-        """Return whether a picture that is not learned in time may be completed or built: until then it is trained."""
-        config, until = self.record.config, self.record.restarts is None and self.request.within is not None
-        return until and isinstance(config, Config) and config.task.target == "picture"
-
-    def _rules(self, attempt: Attempt, config: AnyConfig, begin: Circuit | None) -> Rules | None:
-        """What begins and ends an attempt of automata; agents are solved by what the session itself tests."""
-        if isinstance(config, PolicyConfig):
-            return None
-        rules = Rules(begin, finish=partial(pruned, visible=config.task.loss_channels))
-        if attempt.number != attempt.of:  # the last attempt is not given up: nobody comes after it
-            rules = replace(rules, give_up=built.refuted if attempt.is_built else _hopeless(self.record, config))
+        passes = Finishing(complete, config) if finishing.can_be_finished(config) else None
+        rules = Rules(finish=partial(pruned, visible=config.task.loss_channels), passes=passes)
+        if attempt.number != attempt.of:  # the last attempt is not stopped early: none comes after it
+            rules = replace(rules, give_up=_hopeless(self.record, config, passes))
         if self.record.restarts is None:
             rules = replace(rules, accept=SuccessTest(self.placement.engine, config).passed)
         return rules
@@ -396,6 +337,10 @@ def _show_best(made: Attempts, out: Path) -> None:
         file = out / made.record.attempts[made.record.best].folder / name
         if file.exists():
             files.write_atomically(out / name, file.read_bytes())
+    best = made.best
+    if isinstance(best, Run) and best.best.config.model != best.config.model:
+        # A finished circuit has a configuration of its own, which commands look for beside circuit.json.
+        files.write_atomically(out / "config.toml", best.best.config.to_toml().encode())
     files.write_atomically(out / results.SUMMARY, made.summary.encode())
 
 
@@ -416,12 +361,12 @@ def _ended(attempt: Attempt, run: Run | AgentRun, is_solved: bool) -> Attempt:
         status = "solved"
     elif run.given_up is not None:
         status = "given up"
-    ended = replace(attempt, status=status, epoch=run.epoch, given_up=run.given_up)
+    ended = replace(attempt, status=status, epoch=run.epoch, given_up=None if is_solved else run.given_up)
     return replace(ended, score=run.score) if isinstance(run, AgentRun) else replace(ended, wrong=run.wrong)
 
 
-def _hopeless(record: Record, config: Config) -> Callable[[Sequence[Replica]], str | None]:
-    """Says why, where all members are stalled. `config` is the attempt's own."""
+def _hopeless(record: Record, config: Config, passes: Finishing | None) -> Callable[[Sequence[Replica]], str | None]:
+    """Return a function that says why all members are stalled, if they are. `config` is the attempt's own."""
     epochs, left = record.config.epochs, config.epochs
     if record.restarts is None:
         left = MOST  # another attempt is of use however many there were
@@ -432,8 +377,8 @@ def _hopeless(record: Record, config: Config) -> Callable[[Sequence[Replica]], s
         reasons = [stalled.why(member.metrics, left, epochs, config) for member in members]
         if all(reasons):
             return reasons[0]
-        slow = [each for each in members if config.search.begin and stalled.mends_nothing(each.metrics, config)]
-        is_repaired = any(built.completed(config, config, member.circuit) is not None for member in slow)
+        slow = [each for each in members if passes is not None and stalled.mends_nothing(each.metrics, config)]
+        is_repaired = any(passes is not None and passes.repaired(each.circuit)[1] is not None for each in slow)
         return "what is still wrong can be repaired" if is_repaired else None
 
     return why

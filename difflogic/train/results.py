@@ -41,12 +41,14 @@ def write(
 def pictures(engine: Engine, members: Sequence[Replica], best: ModelState) -> dict[str, bytes]:
     """The pictures by file name: the film of the best model on its first probe, and the curves of all models."""
     member, circuit = member_of(members, best), best.circuit
-    job = member.job
+    # A finished circuit has a configuration of its own.
+    is_own = best.config.model != member.job.config.model
+    job = jobs.make_job(best.config, circuit) if is_own else member.job
     damage = job.damage_of_probes(1)
     states = engine.rollout(circuit, job.probes[:1], job.config.task.steps, "hard", job.probe_masks, damage)
     visible = states[:, 0, ..., : job.config.task.loss_channels].astype(np.uint8)
     film_gif = film.animation(plots.colors(visible), "gif", neighbourhood=circuit.neighbourhood)
-    config = job.config
+    config = member.job.config
     if len(members) == 1:
         curves = plots.loss_png(member.metrics, config, f"{config.name}, seed {member.seed}")
     else:

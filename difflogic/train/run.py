@@ -128,7 +128,7 @@ class Run(EndedRun[Replica]):
     @property
     def netlist(self) -> CellNetlist:
         """The hard gates of `circuit`, which know what of them is the picture, and the grid that they live on."""
-        return CellNetlist.of_run(self.circuit, self.config)
+        return CellNetlist.of_run(self.circuit, self.best.config)
 
     @property
     def member(self) -> Replica:

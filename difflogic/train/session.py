@@ -23,6 +23,7 @@ from difflogic.runs import manifest
 from difflogic.runs.checkpoint import Checkpoint
 from difflogic.runs.folder import RunFolder
 from difflogic.runs.journal import COLUMNS, MetricsLine
+from difflogic.train.finishing import Finishing
 from difflogic.train.observer import Beginning, Observer
 from difflogic.train.replica import Replica
 from difflogic.train.run import EndedRun, M
@@ -37,10 +38,7 @@ class BrokenOffError(Exception):
 
 @dataclass(frozen=True)
 class Rules:
-    """What begins a run of automata, and what ends it before its last epoch: the latter is asked at each evaluation."""
-
-    begin: Circuit | None = None
-    """The circuit that all models begin with, of the configuration's shape; None: it is drawn, or another run's."""
+    """Rules that end a run of automata before its last epoch, applied at each evaluation, and its finishing passes."""
 
     accept: Callable[[Replica, Evaluation], bool] = lambda member, evaluation: evaluation.hard_loss == 0
     """Is a model a solution? Otherwise one is that has no wrong value on its probes."""
@@ -48,6 +46,8 @@ class Rules:
     """Why are these models beyond hope? None where they are not."""
     finish: Callable[[Circuit], Circuit] | None = None
     """Makes of a solution the circuit that is kept, where solutions end the run; hard it must do the same."""
+    passes: Finishing | None = None
+    """Passes for what is not a solution yet at the end of the run."""
 
 
 class Session(ABC, Generic[M, R]):

@@ -38,8 +38,8 @@ class Start:
     """The best model so far, where the run had one."""
 
 
-def fresh(request: TrainRequest, begin: Circuit | None = None) -> Start:
-    """Epoch 0: pass-through gates, the circuit `begin`, or logits and the wiring they were trained with of another run.
+def fresh(request: TrainRequest) -> Start:
+    """Epoch 0: pass-through gates, or logits and the wiring they were trained with of another run.
 
     Raises ConfigError or LimitError for a population that cannot be, ConfigError for a target that nothing can reach,
     CheckpointError where that other run cannot be read, or has circuits of another shape, and for a configuration that
@@ -54,7 +54,7 @@ def fresh(request: TrainRequest, begin: Circuit | None = None) -> Start:
     # Before any circuit is made: what nothing can reach is refused, and what takes more steps is told.
     notice = reach.notice(config)
     lender = None if init_from is None else chosen.load(init_from)
-    circuit = begin if lender is None else lender.circuit
+    circuit = None if lender is None else lender.circuit
     kept = _kept(config, starts)
     saved = Checkpoint(tuple(_first(each, circuit, init_from, kept, data) for each in configs))
     notices = [] if notice is None else [notice]

@@ -165,7 +165,7 @@ class Trainer(Generic[R]):
             drawn = own.drawn(config.data.samples)
             drawn.check(config, f"The samples that {own.name} draws now")
             request = replace(request, data=drawn)
-        begin = start.fresh(request, rules.begin)
+        begin = start.fresh(request)
         if is_slow and (long := cost.notice(config, population)) is not None:
             begin = replace(begin, notices=(*begin.notices, long))
         return Automata(request, self.placement, begin, observer, rules, own)

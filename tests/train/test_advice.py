@@ -55,3 +55,12 @@ def test_few_wrong_values_are_searched_for(engine: Engine, tmp_path: Path) -> No
     assert not any("harden" in line for line in far)
     begun = next_steps(ended(board(), engine, 5, out=tmp_path / "on", init_from=path), restarted=False)
     assert not any("the same with" in line for line in begun)
+
+
+@pytest.mark.parametrize(
+    ("name", "command"), [("lizard", "difflogic build '{}'"), ("game-of-life", "difflogic build B3/S23")]
+)
+def test_unsolved_run_names_the_build_command(name: str, command: str, engine: Engine, tmp_path: Path) -> None:
+    config = presets.get(name).with_(train={"epochs": 1, "eval_interval": 1})
+    told = next_steps(ended(config, engine, 9, out=tmp_path / "my run"), restarted=False)
+    assert f"  {command.format(tmp_path / 'my run')} -o circuit.json: a circuit without training" in told

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
+import difflogic
 from difflogic.actions.evaluate import evaluate
 from difflogic.config.customise import configure
 from difflogic.config.dataset import Dataset
 from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
-from difflogic.config.values import Within
 from difflogic.core import rules
 from difflogic.core.prng import key_from_seed
 from difflogic.devices.open import Placement
@@ -24,10 +23,8 @@ from difflogic.errors import DataError, DifflogicError
 from difflogic.evaluation.render import render
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.runs import chosen
-from difflogic.train import built, restarts
-from difflogic.train.observer import Observer
+from difflogic.train import restarts
 from difflogic.train.run import load_run
-from difflogic.train.signals import Stop
 from difflogic.train.start import fresh
 from difflogic.train.success import SuccessTest
 from difflogic.train.trainer import Trainer
@@ -129,50 +126,15 @@ WIRES = RNG.integers(0, 4, (24, 12, 12), dtype=np.uint8)
 SAMPLES = of_states(WIRES, wireworld(WIRES))
 
 
-def test_the_first_attempt_is_built_from_what_samples_show(tmp_path: Path) -> None:
-    request = TrainRequest(data=SAMPLES, until_solved=True, within=Within.parse("3000 epochs"))
-    made = restarts.train(configure(request).request, Placement(ReferenceEngine()), tmp_path / "run")
-    [attempt] = made.record.attempts
-    assert (attempt.status, attempt.epoch, attempt.is_built) == ("solved", 1, True)
-    assert "attempt 1: solved at epoch 1, built and not trained" in made.summary
-    fresh_x = RNG.integers(0, 4, (8, 12, 12), dtype=np.uint8)
-    other = of_states(fresh_x, wireworld(fresh_x))
-    assert evaluate(tmp_path / "run", ReferenceEngine(), data=other)["samples"].values["wrong"] == 0
-    with pytest.raises(DifflogicError, match="has ended"):
-        restarts.resume(tmp_path / "run", Placement(ReferenceEngine()))
+def test_build_finds_the_rule_that_samples_show() -> None:
+    built, other = difflogic.build(SAMPLES), RNG.integers(0, 4, (8, 12, 12), dtype=np.uint8)
+    pairs = of_states(other, wireworld(other))
+    assert built.ok
+    np.testing.assert_array_equal(built.netlist.rollout(pairs.x, 1)[-1], pairs.y[:, 0])
 
 
-def test_an_attempt_that_is_built_goes_on_where_it_was_cut_short(tmp_path: Path) -> None:
-    request = configure(TrainRequest(data=SAMPLES, until_solved=True)).request
-    placement = Placement(ReferenceEngine())
-    observer = Observer()
-    observer.stop = Stop()
-    observer.stop.ask("enough")
-    made = restarts.train(request, placement, tmp_path / "run", observer)
-    assert [each.status for each in made.record.attempts] == ["interrupted"]
-    assert restarts.resume(tmp_path / "run", placement).solved
-
-
-@pytest.mark.parametrize(
-    "fields", [{"recipe": "paper"}, {"preset": "colored-g"}, {"set": {"train": {"fire_rate": 0.5}}}]
-)
-def test_nothing_is_built_where_something_else_is_asked_for(fields: dict[str, Any]) -> None:
-    request = configure(TrainRequest(data=SAMPLES, until_solved=True, **fields)).request
-    assert built.circuit(request.whole, SAMPLES) is None
-
-
-@pytest.mark.exhaustive
-def test_what_is_built_is_given_up_where_held_out_samples_refute_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_build_refuses_samples_that_no_rule_explains() -> None:
+    """Equal cells become different ones."""
     torn = np.where(np.arange(len(WIRES))[:, None, None] % 2, WIRES, wireworld(WIRES)).astype(np.uint8)
-    samples = of_states(WIRES, torn)
-    request = configure(TrainRequest(data=samples, restarts=1, set={"train": {"epochs": 20}})).request
-    assert built.circuit(request.whole, samples) is None  # equal cells become different ones: nothing is built
-    circuit = built.circuit(request.whole, SAMPLES)
-    monkeypatch.setattr(restarts.built, "circuit", lambda config, data: circuit)
-    first, second = restarts.train(request, Placement(ReferenceEngine())).record.attempts
-    assert (first.status, first.epoch, first.given_up) == (
-        "given up",
-        1,
-        "other samples are not as those that it was built from",
-    )
-    assert (second.epochs, second.is_built) == (19, False)
+    with pytest.raises(DifflogicError, match="no simple rule explains all samples"):
+        difflogic.build(of_states(WIRES, torn))

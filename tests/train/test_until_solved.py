@@ -32,15 +32,13 @@ from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
 from difflogic.model.statistics import active_gates
 from difflogic.runs import attempts, chosen
-from difflogic.runs.attempts import Attempt
-from difflogic.train import budget, built, restarts
+from difflogic.train import budget, finishing, restarts
 from difflogic.train.observer import Observer
 from difflogic.train.replica import Replica
 from difflogic.train.restarts import Attempts
 from difflogic.train.session import Session
 from difflogic.train.signals import Deadline, Stop
 from difflogic.train.success import SuccessTest
-from tests.sampled import sampled
 from tests.train.tiny import assert_same_run, tiny_config
 
 FLAT = tiny_config(epochs=40).with_(optimizer={"lr": 0.0}, train={"eval_interval": 20})
@@ -286,84 +284,54 @@ HARD = TrainRequest(
 """Nobody learns it in seconds."""
 
 
-@pytest.mark.parametrize("limit", sampled(["4 epochs", "2s"], {"4 epochs"}))
-def test_a_picture_that_is_not_learned_within_the_limit_is_built(
-    limit: str, placement: Placement, tmp_path: Path
-) -> None:
-    """Until then it is learned; the record, the summary and a further resume know it."""
-    asked = configure(HARD)
-    request = replace(asked.request, until_solved=True, within=Within.parse(limit))
-    made = restarts.train(request, placement, tmp_path / "run")
-    *learned, last = made.record.attempts
-    assert learned
-    assert made.solved
-    assert not any(each.is_built or each.is_open for each in learned)
-    assert (last.status, last.is_built, last.epoch) == ("solved", True, 1)
-    assert made.summary.startswith("A solution, built and not trained: ")
-    netlist = netlist_json.from_json((tmp_path / "run/circuit.json").read_text(encoding="utf-8"))
-    grown = netlist.rollout(start_of(netlist)[None], asked.config.task.steps)[-1, 0, ..., :1]
-    assert np.array_equal(grown, fixed_target(asked.config.task))
-    with pytest.raises(UsageError, match="has ended"):
-        restarts.resume(tmp_path / "run", placement)
-
-
-@pytest.mark.exhaustive
-def test_a_picture_is_still_built_where_that_was_cut_short(placement: Placement, tmp_path: Path) -> None:
-    asked = configure(HARD)
-    request = replace(asked.request, until_solved=True, within=Within.parse("4 epochs"))
-    observer = Observer()
-
-    def attempted(attempt: Attempt) -> None:
-        if attempt.is_built:
-            observer.stop = Stop()
-            observer.stop.ask("enough")
-
-    observer.attempted = attempted  # type: ignore[method-assign]
-    cut = restarts.train(request, placement, tmp_path / "run", observer)
-    assert (cut.solved, cut.record.attempts[-1].status) == (False, "interrupted")
-    assert restarts.resume(tmp_path / "run", placement).solved
-
-
 MAGENTA = {"picture": tuple("".join(".5"[bit] for bit in row) for row in NOISE), "loss_channels": 3}
 """Red and blue alike, and no green."""
 
 
-COMPLETED = [(None, MAGENTA, 10, "complete"), ("4 epochs", {}, 10, "complete"), (None, {}, 1, "given up")]
-
-
 @pytest.mark.parametrize(
-    ("limit", "task", "interval", "ended"),
-    sampled(COMPLETED, COMPLETED[:1]),
+    ("limit", "task", "interval", "epochs"),
+    [("4 epochs", {}, 10, (4, 4)), ("600s", {}, 10, (7, 7)), (None, MAGENTA, 10, (20, 20)), (None, {}, 1, (2, 19))],
+    ids=["4 epochs are over", "the time is over", "all epochs are over", "the search makes no progress"],
 )
-def test_a_picture_of_which_little_is_wrong_is_completed(
+def test_finishing_repairs_an_image_of_which_little_is_wrong(
     limit: str | None,
     task: dict[str, Any],
     interval: int,
-    ended: str,
+    epochs: tuple[int, int],
     fast: Placement,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """When the limit is reached, an attempt has ended, or the search makes no progress; what was learned stays."""
+    """The attempt itself is solved, however its training ends, and has its own curves and summary."""
     monkeypatch.setattr(repair, "MOST_WRONG", 0.5)
     request = configure(HARD).request
     assert isinstance(request.config, Config)
     config = request.config.with_(task=task, train={"eval_interval": interval})
     within = None if limit is None else Within.parse(limit)
     asked = replace(request, config=config, until_solved=True, within=within)
-    made = restarts.train(asked, fast, tmp_path / "run")
-    learned, last = made.record.attempts
-    assert (learned.status, learned.completes) == (ended, None)
-    assert learned.given_up == ("what is still wrong can be repaired" if ended == "given up" else None)
-    assert 0 < (learned.wrong or 0) < 128
-    assert (last.status, last.completes, last.is_built, last.epochs) == ("solved", 1, False, 1)
-    assert made.summary.startswith("A solution, the circuit of attempt 1, completed: ")
+    observer = Observer()
+
+    def advanced(epoch: int) -> None:
+        if limit == "600s" and epoch == 7 and observer.stop is not None:
+            observer.stop.ask("the limit of 600 s")
+
+    observer.advanced = advanced  # type: ignore[method-assign]
+    made = restarts.train(asked, fast, tmp_path / "run", observer)
+    [attempt] = made.record.attempts
+    assert (attempt.status, attempt.wrong, attempt.given_up, made.interrupted) == ("solved", 0, None, None)
+    assert epochs[0] <= attempt.epoch <= epochs[1]
     netlist = netlist_json.from_json((tmp_path / "run/circuit.json").read_text(encoding="utf-8"))
     assert netlist.visible == config.task.loss_channels
     grown = netlist.rollout(start_of(netlist)[None], config.task.steps)[-1, 0, ..., : netlist.visible]
     assert np.array_equal(grown, fixed_target(config.task))
-    first = difflogic.load_run(tmp_path / "run/attempt-1")
-    assert (first.wrong, first.config.task.loss_channels) == (learned.wrong, 1)
+    copied = "; 1 of 3 channels were learned, and copied" if task else ""
+    assert re.search(rf"Repaired: +\d+ wrong cells, \d+ gates added{copied}\n", made.summary)
+    read = difflogic.load_run(tmp_path / "run")
+    assert (read.solved, len(read.metrics), read.config.task.loss_channels) == (True, attempt.epoch, 1)
+    assert (
+        read.netlist.rollout(start_of(netlist)[None], config.task.steps)[-1].tobytes()
+        == netlist.rollout(start_of(netlist)[None], config.task.steps)[-1].tobytes()
+    )
     with pytest.raises(UsageError, match="has ended"):
         restarts.resume(tmp_path / "run", fast)
 
@@ -384,77 +352,41 @@ def test_each_channel_is_learned_once(shown: tuple[int, ...], learned: list[int]
     config = configure(HARD).config
     assert isinstance(config, Config)
     config = config.with_(task={"picture": encode(target), "loss_channels": len(shown)})
-    once = built.learned_once(config)
+    once = finishing.learned_once(config)
     assert (once == config) == (learned is None)
     if learned is not None:
         assert np.array_equal(fixed_target(once.task), target[..., learned])
         assert once.with_(task={"picture": config.task.picture, "loss_channels": len(shown)}) == config
 
 
-@pytest.mark.exhaustive
-def test_a_picture_is_still_repaired_where_that_was_cut_short(
-    fast: Placement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_resume_recognizes_a_finished_image(fast: Placement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process ends after the finished circuit is saved and before the end of the run is written."""
     monkeypatch.setattr(repair, "MOST_WRONG", 0.5)
-    observer = Observer()
-
-    def attempted(attempt: Attempt) -> None:
-        if attempt.completes is not None:
-            observer.stop = Stop()
-            observer.stop.ask("enough")
-
-    observer.attempted = attempted  # type: ignore[method-assign]
     request = replace(configure(HARD).request, until_solved=True)
-    cut = restarts.train(request, fast, tmp_path / "run", observer)
-    assert (cut.solved, cut.record.attempts[-1].status) == (False, "interrupted")
-    assert restarts.resume(tmp_path / "run", fast).solved
-
-
-@pytest.mark.exhaustive
-def test_what_is_completed_as_the_time_ends_goes_on(
-    fast: Placement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is not given up for another that does the same."""
-    monkeypatch.setattr(repair, "MOST_WRONG", 0.5)
-    observer, begun = Observer(), []
-
-    def attempted(attempt: Attempt) -> None:
-        if attempt.completes is not None and not begun:
-            observer.stop = Deadline(Stop(), 0)
-            begun.append(attempt.number)
-
-    observer.attempted = attempted  # type: ignore[method-assign]
-    request = replace(configure(HARD).request, until_solved=True, within=Within.parse("600s"))
-    made = restarts.train(request, fast, tmp_path / "run", observer)
-    assert [each.status for each in made.record.attempts] == ["complete", "solved"]
-    assert len(made.runs) == 2
+    complete = restarts.train(request, fast, tmp_path / "complete")
+    with monkeypatch.context() as patch:
+        patch.setattr(Session, "write_end", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            restarts.train(request, fast, tmp_path / "killed")
+    assert restarts.resume(tmp_path / "killed", fast).record == complete.record
+    assert_same_run(tmp_path / "complete/attempt-1", tmp_path / "killed/attempt-1")
 
 
 @pytest.mark.parametrize(
-    ("fields", "enough", "ended"),
-    [
-        pytest.param({"until_solved": True}, 10, [("given up", None), ("solved", 1)], marks=pytest.mark.exhaustive),
-        ({"restarts": 1}, None, [("complete", None), ("solved", 1)]),
-        pytest.param({"restarts": 0}, None, [("complete", None)], marks=pytest.mark.exhaustive),
-    ],
-    ids=["until it is solved", "all epochs are used up", "only one"],
+    ("fields", "enough", "epoch"),
+    [({"until_solved": True}, 10, 10), ({"restarts": 1}, None, 30), ({"restarts": 0}, 10, 30)],
+    ids=["stopped early", "all epochs are used up", "the only attempt is not stopped early"],
 )
-def test_what_an_attempt_leaves_wrong_is_repaired(
-    fields: dict[str, Any],
-    enough: int | None,
-    ended: list[tuple[str, int | None]],
-    fast: Placement,
-    monkeypatch: pytest.MonkeyPatch,
+def test_finishing_repairs_what_an_attempt_leaves_wrong(
+    fields: dict[str, Any], enough: int | None, epoch: int, fast: Placement, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The attempt after it completes it, but where there is to be only one."""
     monkeypatch.setattr(repair, "MOST_WRONG", 1.0)
     monkeypatch.setattr(restarts.stalled, "why", lambda rows, *_: "enough" if len(rows) == enough else None)
     request = configure(HARD).request
     assert isinstance(request.config, Config)
     request = replace(request, config=request.config.with_(train={"eval_interval": 10, "epochs": 30}))
-    made = restarts.train(replace(request, **fields), fast)
-    assert [(each.status, each.completes) for each in made.record.attempts] == ended
-    assert made.best.wrong == 0 or len(ended) == 1
+    [attempt] = restarts.train(replace(request, **fields), fast).record.attempts
+    assert (attempt.status, attempt.epoch) == ("solved", epoch)
 
 
 @pytest.mark.parametrize(
@@ -473,22 +405,7 @@ def test_nothing_else_than_what_a_search_leaves_of_one_picture_is_repaired(field
     netlist = CellNetlist.of_run(circuit, config)
     shown = netlist.rollout(start_of(netlist)[None], config.task.steps)[-1, 0, ..., 0]
     config = config.with_(task={"picture": tuple("".join(".1"[bit] for bit in row) for row in shown)})
-    assert built.completed(config, config, circuit) is not None
-    changed = config.with_(**fields)
-    assert built.completed(changed, changed, circuit) is None
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"task": {"steps": 6}},
-        {"model": {"channels": 64, "update": {"widths": [320, 64], "connections": ["random"]}}},
-        {"train": {"fire_rate": 0.5}},
-    ],
-)
-def test_no_picture_is_built_where_something_else_is_asked_for(fields: dict[str, Any]) -> None:
-    config = configure(TrainRequest(preset="lizard", recipe="robust")).config
-    assert built.circuit(config, None) is not None
-    assert built.circuit(presets.lizard(), None) is None, "the paper's recipe decides no gates"
-    assert built.circuit(presets.heart_persistent(), None) is None, "it begins with ends of its own"
-    assert built.circuit(config.with_(**fields), None) is None
+    assert finishing.can_be_finished(config)
+    model, line = finishing.Finishing(config, config).run(circuit, 23, 0) or pytest.fail("it is not finished")
+    assert (model.best, line) == (0, "")
+    assert not finishing.can_be_finished(config.with_(**fields))

@@ -21,7 +21,7 @@ from difflogic.policies.rows import PolicyRow
 from difflogic.runs.attempts import Attempt
 from difflogic.runs.journal import Row
 from difflogic.system.files import quoted
-from difflogic.train.advice import next_steps
+from difflogic.train.advice import build_command, next_steps
 from difflogic.train.observer import Beginning, Observer, Standing
 from difflogic.train.replica import Replica
 from difflogic.train.run import AgentRun, Run
@@ -92,7 +92,7 @@ class TrainingReporter(Observer):
     def attempted(self, attempt: Attempt) -> None:
         if attempt.status == "running":
             of = "" if attempt.of is None else f" of at most {attempt.of}"
-            text = f"Attempt {attempt.number}{of}, {attempt.how}."
+            text = f"Attempt {attempt.number}{of}, seed {attempt.seed}."
         else:
             text = str(attempt).capitalize()
         self._sink.show(Event("attempt", {**asdict(attempt), "folder": attempt.folder}, [text]))
@@ -162,6 +162,8 @@ class TrainingReporter(Observer):
         text = [f"\n{trained.summary.rstrip()}", *advice, f"Run folder:      {trained.path}"]
         if is_unsolved and trained.path is not None:
             text.append(f"Go on with: difflogic train --resume {quoted(trained.path)} --within LIMIT")
+            if isinstance(run, Run) and (command := build_command(run)) is not None:
+                text.append(f"A circuit without training: {command}")
         elif last.interrupted is not None and trained.path is not None:
             text.append(interruption(last, trained.path))
         else:

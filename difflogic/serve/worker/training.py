@@ -19,7 +19,6 @@ from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
 from difflogic.devices.open import Placement
 from difflogic.errors import CheckpointError, ConfigError, MissingPackagesError, StoreError, UsageError
-from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.controller import Controller
 from difflogic.model.statistics import active_gates
 from difflogic.runs import attempts, checkpoint
@@ -140,7 +139,7 @@ def _final_progress(store: Store, job: JobRecord, run: Run | AgentRun) -> dict[s
         gates = None if circuit is None else active_gates(circuit.flat_logits())
         gates = gates if controller is None else gate_count(written(controller, "html"))
         return {"progress": run.epoch, "goal": run.epoch, "score": run.score, "solved": solved, "active_gates": gates}
-    netlist = CellNetlist.of_run(run.circuit, run.config)
+    netlist = run.netlist
     if run.wrong == 0:  # a solution as a page on which it lives, and drawn
         from difflogic.actions.simplify import drawings
 

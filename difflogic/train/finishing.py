@@ -1,0 +1,105 @@
+"""Finishing passes: the last, exact steps that an attempt at an image takes after its training.
+
+A few cells that the search leaves wrong are repaired, and identical channels, which are learned once, are copied. Both
+change the shape of the circuit, so that the result has a configuration of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from difflogic.circuits.synthesis import copies, invariant, repair
+from difflogic.circuits.synthesis.convert import lean, to_xag
+from difflogic.circuits.synthesis.layered import layered
+from difflogic.config.schema import Config
+from difflogic.core import text_picture, wiring
+from difflogic.core.bits import Bits
+from difflogic.engine import job
+from difflogic.engine.job import TrainState
+from difflogic.model.cell_netlist import CellNetlist
+from difflogic.model.circuit import Circuit
+from difflogic.runs.checkpoint import ModelState
+
+
+@dataclass(frozen=True)
+class Finishing:
+    """The passes for an attempt of the configuration `config`, whose complete task is that of `complete`."""
+
+    complete: Config
+    config: Config
+
+    def is_done(self, model: ModelState | None) -> bool:
+        """Return whether a model shows the complete image."""
+        return model is not None and model.best == 0 and model.config.task == self.complete.task
+
+    def repaired(self, circuit: Circuit) -> tuple[CellNetlist, CellNetlist | None]:
+        """Return a circuit as it was learned and as it is repaired; None for the latter if too much is wrong."""
+        before = lean(CellNetlist.of_run(circuit, self.config))
+        return before, repair.repaired(before, job.fixed_target(self.config.task), self.config.task.steps)
+
+    def run(self, circuit: Circuit, seed: int, epoch: int) -> tuple[ModelState, str] | None:
+        """Return the finished model with a line for the summary, or None if too much is wrong.
+
+        `seed` and `epoch` are those of the circuit.
+        """
+        task, target = self.config.task, job.fixed_target(self.config.task)
+        before, repaired = self.repaired(circuit)
+        if repaired is None:
+            return None
+        wrong = int((_shown(before, task.steps) != target).any(axis=-1).sum())
+        told = [f"{wrong} wrong cells, {len(repaired.gates) - len(before.gates)} gates added"] if wrong else []
+        shown = job.fixed_target(self.complete.task)
+        if task != self.complete.task:
+            repaired = copies.widened(repaired, copies.sources(shown))
+            told.append(f"{task.loss_channels} of {self.complete.task.loss_channels} channels were learned, and copied")
+        made = layered(to_xag(repaired), self.config.model.periodic, self.config.model.neighbourhood)
+        config = fitted(self.complete, made).with_(seed=seed)
+        if not np.array_equal(_shown(CellNetlist.of_run(made, config), task.steps), shown):
+            return None
+        state = replace(TrainState.initial(job.make_job(config, made)), epoch=epoch)
+        return ModelState(config, made, state, best=0), f"Repaired:        {'; '.join(told)}\n" if told else ""
+
+
+def learned_once(config: Config) -> Config:
+    """Return the configuration that learns each of an image's identical channels once, and no dark one.
+
+    It is `config` itself if no two are identical and none is dark, or if its circuit cannot be finished. A start image
+    has its own channels, in order.
+    """
+    if not can_be_finished(config) or config.task.start == "picture":
+        return config
+    target = job.fixed_target(config.task)
+    shown = copies.sources(target)
+    first = [shown.index(each) for each in range(max(shown) + 1)]
+    if len(first) in (0, len(shown)):
+        return config
+    return config.with_(task={"picture": text_picture.encode(target[..., first]), "loss_channels": len(first)})
+
+
+def can_be_finished(config: Config) -> bool:
+    """Return whether the task is an image of one moment, from one initial state, that training ends with a search."""
+    task = config.task
+    one = task.target == "picture" and task.judged_steps == (task.steps,) and job.start(config) is not None
+    return one and config.search.begin > 0 and not config.train.asynchronous
+
+
+def fitted(config: Config, circuit: Circuit) -> Config:
+    """Return the configuration with the model of a synthesized circuit."""
+    perceive, update = ([layer.shape[-2] for layer in layers] for layers in circuit.logits.values())
+    inputs = circuit.channels * (1 + circuit.kernels * perceive[-1])
+    model = {
+        "channels": circuit.channels,
+        "kernels": circuit.kernels,
+        "perceive": {"widths": [wiring.PATCH, *perceive], "connections": ["first_kernel"]},
+        "update": {"widths": [inputs, *update], "connections": ["random"] * len(update)},
+        "wiring_per_kernel": False,
+        "all_round": False,
+    }
+    return config.with_(model=model, hardening={"share": 0.0}, search={"begin": 0})
+
+
+def _shown(netlist: CellNetlist, steps: int) -> Bits:
+    """Return uint8 `[H, W, visible]`: the image after so many steps."""
+    return netlist.rollout(invariant.start_of(netlist)[None], steps)[-1, 0, ..., : netlist.visible]
