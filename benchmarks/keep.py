@@ -13,7 +13,7 @@ from benchmarks.store import Line, append
 from difflogic.bench.results import Results
 
 LEFT_OUT = ("profile", "variant")
-"""Of a case: long, and to be had again by `difflogic bench PRESET`."""
+"""Of a case: long. Of the profile, the times of kernels are stored."""
 DIGITS = 6
 """More than any of these numbers knows."""
 
@@ -25,6 +25,8 @@ def flatten(results: Results) -> list[Line]:
     for case in results.cases:
         engine = results.engines[case["engine"]]
         kept = {key: value for key, value in case.items() if key not in LEFT_OUT}
+        if "profile" in case:
+            kept["kernels_ms"] = {part["name"]: part["ms"] for part in case["profile"]["parts"]}
         # A line must stand for itself: whoever reads it years later has no other file.
         device = {key: engine[key] for key in ("adapter", "backend", "driver", "software", "copy_gb_per_s")}
         lines.append(_rounded({**kept, **device, "variant": case["variant"]}) | here)
@@ -38,6 +40,8 @@ def _rounded(line: Line) -> Line:
 def _short(value: Any) -> Any:
     if isinstance(value, list):
         return [_short(each) for each in value]
+    if isinstance(value, dict):
+        return _rounded(value)
     return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
 
 

@@ -266,8 +266,7 @@ def is_worth_blocks(spec: SimulationSpec, program: GpuProgram) -> bool:
 
 def generated_source(netlist: CellNetlist) -> Source:
     """Return the kernel with the circuit as a function of one statement per gate."""
-    reads = {bit: f"patch_word(place, {bit // PATCH}u, {_dy(bit)}, {_dx(bit)})" for bit in read_inputs(netlist)}
-    body = [f"let v{bit} = {read};" for bit, read in reads.items()]
+    body = [f"let v{bit} = patch_word(place, {bit // PATCH}u, {_dy(bit)}, {_dx(bit)});" for bit in read_inputs(netlist)]
     body += [f"let v{line.bit} = {expression(line, 'v{}'.format, '0u', ONES)};" for line in lines(netlist)]
     outputs = enumerate(netlist.outputs.tolist())
     body += [f"write_word(place, {channel}u, v{output}, fire);" for channel, output in outputs]

@@ -31,6 +31,8 @@ def test_measured_cases_are_kept_and_shown(monkeypatch: pytest.MonkeyPatch) -> N
     store.append("bench", [again | {"machine": again["machine"] | {"load_1min": 17.0}}])
     store.append("bench", keep.flatten(results))
     (line,) = report.newest(store.load("bench"), "case")
+    results.cases[0]["profile"] = {"parts": [{"name": "loss", "ms": 0.123456789}]}
+    assert keep.flatten(results)[0]["kernels_ms"] == {"loss": 0.123457}
     assert "profile" not in line
     assert line["machine"] == results.data["machine"]
     (row,) = [row for row in report.section().splitlines() if row.startswith("| train/tiny")]

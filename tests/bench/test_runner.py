@@ -12,7 +12,7 @@ import pytest
 
 from difflogic.bench import contender, runner
 from difflogic.bench.cases import Case
-from difflogic.bench.contender import Contender, open_contender
+from difflogic.bench.contender import open_contender
 from difflogic.bench.engines import Bench, open_benches
 from difflogic.bench.memory import peak_bytes
 from difflogic.bench.profile import Profile, ProfilePart, bottleneck
@@ -105,22 +105,6 @@ def test_what_does_not_fit_is_told(benches: list[Bench], monkeypatch: pytest.Mon
     assert results.skipped == [
         {"case": "train/tiny", "engine": "reference", "kind": "does not fit", "why": "Too large."}
     ]
-
-
-def test_interrupt_keeps_rows_measured_so_far(benches: list[Bench], monkeypatch: pytest.MonkeyPatch) -> None:
-    def stop(contenders: list[Contender], effort: Effort) -> None:
-        take_turns(contenders, effort)
-        if contenders[0].case.name == "hard/tiny":
-            raise KeyboardInterrupt
-
-    take_turns = runner._take_turns
-    monkeypatch.setattr(runner, "_take_turns", stop)
-    texts: list[str] = []
-    results = measure((TINY[0], TINY[3], TINY[4]), benches[1:2], EFFORT, texts.append)
-    assert [(line["case"], "profile" in line) for line in results.cases] == [("train/tiny", True), ("hard/tiny", False)]
-    assert [(each["case"], each["kind"]) for each in results.skipped] == [("batch/3", "stopped")]
-    assert texts[0].startswith("3 cases on 1 engines: ")
-    assert any(text.startswith("train/tiny on cpu: median ") for text in texts)
 
 
 def test_card_is_woken_after_other_engines() -> None:

@@ -69,8 +69,11 @@ def test_interrupted_run_writes_its_rows(said: Said, tmp_path: Path, monkeypatch
     monkeypatch.setattr(runner, "_take_turns", stop)
     chosen = [part for name in ("train/tiny", "hard", "batch") for part in ("--case", name)]
     errors = said("bench", "--rounds", "1", *chosen, "--engine", "cpu", "--out", tmp_path / "a.json", code=130).err
+    assert "... 4 cases on 1 engines: " in errors
+    assert "... train/tiny on cpu: median " in errors
     assert "Stopped: 2 measurement(s) are missing." in errors
-    assert [line["case"] for line in Results.load(tmp_path / "a.json").cases] == ["train/tiny", "hard/tiny"]
+    rows = Results.load(tmp_path / "a.json").cases
+    assert [(line["case"], "profile" in line) for line in rows] == [("train/tiny", True), ("hard/tiny", False)]
 
 
 def test_unknown_words(capsys: pytest.CaptureFixture[str], said: Said) -> None:
