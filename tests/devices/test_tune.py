@@ -147,6 +147,7 @@ def test_a_population_in_groups_is_said(device: GpuDevice, config: Config, monke
     assert tune.sizes_of(one.plan, one.groups).endswith("2 model(s), the largest of 2 groups")
 
 
+@pytest.mark.exhaustive
 def test_a_memory_limit_goes_before_what_was_tuned(tuner: Make, device: GpuDevice) -> None:
     one = tuner(favours(BEST, 2))
     one.run()
