@@ -137,8 +137,9 @@ class GpuSimulation:
         is_worth = is_worth_blocks(spec, program) if blocks is None else blocks
         self._tile = program.tile if is_worth and not spec.asynchronous else None
         work = self._words * spec.height * (len(program.registers.code) + PATCH * spec.channels)
-        most = STEPS_AT_ONCE * (self._tile.generations if self._tile else 1)
-        self._steps_at_once = int(max(1, min(most, WORK_AT_ONCE[program.software] // work)))
+        each = self._tile.generations if self._tile else 1
+        most = min(STEPS_AT_ONCE, WORK_AT_ONCE[program.software] // (each * work))
+        self._steps_at_once = each * int(max(1, most))
         self._make_buffers()
 
     def _rows_at_once(self) -> int:

@@ -99,6 +99,14 @@ def test_tile_fits_into_workgroup_memory(channels: int, memory: int, tile: tuple
     assert tile is None or 4 * Tile(*tile).constants(channels)["TILE"] <= memory
 
 
+def test_a_submit_has_whole_blocks(device: GpuDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = GpuProgram(life(), device)
+    for work, steps in ((1, 8), (6e4, 16), (1e9, 512)):
+        monkeypatch.setitem(simulations.WORK_AT_ONCE, True, work)
+        simulation = GpuSimulation(SimulationSpec(program.netlist, 48, 64), program, blocks=True)
+        assert simulation._steps_at_once == steps
+
+
 def test_blocks_are_for_cards_small_circuits_and_high_grids(device: GpuDevice, adapter: Adapter) -> None:
     card = GpuDevice(replace(adapter, type="DiscreteGPU"))
     cases = ((card, 48, None), (card, 47, None), (device, 48, None), (card, 48, 8 * 24))
