@@ -121,7 +121,7 @@ def test_one_command_measures_every_row_of_a_card(checkout):
     subprocess.run([command, "--gpu"], check=True)
     measure, keep, *others = told.read_text().splitlines()
     assert measure.startswith("-m difflogic.cli.main bench --out ")
-    assert measure.endswith(" --engine gpu --require-hardware --case *")
+    assert measure.endswith(" --engine gpu --engine cpu --require-hardware --case *")
     assert keep.startswith("-m benchmarks.keep ")
     assert others == [
         "-m benchmarks.checkerboard --engine gpu --save",
