@@ -40,6 +40,7 @@ def run(options: Mapping[str, Any], takes_environments: bool = False) -> int:
     raises.
     """
     selector, resume = engine_selector(options["engine"], options["gpu"]), options["resume"]
+    checked_placement(options.get("placement"), selector, resume is not None)
     if resume is None:
         return start(_request(options, takes_environments, selector), options)
     # A run that goes on has a request already. Everything that would describe another one is refused.

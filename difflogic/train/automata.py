@@ -49,8 +49,8 @@ class Automata(Session[Replica, Run]):
         self.lender = None if start.lender is None else start.lender.told
         self.best = start.best
         """The best model so far, its `best` the wrong values that it has; None before the first evaluation."""
-        self._finishing = ""
-        """The line of the summary on what the finishing passes changed."""
+        self._finishing: str | None = None
+        """The lines of the summary on what the finishing passes changed; None if they changed nothing."""
 
     @property
     def info(self) -> EngineInfo:
@@ -206,9 +206,9 @@ class Automata(Session[Replica, Run]):
         super()._leave()
         # A part of the time is reserved for this: see `difflogic.train.restarts`.
         if str(self.stop.reason).startswith(OVER):
-            self.complete = self._finish()
+            self.complete = self._finish(prune=False)
 
-    def _finish(self) -> bool:
+    def _finish(self, prune: bool = True) -> bool:
         """Finish the best circuit, or else one of the last ones, and return whether the task is solved."""
         passes = self._rules.passes
         if passes is None or passes.is_done(self.best):
@@ -216,7 +216,7 @@ class Automata(Session[Replica, Run]):
         # The last circuit may have more wrong values than the best one, and be easier to repair.
         last = [(each.circuit, each.seed) for each in self.members]
         for circuit, seed in last if self.best is None else [(self.best.circuit, self.best.config.seed), *last]:
-            if (finished := passes.run(circuit, seed, self.epoch)) is not None:
+            if (finished := passes.run(circuit, seed, self.epoch, prune)) is not None:
                 self.best, self._finishing = finished
                 self.accepted = [True]
                 if self.folder is not None:
@@ -239,7 +239,7 @@ class Automata(Session[Replica, Run]):
             summary = summarise(self.config, self.members[0].state, self.members[0].metrics, *effort, best)
         else:
             summary = summarise_population(self.config, self.members, *effort, best)
-        summary += "" if best is None else self._finishing + certainty(best.config, best.circuit, best.best)
+        summary += "" if best is None else (self._finishing or "") + certainty(best.config, best.circuit, best.best)
         shown = best or self.members[best_of(self.members)].checkpoint(self.seconds)
         if self.folder is not None:
             pictures = self.observer.wants_pictures()
@@ -255,7 +255,7 @@ class Automata(Session[Replica, Run]):
             best=shown,
             wrong=None if best is None else best.best,
             epoch=self.epoch,
-            interrupted=None if self._finishing else self.stop.reason,
+            interrupted=self.stop.reason if self._finishing is None else None,
             summary=summary,
             complete=self.complete,
             given_up=self.given_up,

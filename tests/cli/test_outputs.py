@@ -16,7 +16,8 @@ from difflogic.cli import options
 
 PACKAGE = Path(cli.__file__).parents[1]
 READ_OR_FOLDERS = {
-    "backup folder", "bench compare", "build what", "bench config_file", "doctor config_file", "evaluate runs", "export circuit",
+    "backup folder", "bench compare", "bench config_file", "build what", "doctor config_file", "evaluate runs",
+    "export circuit",
     "export out", "fetch folder", "gallery out", "gallery runs", "gc folder", "harden out", "harden run",
     "init rule_table", "init target", "prove check", "prove one",
     "prove other", "render run", "report circuit", "runs folder", "serve folder", "serve tls_cert", "serve tls_key",
