@@ -326,7 +326,25 @@ function kernelTables(layout, plan) {
         edges.set([wires[2 * i], wires[2 * i + 1], slots[2 * i], slots[2 * i + 1], ...fanout, gates[i], i], 8 * row);
     });
     for (let node = 0; node < patchNodes; node++) edges.set(places.fanout(node), 8 * (instances + node) + 4);
-    return { wires: plan.trees ? wires : layout.wires, edges, channels };
+    return { wires: plan.split ? nearWires(wires, layout, treeLevels) : wires, edges, channels };
+}
+
+/**
+ * Wires as places in workgroup memory: the patch, and behind it two levels, which take turns.
+ * @param {ArrayLike<number>} wires by node @param {ReturnType<typeof flatLayout>} layout @param {number} treeLevels
+ */
+function nearWires(wires, { patchNodes, levels }, treeLevels) {
+    const roots = Math.max(0, treeLevels - 1),
+        even = levels.filter((_, number) => number >= roots && number % 2 === 0),
+        odd = Math.max(0, ...even.map((level) => level.count)),
+        near = Uint32Array.from(wires);
+    for (let number = roots + 1; number < levels.length; number++) {
+        const { first, count } = levels[number],
+            before = levels[number - 1].first - (treeLevels ? levels[roots].first : 0);
+        for (let i = 2 * first; i < 2 * (first + count); i++)
+            if (near[i] >= patchNodes) near[i] += ((number - 1) % 2) * odd - before;
+    }
+    return near;
 }
 
 /**
