@@ -38,6 +38,11 @@ class SimplifyRequest(Request):
 
 
 @section
+class BuildRequest(Request):
+    """Queue a job that makes a circuit for the task of JOB without training."""
+
+
+@section
 class ProveRequest(Request):
     """Queue a job that proves what the circuit of JOB does, or that a simplified circuit is equal to its original."""
 
@@ -68,6 +73,7 @@ class EvaluateRequest(Request):
 REQUESTS: dict[str, type[Request]] = {
     "harden": HardenRequest,
     "simplify": SimplifyRequest,
+    "build": BuildRequest,
     "prove": ProveRequest,
     "export": ExportRequest,
     "evaluate": EvaluateRequest,

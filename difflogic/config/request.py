@@ -367,10 +367,10 @@ class TrainRequest(Request):
         # A run without restarts goes on to its last epoch, in which undecided gates may still become decided.
         return self.stop_when_solved or int(self.until_solved or bool(self.restarts))
 
-    @property
-    def most_attempts(self) -> int | None:
-        """The total number of attempts, or None if it is open-ended."""
-        return None if self.until_solved else (self.restarts or 0) + 1
+    def most_attempts(self, attempt: int) -> int | None:
+        """Return the total number of attempts, or None if it is open-ended, as it was for repairs of version 0.1.0."""
+        most = (self.restarts or 0) + 1
+        return None if self.until_solved or attempt > most else most
 
 
 def _plain(value: Any) -> Any:

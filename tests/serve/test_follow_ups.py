@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from difflogic.config import presets
+from difflogic.devices.open import open_engine
 from difflogic.errors import StoreError
 from difflogic.model import netlist_json
 from difflogic.serve.store.jobs import JobRecord, JobSpec
@@ -22,6 +24,7 @@ from difflogic.serve.worker.devices import FOLLOW_UPS
 from difflogic.serve.worker.follow_up_process import FollowUpProcess
 from difflogic.serve.worker.lease import WorkerLimits
 from difflogic.serve.worker.supervisor import Supervisor
+from difflogic.train.trainer import Trainer
 from tests.serve.acting import WORKS, acting
 from tests.serve.service import PATIENCE_S, ended, held, is_alive, short_config, spec_of, wait
 
@@ -85,6 +88,19 @@ def test_a_follow_up_does_not_wait_for_a_training(trained):
         ended(store, long)
         assert "done\n" in store.job_folder(again).log.read_text()
     store.delete(long)
+
+
+def test_build_makes_a_circuit_for_the_task_of_a_training(trained):
+    store, _ = trained
+    config = presets.lizard().with_(train={"epochs": 1})
+    source = store.submit("ann", spec_of(config))[0]
+    store.ask(source.id, "cancel")
+    Trainer(config, open_engine("cpu")).run(out=store.job_folder(source).whole)
+    job = store.submit("ann", JobSpec("build", "build", source=source.id))[0]
+    store.ask(job.id, "cancel")
+    result = follow_ups.follow(store, job)
+    assert (result["wrong"], result["text"].partition(".")[0]) == (0, "It shows the image after 12 steps")
+    assert (store.job_folder(job).files / "circuit.json").exists()
 
 
 def test_what_is_proved(trained):

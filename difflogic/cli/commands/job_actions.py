@@ -158,6 +158,7 @@ ACTIONS = (
     _making("clone", ""),
     _making("harden", " --watch"),
     _making("simplify", " --watch"),
+    _making("build", " --watch"),
     _making("prove", " --watch"),
     _making("export", " --format c --format svg --watch"),
     # A command tests in full, unless it is told otherwise.

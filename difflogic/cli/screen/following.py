@@ -138,7 +138,7 @@ class _Follower:
         config = any_config(job["config"])
         if self._attempt:
             config = schedule.attempt_of(config, self._attempt - 1, job["goal"])
-            of = _asked(job).most_attempts
+            of = _asked(job).most_attempts(self._attempt)
             attempt = Attempt(self._attempt, of, config.seed, job["goal"], "")
             self._reporter.attempted(attempt)
         so_far = job["progress"], job["goal"], _asked(job).population

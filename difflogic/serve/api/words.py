@@ -167,7 +167,7 @@ def _attempt(job: JobRecord) -> list[str]:
         return []
     if job.status == "done" and _attempts(job):
         return [] if len(_attempts(job)) == 1 else [f"attempt {job.attempt}, the best of {len(_attempts(job))}"]
-    most = job.asked.most_attempts
+    most = job.asked.most_attempts(job.attempt)
     return [f"attempt {job.attempt}{'' if most is None else f' of at most {most}'}"]
 
 

@@ -20,7 +20,7 @@ from difflogic.config.limits import FILE_NAME, HIDDEN, Limits, between
 from difflogic.config.request import JOB_ID, Request, SweepRequest, TrainRequest, option
 from difflogic.errors import StoreError
 
-Kind = Literal["train", "sweep", "simplify", "prove", "export", "evaluate"]
+Kind = Literal["train", "sweep", "simplify", "build", "prove", "export", "evaluate"]
 Status = Literal["queued", "running", "paused", "done", "failed", "cancelled"]
 Wanted = Literal["cancel", "pause", "requeue"]
 Sort = Literal["newest", "name", "priority", "wrong", "gates"]

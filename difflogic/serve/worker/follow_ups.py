@@ -38,7 +38,8 @@ def follow(store: Store, job: JobRecord) -> Result:
     if job.source is None:
         raise StoreError(f"The job {job.id} does not name the job whose circuit it needs: delete it.")
     source = store.job(job.source, job.owner)
-    given, before = _circuit_of(store.job_folder(source)), None
+    folder = store.job_folder(source)
+    given, before = folder.whole if job.kind == "build" else _circuit_of(folder), None
     if job.kind == "prove" and source.source is not None and not given.is_dir():
         # A simplification does what the circuit that it was made of does, by every judge that is installed.
         before = _circuit_of(store.job_folder(store.job(source.source, job.owner)))
@@ -70,6 +71,15 @@ def _simplify(job: JobRecord, given: Path, _: Path | None) -> tuple[ActionResult
     )
     made.files.update(drawings(made.netlist, job.name))
     return made, {name: value for name, value in made.report.items() if name != "steps"} | {"text": made.text}
+
+
+def _build(job: JobRecord, given: Path, _: Path | None) -> tuple[ActionResult, Result]:
+    from difflogic.actions.build import build
+    from difflogic.actions.simplify import drawings
+
+    made = build(given)
+    made.files.update(drawings(made.netlist, job.name))
+    return made, made.report | {"text": made.text}
 
 
 def _prove(job: JobRecord, given: Path, before: Path | None) -> tuple[ActionResult, Result]:
@@ -105,6 +115,7 @@ def _evaluate(job: JobRecord, given: Path, _: Path | None) -> tuple[ActionResult
 
 _KINDS: dict[str, Callable[[JobRecord, Path, Path | None], tuple[ActionResult, Result]]] = {
     "simplify": _simplify,
+    "build": _build,
     "prove": _prove,
     "export": _export,
     "evaluate": _evaluate,

@@ -273,9 +273,10 @@ def _hardened(context: Context, job: JobRecord, asked: HardenRequest) -> JobSpec
 SOURCES: dict[Kind, tuple[Kind, ...]] = {
     "train": ("train",),
     "sweep": (),
-    "simplify": ("train", "sweep"),
+    "simplify": ("train", "sweep", "build"),
+    "build": ("train",),
     "prove": ("train", "sweep", "simplify"),
-    "export": ("train", "sweep", "simplify"),
+    "export": ("train", "sweep", "simplify", "build"),
     "evaluate": ("train", "sweep"),
 }
 """Kinds of jobs whose circuit a job of each kind takes."""
@@ -310,6 +311,8 @@ def _follow_up(context: Context, source: JobRecord, kind: Kind, asked: AnyReques
     """A job of this kind on the circuit of this one."""
     options = {name: str(value) if isinstance(value, Size) else plain(value) for name, value in vars(asked).items()}
     if is_policy(trained(source.config)) and kind != "evaluate":
+        if kind == "build":
+            raise ApiError(409, "no_circuit", "Agents have no circuit that is made without training.")
         if kind == "prove":
             raise ApiError(409, "no_circuit", "A controller is proved equal to another: simplify it, and prove that.")
         check_controller(context.store.job_folder(source).run, options)
