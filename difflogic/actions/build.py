@@ -28,6 +28,7 @@ from difflogic.runs import attempts, checkpoint, chosen
 from difflogic.train import finishing
 
 CIRCUIT = "circuit.json"
+OF_TABLE = "It is made from the table of the rule."
 RECORDINGS = (".gif", ".npy", ".rle", ".cells")
 USUAL = "lizard"
 """The preset whose grid, steps and initial state an image is built for."""
@@ -63,17 +64,20 @@ def build(what: str | Path | Dataset, frames: int | None = None) -> Build:
     """
     if isinstance(what, str | PathLike) and rule.named(Path(what)) is not None:
         held = source.load(Path(what))
-        return _made(held.name, held.netlist, "It is made from the table of the rule.")
+        return _made(held.name, held.netlist, OF_TABLE)
     config, samples = _task(what, frames)
+    if config.task.target == "rule":
+        return _made(config.name, rule.rule_netlist(config.task.rule, config.model.periodic), OF_TABLE)
     circuit = synthesized(config, samples)
     if circuit is None:
-        tried = "no simple rule explains all samples" if samples is not None else "its cells cannot count their place"
-        raise UsageError(f"No circuit is built without training for the task of {config.name}: {tried}. Train it.")
+        lookup = "a lookup circuit is for an image that nothing disturbs, from one initial cell or within a border"
+        why = "no simple rule explains all samples" if samples is not None else lookup
+        raise UsageError(f"No circuit is built without training for the task of {config.name}: {why}. Train it.")
     config = finishing.fitted(config, circuit)
     netlist = CellNetlist.of_run(circuit, config)
     if samples is None:
-        *_, [last] = netlist.steps(job.probes(config)[:1], config.task.steps)
-        wrong = int((last[..., : netlist.visible] != job.fixed_target(config.task)).sum())
+        states = netlist.rollout(job.probes(config)[:1], config.task.steps)[list(config.task.judged_steps)]
+        wrong = int((states[..., : netlist.visible] != job.fixed_target(config.task)).sum())
         return _made(config.name, netlist, f"It shows the image after {config.task.steps} steps.", wrong)
     pairs = samples.single_steps() or samples
     states = netlist.rollout(pairs.x, 1)[-1]
@@ -84,7 +88,7 @@ def build(what: str | Path | Dataset, frames: int | None = None) -> Build:
 def synthesized(config: Config, samples: Dataset | None) -> Circuit | None:
     """Return a circuit that does what samples show, or that shows the image; None if none is found."""
     model, graph = config.model, None
-    if config.train.asynchronous:
+    if config.train.asynchronous or not config.can_be_searched:
         return None
     if samples is not None:
         graph = observed(samples, model.periodic, model.neighbourhood)

@@ -73,9 +73,11 @@ def start(request: TrainRequest, options: Mapping[str, Any], resume: Path | None
     if resume is None and not isinstance(request.config, PolicyConfig):
         made = configure(request)
         request = made.request
-        film, rule = options.get("from_film"), "`difflogic build {} -o circuit.json` finds a simple rule in seconds."
-        found = film and rule.format(quoted(film))
-        for sentence in filter(None, [] if as_json else [changes(made), found, limit(made)]):
+        samples, advice = options.get("from_film") or options.get("data"), ""
+        if samples is not None:
+            command = f"difflogic build {quoted(samples)}"
+            advice = f"Without training, {command} finds their rule in seconds if a simple one exists."
+        for sentence in filter(None, [] if as_json else [changes(made), advice, limit(made)]):
             echo(sentence)
     # The engine is opened before the folder is made: a machine without a GPU leaves no empty run folder behind.
     placement = replace(_placement(request, options, resume), max_memory=options.get("max_memory"))

@@ -17,6 +17,7 @@ from tests.cli.conftest import Call
     ("what", "words"),
     [
         ("B36/S23", "It is made from the table of the rule."),
+        ("game-of-life", "It is made from the table of the rule."),
         ("film.npy", "It is right on all 7 pairs of states."),
         ("cat.png", "It shows the image after 12 steps."),
         ("lizard", "It shows the image after 12 steps."),
@@ -38,10 +39,17 @@ def test_build_makes_a_circuit_of_what_it_is_given(what: str, words: str, difflo
     assert difflogic("show", "made.json").code == 0
 
 
+def test_train_on_a_recording_names_the_build_command_first(difflogic: Call) -> None:
+    np.save("film.npy", np.random.default_rng(1).integers(0, 2, (1, 8, 8)).repeat(4, axis=0))
+    done = difflogic("train", "--from-film", "film.npy", "--epochs", 1, "--restarts", 0, "--engine", "cpu")
+    assert "Without training, difflogic build film.npy finds their rule" in done.out.splitlines()[0]
+
+
 @pytest.mark.parametrize(
     ("what", "words"),
     [
         ("checkerboard", "No circuit is built without training for the task of checkerboard"),
+        ("heart-persistent", "No circuit is built without training for the task of heart-persistent"),
         ("nothing.png", "nothing.png"),
     ],
 )
