@@ -217,6 +217,7 @@ CONTENDERS = {
     "numba, asynchronous": "`--engine numba --fire-rate 0.6`",
     "header": "the header of `export --format c`, which has no threads",
     "gpu": "`--engine gpu`",
+    "gpu, step by step": "the same, a step per dispatch",
     "QuickLife, soup": "Golly's QuickLife, the same soup in an empty plane",
     "HashLife, soup": "Golly's HashLife, the same",
     "lifelib, soup": "lifelib, the same",
@@ -239,7 +240,7 @@ def _simulations() -> str:
             limit = alone.get((machine(line), vectors(line))) if name == "numba" else None
             share = f"{line['updates_per_s'] / limit['updates_per_s']:.0%}" if limit else ""
             rates = [line["updates_per_s"], line["updates_per_processor_s"]]
-            gpu = name == "gpu"
+            gpu = name.startswith("gpu")
             where = f"software: {line['device']}" if gpu and line["software"] else line["device"]
             cells = [f"{rates[0]:.1e}", "" if gpu else f"{rates[1]:.1e}", f"{line['ratio_to_hand']:.2f}", share]
             here = f"{line['machine']['cores']} cores, load {line['machine']['load_1min']}"

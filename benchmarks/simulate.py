@@ -128,7 +128,10 @@ def contenders(spec: SimulationSpec, folder: Path, gpu: bool) -> dict[str, Calla
         "header": lambda: InC(spec, header(spec.netlist, folder), folder),
     }
     if gpu:
-        found["gpu"] = lambda: GpuSimulation(spec, GpuProgram(spec.netlist, GpuDevice(list_adapters()[0])))
+        program = GpuProgram(spec.netlist, GpuDevice(list_adapters()[0]))
+        found["gpu"] = lambda: GpuSimulation(spec, program)
+        if not program.software:
+            found["gpu, step by step"] = lambda: GpuSimulation(spec, program, blocks=False)
     return found
 
 
@@ -152,7 +155,7 @@ def measure(rounds: int, gpu: bool, golly: bool, lifelib: str | None, side: int 
     with tempfile.TemporaryDirectory() as folder:
         makers = contenders(spec, Path(folder), gpu)
         if side != SIDE:
-            makers = {name: make for name, make in makers.items() if name in ("by hand", "numba", "gpu")}
+            makers = {name: make for name, make in makers.items() if name not in ("numba, asynchronous", "header")}
         opened: dict[str, Simulation | Arithmetic] = {
             name: verified(name, make(), start) for name, make in makers.items()
         }
@@ -188,8 +191,8 @@ def measure(rounds: int, gpu: bool, golly: bool, lifelib: str | None, side: int 
             "updates_per_processor_s": _rate(side, statistics.median(processor[name])),
             "ratio_to_hand": round(medians["by hand"] / medians[name], 2),
             "rounds": rounds,
-            "device": _device() if name == "gpu" else here["machine"]["processor"],
-            "software": name == "gpu" and list_adapters()[0].software,
+            "device": _device() if name.startswith("gpu") else here["machine"]["processor"],
+            "software": name.startswith("gpu") and list_adapters()[0].software,
             **here,
         }
         for name in seconds
