@@ -12,7 +12,7 @@ from difflogic.engine.population import SequentialModels
 from difflogic.errors import DataError, LimitError
 from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.engine import GpuEngine
-from difflogic.gpu.launch import LaunchConfig
+from difflogic.gpu.launch import HARDWARE, LaunchConfig
 from difflogic.gpu.model import GpuModel
 from difflogic.gpu.planner import plan_for
 from difflogic.model.layout import flat_layout
@@ -24,7 +24,7 @@ SEEDS = (23, 24, 25)
 """Their wirings need different amounts of scratch, the first not the most."""
 
 
-@pytest.mark.parametrize("launch", sampled((*SAMPLE[:2], LaunchConfig(16, 4)), SAMPLE), ids=str)
+@pytest.mark.parametrize("launch", sampled((*SAMPLE[:2], LaunchConfig(16, 4), HARDWARE[0]), SAMPLE), ids=str)
 @pytest.mark.parametrize("fire_rate", [1.0, 0.6])
 def test_each_model_is_what_it_is_alone(device: GpuDevice, fire_rate: float, launch: LaunchConfig) -> None:
     norm = {"clip_by": "norm", "clip": 1e-3} if fire_rate < 1 else {}
