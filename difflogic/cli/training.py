@@ -69,7 +69,7 @@ def start(request: TrainRequest, options: Mapping[str, Any], resume: Path | None
     from difflogic.train.run_request import run_request
     from difflogic.train.tracking import Several, tracked
 
-    as_json = options["as_json"]
+    as_json, sentences = options["as_json"], list[str]()
     if resume is None and not isinstance(request.config, PolicyConfig):
         made = configure(request)
         request = made.request
@@ -77,10 +77,11 @@ def start(request: TrainRequest, options: Mapping[str, Any], resume: Path | None
         if samples is not None:
             command = f"difflogic build {quoted(samples)}"
             advice = f"Without training, {command} finds their rule in seconds if a simple one exists."
-        for sentence in filter(None, [] if as_json else [changes(made), advice, limit(made)]):
-            echo(sentence)
+        sentences = [] if as_json else list(filter(None, (changes(made), advice, limit(made))))
     # The engine is opened before the folder is made: a machine without a GPU leaves no empty run folder behind.
     placement = replace(_placement(request, options, resume), max_memory=options.get("max_memory"))
+    for sentence in sentences:
+        echo(sentence)
     out = options["out"] or (None if resume else default_path(request.whole.name))
     whole = request.whole
     with sinks.choose(as_json, whole.unit if isinstance(whole, PolicyConfig) else "epoch") as sink:

@@ -63,7 +63,7 @@ def test_what_a_run_leaves(finished: Run, config: Config, engine: Engine) -> Non
     assert {child.name for child in finished.path.iterdir()} - {folders.LOCK} == {
         "manifest.json", "config.toml", "metrics.jsonl", "metrics.csv", "checkpoint.safetensors",
         "checkpoint.previous.safetensors", "best.safetensors", "circuit.json", "loss.png", "rollout.gif",
-        "summary.txt", "target.png",
+        "summary.txt", "target.png", "request.json",
     }  # fmt: skip
     assert Config.load(finished.path / "config.toml") == config
     assert (finished.path / "summary.txt").read_text() == finished.summary
