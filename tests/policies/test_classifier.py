@@ -240,7 +240,7 @@ def test_arrays_are_learned_from_python_and_from_npz(tmp_path):
     assert ended.score > 0.8
     assert ended.best.environments.table is made
     few = config.with_(steps=200, table={"held_out": 0.0})
-    assert "of 240 rows learned;" in difflogic.fit(fitted(few, made), table=made, engine="cpu").summary
+    assert "of 240 rows learned;" in difflogic.fit(few, table=made, engine="cpu").summary
 
 
 def test_dense_layers_and_the_rows_of_another_run(file, tmp_path):

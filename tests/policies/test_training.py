@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+import difflogic
 from difflogic.actions.evaluate import evaluate
 from difflogic.config.agent_presets import PRESETS
 from difflogic.config.policy import PolicyConfig
@@ -38,6 +39,17 @@ def untimed(path):
     """The rows of a run, without what a clock says."""
     return [{name: value for name, value in row.items() if name not in TIMES}
             for row in jsonl.objects(path / "metrics.jsonl")]  # fmt: skip
+
+
+def test_fit_takes_an_environment_and_resumes(tmp_path):
+    fields = {
+        name: value for name, value in config().to_dict().items() if name in ("steps", "logic", "ppo", "evaluation")
+    }
+    run = difflogic.fit("test/Signs-v0", out=tmp_path / "run", engine="cpu", set=fields | {"steps": 256})
+    more = difflogic.fit(resume=tmp_path / "run", steps=512)
+    assert (run.epoch, more.epoch, more.config.environment.id) == (256, 512, "test/Signs-v0")
+    with pytest.raises(UsageError, match="is counted in steps: give `steps`"):
+        difflogic.fit(resume=run, epochs=1024)
 
 
 def arrays(path):
