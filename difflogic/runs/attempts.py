@@ -144,7 +144,7 @@ class Record:
         if not self.attempts or self.attempts[-1].is_open:
             return False
         ended = self.attempts[-1].status
-        return ended == "solved" or (ended == "complete" if self.restarts is not None else self.left < 1)
+        return ended == "solved" or self.left < 1 or (ended == "complete" and self.restarts is not None)
 
     def with_attempt(self, attempt: Attempt) -> Record:
         return replace(self, attempts=(*self.attempts[: attempt.number - 1], attempt))

@@ -38,6 +38,18 @@ def test_every_command_takes_them(run: str, wrong: int, commands: list[str], dif
         assert done.code == 0, (command, done.errors)
 
 
+@pytest.mark.parametrize("more", [{"is_built": True}, {"completes": 1}])
+def test_an_attempt_that_was_not_to_be_trained_is_over(more: dict[str, object], difflogic: Call) -> None:
+    file = Path("restarted/restarts.json")
+    data = json.loads(file.read_text())
+    data["attempts"].append(
+        data["attempts"][0] | {"number": 2, "epochs": 1, "epoch": 0, "status": "interrupted"} | more
+    )
+    file.write_text(json.dumps(data))
+    assert "it was not to be trained" in difflogic("show", "restarted").out
+    assert "has no attempts left" in difflogic("train", "--resume", "restarted").errors
+
+
 @pytest.mark.parametrize("run", ["single", "restarted/attempt-1"])
 def test_they_go_on(run: str, difflogic: Call) -> None:
     before = (Path(run) / "metrics.jsonl").read_text().splitlines()
