@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -54,9 +55,9 @@ def _hang(first: int, mark: Path) -> None:
 
 
 def _full(first: int, mark: Path) -> None:
-    save = checkpoint.write_beside
+    save = checkpoint.written_beside
 
-    def faulty(path: Path, data: bytes) -> Path:
+    def faulty(path: Path, data: bytes) -> AbstractContextManager[Path]:
         if checkpoint.decode(data, path).epoch < first or mark.exists():
             return save(path, data)
         mark.touch()
@@ -71,7 +72,7 @@ def _full(first: int, mark: Path) -> None:
         os.write = refuse
         return save(path, data)
 
-    checkpoint.write_beside = faulty
+    checkpoint.written_beside = faulty
 
 
 KINDS = {"abort": _abort, "hang": _hang, "full": _full}
