@@ -323,6 +323,8 @@ def _number(text: str, column: str, line: int) -> float:
     if abs(number) <= LARGEST:
         return number
     expected = "finite numbers: give a column of 0 and 1 for each text that it may hold, or leave it out"
+    if re.fullmatch(r"[+-]?[\d.,]*\d", text):
+        expected = "finite numbers: write decimals with a point, and thousands without a separator"
     if math.isfinite(number):
         expected = f"at most {LARGEST:.2g} in size: give it in another unit"
     raise DataError(f"row {line} has {text[:40]!r} in the column {column}, and features are {expected}.")
