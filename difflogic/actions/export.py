@@ -13,7 +13,7 @@ from difflogic.circuits.export import formats
 from difflogic.circuits.export.formats import Exported
 from difflogic.circuits.export.text import Files, channel_names
 from difflogic.circuits.readers.source import LoadedCircuit
-from difflogic.circuits.synthesis.convert import gate_count
+from difflogic.circuits.synthesis.function import live_gates
 from difflogic.errors import CircuitError, UsageError
 from difflogic.evaluation.proof import claimed_grid
 from difflogic.model.function_netlist import FunctionNetlist
@@ -103,18 +103,17 @@ def export(
 
 
 def _of_cell(given: LoadedCircuit, wanted: list[str]) -> str:
-    """Say how many gates there are, and how many are written."""
-    said = f"{given.name}: {gate_count(given.netlist)} two-input gates per cell"
+    """Return the number of gates, and the channels that are written."""
+    text = f"{given.name}: {live_gates(given.netlist)} gates per cell"
     for form in wanted:
-        if (held := formats.written(given.netlist, form)) is not given.netlist:
-            said += f"; after removing what has no effect: {gate_count(held)}, channels {channel_names(held.origin)}"
-            break
-    return said
+        if (netlist := formats.written(given.netlist, form)) is not given.netlist:
+            return f"{text}, channels {channel_names(netlist.origin)}"
+    return text
 
 
 def _of_function(given: FunctionNetlist, named: Given) -> str:
     name = Path(named).resolve().name if isinstance(named, str | PathLike) else given.kind
-    said = f"{name}: {gate_count(given)} two-input gates, {given.inputs} "
+    said = f"{name}: {live_gates(given)} gates, {given.inputs} "
     if given.reads_bits:
         return f"{said}inputs"
     fixed = given.thermometer.fixed_point()

@@ -13,6 +13,7 @@ from difflogic.circuits.readers.source import LoadedCircuit
 from difflogic.circuits.synthesis import function as functions
 from difflogic.circuits.synthesis import pipeline
 from difflogic.circuits.synthesis.convert import gate_count, gates_once
+from difflogic.circuits.synthesis.function import live_gates
 from difflogic.circuits.synthesis.pipeline import PipelineResult
 from difflogic.circuits.synthesis.simplify import OnPass, PassReport, silent
 from difflogic.config.choices import EFFORTS
@@ -92,7 +93,7 @@ def _of_cell(given: LoadedCircuit, result: PipelineResult) -> Simplification:
     report: dict[str, Any] = {
         "kind": given.kind,
         # `once` counts the gates that see one channel alone once for all channels, as the paper does perception.
-        "gates": {"before": gate_count(given.netlist), "after": count, "once": once, "paper": given.paper_gates},
+        "gates": {"before": live_gates(given.netlist), "after": count, "once": once, "paper": given.paper_gates},
         "channels": list(netlist.origin),
         "equal": found.verdict.equal,
         "how": found.verdict.how,
@@ -101,7 +102,6 @@ def _of_cell(given: LoadedCircuit, result: PipelineResult) -> Simplification:
         "task_only": result.pruned and {"rollouts": result.pruned.rollouts},
         "note": found.note,
     }
-    paper = "" if given.paper_gates is None else f"; active gates as the paper counts them: {given.paper_gates}"
     words = [found.note, STOPPED if result.stopped else ""]
     words.append(f"{WORDS[found.verdict.equal]} in its visible channels: {found.verdict.how}.")
     if result.reachable is not None:
@@ -119,7 +119,7 @@ def _of_cell(given: LoadedCircuit, result: PipelineResult) -> Simplification:
     words.append(f"{report['gates']['before']} gates became {count}, channels {channel_names(netlist.origin)}.")
     if once < count:
         words.append(f"As the paper counts perception, gates that see one channel alone once for all channels: {once}.")
-    title = f"{given.name}: {gate_count(given.netlist)} two-input gates per cell{paper}"
+    title = f"{given.name}: {report['gates']['before']} gates per cell"
     return _made(title, words, report, netlist, tuple(result.steps), "channels", result.proved, told=given.told)
 
 
@@ -136,7 +136,7 @@ def _of_function(given: FunctionNetlist, task: bool, on_pass: OnPass) -> Simplif
     verdict, stopped = smaller.verdict, smaller.stopped if tested is None else tested.smaller.stopped
     report: dict[str, Any] = {
         "kind": given.kind,
-        "gates": {"before": gate_count(given), "after": gate_count(made)},
+        "gates": {"before": live_gates(given), "after": gate_count(made)},
         "thresholds": {"before": given.inputs, "after": made.inputs},
         "equal": verdict.equal,
         "how": verdict.how,
@@ -149,7 +149,7 @@ def _of_function(given: FunctionNetlist, task: bool, on_pass: OnPass) -> Simplif
     if tested is not None:
         words.append(f"Pruned to its task: {tested.words}")
     thresholds = "" if given.reads_bits else f", {given.inputs} thresholds became {made.inputs}"
-    words.append(f"{gate_count(given)} gates became {gate_count(made)}{thresholds}.")
+    words.append(f"{live_gates(given)} gates became {gate_count(made)}{thresholds}.")
     steps = (*smaller.steps, *(() if tested is None else tested.smaller.steps))
     # A pruned controller is not proved: it has to do as well in episodes that it was not pruned for.
     ok = bool(verdict.equal) and not (tested is not None and tested.is_worse)
@@ -159,7 +159,7 @@ def _of_function(given: FunctionNetlist, task: bool, on_pass: OnPass) -> Simplif
 
 def _size(function: FunctionNetlist) -> str:
     read = "inputs" if function.reads_bits else "thresholds"
-    return f"{gate_count(function)} two-input gates, {function.inputs} {read}"
+    return f"{live_gates(function)} gates, {function.inputs} {read}"
 
 
 def _made(

@@ -333,13 +333,13 @@ def probe_count(config: Config) -> int:
 
 
 def judges(config: Config) -> str:
-    """Return what a circuit is tested on, in words: `all 32 probe grids`, `all 512 boards`, `the one start grid`."""
+    """Return what a circuit is evaluated on: `all 32 evaluation grids`, `all 512 boards`, `the initial state`."""
     count = probe_count(config)
     if config.task.target == "data":
         return f"all {count} samples" + (" that were held out" if config.data.held_out else "")
     if count == 1:
-        return "the one start grid"
-    return f"all {count} {'boards' if config.task.start == 'boards' else 'probe grids'}"
+        return "the initial state"
+    return f"all {count} {'boards' if config.task.start == 'boards' else 'evaluation grids'}"
 
 
 def make_job(config: Config, circuit: Circuit, data: Dataset | None = None) -> Job:

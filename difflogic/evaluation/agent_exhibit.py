@@ -8,6 +8,7 @@ from typing import Any
 from difflogic.circuits.export.text import Files
 from difflogic.circuits.synthesis import function as synthesis
 from difflogic.circuits.synthesis.convert import gate_count
+from difflogic.circuits.synthesis.function import live_gates
 from difflogic.circuits.synthesis.simplify import OnPass, Simplified, silent
 from difflogic.errors import MissingPackagesError, RunFolderError, UsageError
 from difflogic.evaluation.gallery import Exhibit, add_exports, listed
@@ -60,7 +61,7 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
     except (UsageError, MissingPackagesError) as error:  # it draws nothing, or its painter is not installed
         left_out.append(f"film: {error}")
         files[CARD] = curves(run, card=True)
-    headline = (run / SUMMARY).read_text(encoding="utf-8").partition("\n")[0].partition(": ")[2]
+    headline = (run / SUMMARY).read_text(encoding="utf-8").partition("\n")[0]
     files["index.html"] = page(
         "agent.html",
         title=config.name,
@@ -101,8 +102,8 @@ def _counts(given: Controller | None, found: Simplified[Controller] | None) -> l
     if given is None or found is None:
         return []
     return [
-        ("gates of two inputs, as trained, the decision included", gate_count(given)),
-        ("gates of two inputs, simplified", gate_count(found.netlist)),
+        ("gates, the decision included", live_gates(given)),
+        ("gates, simplified", gate_count(found.netlist)),
         ("thresholds, as trained", given.inputs),
         ("thresholds, simplified", found.netlist.inputs),
     ]

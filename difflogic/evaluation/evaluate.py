@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from difflogic.circuits.export.text import Files
+from difflogic.circuits.synthesis.function import live_gates
 from difflogic.config.dataset import Dataset
 from difflogic.engine.api import Engine, describe_engine
 from difflogic.evaluation import own_task, samples, trained_circuit
@@ -28,6 +29,7 @@ from difflogic.evaluation.paper import published
 from difflogic.evaluation.rehearsal import EvaluationContext
 from difflogic.evaluation.suite import TESTS, Test
 from difflogic.evaluation.trained_circuit import TrainedCircuit, engine_of
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.statistics import Layer, census
 from difflogic.runs import plots
 from difflogic.system.brief import brief
@@ -55,6 +57,10 @@ class RunEvaluation:
     def fault_curves(self) -> list[tuple[str, Sequence[float], Sequence[float]]]:
         """Return for each type of fault its number or probability and the accuracy; empty if none were asked for."""
         return [(each.key, *points(each)) for each in self.measures if each.key in CURVES]
+
+    @property
+    def live_gates(self) -> int:
+        return live_gates(CellNetlist.of_run(self.trained.circuit, self.trained.config))
 
     @property
     def active_gates(self) -> int:

@@ -13,6 +13,7 @@ from pathlib import Path
 from difflogic.circuits.export import formats
 from difflogic.circuits.export.text import Files, identifier
 from difflogic.circuits.synthesis.convert import gate_count, gates_once
+from difflogic.circuits.synthesis.function import live_gates
 from difflogic.circuits.synthesis.simplify import OnPass, Simplified, silent, simplified
 from difflogic.errors import DifflogicError, RunFolderError, UsageError
 from difflogic.evaluation import evaluate, proof, trained_circuit
@@ -24,9 +25,8 @@ from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.function_netlist import FunctionNetlist
 from difflogic.model.statistics import active_gates, census
 from difflogic.reference.engine import ReferenceEngine
-from difflogic.runs import plots, run_list
+from difflogic.runs import manifest, plots, run_list
 from difflogic.runs.journal import CSV
-from difflogic.runs.summary import headline
 from difflogic.system.files import Output, inside
 from difflogic.system.words import counted
 
@@ -71,7 +71,7 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
     files |= _downloads(trained, netlist, name)
     left_out = add_exports(files, found.netlist, name)
     counts = _counts(trained, netlist, found)
-    heading = headline(trained.config, trained.rows, trained.best) if trained.rows else ""
+    heading = manifest.read(trained.path).get("result", "")
     files["index.html"] = page(
         "exhibit.html",
         title=trained.title,
@@ -117,7 +117,7 @@ def _facts(trained: TrainedCircuit) -> str:
     task, train, model = config.task, config.train, config.model
     timing = f"each updated with a chance of {train.fire_rate:g}" if train.asynchronous else "all updated in each step"
     return (
-        f"{model.gates} gates trained for {trained.epoch} epochs; {task.width}x{task.height} cells of "
+        f"{model.gates} soft gates trained for {trained.epoch} epochs; {task.width}x{task.height} cells of "
         f"{counted(model.channels, 'channel')}, {timing}, compared after {counted(task.steps, 'step')}; the grid "
         f"{'wraps around' if model.periodic else 'is 0 outside'}; start: {task.start}."
     )
@@ -125,10 +125,10 @@ def _facts(trained: TrainedCircuit) -> str:
 
 def _counts(trained: TrainedCircuit, netlist: CellNetlist, found: Simplified[CellNetlist]) -> list[tuple[str, int]]:
     return [
-        ("gates trained", trained.config.model.gates),
-        ("active: neither A nor B, a perception gate once per kernel", active_gates(trained.circuit.flat_logits())),
-        ("gates of two inputs in a cell, as trained", gate_count(netlist)),
-        ("gates of two inputs in a cell, simplified", gate_count(found.netlist)),
+        ("gates per cell", live_gates(netlist)),
+        ("gates per cell, simplified", gate_count(found.netlist)),
+        ("soft gates", trained.config.model.gates),
+        ("active soft gates: neither A nor B, as the paper counts", active_gates(trained.circuit.flat_logits())),
         ("the same, a gate that sees one channel alone once for all channels", gates_once(found.netlist)),
     ]
 

@@ -59,7 +59,8 @@ def _facts(evaluation: RunEvaluation) -> str:
     config = evaluation.trained.config
     task, model = config.task, config.model
     return (
-        f"{model.gates} gates, {task.width}x{task.height} grid ({'periodic' if model.periodic else 'zero'} boundary), "
+        f"{model.gates} soft gates, {task.width}x{task.height} grid, "
+        f"{'periodic' if model.periodic else 'zero'} boundary, "
         f"{'' if model.neighbourhood == 'moore' else f'neighbourhood {model.neighbourhood}, '}"
         f"{counted(model.channels, 'channel')}, {counted(task.steps, 'step')}, run {evaluation.trained.path}"
     )

@@ -1,9 +1,8 @@
-"""A run of agents ends with these: scores on fresh episodes, beside agents without a mind, curves, and words."""
+"""Files that a run of agents ends with: scores on fresh episodes, baselines, curves, and the circuit."""
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,9 @@ import numpy as np
 
 from difflogic.config.policy import PolicyConfig
 from difflogic.model import function_json, netlist_json
+from difflogic.model.cell_netlist import CellNetlist
+from difflogic.model.controller import Controller
+from difflogic.model.function_netlist import FunctionNetlist
 from difflogic.policies import actor_file, classifier, controllers
 from difflogic.policies.actors import LogicActor
 from difflogic.policies.automaton import AutomatonActor
@@ -41,25 +43,33 @@ def final_score(member: Member, watch: Watch) -> Score:
     return member.evaluate(member.config.evaluation.final_episodes, FINAL, watch)
 
 
+def netlist_of(member: Member) -> CellNetlist | FunctionNetlist | None:
+    """Return the hard circuit of an agent: a function, a controller, or else its cell; None if it has none."""
+    actor, spaces = member.agent.actor, member.environments.spaces
+    if isinstance(actor, LogicActor) and member.config.is_classifier:
+        return classifier.function_of(actor, member.config.table)
+    if isinstance(actor, LogicActor) and not spaces.continuous:
+        return controllers.of_actor(actor, member.config.environment.id, spaces)
+    return actor.cell if isinstance(actor, AutomatonActor) else None
+
+
 def files(
-    config: PolicyConfig, members: Sequence[Member], best: Member, beside: dict[str, float] | None
-) -> dict[str, str | bytes]:
-    """The files of the results by name; `beside`: mean returns of agents without a mind, None where it goes on."""
-    if beside is None:
+    config: PolicyConfig, members: Sequence[Member], best: Member, baselines: dict[str, float] | None,
+    netlist: CellNetlist | FunctionNetlist | None,
+) -> dict[str, str | bytes]:  # fmt: skip
+    """Return the files of the results by name; none if the run has not ended, and so has no baselines."""
+    if baselines is None:
         return {}
-    actor, spaces, table = best.agent.actor, best.environments.spaces, config.table
-    found: dict[str, str | bytes] = {
-        EVALUATION: json.dumps(_evaluation(config, members, best, beside), indent=2) + "\n",
+    contents: dict[str, str | bytes] = {
+        EVALUATION: json.dumps(_evaluation(config, members, best, baselines), indent=2) + "\n",
         actor_file.NAME: actor_file.encode(best.agent),
     }
-    if isinstance(actor, LogicActor) and config.is_classifier:
-        found[function_json.FUNCTION] = function_json.to_json(classifier.function_of(actor, table))
-    elif isinstance(actor, LogicActor) and not spaces.continuous:
-        made = controllers.of_actor(actor, config.environment.id, spaces)
-        found[function_json.NAME] = function_json.to_json(made)
-    if isinstance(actor, AutomatonActor):
-        found[CELL] = netlist_json.to_json(actor.cell)
-    return found
+    if isinstance(actor := best.agent.actor, AutomatonActor):
+        contents[CELL] = netlist_json.to_json(actor.cell)
+    if isinstance(netlist, FunctionNetlist):
+        name = function_json.NAME if isinstance(netlist, Controller) else function_json.FUNCTION
+        contents[name] = function_json.to_json(netlist)
+    return contents
 
 
 def curves(run: Path, card: bool = False) -> bytes:
@@ -77,63 +87,6 @@ def curves(run: Path, card: bool = False) -> bytes:
     if config.is_classifier:
         look = (*look, ("rows seen", "accuracy on rows that are not learned"))
     return plots.returns_png(rows, saved.seeds[saved.best], config.evaluation.threshold, *look)
-
-
-def summary(
-    config: PolicyConfig, members: Sequence[Member], best: Member, steps: int, elapsed_s: float,
-    beside: dict[str, float] | None,
-) -> str:  # fmt: skip
-    """The result in words."""
-    scores = [each.score.mean for each in members if each.score is not None]
-    lines = [f"{config.name}: {_result(config, best, len(members), beside is not None)}"]
-    unit = "rows" if config.is_classifier else "steps"
-    lines.append(f"Trained:         {steps} {unit} in {elapsed_s:.1f} s, {steps / max(elapsed_s, 1e-9):.0f} a second")
-    if beside is not None and config.is_classifier:
-        lines.append(f"Beside it:       {', '.join(f'{name} {100 * value:.1f} %' for name, value in beside.items())}")
-        if len(members) > 1:
-            lines.append(
-                f"All {len(members)}:           {100 * min(scores):.1f} to {100 * max(scores):.1f} %, median "
-                f"{100 * np.median(scores):.1f}; the best by the rows that choose"
-            )
-    elif beside is not None:
-        lines.append(f"Beside it:       {', '.join(f'{name} {value:.1f}' for name, value in beside.items())}")
-        if is_no_better(best.score, beside["random"]):
-            lines.append(
-                "No better than random actions: it has learned nothing yet. Give it more --steps, or try --policy mlp; "
-                "where rewards are rare, PPO and SAC seldom find any."
-            )
-    if len(members) > 1 and scores and not config.is_classifier:
-        lines.append(
-            f"All {len(members)}:           {sum(each.solved for each in members)} solved; mean returns from "
-            f"{min(scores):.1f} to {max(scores):.1f}, median {np.median(scores):.1f}"
-        )
-    actor = best.agent.actor
-    if isinstance(actor, LogicActor):
-        read, kept = actor.thermometer.bits - actor.memory, f", {actor.memory} bits of memory" * bool(actor.memory)
-        lines.append(f"Circuit:         {actor.circuit.gates} gates, {read} thresholds{kept}")
-    return "\n".join(lines) + "\n"
-
-
-def is_no_better(score: Score | None, random: float) -> bool:
-    """Return whether the mean return is within what chance makes of so many episodes of random actions."""
-    return score is not None and score.mean - 2 * score.spread / math.sqrt(len(score.returns)) <= random
-
-
-def _result(config: PolicyConfig, best: Member, count: int, has_ended: bool) -> str:
-    least = config.evaluation.threshold
-    whose = f" (seed {best.seed})" if count > 1 else ""
-    if best.score is None:
-        return f"not evaluated yet{whose}"
-    score = best.score
-    if config.is_classifier:
-        share, which = (config.table.held_out, "held out") if has_ended else (config.table.validation, "not learned")
-        which = which if share else "learned"
-        return f"{classifier.accuracy(int(sum(score.returns)), len(score.returns), which)}{whose}"
-    text = f"mean return {score.mean:.1f} +- {score.spread:.1f} over {len(score.returns)} episodes{whose}"
-    if least == -np.inf:
-        return text
-    verdict = "solved" if best.solved else "not solved"
-    return f"{verdict}, {text}; {score.reached(least)} of {len(score.returns)} reached {least:g}"
 
 
 def _evaluation(

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from difflogic.circuits.synthesis.function import live_gates
 from difflogic.config import schedule
 from difflogic.config.request import TrainRequest
 from difflogic.devices.cost import cost_of
 from difflogic.devices.open import Placement
-from difflogic.model.statistics import active_gates
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.runs import attempts
 from difflogic.runs.attempts import Record
 from difflogic.sweeps.spec import Spec
@@ -57,7 +58,7 @@ class Outcome:
     wrong: float | None = None
     """The mean over all models of the fewest wrong values."""
     gates: float | None = None
-    """The mean over all solved models of their active gates."""
+    """Mean number of gates per cell over all solved models."""
     score: float | None = None
     """The mean over all agents of their last mean returns."""
     done: int = 0
@@ -130,8 +131,8 @@ def _of_automata(status: Status, run: Run, record: Record | None) -> Outcome:
                     for first, each in zip(firsts, run.members, strict=True))  # fmt: skip
         wrongs = [min((row.hard_loss for row in each.metrics if row.hard_loss is not None), default=None)
                   for each in run.members]  # fmt: skip
-    kept = [run.circuit.flat_logits()] if solved else []
-    right = kept if models == 1 else [each.state.logits for each in run.members if each.solved]
+    kept = [run.circuit] if solved else []
+    right = kept if models == 1 else [each.circuit for each in run.members if each.solved]
     # `spent` counts epochs of the whole task, of which one on a smaller grid, while it grows, is a fraction.
     return Outcome(
         status,
@@ -139,7 +140,7 @@ def _of_automata(status: Status, run: Run, record: Record | None) -> Outcome:
         solved,
         effort=spent * cost_of(config, 1).evaluations / config.train.epochs / BILLION,
         wrong=mean([wrong for wrong in wrongs if wrong is not None]),
-        gates=mean([active_gates(logits) for logits in right]),
+        gates=mean([live_gates(CellNetlist.of_run(circuit, config)) for circuit in right]),
         done=run.state.epoch,
         engine=run.engine.engine,
     )

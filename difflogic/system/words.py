@@ -8,6 +8,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
+def line(label: str, text: str) -> str:
+    """Return a line of a summary: `Gates:           12 per cell`."""
+    return f"{label + ':':16} {text}"
+
+
 def visible(text: str) -> str:
     r"""Return a text with its escape sequences, bidirectional marks and other invisible characters as `repr` has them.
 

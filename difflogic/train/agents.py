@@ -29,6 +29,7 @@ from difflogic.runs import checkpoint, chosen, jsonl
 from difflogic.runs.checkpoint import AgentState, Checkpoint
 from difflogic.runs.folder import RunFolder
 from difflogic.runs.journal import JSONL
+from difflogic.train import summary
 from difflogic.train.observer import Observer
 from difflogic.train.run import AgentRun
 from difflogic.train.session import BrokenOffError, Session
@@ -206,6 +207,8 @@ class Agents(Session[Member, AgentRun]):
 
     def end(self) -> AgentRun:
         self.observer.ending()
+        best = self.members[self._best]
+        netlist = results.netlist_of(best)
         ended = AgentRun(
             path=None if self.folder is None else self.folder.path,
             config=self.config,
@@ -214,8 +217,8 @@ class Agents(Session[Member, AgentRun]):
             epoch=self.epoch,
             interrupted=None if self.complete else self.stop.reason,
             leader=self._best,
-            summary=results.summary(
-                self.config, self.members, self.members[self._best], self.epoch, self.elapsed_s, self.baselines
+            summary=summary.of_agents(
+                self.config, self.members, best, self.epoch, self.elapsed_s, self.baselines, netlist
             ),
             complete=self.complete,
             lender=self.lender,
@@ -225,7 +228,7 @@ class Agents(Session[Member, AgentRun]):
         )
         if self.folder is not None:
             self.folder.write(results.SUMMARY, ended.summary)
-            for name, content in results.files(self.config, self.members, ended.best, self.baselines).items():
+            for name, content in results.files(self.config, self.members, best, self.baselines, netlist).items():
                 self.folder.write(name, content)
             if self.observer.wants_pictures():
                 self.folder.write(results.CURVE, results.curves(self.folder.path))

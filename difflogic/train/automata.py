@@ -17,8 +17,7 @@ from difflogic.errors import FaultyTaskError
 from difflogic.runs import manifest, plots
 from difflogic.runs.checkpoint import Checkpoint, ModelState
 from difflogic.runs.journal import Row, Rows, last_evaluated
-from difflogic.runs.summary import summarise
-from difflogic.train import results
+from difflogic.train import results, summary
 from difflogic.train.observer import Observer, Standing
 from difflogic.train.replica import Replica, best_of
 from difflogic.train.run import Run
@@ -26,8 +25,6 @@ from difflogic.train.session import Rules, Session
 from difflogic.train.signals import OVER
 from difflogic.train.stages import Training
 from difflogic.train.start import Start
-from difflogic.train.success import certainty
-from difflogic.train.summary import summarise_population
 
 
 class Automata(Session[Replica, Run]):
@@ -49,7 +46,7 @@ class Automata(Session[Replica, Run]):
         self.lender = None if start.lender is None else start.lender.told
         self.best = start.best
         """The best model so far, its `best` the wrong values that it has; None before the first evaluation."""
-        self._finishing: str | None = None
+        self._finishing: list[str] | None = None
         """The lines of the summary on what the finishing passes changed; None if they changed nothing."""
 
     @property
@@ -234,19 +231,15 @@ class Automata(Session[Replica, Run]):
         # Whoever shows progress hears of it first: pictures take a while.
         self.observer.ending()
         engine, best = self.training.engine, self.best
-        effort = engine.info, self.epochs_here, self.seconds_here
-        if len(self.members) == 1:
-            summary = summarise(self.config, self.members[0].state, self.members[0].metrics, *effort, best)
-        else:
-            summary = summarise_population(self.config, self.members, *effort, best)
-        summary += "" if best is None else (self._finishing or "") + certainty(best.config, best.circuit, best.best)
+        effort = self.epochs_here, self.seconds_here
+        text = summary.of_run(self.config, self.members, engine.info, *effort, best, self._finishing or ())
         shown = best or self.members[best_of(self.members)].checkpoint(self.seconds)
         if self.folder is not None:
             pictures = self.observer.wants_pictures()
-            results.write(self.folder, engine, self.members, shown, summary, pictures)
+            results.write(self.folder, engine, self.members, shown, text, pictures)
             if pictures and best is not None:
                 self._draw(best)
-        self.write_end(summary)
+        self.write_end(text)
         return Run(
             path=None if self.folder is None else self.folder.path,
             config=self.config,
@@ -256,7 +249,7 @@ class Automata(Session[Replica, Run]):
             wrong=None if best is None else best.best,
             epoch=self.epoch,
             interrupted=self.stop.reason if self._finishing is None else None,
-            summary=summary,
+            summary=text,
             complete=self.complete,
             given_up=self.given_up,
             lender=self.lender,

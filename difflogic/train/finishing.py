@@ -22,6 +22,7 @@ from difflogic.engine.job import TrainState
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
 from difflogic.runs.checkpoint import ModelState
+from difflogic.system.words import counted, line
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Finishing:
         before = lean(CellNetlist.of_run(circuit, self.config))
         return before, repair.repaired(before, job.fixed_target(self.config.task), self.config.task.steps)
 
-    def run(self, circuit: Circuit, seed: int, epoch: int, prune: bool = True) -> tuple[ModelState, str] | None:
+    def run(self, circuit: Circuit, seed: int, epoch: int, prune: bool = True) -> tuple[ModelState, list[str]] | None:
         """Return the finished model with lines for the summary, or None if too much is wrong.
 
         `seed` and `epoch` are those of the circuit. To `prune` takes seconds, and one gate in twenty less.
@@ -51,12 +52,12 @@ class Finishing:
             return None
         wrong = int((_shown(before, task.steps) != target).any(axis=-1).sum())
         gates = max(0, len(repaired.gates) - len(before.gates))
-        told = f"Repaired:        {wrong} wrong cells, {gates} gates added\n" if wrong else ""
+        lines = [line("Repaired", f"{counted(wrong, 'wrong cell')}, {counted(gates, 'gate')} added")] if wrong else []
         shown = job.fixed_target(self.complete.task)
         if task != self.complete.task:
             repaired = copies.widened(repaired, copies.sources(shown))
-            told += (
-                f"Learned:         {task.loss_channels} of {shown.shape[-1]} channels, the others are copies or dark\n"
+            lines.append(
+                line("Learned", f"{task.loss_channels} of {shown.shape[-1]} channels, the others are copies or dark")
             )
         made = layered(to_xag(repaired), self.config.model.periodic, self.config.model.neighbourhood)
         made = pruned(made, shown.shape[-1]) if prune else made
@@ -64,7 +65,7 @@ class Finishing:
         if not np.array_equal(_shown(CellNetlist.of_run(made, config), task.steps), shown):
             return None
         state = replace(TrainState.initial(job.make_job(config, made)), epoch=epoch)
-        return ModelState(config, made, state, best=0), told
+        return ModelState(config, made, state, best=0), lines
 
 
 def learned_once(config: Config) -> Config:

@@ -52,7 +52,7 @@ class Beginning:
             return f"{config.environment.id}, {config.made_of}; {config.algorithm} for {config.steps} steps"
         task, model = config.task, config.model
         return (
-            f"{model.gates} gates, {task.width}x{task.height} grid, {model.channels} "
+            f"{model.gates} soft gates, {task.width}x{task.height} grid, {model.channels} "
             f"channel{'s' if model.channels != 1 else ''}, {task.steps} step{'s' if task.steps != 1 else ''}, batch "
             f"{config.train.batch}"
         )

@@ -50,7 +50,6 @@ PROMISING = 0.9
 """An asynchronous board is looked at further from this accuracy on."""
 SEARCH_SECONDS = 2.0
 """So long a start is searched for that is wrong: a circuit that none is found of is then tested by rollouts."""
-RIGHT = {True: "right", False: "wrong", None: "not decided"}
 CELLS_AT_ONCE = 1 << 15
 """In one rollout: its states are all kept."""
 
@@ -219,38 +218,6 @@ class SuccessTest:
         key = prng.fold_in(prng.fold_in(prng.key_from_seed(self._config.seed), FRESH_STREAM), height)
         shape = (count or STARTS, height, width, self._config.model.channels)
         return prng.randint_power_of_two(key, shape, 2).astype(np.uint8)
-
-
-def certainty(config: Config, circuit: Circuit, wrong: int | None) -> str:
-    """Lines of the summary: what is proved of all starts of a board, and where without wrong values of other grids."""
-    netlist = lean(CellNetlist.of_run(circuit, config))
-    return _every_start(config, netlist) + (_grids(config, netlist) if wrong == 0 else "")
-
-
-def _every_start(config: Config, netlist: CellNetlist) -> str:
-    """What three-valued simulation proves of all starts of a board; empty where nothing."""
-    task = config.task
-    # Knowledge spreads by a cell a step, so that a large grid would hold up the end of its training for minutes.
-    if not job.is_of_every_start(config) or config.train.asynchronous or task.height * task.width > LARGE**2:
-        return ""
-    found = prove_every_start(netlist, job.fixed_target(task), task.steps, seconds=None)
-    if not found.proved or found.from_step is None:
-        return ""
-    late = f", later than step {task.steps}" if found.from_step > task.steps else ""
-    return f"Every start:     shows the target from step {found.from_step} on{late}, which is proved\n"
-
-
-def _grids(config: Config, netlist: CellNetlist) -> str:
-    """On which other grids the circuit does what its task is there; empty where a task says nothing of others."""
-    task = config.task
-    if task.target == "rule" and task.start == "boards" and task.steps == 1 and not config.train.asynchronous:
-        # A cell reads no more than its neighbourhood, and a 3x3 board is one: those of all boards are all there are.
-        return "Other grids:     every one, as all 512 neighbourhoods are right\n"
-    if task.target == "picture" and task.start == "zeros":
-        return "Other grids:     none: the picture takes its place from the border of this one\n"
-    found = ", ".join(f"{size} {RIGHT[right]}" for size, right in on_other_grids(config, netlist).items())
-    how = "in the end, proved for every start" if job.is_of_every_start(config) else "by a rollout on each"
-    return f"Other grids:     {found}; {how}\n" if found else ""
 
 
 def on_other_grids(config: Config, netlist: CellNetlist) -> dict[str, bool | None]:

@@ -1,115 +1,303 @@
-"""The result of a population in words: how many seeds came through, how soon, and with how many gates."""
+"""Text of a run's result: the lines that a command ends with, the details that summary.txt adds, and what to do next.
+
+A summary begins with its verdict. A screen shows the lines before `Details:`.
+"""
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
+from difflogic.circuits.synthesis.convert import lean
+from difflogic.circuits.synthesis.every_start import prove_every_start
+from difflogic.circuits.synthesis.function import live_gates
+from difflogic.config.policy import PolicyConfig
 from difflogic.config.schema import Config
 from difflogic.core.interval import wilson_interval
 from difflogic.engine import job
 from difflogic.engine.api import EngineInfo, describe_engine
-from difflogic.model.statistics import active_gates, undecided_gates
+from difflogic.model.cell_netlist import CellNetlist
+from difflogic.model.circuit import Circuit
+from difflogic.model.function_netlist import FunctionNetlist
+from difflogic.model.statistics import DECIDED, active_gates, undecided_gates
 from difflogic.runs.checkpoint import ModelState
 from difflogic.runs.journal import last_evaluated
+from difflogic.system.files import quoted
+from difflogic.system.words import counted, line
+from difflogic.train import stalled
 from difflogic.train.replica import Replica
+from difflogic.train.success import LARGE, on_other_grids
+
+if TYPE_CHECKING:  # half of what it loads is for agents alone
+    from difflogic.policies.member import Member
+    from difflogic.train.run import Run
+
+DETAILS = "\nDetails:\n"
+RIGHT = {True: "right", False: "wrong", None: "not decided"}
+NEARLY = 0.05
+"""Largest share of wrong values that `harden --search` is recommended for."""
 
 
-def summarise_population(
+def brief(summary: str) -> str:
+    """Return the lines of a summary before its details."""
+    return summary.partition(DETAILS)[0].rstrip()
+
+
+def of_run(
     config: Config,
     members: Sequence[Replica],
     engine: EngineInfo,
     epochs: int,
     seconds: float,
     best: ModelState | None,
+    finishing: Sequence[str] = (),
 ) -> str:
-    """Several lines; `epochs` and `seconds` are this process's own."""
-    solved = [member for member in members if member.solved]
-    count, skipped = len(members), sum(member.state.skipped for member in members)
-    lines = [headline(config, members, best), ""]
-    lines.append(
-        f"Epochs:          {members[0].state.epoch} of {config.train.epochs}, "
-        f"{skipped} skipped over all models (gradient not finite)"
-    )
-    if last_evaluated(members[0].metrics) is not None:
-        low, high = wilson_interval(len(solved), count)
-        lines.append(
-            f"Success rate:    {100 * len(solved) / count:.1f} % ({len(solved)} of {count}), "
-            f"95 % Wilson interval {100 * low:.1f} % to {100 * high:.1f} %"
-        )
-        lines += _epochs_to_success(members, solved)
-    lines += _losses(members)
+    """Return the summary of a run of automata, of one model or a population.
+
+    Args:
+        config: Configuration of the run.
+        members: Models after their last epoch.
+        engine: Engine that trained them.
+        epochs: Number of epochs that this process trained.
+        seconds: Time that they took.
+        best: The best model; None before the first evaluation.
+        finishing: Lines on what the finishing passes changed in it.
+    """
+    lines, count = [_verdict(config, members, best)], len(members)
+    if best is not None:
+        lines += [*finishing, *certainty(best.config, best.circuit, best.best)]
+        lines.append(_gates(CellNetlist.of_run(best.circuit, best.config)))
+    skipped = sum(member.state.skipped for member in members)
+    progress = f"{members[0].state.epoch} of {config.train.epochs}, {skipped} skipped (gradient not finite)"
+    details = [line("Epochs", progress), *_rates(members), *_losses(config, members, best)]
     if epochs and seconds:
-        each = 1000 * seconds / epochs / count
-        lines.append(
-            f"Time:            {seconds:.1f} s for {epochs} epochs of {count} models, {epochs / seconds:.2f} epochs/s, "
-            f"{each:.3g} ms per model and epoch"
-        )
-    lines.append(f"Engine:          {describe_engine(engine)}")
-    if solved:
-        lines += ["", "Solved models:", *map(_line, solved)]
+        each = f", {1000 * seconds / epochs / count:.3g} ms per model" if count > 1 else ""
+        details.append(line("Time", f"{seconds:.1f} s for {epochs} epochs, {epochs / seconds:.2f} epochs/s{each}"))
+    details.append(line("Engine", describe_engine(engine)))
+    details += [_model(member) for member in members if count > 1 and member.solved]
+    return "\n".join(lines) + f"\n{DETAILS}" + "\n".join(details) + "\n"
+
+
+def certainty(config: Config, circuit: Circuit, wrong: int | None) -> list[str]:
+    """Return what is proved of all initial states of a board, and the sizes on which a solved circuit is right."""
+    netlist = lean(CellNetlist.of_run(circuit, config))
+    return [*_initial_states(config, netlist), *(_sizes(config, netlist) if wrong == 0 else [])]
+
+
+def of_agents(
+    config: PolicyConfig, members: Sequence[Member], best: Member, steps: int, seconds: float,
+    baselines: Mapping[str, float] | None, netlist: CellNetlist | FunctionNetlist | None,
+) -> str:  # fmt: skip
+    """Return the summary of a run of agents.
+
+    Args:
+        config: Configuration of the run.
+        members: Agents after their last step.
+        best: The best of them.
+        steps: Number of environment steps, or of rows of a table.
+        seconds: Time that they took.
+        baselines: Scores of agents that do not learn; None if the run has not ended.
+        netlist: Hard circuit of the best agent; None if it has none.
+    """
+    lines = [_verdict_of_agents(config, best, len(members), baselines is not None)]
+    scale, unit, sign = (100, "rows", " %") if config.is_classifier else (1, "steps", "")
+    if baselines is not None:
+        scores = ", ".join(f"{name} {scale * value:.1f}{sign}" for name, value in baselines.items())
+        lines.append(line("Baselines", scores))
+        if not config.is_classifier and _is_random(best, baselines["random"]):
+            lines.append(
+                "No better than random actions: it has learned nothing yet. Give it more --steps, or try --policy mlp; "
+                "where rewards are rare, PPO and SAC seldom find any."
+            )
+    means = [scale * each.score.mean for each in members if each.score is not None]
+    if len(members) > 1 and means:
+        solved = "" if config.is_classifier else f"{sum(each.solved for each in members)} solved, "
+        spread = f"{min(means):.1f} to {max(means):.1f}{sign}, median {statistics.median(means):.1f}{sign}"
+        lines.append(line(f"All {len(members)}", solved + spread))
+    if netlist is not None:
+        lines.append(_gates(netlist))
+    lines.append(line("Time", f"{seconds:.1f} s for {steps} {unit}, {steps / max(seconds, 1e-9):.0f} {unit}/s"))
     return "\n".join(lines) + "\n"
 
 
-def headline(config: Config, members: Sequence[Replica], best: ModelState | None) -> str:
-    """Return in one sentence how many are solved, and which is the best."""
-    count, probes = len(members), job.judges(config)
-    judged = last_evaluated(members[0].metrics)
-    if best is None or judged is None:
-        return f"Not evaluated yet: the {count} hard circuits were not tried on {probes}."
+def next_steps(run: Run, restarted: bool) -> list[str]:
+    """Return a heading and a line for each thing to try; none if the run is solved, or has not ended.
+
+    Args:
+        run: The run.
+        restarted: Whether it is the best of several attempts.
+    """
+    if run.solved or not run.complete or run.wrong is None:
+        return []
+    # A search has no soft loss that could fall, and an attempt that was stopped early is not continued.
+    falls = run.path is not None and not run.config.search.begin and run.given_up is None
+    falls = falls and stalled.falls(run.metrics, run.config.train.epochs)
+    steps = [*_repairs(run), *([] if run.lender else _changes(run, restarted))]
+    longer = 2 * run.config.train.epochs
+    if falls and run.path is not None:
+        steps.append(f"difflogic train --resume {quoted(run.path)} --epochs {longer}: the loss still falls")
+    elif not run.lender:
+        steps.append(f"the same with --epochs {longer}: it may take longer")
+    if (command := build_command(run)) is not None:
+        steps.append(f"{command}: a circuit without training")
+    return ["What to try next:", *(f"  {step}" for step in steps)] if steps else []
+
+
+def build_command(run: Run) -> str | None:
+    """Return the command that makes a circuit for the task of a run without training; None if there may be none."""
+    task = run.config.task
+    if run.config.train.asynchronous or task.target not in ("rule", "picture", "data"):
+        return None
+    what = task.rule if task.target == "rule" else None if run.path is None else quoted(run.path)
+    return what and f"difflogic build {what} -o circuit.json"
+
+
+def _gates(netlist: CellNetlist | FunctionNetlist) -> str:
+    rest = " per cell"
+    if isinstance(netlist, FunctionNetlist):
+        rest = f", {netlist.inputs} {'inputs' if netlist.reads_bits else 'thresholds'}"
+    return line("Gates", f"{live_gates(netlist)}{rest}")
+
+
+def _verdict(config: Config, members: Sequence[Replica], best: ModelState | None) -> str:
+    """Return in one sentence whether the best circuit is right on its evaluation grids."""
+    grids, last, count = job.judges(config), last_evaluated(members[0].metrics), len(members)
+    if best is None or last is None:
+        return f"Not evaluated yet on {grids}."
+    result = f"Not solved: {counted(best.best, 'wrong cell')}" if best.best else "Solved: right"
+    seed = f"seed {best.config.seed}, " if count > 1 else ""
+    text = f"{result} on {grids} ({seed}epoch {best.epoch})"
+    if count > 1:
+        text += f"; {sum(each.solved for each in members)} of {count} models are right at epoch {last.epoch}"
+    elif last.epoch > best.epoch:
+        text += f"; {counted(last.hard_loss or 0, 'wrong cell')} at epoch {last.epoch}"
+    return f"{text}."
+
+
+def _rates(members: Sequence[Replica]) -> list[str]:
+    """Return how many models are solved, how soon, and which were solved only for a time."""
+    if last_evaluated(members[0].metrics) is None:
+        return []
+    lines, count = [], len(members)
     solved = sum(member.solved for member in members)
-    if best.epoch < judged.epoch:
-        how = "exactly right" if best.best == 0 else f"{best.best} values wrong"
-        return (
-            f"{'Solved' if best.best == 0 else 'Not solved'}: the best hard circuit is that of seed {best.config.seed} "
-            f"at epoch {best.epoch}, {how} on {probes}; at epoch {judged.epoch} {solved} of {count} are right."
+    if count > 1:
+        low, high = wilson_interval(solved, count)
+        lines.append(
+            f"{line('Success rate', f'{100 * solved / count:.1f} %')} ({solved} of {count}), "
+            f"95 % Wilson interval {100 * low:.1f} % to {100 * high:.1f} %"
         )
-    if solved:
-        gates = active_gates(best.state.logits)
-        return (
-            f"Solved: {solved} of {count} hard circuits are exactly right on {probes} at epoch {judged.epoch}; "
-            f"the best is that of seed {best.config.seed}, with {gates} active gates."
-        )
-    return (
-        f"Not solved: none of {count} hard circuits is exactly right on {probes} at epoch {judged.epoch}; "
-        f"the best is that of seed {best.config.seed}, with {best.best} wrong values."
-    )
-
-
-def _epochs_to_success(members: Sequence[Replica], solved: Sequence[Replica]) -> list[str]:
-    lines = []
-    firsts = [member.first_solved for member in solved if member.first_solved is not None]
+    firsts = [member.first_solved for member in members if member.first_solved is not None]
     if firsts:
-        lines.append(
-            f"Epochs to solve: median {statistics.median(firsts):g}, from {min(firsts)} to {max(firsts)} "
-            "(first evaluation without a wrong value)"
-        )
-    # A circuit may be right at one evaluation and wrong again at a later one.
-    lost = [member.seed for member in members if member.first_solved is not None and not member.solved]
-    if lost:
-        lines.append(
-            f"Lost again:      {len(lost)} (solved at an earlier evaluation): seed {', '.join(map(str, lost))}"
-        )
+        lines.append(line("First solved", f"epoch {_spread(firsts, '{:g}')}"))
+    lost = [str(member.seed) for member in members if member.first_solved is not None and not member.solved]
+    if lost and count > 1:
+        lines.append(line("Lost again", f"{len(lost)} (solved at an earlier evaluation): seed {', '.join(lost)}"))
     return lines
 
 
-def _losses(members: Sequence[Replica]) -> list[str]:
-    """Best and median over the members."""
-    lines = []
+def _losses(config: Config, members: Sequence[Replica], best: ModelState | None) -> list[str]:
+    lines, is_one = [], len(members) == 1
     soft = [row.soft_loss for member in members for row in member.metrics[-1:] if not math.isnan(row.soft_loss)]
-    if soft:
-        lines.append(f"Soft loss:       {min(soft):.4f} at best, {statistics.median(soft):.4f} in the median")
-    judged = [last_evaluated(member.metrics) for member in members]
-    hard = [row.hard_loss for row in judged if row is not None and row.hard_loss is not None]
-    if hard:
-        lines.append(f"Hard loss:       {min(hard)} at best, {statistics.median(hard):g} in the median, on the probes")
-    return lines
+    # The soft loss of an epoch before a search says nothing of the circuit that the search found.
+    if soft and not 0 < config.search.begin < members[0].state.epoch:
+        lines.append(line("Soft loss", _spread(soft, "{:.4f}")))
+    # Of one model the best circuit is reported, of a population the last circuits are compared.
+    end = best.state.epoch if is_one and best is not None else None
+    rows = [row for member in members if (row := last_evaluated(member.metrics[:end])) is not None]
+    if rows:
+        batch = f", {rows[0].train_hard_loss} on the training batch" if is_one else ""
+        losses = _spread([row.hard_loss or 0 for row in rows], "{:g}")
+        lines.append(line("Hard loss", f"{losses} on the evaluation grids{batch}"))
+        accuracy = [100 * (row.accuracy or 0) for row in rows]
+        lines.append(line("Hard accuracy", f"{_spread(accuracy, '{:.2f} %', max)} at epoch {rows[0].epoch}"))
+    logits = members[0].state.logits if best is None else best.state.logits
+    return [
+        *lines,
+        line("Active gates", f"{active_gates(logits)} of {len(logits)} soft gates (neither A nor B)"),
+        line("Unconverged", f"{undecided_gates(logits)} soft gates (no function above {100 * DECIDED:.0f} %)"),
+    ]
 
 
-def _line(member: Replica) -> str:
-    logits = member.state.logits
-    return (
-        f"  seed {member.seed}: first at epoch {member.first_solved}, {active_gates(logits)} active gates, "
-        f"{undecided_gates(logits)} undecided"
-    )
+def _spread(values: Sequence[float], form: str, best: Callable[[Sequence[float]], float] = min) -> str:
+    """Return the value of one model, or the best and the median of several."""
+    text = form.format(best(values))
+    return text if len(values) == 1 else f"{text} at best, {form.format(statistics.median(values))} in the median"
+
+
+def _model(member: Replica) -> str:
+    gates = live_gates(CellNetlist.of_run(member.circuit, member.job.config))
+    return f"  seed {member.seed}: solved, first at epoch {member.first_solved}, {counted(gates, 'gate')}"
+
+
+def _initial_states(config: Config, netlist: CellNetlist) -> list[str]:
+    """Return what three-valued simulation proves of all initial states of a board."""
+    task = config.task
+    # Knowledge spreads by a cell a step, so that a large grid would hold up the end of its training for minutes.
+    if not job.is_of_every_start(config) or config.train.asynchronous or task.height * task.width > LARGE**2:
+        return []
+    proof = prove_every_start(netlist, job.fixed_target(task), task.steps, seconds=None)
+    if not proof.proved or proof.from_step is None:
+        return []
+    late = f", later than step {task.steps}" if proof.from_step > task.steps else ""
+    return [line("Initial states", f"all lead to the target, from step {proof.from_step} on{late} (proved)")]
+
+
+def _sizes(config: Config, netlist: CellNetlist) -> list[str]:
+    """Return the other sizes of the grid on which the circuit does its task; none if the task has one size."""
+    task = config.task
+    if task.target == "rule" and task.start == "boards" and task.steps == 1 and not config.train.asynchronous:
+        # A cell reads no more than its neighbourhood, and a 3x3 board is one: those of all boards are all there are.
+        return [line("Other sizes", "all, since all 512 neighbourhoods are right")]
+    if task.target == "picture" and task.start == "zeros":
+        return [line("Other sizes", "none: the image is placed by the border of this one")]
+    sizes = ", ".join(f"{size} {RIGHT[right]}" for size, right in on_other_grids(config, netlist).items())
+    how = "eventually; proved" if job.is_of_every_start(config) else "by a rollout on each"
+    return [line("Other sizes", f"{sizes} ({how})")] if sizes else []
+
+
+def _verdict_of_agents(config: PolicyConfig, best: Member, count: int, has_ended: bool) -> str:
+    from difflogic.policies import classifier
+
+    least, score, seed = config.evaluation.threshold, best.score, f" (seed {best.seed})" if count > 1 else ""
+    if score is None:
+        return f"Not evaluated yet{seed}."
+    if config.is_classifier:
+        share, rows = (config.table.held_out, "held out") if has_ended else (config.table.validation, "not learned")
+        text = classifier.accuracy(int(sum(score.returns)), len(score.returns), rows if share else "learned")
+        return f"{text.capitalize()}{seed}."
+    text = f"mean return {score.mean:.1f} +- {score.spread:.1f} over {len(score.returns)} episodes{seed}"
+    if least == -math.inf:
+        return f"{text.capitalize()}."
+    verdict = "Solved" if best.solved else "Not solved"
+    return f"{verdict}: {text}; {score.reached(least)} of {len(score.returns)} reached {least:g}."
+
+
+def _is_random(best: Member, random: float) -> bool:
+    """Return whether the mean return is within what chance makes of so many episodes of random actions."""
+    score = best.score
+    return score is not None and score.mean - 2 * score.spread / math.sqrt(len(score.returns)) <= random
+
+
+def _repairs(run: Run) -> list[str]:
+    """Return the command that repairs a nearly correct circuit."""
+    # A search tests on the evaluation grids alone, which are the held-out samples if the task has samples.
+    is_near = run.wrong is not None and run.wrong <= NEARLY * run.member.job.values
+    if run.config.task.target == "data" or run.path is None or not is_near:
+        return []
+    what = "search again, from the best circuit" if run.config.search.begin else "repair the few wrong cells"
+    return [f"difflogic harden {quoted(run.path)} --search: {what}"]
+
+
+def _changes(run: Run, restarted: bool) -> list[str]:
+    """Return options for training again from the beginning."""
+    config, alone, steps = run.config, len(run.members) == 1, []
+    if not (config.hardening.share or config.search.begin):
+        steps.append("the same with --recipe robust: more seeds succeed")
+    restarts = min(2, stalled.most_restarts(config, config.train.epochs))
+    if restarts and alone and not restarted and not config.pool.starts:
+        steps.append(f"the same with --restarts {restarts}: new wiring if training stalls")
+    if alone and config.task.target == "rule":
+        steps.append("the same with --population 8: some wirings learn a rule that others do not")
+    return steps

@@ -145,7 +145,7 @@ def test_a_file_is_shown(tmp_path: Path) -> None:
     path.write_text(function_json.to_json(FunctionNetlist.from_layers(layer, 2, outputs=["both"])))
     said = CliRunner().invoke(group, ["show", str(path)]).output
     assert "1 gate, 2 inputs, 1 output." in said
-    assert "Of its 3 gates 1 read two inputs, 1 of which lead to an output." in said
+    assert "1 gate; as written 3, of which 1 read two inputs." in said
     told = json.loads(CliRunner().invoke(group, ["show", str(path), "--json"]).output)
     assert (told["inputs"], told["outputs"], told["needed"]) == (["x0", "x1"], ["both"], 1)
 

@@ -46,7 +46,7 @@ def test_the_table(run: Path, said: Said) -> None:
     assert re.match(r"tiny, seed \d+ of 2 models, after epoch 3, on cpu: ", lines[0])
     assert "8 fresh starts, after T = 3 steps" in lines
     assert any(line.startswith("robustness: 12x12, 2 asynchronous steps") for line in lines)
-    assert re.match(r"  result: \d+ of 54$", lines[lines.index("active gates: neither A nor B") + 1])
+    assert re.match(r"  result: \d+ of 54$", lines[lines.index("active soft gates: neither A nor B") + 1])
     assert max(map(len, lines[1:])) <= 120, "a table of prose is told line by line in a pipe"
     assert lines[-1] == "Written: here/evaluation.json"
     assert errors.count("... ") == len(json.loads((run / "evaluation.json").read_text())["measures"])

@@ -188,7 +188,7 @@ def test_show(runs: Path, said: Said) -> None:
     for text in (
         "Run:       all/group/three, tiny, complete",
         "Task:      checkerboard from random, 6x5 grid, 3 steps, synchronous",
-        "Circuit:   54 gates, 2 channels, 2 perception kernels, zero boundary",
+        " gates per cell, of 54 soft gates; 2 channels, 2 perception kernels, zero boundary",
         "Training:  epoch 2 of 2, batch 3, lr 0.05, seed 23 to 25",
         "Engine:    cpu: ",
         "checkpoint.safetensors",

@@ -232,7 +232,7 @@ def test_idle_gates_are_left_out(simulate: Simulate, tmp_path: Path) -> None:
     netlist = CellNetlist.from_circuit(Circuit.initial(config.model, 23), visible=1)
     (tmp_path / "raw.json").write_text(netlist_json.to_json(netlist))
     done = simulate("--size", "20x10", "--steps", 3, "-o", "a.npy", circuit="raw.json")
-    assert done.out.startswith("Circuit (raw.json): 0 two-input gates, 0 of them needed, 8 channels\n")
+    assert done.out.startswith("Circuit (raw.json): 0 gates per cell, 8 channels\n")
     grid = np.load(tmp_path / "a.npy")
     assert (
         simulate("--size", "20x10", "--steps", 3, "--engine", "reference", "-o", "b.npy", circuit="raw.json").code == 0

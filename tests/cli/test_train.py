@@ -147,7 +147,7 @@ def test_restarts_share_the_epochs_of_a_run(difflogic: Call) -> None:
     assert "Attempt 2 of at most 2, seed " in out
     told = json.loads(Path("run/restarts.json").read_text())
     assert [each["epoch"] for each in told["attempts"]] == [20, 40]
-    assert "Attempts:        1 of 2 is the best" in out
+    assert "Attempts:        1 of 2 is the best" in Path("run/summary.txt").read_text()
     assert out.rstrip().endswith("Run folder:      run")
 
 
@@ -323,7 +323,7 @@ def test_until_solved_ends_with_its_limit_and_goes_on(difflogic: Call) -> None:
     assert done.code == 1
     assert "Attempt 1, seed 23." in done.out
     assert "NOT solved within 30 epochs: the best circuit so far is kept." in done.out
-    assert "Go on with: difflogic train --resume run --within LIMIT" in done.out
+    assert "Continue with: difflogic train --resume run --within LIMIT" in done.out
     more = difflogic("train", "--resume", "run", "--within", "40 epochs", "--engine", "cpu")
     assert more.code == 1
     assert "NOT solved within 40 epochs" in more.out

@@ -194,9 +194,9 @@ def test_an_empty_picture_starts_with_a_word(tmp_path: Path) -> None:
     ("config", "words"),
     [
         (presets.game_of_life(), "all 512 boards"),
-        (presets.lizard(), "the one start grid"),
-        (presets.checkerboard(), "all 32 probe grids"),
-        (presets.lizard().with_(task={"damage_side": 3, "damage_steps": [0]}), "all 32 probe grids"),
+        (presets.lizard(), "the initial state"),
+        (presets.checkerboard(), "all 32 evaluation grids"),
+        (presets.lizard().with_(task={"damage_side": 3, "damage_steps": [0]}), "all 32 evaluation grids"),
     ],
     ids=["boards", "seed", "random", "damaged"],
 )

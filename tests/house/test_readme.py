@@ -21,7 +21,7 @@ def test_python_runs(code):
     # the same code on the engine that is everywhere
     exec(code.replace('open_engine("auto")', 'open_engine("reference")'), names)
     if "run" in names:
-        assert "hard circuit" in names["run"].summary
+        assert "evaluation grids" in names["run"].summary
     if "gradients" in names:
         assert [layer.shape for layer in names["gradients"]["update"]] == [(4, 16), (1, 16)]
         assert names["states"].shape == (4, 1, 5, 7, 1)

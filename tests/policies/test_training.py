@@ -92,7 +92,7 @@ def test_an_agent_learns_and_leaves_a_whole_folder(tmp_path, policy):
     told = json.loads((tmp_path / "run/evaluation.json").read_text())
     assert (told["solved"], told["members"][0]["mean"]) == (1, run.best.score.mean)
     assert told["baselines"]["random"] == pytest.approx(worlds.STEPS / 2, rel=0.3)
-    assert (tmp_path / "run/summary.txt").read_text().startswith("signs: solved, mean return")
+    assert (tmp_path / "run/summary.txt").read_text().startswith("Solved: mean return")
     rows = untimed(tmp_path / "run")
     assert [row["steps"] for row in rows] == list(range(128, 2049, 128))
     assert [row["steps"] for row in rows if row["score"] is not None] == [512, 1024, 1536, 2048]

@@ -124,28 +124,26 @@ def test_the_summary_of_a_population(config: Config, one: Engine) -> None:
     run = Trainer(config, Troupe(one, {})).run(population=M)
     lines = run.summary.splitlines()
     assert lines[0] == (
-        "Solved: 1 of 3 hard circuits are exactly right on all 4 probe grids at epoch 12; "
-        "the best is that of seed 24, with 0 active gates."
+        "Solved: right on all 4 evaluation grids (seed 24, epoch 12); 1 of 3 models are right at epoch 12."
     )
     assert "Success rate:    33.3 % (1 of 3), 95 % Wilson interval 6.1 % to 79.2 %" in lines
-    assert "Epochs to solve: median 10, from 10 to 10 (first evaluation without a wrong value)" in lines
+    assert "First solved:    epoch 5 at best, 7.5 in the median" in lines
     assert "Lost again:      1 (solved at an earlier evaluation): seed 23" in lines
-    assert "Hard loss:       0 at best, 4 in the median, on the probes" in lines
-    assert lines[-3:-1] == ["Solved models:", "  seed 24: first at epoch 10, 0 active gates, 54 undecided"]
-    assert lines[-1].startswith("Other grids: ")
+    assert "Hard loss:       0 at best, 4 in the median on the evaluation grids" in lines
+    assert lines[-1] == "  seed 24: solved, first at epoch 10, 0 gates"
+    assert any(line.startswith("Other sizes: ") for line in lines)
     assert (run.member.seed, run.solved) == (24, True)
     assert [member.first_solved for member in run.members] == [5, 10, None]
 
 
 def test_the_summary_where_none_is_solved(config: Config, one: Engine) -> None:
     run = Trainer(config, Scripted(one, {5: 3})).run(epochs=5)
-    assert run.summary.startswith("Not solved: the best hard circuit, of epoch 5, has 3 wrong values")
+    assert run.summary.startswith("Not solved: 3 wrong cells on all 4 evaluation grids (epoch 5).")
     run = Trainer(config, Troupe(one, {})).run(epochs=4, population=M)
     assert run.summary.splitlines()[0] == (
-        "Not solved: none of 3 hard circuits is exactly right on all 4 probe grids at epoch 4; "
-        "the best is that of seed 23, with 9 wrong values."
+        "Not solved: 9 wrong cells on all 4 evaluation grids (seed 23, epoch 4); 0 of 3 models are right at epoch 4."
     )
-    assert "Solved models:" not in run.summary
+    assert "solved, first" not in run.summary
 
 
 def test_standings(config: Config, one: Engine) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -84,41 +83,17 @@ def test_a_proved_board_needs_no_rollout(monkeypatch: pytest.MonkeyPatch) -> Non
         assert not test.passed(member, evaluation(1))
 
 
-def test_the_lines_of_the_summary() -> None:
-    circuit = learned(BOARD)
-    [line, others] = success.certainty(BOARD, circuit, 0).splitlines()
-    assert line.startswith("Every start:     shows the target from step ")
-    assert line.endswith(" on, which is proved")
-    grids = r"Other grids:     32x32 right, 64x64 right, 18x17 (right|wrong); in the end, proved for every start"
-    assert re.fullmatch(grids, others)
-    hasty = BOARD.with_(task={"steps": 2})
-    assert success.certainty(hasty, circuit, 1).endswith(" on, later than step 2, which is proved\n")
-    assert success.certainty(BOARD, keeper(8), 1) == ""
-    assert success.certainty(BOARD.with_(task={"height": 64, "width": 65}), circuit, 0) == ""
-
-
-def test_on_which_grids_a_task_makes_sense() -> None:
-    """What a circuit that keeps every state is right on: for a rollout from one cell nothing; a rule knows no grid."""
-    life, letter, lizard = map(presets.get, ("game-of-life", "colored-g", "lizard"))
-    assert "every one, as all 512" in success.certainty(life, keeper(1), 0)
-    assert "none: the picture" in success.certainty(letter, keeper(3), 0)
-    assert success.certainty(lizard, keeper(128), 0) == "Other grids:     40x40 wrong; by a rollout on each\n"
-    dot = lizard.with_(task={"height": 3, "width": 3, "picture": ("...", ".1.", "..."), "steps": 2})
-    assert "6x6 right, 12x12 right;" in success.certainty(dot, keeper(128), 0)
-    assert success.certainty(lizard.with_(train={"fire_rate": 0.6}), keeper(128), 0) == ""
-
-
 def test_a_board_that_is_right_on_every_grid_and_one_that_is_not() -> None:
     """The three gates grow the board from the lower left; upside down, and beside an inverter, from the upper left."""
     gates, wires = [8, 4, 7, 12], [(9, 17), (24, 27), (15, 28), (29, 29)]
     lower = CellNetlist.build(3, False, gates[:3], wires[:3], [29, 6, 0], visible=1)
-    assert "64x64 right, 18x17 wrong; in the end" in success._grids(BOARD, lower)
+    assert success.on_other_grids(BOARD, lower) == {"32x32": True, "64x64": True, "18x17": False}
     # The channel that is shown becomes the last one, and its opposite is shown in its place.
     upside_down = [6, 7, 8, 3, 4, 5, 0, 1, 2]
     turned = [9 * (channel or 3) + f for channel in range(3) for f in upside_down] + [36, 37, 38]
     moved = [(turned[a], turned[b]) for a, b in wires]
     upper = CellNetlist.build(4, False, gates, moved, [39, turned[6], turned[0], 38], visible=1)
-    assert "64x64 right, 18x17 right; in the end" in success._grids(BOARD, upper)
+    assert all(success.on_other_grids(BOARD, upper).values())
 
 
 def test_what_is_not_proved_is_rolled_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -129,28 +129,24 @@ def test_stop_when_solved(stop: int, epochs: int, config: Config, one: Engine) -
     run = Trainer(config, Scripted(one, {5: 0, 12: 0})).run(stop_when_solved=stop)
     assert run.state.epoch == len(run.metrics) == epochs
     assert run.solved
-    assert run.summary.startswith(f"Solved: the hard circuit is exactly right on all 4 probe grids at epoch {epochs}")
+    assert run.summary.startswith(f"Solved: right on all 4 evaluation grids (epoch {epochs})")
 
 
 def test_not_solved(config: Config, one: Engine) -> None:
     run = Trainer(config, Scripted(one, {5: 3, 10: 3})).run()
     assert not run.solved
     assert run.summary.startswith(
-        "Not solved: the best hard circuit, of epoch 10, has 3 wrong values on all 4 probe grids; "
-        "the last, of epoch 12, has 9."
+        "Not solved: 3 wrong cells on all 4 evaluation grids (epoch 10); 9 wrong cells at epoch 12."
     )
     run = Trainer(config, Scripted(one, {})).run()
-    assert run.summary.startswith("Not solved: the best hard circuit, of epoch 12, has 9 wrong values on all 4 probe")
+    assert run.summary.startswith("Not solved: 9 wrong cells on all 4 evaluation grids (epoch 12).")
 
 
 def test_what_was_solved_stays_solved(config: Config, one: Engine) -> None:
     run = Trainer(config, Scripted(one, {5: 0})).run()
     assert run.solved
     assert (run.best.epoch, run.state.epoch) == (5, 12)
-    assert run.summary.startswith(
-        "Solved: the hard circuit is exactly right on all 4 probe grids at epoch 5 (first at 5); "
-        "the last, of epoch 12, has 9 wrong values."
-    )
+    assert run.summary.startswith("Solved: right on all 4 evaluation grids (epoch 5); 9 wrong cells at epoch 12.")
 
 
 def test_skipped_epochs_are_reported(config: Config, one: Engine) -> None:

@@ -414,6 +414,6 @@ def test_nothing_else_than_what_a_search_leaves_of_one_picture_is_repaired(field
     shown = netlist.rollout(start_of(netlist)[None], config.task.steps)[-1, 0, ..., 0]
     config = config.with_(task={"picture": tuple("".join(".1"[bit] for bit in row) for row in shown)})
     assert finishing.can_be_finished(config)
-    model, line = finishing.Finishing(config, config).run(circuit, 23, 0) or pytest.fail("it is not finished")
-    assert (model.best, line) == (0, "")
+    model, lines = finishing.Finishing(config, config).run(circuit, 23, 0) or pytest.fail("it is not finished")
+    assert (model.best, lines) == (0, [])
     assert not finishing.can_be_finished(config.with_(**fields))

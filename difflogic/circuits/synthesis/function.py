@@ -18,6 +18,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from difflogic.circuits.synthesis import simplify
 from difflogic.circuits.synthesis.cell import BareGraph
 from difflogic.circuits.synthesis.convert import gate_count, to_netlist, to_xag
 from difflogic.circuits.synthesis.prove import Counterexample, Equivalence
@@ -30,6 +31,7 @@ from difflogic.circuits.synthesis.sweep import swept_by_proof, swept_on
 from difflogic.circuits.synthesis.xag import FALSE, TRUE, XAG, Builder, input_literal, narrowed, rebuilt
 from difflogic.core.bits import Bits, pack_bits
 from difflogic.errors import CircuitError, DataError
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.function_netlist import FunctionNetlist
 from difflogic.model.netlist import NamedNetlist, gate_arrays
 from difflogic.model.thermometer import FixedPoint, Integers, Thermometer
@@ -266,3 +268,11 @@ def with_comparators(function: FunctionNetlist, form: FixedPoint) -> NamedNetlis
 def structural(function: F) -> F:
     """The function after the structural passes, which prove themselves, on the thresholds that are read."""
     return _on_read_thresholds(rebuilt(to_xag(function)), function)
+
+
+def live_gates(netlist: CellNetlist | FunctionNetlist) -> int:
+    """Return the number of gates of a cell, or of a function: the two-input gates left when dead gates and wires go.
+
+    Constants, duplicates and inverters go too. This is the number of gates that every text reports.
+    """
+    return gate_count(structural(netlist) if isinstance(netlist, FunctionNetlist) else simplify.structural(netlist))

@@ -57,7 +57,7 @@ def _list(rows: list[dict[str, Any]], as_json: bool) -> None:
         return
     table.show(HEADERS, [_cells(row) for row in rows])
     echo()
-    table.show(OF_AGENTS, [[str(value) for value in each.values()] for each in agents])
+    table.show(tuple(map(_title, OF_AGENTS)), [[str(value) for value in each.values()] for each in agents])
 
 
 OF_AGENTS = ("preset", "environment", "algorithm", "steps", "gates", "solved_from")
@@ -75,12 +75,17 @@ def _agents(name: str) -> dict[str, Any]:
 def _shown_agents(name: str) -> str:
     from difflogic.config.agent_presets import PRESETS
 
-    lines = [f"{header:<14}  {text}" for header, text in _agents(name).items()]
+    lines = [f"{_title(header):<14}  {text}" for header, text in _agents(name).items()]
     return "\n".join([*lines, "", PRESETS[name].to_toml().rstrip()])
 
 
+def _title(name: str) -> str:
+    """Return the title of a column: gates are counted before training, when none is dead."""
+    return "soft gates" if name == "gates" else name
+
+
 SIZES = ("channels", "kernels", "gates", "steps", "batch", "epochs")
-HEADERS = ("preset", "what it learns", "grid", *SIZES, "evaluations", "cost")
+HEADERS = ("preset", "what it learns", "grid", *(_title(name) for name in SIZES), "evaluations", "cost")
 
 
 def _about(name: str) -> str:

@@ -73,18 +73,18 @@ def _show_file(path: Path, as_json: bool) -> int:
     from difflogic.circuits.export.text import about
     from difflogic.circuits.readers.source import LoadedCircuit
     from difflogic.circuits.synthesis.convert import gate_count
-    from difflogic.model.straight_line import lines
+    from difflogic.circuits.synthesis.function import live_gates
 
     held = opened(path)
     netlist = held.netlist if isinstance(held, LoadedCircuit) else held
-    needed = sum(len(line.reads) == 2 for line in lines(netlist))
+    needed = live_gates(netlist)
     facts = {"kind": netlist.kind, "gates": len(netlist.gates), "two_input": gate_count(netlist), "needed": needed}
     facts |= {"inputs": list(netlist.input_names), "outputs": list(netlist.output_names)}
     if as_json:
         echo(json.dumps(facts))
         return 0
     echo(f"{path}: {netlist.kind}. {about(netlist)}")
-    echo(f"Of its {facts['gates']} gates {facts['two_input']} read two inputs, {needed} of which lead to an output.")
+    echo(f"{counted(needed, 'gate')}; as written {facts['gates']}, of which {facts['two_input']} read two inputs.")
     return 0
 
 
@@ -95,8 +95,12 @@ def _attempts(run: Path) -> tuple[Attempt, ...]:
 
 
 def _facts(entry: Entry, record: dict[str, Any], saved: Checkpoint[ModelState]) -> list[str]:
+    from difflogic.circuits.synthesis.function import live_gates
+    from difflogic.model.cell_netlist import CellNetlist
+
     config = saved.members[saved.best].config
     task, train, model = config.task, config.train, config.model
+    best = CellNetlist.of_run(saved.members[saved.best].circuit, config)
     # The engine of the last resume, or that of the beginning.
     engine = [record, *record["resumes"]][-1]["engine"]
     what = ", ".join(filter(None, (engine["adapter"], engine["backend"], engine["driver"])))
@@ -106,8 +110,8 @@ def _facts(entry: Entry, record: dict[str, Any], saved: Checkpoint[ModelState]) 
         f"Run:       {entry.path}, {entry.name}, {entry.status}",
         f"Task:      {task.target} from {task.start}, {task.width}x{task.height} grid, {counted(task.steps, 'step')}, "
         f"{timing}",
-        f"Circuit:   {model.gates} gates, {counted(model.channels, 'channel')}, "
-        f"{counted(model.kernels, 'perception kernel')}, "
+        f"Circuit:   {live_gates(best)} gates per cell, of {model.gates} soft gates; "
+        f"{counted(model.channels, 'channel')}, {counted(model.kernels, 'perception kernel')}, "
         f"{'periodic' if model.periodic else 'zero'} boundary"
         f"{'' if model.neighbourhood == 'moore' else f', neighbourhood {model.neighbourhood}'}",
         f"Training:  epoch {saved.epoch} of {train.epochs}, batch {train.batch}, lr {config.optimizer.lr:g}, "
@@ -161,7 +165,7 @@ def _show_models(saved: Checkpoint[ModelState], rows: list[list[Row]]) -> None:
                 str(undecided_gates(logits)),
             )
         )
-    headers = ("model", "seed", "soft loss", "hard loss", "accuracy", "first exact", "active gates", "undecided")
+    headers = ("model", "seed", "soft loss", "hard loss", "accuracy", "first exact", "active", "unconverged")
     echo()
     table.show(headers, lines)
 

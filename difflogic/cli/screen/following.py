@@ -20,6 +20,7 @@ from difflogic.runs.attempts import Attempt
 from difflogic.runs.journal import Row
 from difflogic.serve.client import Client, JobJson
 from difflogic.serve.store.jobs import ENDED
+from difflogic.train import summary
 from difflogic.train.observer import Beginning, Standing
 
 DETACHED = 130
@@ -181,9 +182,9 @@ class _Follower:
         if job["status"] != "done":
             self._sink.write(f"The job {job['id']} is {job['status']}.")
             return 1
-        # A training leaves a summary; what a follow-up found is in its words.
-        summary, words = self._client.text(job["id"], "summary.txt"), job["words"]
-        lines = [self._title, *summary.rstrip().split("\n")] if summary else list(words["results"])
+        # A training leaves a summary; the result of a post-processing job is in its words.
+        text, words = self._client.text(job["id"], "summary.txt"), job["words"]
+        lines = [self._title, *summary.brief(text).split("\n")] if text else list(words["results"])
         if words["outcome"] is not None:
             if not any(line.startswith(words["state"]) for line in lines):
                 lines.append(words["remark"] or f"{words['state']}.")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from difflogic.actions.result import ActionResult
 
 FAILED, INTERRUPTED = 1, 130
+COLUMNS = 80
 
 
 def show(found: ActionResult, as_json: bool, write: Callable[[], Iterable[Path]] = tuple) -> int:
@@ -40,9 +41,12 @@ def show(found: ActionResult, as_json: bool, write: Callable[[], Iterable[Path]]
 
 def next_lines(commands: Sequence[tuple[str, str]], path: Path) -> list[str]:
     """Commands that what was made is ready for, `{0}` in them its path, and what each gives; none without any."""
-    said = [(command.format(quoted(path)), why) for command, why in commands]
-    width = max((len(command) for command, _ in said), default=0)
-    return ["Next:", *(f"  {command:{width}}    {why}" for command, why in said)] if said else []
+    rows = [(command.format(quoted(path)), why) for command, why in commands]
+    width = max((len(command) for command, _ in rows), default=0)
+    # A long path leaves no room for reasons: a command on one line is easy to copy.
+    is_narrow = any(width + 6 + len(why) > COLUMNS for _, why in rows)
+    lines = [f"  {command}" if is_narrow else f"  {command:{width}}    {why}" for command, why in rows]
+    return ["Next:", *lines] if lines else []
 
 
 def kept(found: ActionResult, what: str) -> list[Path]:

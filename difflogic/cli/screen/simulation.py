@@ -13,6 +13,7 @@ from difflogic.cli.screen.echo import echo_above
 from difflogic.cli.screen.sinks import Event, Lines
 from difflogic.core.bits import population
 from difflogic.errors import UsageError
+from difflogic.system.words import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,10 +46,10 @@ class SimulationReporter:
         self._next = 0.0
 
     def began(self, source: LoadedCircuit, start: str, opened: Opened) -> None:
-        from difflogic.circuits.synthesis.convert import gate_count
+        from difflogic.circuits.synthesis.function import live_gates
 
         spec = opened.simulation.spec
-        gates = gate_count(spec.netlist)
+        gates = live_gates(spec.netlist)
         outside = "wrapped at the border" if spec.netlist.periodic else "0 outside the grid"
         fires = (
             f"{spec.fire_units / 65536:.4g} of the cells in each step"
@@ -71,8 +72,7 @@ class SimulationReporter:
             "notes": notes,
         }
         text = [
-            f"Circuit ({source.name}): {gate_count(source.netlist)} two-input gates, {gates} of them needed, "
-            f"{spec.channels} channel{'' if spec.channels == 1 else 's'}",
+            f"Circuit ({source.name}): {counted(gates, 'gate')} per cell, {counted(spec.channels, 'channel')}",
             f"{spec.width}x{spec.height} cells, {outside}, {fires}; start: {start}",
             f"Engine {opened.name} {opened.reason}",
             *(f"Note: {note}" for note in notes),

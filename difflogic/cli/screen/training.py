@@ -21,7 +21,7 @@ from difflogic.policies.rows import PolicyRow
 from difflogic.runs.attempts import Attempt
 from difflogic.runs.journal import Row
 from difflogic.system.files import quoted
-from difflogic.train.advice import build_command, next_steps
+from difflogic.train import summary
 from difflogic.train.observer import Beginning, Observer, Standing
 from difflogic.train.replica import Replica
 from difflogic.train.run import AgentRun, Run
@@ -158,16 +158,17 @@ class TrainingReporter(Observer):
         """Training is over and its folder complete."""
         run, last, attempts = trained.run, trained.last, trained.attempts
         is_unsolved = attempts is not None and attempts.is_unsolved
-        advice = [] if is_unsolved or isinstance(run, AgentRun) else next_steps(run, attempts is not None)
-        text = [f"\n{trained.summary.rstrip()}", *advice, f"Run folder:      {trained.path}"]
+        advice = [] if is_unsolved or isinstance(run, AgentRun) else summary.next_steps(run, attempts is not None)
+        text = [f"\n{summary.brief(trained.summary)}", *advice]
+        if not is_unsolved and last.interrupted is None:
+            text += next_lines(_next(run), trained.path or Path("RUN"))
+        text += [*_files(trained.path), f"Run folder:      {trained.path}"]
         if is_unsolved and trained.path is not None:
-            text.append(f"Go on with: difflogic train --resume {quoted(trained.path)} --within LIMIT")
-            if isinstance(run, Run) and (command := build_command(run)) is not None:
+            text.append(f"Continue with: difflogic train --resume {quoted(trained.path)} --within LIMIT")
+            if isinstance(run, Run) and (command := summary.build_command(run)) is not None:
                 text.append(f"A circuit without training: {command}")
         elif last.interrupted is not None and trained.path is not None:
             text.append(interruption(last, trained.path))
-        else:
-            text[1:1] = next_lines(_next(run), trained.path or Path("RUN"))
         fields = {
             "path": str(run.path),
             "epoch": run.epoch,
@@ -182,6 +183,11 @@ class TrainingReporter(Observer):
         # The bar goes first, so that the summary stands below the lines and not above a bar that has stopped.
         self._sink.finish()
         self._sink.show(Event("end", fields, text))
+
+
+def _files(folder: Path | None) -> list[str]:
+    pictures = [name for name in ("rollout.gif", "returns.png") if folder is not None and (folder / name).is_file()]
+    return [f"Open:            {name}; summary.txt has the details" for name in pictures]
 
 
 def _next(run: Run | AgentRun) -> Sequence[tuple[str, str]]:

@@ -26,7 +26,7 @@ PHASES = {"starting": "Starting", "compiling": "Compiling", "saving": "Saving"}
 METRICS = {
     "tts": "gate evaluations per solution (billions)",
     "hard_loss": "wrong values",
-    "gates": "active gates",
+    "gates": "gates",
     "return": "mean return",
 }
 

@@ -192,8 +192,7 @@ class JobRecord(JobSpec):
     compared: int | None
     """Values that an evaluation compares, of which `hard_loss` are wrong; None before the first one."""
     active_gates: int | None
-    """Active gates of the best model at the last evaluation; once the job is done, the gates that its best circuit
-    needs: those that read two inputs, each once, and that the picture depends on."""
+    """Gates per cell of the best model at the last evaluation: two-input gates, without dead gates and wires."""
     phase: str | None
     """What a running job does: see `difflogic.serve.worker.lease`."""
     progress_per_s: float | None

@@ -73,7 +73,7 @@ export function previewPanel(signal, ...more) {
 
     function agents({ config, gates, goal }) {
         const { environment } = config;
-        return [`An agent learns to act in ${environment.id}.`, [["Gates", count(gates)]], [["Steps", count(goal)]]];
+        return [`An agent learns to act in ${environment.id}.`, [["Gates to train", count(gates)]], [["Steps", count(goal)]]];
     }
 
     function automaton({ config: { data, model, task, train }, target, gates }) {
@@ -83,7 +83,7 @@ export function previewPanel(signal, ...more) {
               ? `${count(data.samples)} samples, ${task.width} cells wide, ${task.height} high`
               : `One step of ${task.rule.length < 128 ? task.rule : "a rule given as a table"}, on any grid`;
         const grid = `${task.width}×${task.height}${model.periodic ? " torus" : ""}`;
-        return [sentence, [["Size", grid], ["Gates", count(gates)]], [["Epochs", count(train.epochs)]]];
+        return [sentence, [["Size", grid], ["Gates to train", count(gates)]], [["Epochs", count(train.epochs)]]];
     }
 
     const lit = ({ rgb }) => rgb.flat().filter((colour) => colour.some((part) => part > 0)).length;

@@ -15,8 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from difflogic.circuits.synthesis.function import live_gates
 from difflogic.engine.api import Engine
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
+from difflogic.model.function_netlist import FunctionNetlist
 from difflogic.model.statistics import Layer, census
 from difflogic.runs import attempts, jsonl
 from difflogic.runs.attempts import Attempt, Record
@@ -202,17 +205,22 @@ class ServiceObserver(Observer):
         if replicas:
             self._judged = replicas
             self._lease.progress["compared"] = replicas[0].job.values
-            circuit: Circuit | None = replicas[best_of(replicas)].circuit
+            best = replicas[best_of(replicas)]
+            circuit: Circuit | None = best.circuit
+            netlist: CellNetlist | FunctionNetlist | None = CellNetlist.of_run(best.circuit, best.job.config)
         else:
+            from difflogic.policies.results import netlist_of
+
             agents = [each for each in members if not isinstance(each, Replica)]
             # Until one is solved is known when its last episodes are played.
             solved = 0 if self._lease.job.asked.until_solved else sum(each.solved for each in agents)
             self._lease.progress["solved"] = solved
-            circuit = max(agents, key=lambda each: -math.inf if each.score is None else each.score.mean).circuit
+            agent = max(agents, key=lambda each: -math.inf if each.score is None else each.score.mean)
+            circuit, netlist = agent.circuit, netlist_of(agent)
         if circuit is not None:
-            layers = census(circuit)
-            self._gates.append(self._epoch, layers)
-            self._lease.alive(active_gates=sum(layer.active for layer in layers))
+            self._gates.append(self._epoch, census(circuit))
+        if netlist is not None:
+            self._lease.alive(active_gates=live_gates(netlist))
 
     def saved(self, epoch: int) -> None:
         self._lease.report(progress=epoch, saved_progress=epoch)

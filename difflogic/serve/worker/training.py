@@ -7,12 +7,12 @@ import shutil
 import time
 from base64 import b64decode
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from difflogic.circuits.synthesis.function import live_gates
 from difflogic.config import dataset
 from difflogic.config.policy import PolicyConfig, any_config
 from difflogic.config.request import TrainRequest
@@ -20,7 +20,6 @@ from difflogic.config.schema import Config
 from difflogic.devices.open import Placement
 from difflogic.errors import CheckpointError, ConfigError, MissingPackagesError, StoreError, UsageError
 from difflogic.model.controller import Controller
-from difflogic.model.statistics import active_gates
 from difflogic.runs import attempts, checkpoint
 from difflogic.runs.folder import RunFolder
 from difflogic.serve.store.jobs import JobRecord
@@ -130,14 +129,12 @@ def _outcome_of_attempts(store: Store, job: JobRecord, path: Path, out_of_time: 
 
 def _final_progress(store: Store, job: JobRecord, run: Run | AgentRun) -> dict[str, Any]:
     """What a job shows of a run that is over; of agents pictures are drawn too."""
-    from difflogic.circuits.export.formats import written  # with all that simplifies
-    from difflogic.circuits.synthesis.convert import gate_count
-
     if isinstance(run, AgentRun):
-        controller, circuit, solved = _controller(run), run.best.circuit, len(run.solved_members)
-        store.job_folder(job).keep(_pictures(run, controller, job.name))
-        gates = None if circuit is None else active_gates(circuit.flat_logits())
-        gates = gates if controller is None else gate_count(written(controller, "html"))
+        from difflogic.policies.results import netlist_of  # half of what it loads is for agents alone
+
+        circuit, solved = netlist_of(run.best), len(run.solved_members)
+        store.job_folder(job).keep(_pictures(run, circuit if isinstance(circuit, Controller) else None, job.name))
+        gates = None if circuit is None else live_gates(circuit)
         return {"progress": run.epoch, "goal": run.epoch, "score": run.score, "solved": solved, "active_gates": gates}
     netlist = run.netlist
     if run.wrong == 0:  # a solution as a page on which it lives, and drawn
@@ -152,18 +149,9 @@ def _final_progress(store: Store, job: JobRecord, run: Run | AgentRun) -> dict[s
         # A population counts its solved models. One model whose best circuit is right counts too, although the last
         # evaluation was not.
         "solved": max(sum(member.solved for member in run.members), run.wrong == 0),
-        "active_gates": gate_count(written(netlist, "html")),
+        "active_gates": live_gates(netlist),
         "compared": run.member.job.values,
     }
-
-
-def _controller(run: AgentRun) -> Controller | None:
-    """The circuit of the best agent, where it chooses between actions by gates."""
-    from difflogic.policies import controllers  # half of what it loads is for agents alone
-
-    with suppress(UsageError):
-        return controllers.of_actor(run.best.agent.actor, run.config.environment.id, run.best.environments.spaces)
-    return None
 
 
 def _pictures(run: AgentRun, controller: Controller | None, name: str) -> Iterator[tuple[str, str | bytes]]:
