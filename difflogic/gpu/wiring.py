@@ -205,3 +205,35 @@ class Wiring:
             if ((read >= patch) & (read < patch + before.first_instance - self.inner)).any():
                 return False
         return True
+
+    def edges(self, slots: int, is_split: bool) -> Index:
+        """Return the `Edge` of every instance, in the order of `order`, then of every patch node.
+
+        Columns are the fields of the struct in `gate_backward.wgsl`: wires, slots, fanout (two each), gate, instance.
+        Nothing reads the last level within a step: its slots, after all others, take the adjoint of the next state.
+
+        Args:
+            slots: Number of slots of the plan, which all models of a population share: that of the wiring that needs
+                most. So the outputs' slots lie at the same place for each model.
+            is_split: Whether chunks are split. Then a step takes the adjoint of the next state as it comes, and the
+                slots of levels lie after those of the patch of any model.
+
+        Returns:
+            uint32 `[instances + patch nodes, 8]`.
+        """
+        layout = self.layout
+        edges = np.zeros((layout.instances + layout.patch_nodes, 8), dtype=np.uint32)
+        own, patch = np.split(edges, [layout.instances])
+        own[:, 0:2], own[:, 2:4] = self.wires, self.slots
+        own[self.inner :, 4:6] = self.fanout[layout.patch_nodes :]
+        patch[:, 4:6] = self.fanout[: layout.patch_nodes]
+        if is_split:
+            moved = np.uint32(slots - self.patch_slots)
+            own[:, 2:4] += np.where(self.slots >= self.patch_slots, moved, np.uint32(0))
+            own[self.inner :, 4:6] += moved
+        else:
+            own[-layout.outputs :, 4] = slots - layout.outputs + np.arange(layout.outputs)
+            own[-layout.outputs :, 5] = own[-layout.outputs :, 4] + 1
+        own[:, 6], own[:, 7] = layout.instance_gates, np.arange(layout.instances)
+        own[:] = own[self.order]  # a whole row moves; what others point at are slots and nodes, never rows
+        return edges

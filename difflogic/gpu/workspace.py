@@ -26,7 +26,6 @@ from difflogic.gpu.plan import CHUNK, Plan
 from difflogic.gpu.shaders import Sizes
 from difflogic.gpu.submit import Dispatch, SubmitQueue, encode
 from difflogic.gpu.uniforms import UniformStruct, event_indices, shape_values, uniform_struct
-from difflogic.gpu.wiring import Wiring
 
 # The buffers, and how long what is in them counts. A buffer is made once, zeroed, and lives as long as the workspace;
 # those with a * are several, one to a CA step or a few that take turns.
@@ -69,7 +68,8 @@ class Workspace:
         wires = [each.near_wires if plan.launch.split_chunks else each.wires for each in plan.wirings]
         device.upload(self.buffers["wires"], np.stack(wires), "circuit")
         if plan.training:
-            device.upload(self.buffers["edges"], np.stack(list(map(self._edges, plan.wirings))), "circuit")
+            edges = [each.edges(plan.slots, plan.launch.split_chunks) for each in plan.wirings]
+            device.upload(self.buffers["edges"], np.stack(edges), "circuit")
 
     def _uniforms(self, fire_rate: float, hardening: Hardening) -> None:
         plan = self.plan
@@ -95,32 +95,6 @@ class Workspace:
         self.buffers[name] = self.device.buffer(name, len(data), uniform=True)
         self.device.upload(self.buffers[name], data, "shape")
         return [(self.buffers[name], struct.stride * row, struct.fields.itemsize) for row in range(len(rows))]
-
-    def _edges(self, wiring: Wiring) -> Array:
-        """The `Edge` of every instance, in the order of `wiring.order`, then of every patch node.
-
-        Columns are the fields of the struct in `gate_backward.wgsl`: wires, slots, fanout (two each), gate, instance.
-        Nobody reads the last level within a step: its slots, behind all others, take the adjoint of the next state.
-        """
-        layout = wiring.layout
-        edges = np.zeros((layout.instances + layout.patch_nodes, 8), dtype=np.uint32)
-        own, patch = np.split(edges, [layout.instances])
-        own[:, 0:2], own[:, 2:4] = wiring.wires, wiring.slots
-        own[wiring.inner :, 4:6] = wiring.fanout[layout.patch_nodes :]
-        patch[:, 4:6] = wiring.fanout[: layout.patch_nodes]
-        # All models of a population share one number of slots, that of the wiring that needs most, and so the outputs'
-        # slots lie at the same place for each of them. Where chunks are split, a step takes that adjoint as it comes,
-        # and the slots of levels lie behind those of the patch of any model.
-        if self.plan.launch.split_chunks:
-            moved = np.uint32(self.plan.slots - wiring.patch_slots)
-            own[:, 2:4] += np.where(wiring.slots >= wiring.patch_slots, moved, np.uint32(0))
-            own[wiring.inner :, 4:6] += moved
-        else:
-            own[-layout.outputs :, 4] = self.plan.slots - layout.outputs + np.arange(layout.outputs)
-            own[-layout.outputs :, 5] = own[-layout.outputs :, 4] + 1
-        own[:, 6], own[:, 7] = layout.instance_gates, np.arange(layout.instances)
-        own[:] = own[wiring.order]  # a whole row moves; what others point at are slots and nodes, never rows
-        return edges
 
     # dispatch lists -----------------------------------------------------------------------------------
 

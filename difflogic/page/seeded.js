@@ -274,7 +274,7 @@ function slotPlaces(/** @type {number[]} */ read, /** @type {number} */ patchNod
 }
 
 /**
- * The buffers `wires` and `edges`: see `Wiring` and `Workspace._edges`. Throws where the plan has room for other slots.
+ * The buffers `wires` and `edges`: see `Wiring.edges`. Throws where the plan has room for other slots.
  * @param {ReturnType<typeof flatLayout>} layout @param {{trees: boolean, split: boolean, slots: number, every_slot: number}} plan
  */
 function kernelTables(layout, plan) {
