@@ -200,10 +200,10 @@ def trained(
         raise SystemExit(ended.stderr)
     circuit = json.loads((out / "circuit.json").read_text(encoding="utf-8"))
     attempts = json.loads((out / "restarts.json").read_text(encoding="utf-8"))["attempts"]
-    said = re.search(r"^(A solution|NOT solved)", ended.stdout, re.MULTILINE)
+    said = re.search(r"^(Solved|Not solved)", ended.stdout, re.MULTILINE)
     line = {
         "number": number,
-        "said_solved": said is not None and said[0] == "A solution",
+        "said_solved": said is not None and said[0] == "Solved",
         "seconds": round(took, 1),
         "within": seconds,
         "attempts": len(attempts),

@@ -37,7 +37,7 @@ from difflogic.runs import attempts, checkpoint
 from difflogic.runs import folder as folders
 from difflogic.runs.attempts import Attempt, Record, Status
 from difflogic.system import files
-from difflogic.train import budget, finishing, live, results, stalled
+from difflogic.train import budget, finishing, live, results, stalled, summary
 from difflogic.train.finishing import Finishing
 from difflogic.train.observer import Observer
 from difflogic.train.replica import Replica
@@ -104,25 +104,15 @@ class Attempts:
 
     @property
     def summary(self) -> str:
-        """The best attempt's result, and in a line for each what became of all."""
+        """The result of the best attempt, and a line for each attempt."""
+        until = None
+        if self.record.restarts is None and self.solved:
+            until = "solved"
+        elif self.is_unsolved:
+            until = str(self.interrupted)[len(OVER) :] if self.out_of_time else f" {self.record.most_epochs} epochs"
+            until = f"not solved within{until}"
         number = self.runs.index(self.best) + 1
-        told = [
-            f"Attempts:        {number} of {len(self.runs)} is the best",
-            *(f"  {each}" for each in self.record.attempts),
-        ]
-        return self._headline() + self.best.summary + "\n".join(told) + "\n"
-
-    def _headline(self) -> str:
-        """Return what came of going on until it is solved, before all else; empty where so many attempts were given."""
-        if self.record.restarts is not None or not (self.solved or self.is_unsolved):
-            return ""
-        if self.solved:
-            if isinstance(self.best, AgentRun):
-                return "A solution: the agent reaches the threshold, on fresh episodes.\n\n"
-            return "A solution: the circuit passes the test of success, on fresh starts and beyond its training.\n\n"
-        limit = str(self.interrupted)[len(OVER) :] if self.out_of_time else f" {self.record.most_epochs} epochs"
-        what = "agent" if isinstance(self.best, AgentRun) else "circuit"
-        return f"NOT solved within{limit}: the best {what} so far is kept.\n\n"
+        return summary.of_attempts(self.best.summary, number, self.record.attempts, until)
 
 
 def train(

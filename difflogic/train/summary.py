@@ -22,6 +22,7 @@ from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
 from difflogic.model.function_netlist import FunctionNetlist
 from difflogic.model.statistics import DECIDED, active_gates, undecided_gates
+from difflogic.runs.attempts import Attempt
 from difflogic.runs.checkpoint import ModelState
 from difflogic.runs.journal import last_evaluated
 from difflogic.system.files import quoted
@@ -120,6 +121,27 @@ def of_agents(
         lines.append(_gates(netlist))
     lines.append(line("Time", f"{seconds:.1f} s for {steps} {unit}, {steps / max(seconds, 1e-9):.0f} {unit}/s"))
     return "\n".join(lines) + "\n"
+
+
+def of_attempts(best: str, number: int, attempts: Sequence[Attempt], until: str | None) -> str:
+    """Return the summary of several attempts.
+
+    Args:
+        best: Summary of the best attempt.
+        number: Number of the best attempt, from 1.
+        attempts: The attempts in order.
+        until: How attempts ended that go on until one is solved: `solved` or `not solved within 60 s`; else None.
+    """
+    short, _, details = best.rstrip().partition(DETAILS)
+    verdict, *lines = short.rstrip().splitlines()
+    if until is not None:
+        result = verdict.rpartition("olved: ")[2].rstrip(".")
+        # The success test and the evaluation that a verdict is about may differ, as for asynchronous boards.
+        but = ", but not in the success test" if until != "solved" and verdict.startswith("Solved: ") else ""
+        but = "; the success test is passed" if until == "solved" and verdict.startswith("Not solved: ") else but
+        verdict = f"{until.capitalize()}, attempt {number}: {result}{but}."
+    rows = [line("Attempts", f"{number} of {len(attempts)} is the best"), *(f"  {each}" for each in attempts)]
+    return "\n".join([verdict, *lines]) + f"\n{DETAILS}" + "\n".join([*details.splitlines(), *rows]) + "\n"
 
 
 def next_steps(run: Run, restarted: bool) -> list[str]:
