@@ -19,8 +19,6 @@ STEP_ATOL_SAME_GRADIENTS = 1e-6
 """Logits after a step from the same gradients: only AdamW's own float32 rounding is left."""
 STEP_ATOL_OWN_GRADIENTS = 1e-4
 """Logits after a step from own gradients: AdamW divides by their root mean square, which magnifies small ones."""
-STEP_ATOL_PASS_THROUGH = 1e-3
-"""The same at the pass-through start, where most gradients lie near AdamW's epsilon and their rounding shows."""
 
 FLOAT64_RTOL = 1e-12
 """Two float64 computations of one formula in different order."""

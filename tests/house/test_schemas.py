@@ -17,7 +17,6 @@ from difflogic.model import function_json
 from tests.controllers import linear_rule, remembering_controller
 from tests.train.tiny import tiny_config
 
-LAYER = Circuit.feed_forward([4, 4, 4], seed=0)
 SCHEMAS = Path(__file__).resolve().parents[2] / "docs/reference/schemas"
 NAMES = sorted(path.name.removesuffix(".schema.json") for path in SCHEMAS.iterdir())
 

@@ -5,7 +5,6 @@ The DevTools protocol over a pipe, https://chromedevtools.github.io/devtools-pro
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import queue
@@ -209,17 +208,6 @@ class Page:
             if met[-1].startswith(name):
                 return
         raise AssertionError(f"Tab never reached {name!r}, but {met}")
-
-    def screenshot(self, path: Path, whole: bool = False) -> None:
-        """As PNG; `whole`: the page beyond the window too."""
-        shot = self.call("Page.captureScreenshot", captureBeyondViewport=whole, **self._clip(whole))
-        path.write_bytes(base64.b64decode(shot["data"]))
-
-    def _clip(self, whole: bool) -> dict[str, Any]:
-        if not whole:
-            return {}
-        size = self.call("Page.getLayoutMetrics")["cssContentSize"]
-        return {"clip": {**size, "scale": 1}}
 
     def problems(self) -> list[str]:
         """Errors and warnings so far, exceptions and breaches of the content policy among them."""
