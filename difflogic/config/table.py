@@ -226,7 +226,7 @@ def _of_csv(path: Path, label: str) -> LabelledTable:
     if not rows:
         raise DataError("there is no row below the names of the columns.")
     if not names[0]:
-        warn(f"The first column of {path} has no name, as the row numbers that pandas writes: it is left out.")
+        warn(f"The first column of {path} has no name, as the row names that pandas and R write: it is left out.")
     for line, row in rows:
         if empty := [name for name, text in zip(names, row, strict=True) if name and text.lower() in _NOTHING]:
             raise DataError(

@@ -177,6 +177,14 @@ def test_reader_that_goes_away_ends_printing_but_no_training(
         assert json.loads(Path("run/manifest.json").read_text())["status"] == "complete"
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_output_to_a_full_disk_is_one_sentence() -> None:
+    with Path("/dev/full").open("w") as full:
+        program = [sys.executable, "-m", "difflogic.cli.main", "presets"]
+        ended = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert (ended.returncode, ended.stderr) == (1, b"Error: No space left on device.\n")
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
 def test_a_closed_stream_leads_nowhere(closed: str, tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-UNREAD = (errno.EPIPE, errno.EIO)
-"""Errors of a write to a pipe whose reader has gone, and to a terminal that was closed."""
+UNREAD = (errno.EPIPE, errno.EIO, errno.ENOSPC)
+"""Errors of a write to a pipe whose reader has gone, to a terminal that was closed, and to a file on a full disk."""
 
 
 class StandardStream(io.FileIO):
@@ -21,12 +21,15 @@ class StandardStream(io.FileIO):
 
     is_optional = False
     """Whether the command has more to do than to print: then text that has no reader is dropped."""
+    has_failed = False
+    """Whether an error was raised: the interpreter writes what is left once more when it ends."""
 
     def write(self, data: Any, /) -> int:
         try:
             return super().write(data)
         except OSError as error:
-            if not StandardStream.is_optional or error.errno not in UNREAD:
+            if not self.has_failed and not (StandardStream.is_optional and error.errno in UNREAD):
+                self.has_failed = True
                 raise
             return len(data)
 
