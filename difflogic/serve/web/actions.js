@@ -12,9 +12,11 @@ const USUAL = new Set(["svg", "html", "verilog"]);
 const waits = (job) => job.status === "running" && job.wanted !== null;
 const training = (job) => job.kind === "train";
 const wanted = (job) => training(job) || job.kind === "sweep"; // by the form
-const hasCircuit = (job) => (training(job) && !isAgents(job) ? job.saved_progress > 0 : ["train", "sweep", "simplify"].includes(job.kind) && job.status === "done" && job.result?.best !== null);
+const hasCircuit = (job) => (training(job) && !isAgents(job) ? job.saved_progress > 0 : ["train", "sweep", "simplify", "build"].includes(job.kind) && job.status === "done" && job.result?.best !== null);
 const canShrink = (job) => hasCircuit(job) && job.kind !== "simplify";
-const canProve = (job) => hasCircuit(job) && (job.kind === "simplify" || !isAgents(job));
+const canTest = (job) => hasCircuit(job) && wanted(job);
+const canProve = (job) => (job.kind === "simplify" ? hasCircuit(job) : canTest(job) && !isAgents(job));
+const canBuild = (job) => training(job) && hasCircuit(job) && !isAgents(job) && isOver(job) && ["rule", "picture", "data"].includes(job.config.task.target) && (job.config.train.fire_rate ?? 1) === 1;
 const follow = (job, what, body = {}) => post(`/jobs/${job.id}/${what}`, body).then(() => job);
 
 // `when` says for which jobs; `main` for which it stands in front; `run` resolves to the job as it is then, or to null
@@ -25,14 +27,15 @@ export const ACTIONS = [
     { name: "pause", label: "Pause", when: (job) => ["queued", "running"].includes(job.status) && !waits(job), run: (job) => post(`/jobs/${job.id}/pause`), main: () => true },
     { name: "cancel", label: "Stop", when: (job) => ["queued", "running", "paused"].includes(job.status) && job.wanted !== "cancel", run: (job) => post(`/jobs/${job.id}/cancel`), main: () => true },
     { name: "simplify", label: "Simplify and prove", primary: true, when: canShrink, run: simplified, main: (job) => isOver(job) && job.words.outcome !== "unsolved" },
+    { name: "build", label: "Build without training", title: "Make a circuit for its task without training", when: canBuild, run: (job) => follow(job, "build"), main: (job) => job.words.outcome === "unsolved" },
     { name: "export", label: "Download and export", when: hasCircuit, run: exported, main: isOver },
     { name: "edit", label: "Again with changes", when: wanted, run: (job) => go(`#/new?from=${job.id}`, job), main: isOver },
     { name: "compare", label: "Compare", when: (job) => training(job) && !isAgents(job), run: (job) => go(`#/compare/${job.id}`, job), main: (job) => job.words.outcome !== "solved" },
     { name: "clone", label: "Again as it is", when: wanted, run: (job) => made(job, "clone") },
     { name: "smaller", label: "Simplify for less…", title: "Keep less than all that the circuit does", when: canShrink, run: simplifiedForLess },
     { name: "prove", label: "Prove", when: canProve, run: (job) => follow(job, "prove") },
-    { name: "evaluate", label: "Test", when: canShrink, run: (job) => follow(job, "evaluate", { quick: true }) },
-    { name: "evaluate-long", label: "Test for long", when: canShrink, run: (job) => follow(job, "evaluate", { quick: false }) },
+    { name: "evaluate", label: "Test", when: canTest, run: (job) => follow(job, "evaluate", { quick: true }) },
+    { name: "evaluate-long", label: "Test for long", when: canTest, run: (job) => follow(job, "evaluate", { quick: false }) },
     { name: "harden", label: "Decide its gates", title: "Continue training its circuit until every gate is decided", when: (job) => training(job) && !isAgents(job) && job.saved_progress > 0 && isOver(job), run: (job) => made(job, "harden") },
     { name: "rename", label: "Rename", when: () => true, run: (job) => edited(job, ["Rename the job", "Name", job.name, "Rename"], (name) => ({ name })) },
     { name: "priority", label: "Priority", when: (job) => !isOver(job), run: (job) => edited(job, ["Priority of the job", "From -10 to 10: the highest begins first", job.priority, "Save"], (text) => ({ priority: Number(text) })) },

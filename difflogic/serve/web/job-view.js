@@ -43,7 +43,7 @@ function show(root, signal, job) {
     const learning = of("train") ? (isAgents(job) ? learningOfAgents(job) : learningOfAutomata(job)) : null,
         gates = learning && gatesPanel(job, learning.span, signal),
         trials = of("sweep") ? sweepPanel(job, signal) : null,
-        circuit = of("train", "simplify", "sweep") ? circuitPanel(job, signal) : null;
+        circuit = of("train", "simplify", "build", "sweep") ? circuitPanel(job, signal) : null;
     const found = foundPanel(Boolean(learning));
     const top = jobHead(job, place, (now) => {
         changed(now);

@@ -6,7 +6,7 @@ import { ago } from "./format.js";
 import { turnWords } from "./queue.js";
 
 export const STATUSES = { queued: "Queued", running: "Running", paused: "Paused", done: "Done", failed: "Failed", cancelled: "Cancelled" };
-export const KINDS = { train: "Training", sweep: "Sweep", simplify: "Simplification", prove: "Proof", export: "Export", evaluate: "Test" };
+export const KINDS = { train: "Training", sweep: "Sweep", simplify: "Simplification", build: "Circuit without training", prove: "Proof", export: "Export", evaluate: "Test" };
 // Whether a configuration is of agents.
 export const isPolicy = (config) => config?.kind === "policy";
 export const isAgents = (job) => isPolicy(job.config);
