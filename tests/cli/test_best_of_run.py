@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from pathlib import Path
 
@@ -67,6 +68,9 @@ def test_show_and_runs(difflogic: Call, run: Path) -> None:
     assert "attempt 2: complete at epoch 40 with " in out
     taken = chosen.run_folder(run)
     assert f"The run is complete. Train it further with:  difflogic train --resume '{taken}' --epochs " in out
+    command = shlex.split(out.rpartition("with:  difflogic ")[2])
+    assert difflogic(*command).code == 0
+    assert checkpoint.read(taken).epoch == 120
     shown = json.loads(difflogic("show", OUT, "--json").out)
     assert [each["status"] for each in shown["tries"]] == ["given up", "complete"]
     assert shown["best"]["epoch"] == chosen.load(run).epoch
@@ -85,7 +89,7 @@ def test_resume_takes_the_folder_of_all(difflogic: Call, run: Path) -> None:
     record = attempts.read(run)
     shutil.rmtree(run / "attempt-2")
     attempts.Record(record.request, record.attempts[:1]).write(run)
-    assert "Go on with:  difflogic train --resume 'my run'" in difflogic("show", OUT).out
+    assert "Continue with:  difflogic train --resume 'my run'" in difflogic("show", OUT).out
     assert "drop --epochs" in difflogic("train", "--resume", OUT, "--epochs", 100).errors
     code, out, errors = difflogic("train", "--resume", OUT, "--json")
     assert (code, errors) == (0, "")
@@ -105,7 +109,7 @@ def test_a_killed_run_says_so(difflogic: Call) -> None:
     out = difflogic("show", OUT).out
     assert "tiny, killed\n" in out
     assert out.endswith(
-        "Its process was killed. Go on from the last checkpoint with:  difflogic train --resume 'my run'\n"
+        "Its process was killed. Continue from the last checkpoint with:  difflogic train --resume 'my run'\n"
     )
 
 

@@ -63,7 +63,7 @@ def command(run: Path, as_json: bool) -> int:
         echo(f"           {attempt}")
     _show_models(saved, rows)
     _show_files(found.path)
-    echo(f"\n{_next(entry, found.path, bool(together))}")
+    echo(f"\n{_next(entry, found.path, bool(together), max(saved.epoch, found.config.train.epochs))}")
     return 0
 
 
@@ -213,16 +213,19 @@ def _show_agents(entry: Entry, as_json: bool) -> int:
     return 0
 
 
-def _next(entry: Entry, taken: Path, together: bool) -> str:
+def _next(entry: Entry, taken: Path, together: bool, epochs: int) -> str:
+    """Return what to do with a run, of which the one in the folder `taken` has trained or may train `epochs`."""
+    from difflogic.runs import request_file
     from difflogic.system.files import quoted
 
     if entry.status == "running":
         return "A process is training it."
     again = "difflogic train --resume "
     if entry.status == "killed":
-        return f"Its process was killed. Go on from the last checkpoint with:  {again}{quoted(entry.path)}"
+        return f"Its process was killed. Continue from the last checkpoint with:  {again}{quoted(entry.path)}"
     if entry.status != "complete" or (entry.epoch < entry.epochs and not together):
-        return f"Go on with:  {again}{quoted(entry.path)}"
+        return f"Continue with:  {again}{quoted(entry.path)}"
+    request = request_file.read(taken)
+    goes_on = " --stop-when-solved 0" if request is not None and request.solved_models else ""
     # Twice as many is a proposal, as good as any.
-    epochs = 2 * (entry.epochs if taken == entry.path else entry.epoch)
-    return f"The run is complete. Train it further with:  {again}{quoted(taken)} --epochs {epochs}"
+    return f"The run is complete. Train it further with:  {again}{quoted(taken)} --epochs {2 * epochs}{goes_on}"
