@@ -13,7 +13,7 @@ from benchmarks.store import Line, append
 from difflogic.bench.results import Results
 
 LEFT_OUT = ("profile", "variant")
-"""Of a case: long. Of the profile, the times of kernels are stored."""
+"""Keys of a case that are not stored; the times of kernels in its profile are."""
 DIGITS = 6
 """More than any of these numbers knows."""
 

@@ -27,7 +27,7 @@ class Within:
     seconds: float | None = None
     epochs: int | None = None
     used: float = 0.0
-    """Of the seconds, so many are over already."""
+    """Number of seconds that are over already."""
 
     @classmethod
     def parse(cls, text: str) -> Within:

@@ -1,4 +1,4 @@
-"""What users of Python give in place of values of an option's type."""
+"""Values that users of Python pass in place of an option's type."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _KINDS = {
     rb"\x89PNG|GIF8|\xff\xd8\xff|RIFF....WEBP|II\*\0|MM\0\*|P[1-6]\s": "an image: `train --target` learns one",
     rb"(#[^\n]*\n)*x *= *\d|!Name": "a pattern: --start and --from-film take one",
 }
-"""What a file is whose first bytes match, the first that fits."""
+"""Kind of a file by a pattern of its first bytes; the first match counts."""
 
 
 def kind_of(path: Path) -> str:
