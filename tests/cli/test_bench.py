@@ -18,6 +18,7 @@ from difflogic.errors import NoAdapterError
 from difflogic.model.circuit import ArraysByNetwork
 from tests.bench.made_up import TINY, line, make_results
 from tests.cli.conftest import Call, Said, complaints
+from tests.sampled import sampled
 
 QUICKLY = ("--quick", "--rounds", "1", "--engine", "reference")
 """On the engine that is everywhere."""
@@ -131,7 +132,7 @@ def test_incomparable(results: Results, tmp_path: Path, said: Said) -> None:
     )
 
 
-@pytest.mark.parametrize("engine", ["gpu", "cpu"])
+@pytest.mark.parametrize("engine", sampled(["gpu", "cpu"], ["cpu"]))
 def test_a_training_kernel_by_kernel(engine: str, call: Call, said: Said) -> None:
     out = said("bench", "--batch", "3", "--engine", engine, "--quick", "--rounds", "1").out
     assert f"train/tiny on {engine + ' (software)' * (engine == 'gpu')} is limited by: " in out

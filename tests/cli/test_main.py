@@ -21,6 +21,7 @@ from difflogic.config import presets
 from difflogic.config.schema import Config
 from difflogic.errors import ConfigError, DeviceError
 from tests.cli.conftest import complaints
+from tests.sampled import exhaustive
 from tests.train import processes
 from tests.train.tiny import tiny_config
 
@@ -163,7 +164,10 @@ def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a shell with pipes")
-@pytest.mark.parametrize(("command", "code"), [("presets", 1), ("train --config tiny.toml --recipe paper -o run", 0)])
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [("presets", 1), *exhaustive(("train --config tiny.toml --recipe paper -o run", 0))],
+)
 def test_reader_that_goes_away_ends_printing_but_no_training(
     command: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

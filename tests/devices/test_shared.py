@@ -42,6 +42,7 @@ class StopAt(Observer):
             self.stop.ask("enough")
 
 
+@pytest.mark.exhaustive
 def test_members_are_what_they_would_be_alone(engines: list[Engine], tmp_path: Path) -> None:
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     config = tiny_config(epochs=4)

@@ -90,6 +90,7 @@ def test_both_find_the_same(name: str, guided: bool) -> None:
 
 @settings(max_examples=15)
 @given(circuits(), st.integers(3, 6), st.integers(3, 6), st.randoms(use_true_random=False))
+@pytest.mark.exhaustive
 def test_both_find_the_same_of_any_circuit(circuit: Circuit, height: int, width: int, random: object) -> None:
     job = job_of(circuit, height, width)
     gates = circuit.flat_logits().argmax(axis=1)

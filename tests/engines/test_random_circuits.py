@@ -151,6 +151,7 @@ def test_a_step_agrees(engine: Engine, case: tuple[Circuit, dict[str, Any]]) -> 
     st.booleans(),
     st.integers(0, 2**32 - 1),
 )
+@pytest.mark.exhaustive
 def test_any_circuit_agrees(
     engine: Engine, circuit: Circuit, grid: tuple[int, int, int], steps: int, masked: bool, seed: int
 ) -> None:
@@ -159,6 +160,7 @@ def test_any_circuit_agrees(
 
 @settings(max_examples=60)
 @given(circuits(), st.integers(0, 2**32 - 1))
+@pytest.mark.exhaustive
 def test_any_decided_circuit_agrees(engine: Engine, circuit: Circuit, seed: int) -> None:
     """Constants, pass-through gates and gates with one input twice: what the hard program leaves out."""
     rng = np.random.default_rng(seed)

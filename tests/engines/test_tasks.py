@@ -14,10 +14,11 @@ from difflogic.reference.engine import ReferenceEngine
 from tests import tolerances
 from tests.closeness import STATES, assert_first_step_close, assert_gradients_close
 from tests.jobs import assert_same, assert_same_state, start, train
+from tests.sampled import sampled
 from tests.tasks import TASKS, task_job
 
 
-@pytest.fixture(params=TASKS)
+@pytest.fixture(params=sampled(TASKS, [*TASKS][::4]))
 def job(request: pytest.FixtureRequest) -> Job:
     return task_job(request.param)
 

@@ -16,6 +16,7 @@ from difflogic.model.circuit import Circuit
 from difflogic.reference.engine import ReferenceEngine
 from tests import tolerances
 from tests.jobs import make_job, start, train
+from tests.sampled import exhaustive
 
 
 def test_the_configurations_optimiser_is_used(engine: Engine) -> None:
@@ -51,10 +52,10 @@ def test_gradients_are_clipped_by_their_norm(engine: Engine, fire_rate: float) -
 @pytest.mark.parametrize(
     ("config", "soft", "hard"),
     [
-        (presets.checkerboard(), 231.266, 256),
+        *exhaustive((presets.checkerboard(), 231.266, 256)),
         (presets.checkerboard(small=True), None, 256),
         (presets.game_of_life(), 105.844, 108),
-        (presets.checkerboard_async(), 87.93, 96),
+        *exhaustive((presets.checkerboard_async(), 87.93, 96)),
     ],
     ids=lambda value: getattr(value, "name", None),
 )

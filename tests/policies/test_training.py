@@ -28,7 +28,7 @@ from difflogic.train.signals import Stop
 from difflogic.train.trainer import Trainer
 from tests.policies import worlds
 from tests.policies.agents import config
-from tests.sampled import sampled
+from tests.sampled import exhaustive
 from tests.train.diary import Diary
 
 CPU = Device("cpu")
@@ -157,7 +157,9 @@ class InEvaluation(Observer):
             self.stop.ask("enough")
 
 
-@pytest.mark.parametrize(("solved", "where"), [(0, (4, False)), (0, (8, False)), (0, (8, True)), (1, (12, True))])
+@pytest.mark.parametrize(
+    ("solved", "where"), [*exhaustive((0, (4, False)), (0, (8, False)), (1, (12, True))), (0, (8, True))]
+)
 def test_an_evaluation_that_is_broken_off_is_played_again(tmp_path, solved, where):
     """That of the stop rule too, which then ends the run where it would have ended."""
     settings = config(seed=8, steps=100_000 if solved else 1024)
@@ -180,10 +182,8 @@ SHORT_SAC = {
 }
 
 
-@pytest.mark.parametrize(
-    ("policy", "algorithm"),
-    sampled(product(("logic", "automaton", "mlp"), ("ppo", "sac")), {("mlp", "sac")}),
-)
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("policy", "algorithm"), [*product(("logic", "automaton", "mlp"), ("ppo", "sac"))])
 def test_on_a_gpu_it_repeats_itself_and_goes_on_bit_for_bit(tmp_path, policy, algorithm):
     """And learns at first what it learns on the processor, but for rounding."""
     gpu, half = Device("gpu:0"), StopAfter(1)

@@ -22,10 +22,11 @@ from difflogic.reference.rollout import RolloutSpec, hard_rollout
 from tests import naive, tolerances
 from tests.jobs import start
 from tests.reference.test_finite_differences import assert_is_derivative
+from tests.sampled import sampled
 from tests.tasks import TASKS, task_job
 
 
-@pytest.fixture(params=TASKS)
+@pytest.fixture(params=sampled(TASKS, [*TASKS][::4]))
 def job(request: pytest.FixtureRequest) -> Job:
     return task_job(request.param)
 

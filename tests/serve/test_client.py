@@ -31,6 +31,7 @@ from difflogic.serve import local
 from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.api.words import told
 from difflogic.serve.client import SERVER, TOKEN, Client, ServerEvent
+from tests.sampled import exhaustive
 from tests.serve.live import ANN, serving
 from tests.serve.service import by_hand, wait
 from tests.serve.test_agents import small
@@ -312,7 +313,7 @@ def answer_all(monkeypatch: pytest.MonkeyPatch, answer: Callable[[httpx.Request]
     monkeypatch.setattr(httpx, "Client", partial(REAL, transport=httpx.MockTransport(answer)))
 
 
-@pytest.mark.parametrize("action", ACTIONS, ids=" ".join)
+@pytest.mark.parametrize("action", [*exhaustive(*((each,) for each in ACTIONS[1:])), ACTIONS[0]], ids=" ".join)
 def test_foreign_server_is_one_sentence(action: list[str], capsys, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(clients, "WAITS_S", (0.0, 0.0, 0.0))
     monkeypatch.setenv(TOKEN, ANN)

@@ -50,6 +50,7 @@ def test_it_says_what_it_said(folder, has_database):
 
 
 @pytest.mark.usefixtures("compiled")
+@pytest.mark.exhaustive
 def test_it_goes_on(folder, tmp_path):
     """What was done stays; what was paused goes on as by hand, and what was queued is trained."""
     store = Store.open(folder)

@@ -77,6 +77,7 @@ def test_a_film_or_samples_become_a_job_with_the_same_samples(live: Live, make: 
     assert len({each.config["data"]["sha256"] for each in live.store.jobs("ann")}) == 1
 
 
+@pytest.mark.exhaustive
 def test_what_cannot_be_learned_is_refused_in_a_sentence(live: Live) -> None:
     full = np.zeros((1, 1 + MOST_CELLS // 64**2, 64, 64), dtype=np.uint8)
     bomb, large = io.BytesIO(), {"descr": "|u1", "fortran_order": False, "shape": (1 << 12, 1 << 10, 1 << 10)}

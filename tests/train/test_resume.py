@@ -25,7 +25,7 @@ from difflogic.train.observer import Observer
 from difflogic.train.run import Run
 from difflogic.train.signals import Stop
 from difflogic.train.trainer import Trainer
-from tests.sampled import sampled
+from tests.sampled import exhaustive, sampled
 from tests.tasks import task_config
 from tests.train import child
 from tests.train.diary import Diary
@@ -56,7 +56,7 @@ class SignalAt(Observer):
             os.kill(os.getpid(), self.number)
 
 
-@pytest.mark.parametrize(("population", "first"), [(1, 1), (1, 3), (1, 5), (1, 11), (3, 7)])
+@pytest.mark.parametrize(("population", "first"), sampled([(1, 1), (1, 3), (1, 5), (1, 11), (3, 7)], [(1, 5), (3, 7)]))
 def test_two_halves_equal_the_whole(
     population: int, first: int, whole: Whole, config: Config, engine: Engine, tmp_path: Path
 ) -> None:
@@ -130,9 +130,7 @@ def test_a_signal_at_any_moment_is_saved(
     ("number", "population", "epoch"),
     [
         (signal.SIGINT, 1, 1),
-        (signal.SIGTERM, 1, 4),
-        (signal.SIGHUP, 1, 5),
-        (signal.SIGUSR1, 1, 7),
+        *exhaustive((signal.SIGTERM, 1, 4), (signal.SIGHUP, 1, 5), (signal.SIGUSR1, 1, 7)),
         (signal.SIGUSR2, 3, 7),
     ],
 )
@@ -352,7 +350,7 @@ def test_another_engine_is_told(finished: Run, config: Config, engine: Engine) -
     assert "not with bit for bit the same numbers" in notes.notices[0]
 
 
-@pytest.mark.parametrize(("engine", "population", "operation"), sampled(KILLS, KILLS[1:20:3]), indirect=["engine"])
+@pytest.mark.parametrize(("engine", "population", "operation"), sampled(KILLS, KILLS[1:20:9]), indirect=["engine"])
 def test_kill_during_a_save(
     population: int, operation: int, whole: Whole, config: Config, engine: Engine, tmp_path: Path
 ) -> None:

@@ -39,6 +39,7 @@ from difflogic.train.restarts import Attempts
 from difflogic.train.session import Session
 from difflogic.train.signals import Deadline, Stop
 from difflogic.train.success import SuccessTest
+from tests.sampled import exhaustive
 from tests.train.tiny import assert_same_run, tiny_config
 
 FLAT = tiny_config(epochs=40).with_(optimizer={"lr": 0.0}, train={"eval_interval": 20})
@@ -295,7 +296,11 @@ MAGENTA = {"picture": tuple("".join(".5"[bit] for bit in row) for row in NOISE),
 
 @pytest.mark.parametrize(
     ("limit", "task", "interval", "epochs"),
-    [("4 epochs", {}, 10, (4, 4)), ("600s", {}, 10, (7, 7)), (None, MAGENTA, 10, (20, 20)), (None, {}, 1, (2, 19))],
+    [
+        ("4 epochs", {}, 10, (4, 4)),
+        *exhaustive(("600s", {}, 10, (7, 7)), (None, MAGENTA, 10, (20, 20))),
+        (None, {}, 1, (2, 19)),
+    ],
     ids=["4 epochs are over", "the time is over", "all epochs are over", "the search makes no progress"],
 )
 def test_finishing_repairs_an_image_of_which_little_is_wrong(
@@ -381,7 +386,7 @@ def test_resume_recognizes_a_finished_image(fast: Placement, tmp_path: Path, mon
 
 @pytest.mark.parametrize(
     ("fields", "enough", "epoch"),
-    [({"until_solved": True}, 10, 10), ({"restarts": 1}, None, 30), ({"restarts": 0}, 10, 30)],
+    [({"until_solved": True}, 10, 10), *exhaustive(({"restarts": 1}, None, 30), ({"restarts": 0}, 10, 30))],
     ids=["stopped early", "all epochs are used up", "the only attempt is not stopped early"],
 )
 def test_finishing_repairs_what_an_attempt_leaves_wrong(
