@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -105,11 +106,15 @@ def painted() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def ctrl_c_is_heard() -> Iterator[None]:
-    """A background job of a script begins with SIGINT ignored, and so would the children that tests start."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+def signals_are_handled() -> Iterator[None]:
+    """Restore the signals that a background job of a script (SIGINT) or `nohup` (SIGHUP) ignores, for children too."""
+    handlers = {signal.SIGINT: signal.default_int_handler}
+    if sys.platform != "win32":
+        handlers[signal.SIGHUP] = signal.SIG_DFL
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture(autouse=True)
