@@ -182,8 +182,11 @@ def _option(declared: Option) -> Callable[[Any], Any]:
 
 
 # Options are values: click makes a new option for each command from them, so that several commands can share one.
+gpu_option = click.option("--gpu", is_flag=True, help="The same as --engine gpu.")
+"""`--gpu`, which `engine_selector` reads with `--engine`."""
+
 engine_options = together(
-    click.option("--gpu", is_flag=True, help="The same as --engine gpu."),
+    gpu_option,
     options_of("run", where=lambda each: each.name == "engine"),
     click.option("--require-hardware", is_flag=True, help="Refuse everything but hardware GPUs."),
 )

@@ -129,8 +129,8 @@ def test_what_is_done_with_jobs(here: Path, capsys, monkeypatch) -> None:
 
 
 def test_a_job_that_no_worker_takes_says_so(here: Path, capsys) -> None:
-    words = "No worker offers the engine gpu:9: the workers offer auto, cpu, reference."
-    job = call(capsys, "submit", "--config", "tiny.toml", "--engine", "gpu:9").strip()
+    words = "No worker offers the engine gpu: the workers offer auto, cpu, reference."
+    job = call(capsys, "submit", "--config", "tiny.toml", "--gpu").strip()
     assert f"{job} waits: {words}" in call(capsys, "jobs")
 
     def cancel_once_watched() -> None:

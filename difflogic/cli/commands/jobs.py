@@ -32,6 +32,7 @@ HEADERS = ("job", "name", "kind", "state", "progress", "soft loss", "hard loss",
 @shared.target_options
 @shared.options_of("what", without=shared.GIVEN_OTHERWISE)
 @shared.field_options
+@shared.gpu_option
 @shared.options_of("run", "until", without=("starts",))
 @shared.sweep_options
 @shared.options_of("queue", of=JobRequest, without=("sweep",))
@@ -47,6 +48,7 @@ def submit(**options: Any) -> int:
     Example: difflogic submit lizard --target cat.png --size 24x24 --watch
     """
     request.check_source(options)
+    options["engine"] = shared.engine_selector(options["engine"], options["gpu"])
     found = request.agents(options, options["preset"])
     asked = _automata(options) if found is None else _asked(options, preset=None, config=found, set=Table())
     with client("submit") as server:
