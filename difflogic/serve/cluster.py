@@ -207,7 +207,7 @@ class ClusterSupervisor(Supervisor):
             log_event("machine refused", logging.ERROR, **about, why=why)
             return
         if trouble is not None:
-            log_event("no GPU is used", logging.ERROR, **about, why=trouble)
+            log_event("trouble with GPUs", logging.WARNING, **about, why=trouble)
         log_event("machine joined", **about, devices=devices)
         if not self._engines:
             self.add(*(Slot(device, known.engines_of(device, devices), node) for device in devices))
@@ -236,7 +236,5 @@ class ClusterSupervisor(Supervisor):
 
 
 def _devices(meant: Sequence[str]) -> tuple[str, list[str], str | None]:
-    """The version of difflogic on this machine, its devices, and why it lists no GPUs where it cannot."""
-    if list(meant) == ["gpu"]:
-        meant = known.hardware_gpus()
+    """Return the version of difflogic on this machine, its devices, and a warning about its GPUs."""
     return __version__, *known.usable(meant)

@@ -6,11 +6,15 @@ from dataclasses import replace
 
 import pytest
 
+from difflogic.config import agent_presets
+from difflogic.config.schema import Config
+from difflogic.devices.cost import EVALUATIONS_PER_S, cost_of
 from difflogic.errors import StoreError
 from difflogic.serve.store.claims import ALIVE_S, GRACE_S
 from difflogic.serve.store.jobs import ConflictError, LeaseLostError
 from difflogic.serve.store.leases import MAX_TRIES
 from difflogic.serve.store.presence import Presence
+from difflogic.serve.store.queue import turns_of
 
 ENGINES = {"auto", "cpu"}
 
@@ -54,6 +58,36 @@ def test_follow_ups_are_for_who_has_no_device(store, spec, clock):
     assert claim(store, engines=())[0].name == "urgent", "its first back-off is none"
     assert claim(store, engines=())[0].name == spec.name
     assert not store.awaits("follow-ups")
+
+
+def test_idle_processor_takes_what_it_finishes_before_the_gpu(store, spec):
+    """A GPU 1,000 times as fast as the processor, which needs 10 s more for its job."""
+    config = Config.from_dict(spec.config)
+
+    def submitted(seconds, **fields):
+        evaluations = cost_of(config, 1).evaluations / config.train.epochs
+        epochs = round(seconds * EVALUATIONS_PER_S / evaluations)
+        return store.submit("ann", replace(spec, config=config.with_(train={"epochs": epochs}).to_dict(), **fields))[0]
+
+    store.register_worker("g", "gpu:0", "a GPU", 1, ["auto", "gpu", "gpu:0"])
+    store.register_worker("w", "cpu", "a processor", 2, ["cpu", "reference"])
+    long, short = submitted(10_000), submitted(1)
+    beside = {"device": "cpu", "engines": ["cpu", "reference"]}
+    assert claim(store, **beside) is None, "the GPU is free"
+    job, lease = claim(store, "g", "gpu:0", ["auto", "gpu", "gpu:0"])
+    assert job.id == long.id
+    assert claim(store, **beside) is None, "nobody knows yet how fast the GPU is"
+    store.heartbeat(long.id, lease, 60, progress=0, progress_per_s=long.goal / 10)
+    slow, other = submitted(12), submitted(1, engine="gpu")
+    job, lease = claim(store, **beside)
+    assert (job.id, job.device) == (short.id, "cpu")
+    assert claim(store, **beside) is None, f"{slow.id} ends sooner on the GPU, and {other.id} needs one"
+    store.release(short.id, lease)
+    assert turns_of(store)[short.id].position == 1, "it stays on the processor"
+    assert claim(store, **beside)[0].id == short.id
+    agents = replace(spec, config=agent_presets.PRESETS["cartpole"].to_dict())
+    store.submit("ann", agents)
+    assert claim(store, **beside)[0].config == agents.config, "the processor trains agents in any case"
 
 
 def test_trials_go_with_their_sweep(store, spec, clock):

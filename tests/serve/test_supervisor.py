@@ -8,9 +8,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from difflogic.devices import open as opening
 from difflogic.serve.store.files import STORE
 from difflogic.serve.store.jobs import JobSpec, StoreLostError
 from difflogic.serve.store.store import Store
+from difflogic.serve.worker import devices
 from difflogic.serve.worker import supervisor as supervisor_module
 from difflogic.serve.worker.supervisor import MAX_BACK_OFF_S, Supervisor
 
@@ -55,3 +57,28 @@ def test_hands_elsewhere_go_on_with_a_database_that_was_made_again(
     supervisor._check_leases()
     assert supervisor._store.jobs() == made.jobs() != []
     supervisor._store.close()
+
+
+@pytest.mark.parametrize(
+    ("named", "usable", "warning"),
+    [
+        ("auto", ["gpu:1", "cpu"], None),
+        ("gpu", ["gpu:1"], None),
+        ("cpu,follow-ups", ["cpu"], None),
+        ("gpu:1,cpu", ["gpu:1", "cpu"], None),
+        ("gpu:0,cpu", ["gpu:0", "cpu"], "gpu:0 is llvmpipe: a software GPU computes on the processor, and slower than"),
+    ],
+)
+def test_software_gpu_is_used_if_named_with_a_warning(
+    named: str, usable: list[str], warning: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(devices, "gpus", lambda: {"gpu:0": "llvmpipe", "gpu:1": None})
+    found, said = devices.usable(named.split(","))
+    assert found == usable
+    assert said is None if warning is None else said is not None and said.startswith(warning)
+
+
+def test_adapters_of_this_machine_are_listed_by_a_child() -> None:
+    assert devices.gpus() == {
+        f"gpu:{each.index}": each.name if each.software else None for each in opening.gpu_adapters()
+    }

@@ -45,15 +45,18 @@ class NextJob:
     device: str
     engines: list[str]
     now: float
+    only: list[str] | None = None
+    """The ids of the trainings that may be chosen, or None for all."""
 
     def next(self, connection: sqlite3.Connection) -> sqlite3.Row | None:
         trainings = (
-            f"{QUEUED} AND kind = 'train' AND NOT EXISTS ({PARENT}) AND engine IN ({NAMES}) "
-            "AND (device IS NULL OR device = ? OR device NOT IN (SELECT device FROM workers WHERE seen > ?))"
+            f"{QUEUED} AND kind = 'train' AND NOT EXISTS ({PARENT}) AND (? IS NULL OR id IN ({NAMES})) AND (device = ? "
+            f"OR engine IN ({NAMES}) AND (device IS NULL OR device NOT IN (SELECT device FROM workers WHERE seen > ?)))"
         )
         kind, values = f"{OTHER_KINDS} AND kind != 'sweep'", list[Any]()
         if self.engines:
-            kind, values = trainings, [json.dumps(self.engines), self.device, self.now - ALIVE_S]
+            only = None if self.only is None else json.dumps(self.only)
+            kind, values = trainings, [only, only, self.device, json.dumps(self.engines), self.now - ALIVE_S]
         elif self.device == SWEEPS:
             kind = f"{OTHER_KINDS} AND kind = 'sweep' AND engine IN ({NAMES})"
             values = [json.dumps(sorted(offered(connection, self.now)))]

@@ -28,7 +28,7 @@ import platform
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from difflogic.errors import StoreError
@@ -36,6 +36,7 @@ from difflogic.serve.store import presence, records
 from difflogic.serve.store.claims import BACK_OFF_S, NAMES, PARENT, QUEUED, TRAINS, NextJob, missing, offered
 from difflogic.serve.store.jobs import STATUS_AFTER, JobRecord, LeaseLostError, Wanted
 from difflogic.serve.store.records import FULL, Records, as_stored, change, engines_of, job_of
+from difflogic.serve.store.spare import sooner_here
 
 MAX_TRIES = 5
 """A job has failed once so many leases in a row were lost without a new checkpoint between them."""
@@ -121,15 +122,20 @@ class Leases(Records):
         """The next job for this worker, by priority, then in turns of owners, then age; None where there is none.
 
         `engines`: what trainings may have asked for; without any they are follow-ups. A training that was on a device
-        goes on there, as long as that has a worker.
+        goes on there, as long as that has a worker. A processor without a job of its own takes one for `auto` that
+        waits for a GPU, if the processor finishes it sooner.
         """
         # One moment for all that follows: the job that the read finds is judged by the same clock as the one that is
         # taken.
         selection = NextJob(device, list(engines), self.clock())
         # Workers ask a few times a second, mostly in vain: a read neither waits for a writer nor holds one up.
         with self.database.reading() as connection:
-            if selection.overdue(connection) is None and selection.next(connection) is None:
+            is_idle = selection.overdue(connection) is None and selection.next(connection) is None
+        if is_idle:
+            spare = sooner_here(self) if "cpu" in engines and "auto" not in engines else []
+            if not spare:
                 return None
+            selection = replace(selection, engines=["auto"], only=spare)
         with self._recorded() as connection:
             # Leases that ended long ago are lost now: this worker may be the only one left to see that.
             while (late := selection.overdue(connection)) is not None:

@@ -73,7 +73,7 @@ def _queues(waiting: Collection[sqlite3.Row], lanes: list[Lane]) -> list[_Queue]
         return frozenset(
             number
             for number, (here, engines) in enumerate(lanes)
-            if (engine in engines and (not stays or here == device) if trains else not engines)
+            if ((here == device if stays else engine in engines) if trains else not engines)
         )
 
     known: dict[tuple[int, str, str | None], frozenset[int]] = {}

@@ -13,6 +13,7 @@ from difflogic.system.child import python_command
 
 DEVICE = re.compile(r"cpu|gpu:[0-9]{1,3}|follow-ups")
 AUTO = "auto"
+GPU = "gpu"
 NONE = "none"
 """No workers: jobs wait until the store is served with some."""
 FOLLOW_UPS = "follow-ups"
@@ -36,47 +37,55 @@ def parse(text: str) -> list[str]:
     return devices
 
 
-def hardware_gpus() -> list[str]:
-    """`gpu:INDEX` of each hardware GPU; a child process looks, for drivers crash and their libraries are large.
+def gpus() -> dict[str, str | None]:
+    """Return `gpu:INDEX` of each GPU, with the name of a software one; a child process looks, because drivers crash.
 
-    Raises DeviceError where it finds no answer.
+    Raises DeviceError if it finds no answer.
     """
     command = python_command("-m", "difflogic.serve.worker.devices")
     try:
         found = subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=True, stdin=subprocess.DEVNULL)
-        return [f"gpu:{int(index)}" for index in json.loads(found.stdout)]
+        return dict(json.loads(found.stdout))
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         raise DeviceError(f"The GPUs of this machine cannot be listed: {error}.") from error
 
 
-def of_this_machine(devices: Sequence[str]) -> list[str]:
-    """The devices that are meant, as `parse` gives them. Raises DeviceError where `auto` finds no answer."""
-    named = [*hardware_gpus(), "cpu"] if list(devices) == [AUTO] else devices
-    return [each for each in named if each != FOLLOW_UPS]
-
-
 def usable(devices: Sequence[str]) -> tuple[list[str], str | None]:
-    """The devices of this machine that are meant; where it cannot list its GPUs the processor, and why."""
-    try:
-        return of_this_machine(devices), None
-    except DeviceError as error:
-        return ["cpu"], str(error)
+    """Return the devices of this machine that are meant, and a warning: no list of GPUs, or a GPU that is software.
+
+    `devices` are as `parse` gives them; `gpu` alone means the hardware GPUs.
+    """
+    found: dict[str, str | None] = {}
+    warning = None
+    if any(each.startswith((AUTO, GPU)) for each in devices):
+        try:
+            found = gpus()
+        except DeviceError as error:
+            warning = str(error)
+    if list(devices) in ([AUTO], [GPU]):
+        hardware = [gpu for gpu, software in found.items() if software is None]
+        return [*hardware, "cpu"] if list(devices) == [AUTO] else hardware, warning
+    named = [each for each in devices if each != FOLLOW_UPS]
+    if slow := [f"{each} is {software}" for each in named if (software := found.get(each))]:
+        warning = f"{', '.join(slow)}: a software GPU computes on the processor, and slower than the device cpu."
+    return named, warning
 
 
 def engines_of(device: str, others: Sequence[str] = ()) -> list[str]:
-    """The engines that jobs of a device's worker may have asked for. Beside a GPU the processor takes no `auto`."""
+    """Return the engines that jobs of a device's worker may have asked for.
+
+    Next to a GPU the processor does not offer `auto`, but takes the jobs that it finishes sooner: see `store.spare`.
+    """
     if device != "cpu":
         return ["auto", "gpu", device]
-    # An example: workers on cpu and gpu:0. A job for `auto` waits for the GPU, even while the processor is free; one
-    # for `cpu` goes to the processor.
     return ["cpu", "reference"] if any(other != "cpu" for other in others) else ["auto", "cpu", "reference"]
 
 
 def main() -> None:
-    """Print the indices of the hardware GPUs, as JSON."""
-    from difflogic.devices.open import hardware_gpus as indices
+    """Print what `gpus` returns, as JSON."""
+    from difflogic.devices.open import gpu_adapters
 
-    json.dump(indices(), sys.stdout)
+    json.dump({f"gpu:{each.index}": each.name if each.software else None for each in gpu_adapters()}, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -221,9 +221,9 @@ class Supervisor:
         """The devices that are to have workers from the beginning on."""
         if self._given is not None:
             return list(self._given)
-        trains, trouble = known.usable(self._devices)
-        if trouble is not None:
-            log_event("no GPU is used", logging.ERROR, why=trouble)
+        trains, warning = known.usable(self._devices)
+        if warning is not None:
+            log_event("trouble with GPUs", logging.WARNING, why=warning)
         slots = [Slot(device, known.engines_of(device, trains)) for device in trains]
         lanes = [known.FOLLOW_UPS] * LANES + [SWEEPS] * MOST_SWEEPS
         return [*slots, *(Slot(lane, []) for lane in lanes)] if self._devices else []

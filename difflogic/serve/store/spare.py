@@ -1,0 +1,70 @@
+"""Jobs for `auto` that an idle processor takes although there is a GPU: those that it finishes sooner.
+
+An example: the GPU needs 600 s more for its job, and computes 40 times as fast as the processor. A job of 100 s on the
+processor would end after 602.5 s on the GPU, so the processor takes it; one of 700 s would end after 617.5 s, so it
+waits.
+"""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from itertools import islice
+
+from difflogic.config.document import is_policy
+from difflogic.config.schema import Config
+from difflogic.devices.cost import EVALUATIONS_PER_S, cost_of
+from difflogic.serve.store.claims import ALIVE_S
+from difflogic.serve.store.jobs import JobRecord, goal_of
+from difflogic.serve.store.queue import turns_of
+from difflogic.serve.store.records import Records, engines_of, job_of
+
+MOST = 32
+"""Waiting jobs that are considered, because an idle processor asks several times a second."""
+
+
+class _Gpu:
+    """A GPU with a worker, and when it is free."""
+
+    def __init__(self, worker: sqlite3.Row, job: JobRecord | None) -> None:
+        self.device, self.engines = worker["device"], engines_of(worker)
+        # A job that starts has no rate yet: the GPU counts as free and infinitely fast until it has one.
+        self.free_s, self.rate = 0.0, math.inf
+        if job is not None and job.progress_per_s:
+            self.free_s = max(0, job.goal - job.progress) / job.progress_per_s
+            self.rate = _evaluations(job) * job.progress_per_s / goal_of(job.config) or math.inf
+
+    def takes(self, job: JobRecord) -> bool:
+        return job.engine in self.engines and job.device in (None, self.device)
+
+
+def sooner_here(store: Records) -> list[str]:
+    """Return the ids of waiting jobs that an idle processor would finish before a GPU does."""
+    turns, sooner = islice(turns_of(store), MOST), []
+    with store.database.reading() as connection:
+        query = "SELECT * FROM workers WHERE device GLOB 'gpu:*' AND seen > ?"
+        workers = connection.execute(query, (store.clock() - ALIVE_S,)).fetchall()
+        gpus = [_Gpu(worker, _job(connection, worker["job"])) for worker in workers]
+        for job in filter(None, (_job(connection, each) for each in turns)):
+            offers = [gpu for gpu in gpus if job.kind == "train" and gpu.takes(job)]
+            if not offers:
+                continue
+            gpu, evaluations = min(offers, key=lambda each: each.free_s), _evaluations(job)
+            ends = gpu.free_s + evaluations / gpu.rate
+            if job.engine == "auto" and job.device is None and evaluations / EVALUATIONS_PER_S < ends:
+                sooner.append(job.id)
+            else:
+                gpu.free_s = ends
+    return sooner
+
+
+def _job(connection: sqlite3.Connection, job: str | None) -> JobRecord | None:
+    row = connection.execute("SELECT * FROM jobs WHERE id = ?", (job,)).fetchone()
+    return None if row is None else job_of(row)
+
+
+def _evaluations(job: JobRecord) -> int:
+    """Return the gate evaluations of a training; 0 for agents, which the processor trains in any case."""
+    if job.config is None or is_policy(job.config):
+        return 0
+    return cost_of(Config.from_dict(job.config), job.asked.population).evaluations
