@@ -124,9 +124,7 @@ class Tuner:
         # and fall evenly with the numbers, so that a sweep may stop; between the two they do not.
         winners = [winner for family in self.families for winner in self._winners(family)]
         best = min(winners, key=lambda winner: winner[1])[0] if winners else default
-        outcome = TuningResult(default, self._final(default if best.runs_as(default) else best), len(self.measured))
-        self.measured.forget()
-        return outcome
+        return TuningResult(default, self._final(default if best.runs_as(default) else best), len(self.measured))
 
     def _winners(self, family: list[Sweep]) -> list[tuple[LaunchConfig, float]]:
         """The best workgroup size of each fused step by lanes, and a train step's seconds; until more are hopeless."""

@@ -4,7 +4,7 @@ One holds for one adapter, driver, set of shaders and shape of work. An entry of
 
     {"adapter": NAME, "schedule": {"wg": 8, ...}, "default_ms": 190.1, "tuned_ms": 171.0}
 
-What a sweep has measured so far is kept until it is complete: one that was cut off goes on from there. An entry of
+The times of each schedule are kept too, so that a sweep that was cut off goes on from there. An entry of
 `tuning-measured.json`, of the same key:
 
     {"adapter": NAME, "variants": [{"schedule": {"wg": 8, ...}, "seconds": {"gate_forward": 0.01, ...}}]}
@@ -75,9 +75,11 @@ def store(adapter: Adapter, plan: Plan, result: Tuned) -> None:
 
 
 def reset(adapter: Adapter) -> tuple[int, int]:
-    """Forget every result of this adapter, and every sweep that was cut off; returns how many there were of each."""
-    results, sweeps = (cache.forget(lambda entry: entry.get("adapter") == adapter.name) for cache in (TUNING, MEASURED))
-    return results, sweeps
+    """Forget the results and times of this adapter; returns the number of results, and of sweeps that were cut off."""
+    cut_off = sum(entry.get("adapter") == adapter.name for key, entry in MEASURED.read().items()
+                  if key not in TUNING.read())  # fmt: skip
+    results, _ = (cache.forget(lambda entry: entry.get("adapter") == adapter.name) for cache in (TUNING, MEASURED))
+    return results, cut_off
 
 
 def _tuned(entry: Entry) -> Tuned:
@@ -108,11 +110,14 @@ class Measured:
     def add(self, launch: LaunchConfig, seconds: Seconds) -> None:
         """Keep it at once: the next variant may take long, or not end well."""
         self._seconds[launch] = seconds
-        variants = [{"schedule": each.written(), "seconds": found} for each, found in self._seconds.items()]
-        MEASURED.write(self._key, {"adapter": self._adapter, "variants": variants})
+        MEASURED.write(self._key, {"adapter": self._adapter, "variants": self.variants()})
+
+    def variants(self) -> list[Entry]:
+        """Return each variant and its times, as the file has them."""
+        return [{"schedule": each.written(), "seconds": seconds} for each, seconds in self._seconds.items()]
 
     def forget(self) -> None:
-        """The sweep is complete, or not to be gone on with."""
+        """Drop the times of a sweep that must not be continued."""
         self._seconds = {}
         MEASURED.drop(self._key)
 

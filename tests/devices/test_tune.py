@@ -204,8 +204,11 @@ def test_command(monkeypatch: pytest.MonkeyPatch, config: Config, capsys: pytest
     assert "This adapter is software: tuning it is of no use" in out
     assert re.search(r"ms \(\d of at most 6, about ", out)
     assert re.search(r"as the default: workgroups of gate_forward \d+, .*, 2 chunk\(s\) each \(", out)
+    assert len(re.findall(r"^\d+ +[28]( +\d+\.00){3}$", out, re.MULTILINE)) == 6
     assert main(["tune", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["measured"] == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["measured"] == 0
+    assert [set(each["seconds"]) for each in told["variants"]] == [set(tune.FUSED)] * 6
     tuning_cache.MEASURED.write("another", {"adapter": select_adapter().name, "variants": []})
     assert main(["tune", "--reset"]) == 0
     out = capsys.readouterr().out
@@ -240,7 +243,7 @@ def test_a_sweep_that_is_cut_off_goes_on_where_it_was(tuner: Make, device: GpuDe
     assert outcome.measured == 6
     assert outcome.stored is not None
     assert outcome.stored.launch == BEST
-    assert tuning_cache.MEASURED.read() == {}
+    assert len(tuning_cache.Measured(device.adapter, again.plan)) == 6
 
 
 @pytest.mark.exhaustive

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from difflogic.cli.options import json_option
-from difflogic.cli.screen import sinks
+from difflogic.cli.screen import sinks, table
 from difflogic.cli.screen.echo import echo
 from difflogic.cli.work import work, work_options
 
 if TYPE_CHECKING:
     from difflogic.devices.tune import SweepProgress, TuningResult
+    from difflogic.gpu.launch import LaunchConfig
+    from difflogic.gpu.tuning_cache import Seconds
 
 
 @click.command("tune")
@@ -35,7 +37,8 @@ def command(population: int, adapter: str | None, reset: bool, as_json: bool, **
     PRESET is a name that `difflogic presets` lists [checkerboard], RUN a run folder. Every variant is verified before
     it is timed. A variant must be 5 % faster to win. The winner is saved in the user's cache for this adapter, driver
     and shape of work, which includes the number of models. Training then uses it. It does not change the results of
-    training. A second run measures nothing. If a run was stopped, the next one continues it.
+    training. A second run measures nothing, and shows the saved times of each kernel again. If a run was stopped, the
+    next one continues it.
 
     Example: difflogic tune lizard
     """
@@ -44,6 +47,7 @@ def command(population: int, adapter: str | None, reset: bool, as_json: bool, **
     from difflogic.gpu import tuning_cache
     from difflogic.gpu.adapter import select_adapter
     from difflogic.gpu.device import GpuDevice
+    from difflogic.gpu.launch import FUSED
 
     chosen = select_adapter(adapter)
     if reset:
@@ -73,7 +77,17 @@ def command(population: int, adapter: str | None, reset: bool, as_json: bool, **
     except KeyboardInterrupt:
         tell(f"Stopped: {len(tuner.measured)} variant(s) measured so far are kept; tune again to go on.", None)
         raise
-    echo(json.dumps(dataclasses.asdict(outcome)) if as_json else _verdict(outcome))
+    if as_json:
+        echo(json.dumps(dataclasses.asdict(outcome) | {"variants": tuner.measured.variants()}))
+        return
+    rows = [_row(launch, tuner.measured.get(launch) or {}) for launch in tuner.measured]
+    table.show(("workgroup size", "chunks", *sorted(FUSED)), rows, "Milliseconds of a kernel:")
+    echo(_verdict(outcome))
+
+
+def _row(launch: LaunchConfig, seconds: Seconds) -> tuple[str, ...]:
+    sizes = launch.workgroup_size, launch.chunks_per_workgroup
+    return (*map(str, sizes), *(f"{1e3 * each:.2f}" for _, each in sorted(seconds.items())))
 
 
 def _verdict(outcome: TuningResult) -> str:
