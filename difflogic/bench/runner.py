@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, cast
 
 from difflogic.bench.arrays import ArrayCase, ArrayContender, open_array_contender, torch_benches
@@ -18,6 +19,7 @@ from difflogic.bench.memory import peak_bytes
 from difflogic.bench.profile import Profile, bottleneck
 from difflogic.bench.results import FORMAT, Results
 from difflogic.bench.timed import WrongResultError
+from difflogic.devices import choose
 from difflogic.devices.cost import duration
 from difflogic.engine.api import Engine
 from difflogic.errors import LimitError
@@ -76,6 +78,18 @@ def measure(
         skipped += [{"case": case, "engine": name, "kind": STOPPED, "why": "the run ended"} for case, name in missing]
     engines = {bench.name: bench.to_dict() for bench in benches}
     return Results({"format": FORMAT, **stamp(), "engines": engines, "cases": lines, "skipped": skipped})
+
+
+def keep_faster(cases: Sequence[Case | ArrayCase], benches: Sequence[Bench], results: Results) -> None:
+    """Store for `--engine auto` which engine trains faster, of each train step measured on a card and the processor."""
+    times = {(line["case"], line["engine"]): line["median_ms"] for line in results.cases}
+    infos = {bench.name: bench.engine.info for bench in benches}
+    for case, card in product(cases, (bench.name for bench in benches if bench.is_card)):
+        names = [card, "cpu"]
+        if isinstance(case, Case) and case.kind == "train" and all((case.name, name) in times for name in names):
+            ms = {name: times[case.name, name] for name in names}
+            why = f"difflogic bench measured {ms[card]:.3g} ms per epoch on {card}, {ms['cpu']:.3g} ms on cpu"
+            choose.keep_faster(infos[card], case.config, case.models, infos[min(ms, key=ms.__getitem__)], why)
 
 
 def _measure_heat(

@@ -1,7 +1,8 @@
 """`--engine auto` decides where a new run is trained: measured, remembered, or as --placement says.
 
 What is remembered are entries of `placement.json` in the user's cache: one per machine, GPU and shape of a run for
-which of two engines was measured to be faster, one per machine and shape for which was used last.
+which of two engines was measured to be faster, by a run or by `difflogic bench`, one per machine and shape for which
+was used last.
 """
 
 from __future__ import annotations
@@ -56,8 +57,12 @@ def place_run(config: Config, population: int, placing: Placing = "auto", requir
 def keep_measured(gpu: EngineInfo, config: Config, population: int, decision: Decision) -> None:
     """Keep for later runs of this shape what a race against this GPU found, where both engines were timed."""
     if decision.compared:
-        place = _Place.of(decision.engine, decision.reason)
-        PLACES.write(_measured_key(gpu, config, population), asdict(place))
+        keep_faster(gpu, config, population, decision.engine, decision.reason)
+
+
+def keep_faster(gpu: EngineInfo, config: Config, population: int, faster: EngineInfo, why: str) -> None:
+    """Store for later runs of this shape which engine is faster on a machine with this GPU."""
+    PLACES.write(_measured_key(gpu, config, population), asdict(_Place.of(faster, why)))
 
 
 def keep_last(config: Config, population: int, engine: EngineInfo) -> None:

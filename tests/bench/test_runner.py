@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -13,16 +14,19 @@ import pytest
 from difflogic.bench import contender, runner
 from difflogic.bench.cases import Case
 from difflogic.bench.contender import open_contender
-from difflogic.bench.engines import Bench, open_benches
+from difflogic.bench.engines import Bench, OtherEngine, open_benches
 from difflogic.bench.memory import peak_bytes
 from difflogic.bench.profile import Profile, ProfilePart, bottleneck
 from difflogic.bench.results import Results
 from difflogic.bench.runner import Effort, measure
 from difflogic.bench.timed import Timed, WrongResultError
-from difflogic.devices.open import open_engine
+from difflogic.devices import choose
+from difflogic.devices.open import Placement, open_engine
+from difflogic.engine.api import Engine, EngineInfo
 from difflogic.engine.job import TrainState, make_job
 from difflogic.errors import LimitError
 from difflogic.model.circuit import Circuit
+from tests.bench import made_up
 from tests.bench.made_up import TINY
 
 EFFORT = Effort(rounds=2, round_seconds=0.0, memory=False)
@@ -119,6 +123,22 @@ def test_card_is_woken_after_other_engines() -> None:
 
     runner._take_turns([Counted(name="cpu"), Counted(name="gpu", is_card=True)], EFFORT)
     assert calls[-6:] == ["cpu", "gpu", "gpu"] * 2
+
+
+@pytest.mark.parametrize(("cpu_ms", "engine"), [(1.0, "cpu"), (3.0, "gpu")])
+def test_auto_uses_what_bench_measured(
+    cpu_ms: float, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DIFFLOGIC_CACHE_DIR", str(tmp_path))
+    card = OtherEngine(EngineInfo("gpu", "Quick 9000"))
+    cases = {("train/tiny", "gpu"): 2.0, ("train/tiny", "cpu"): cpu_ms, ("batch/3", "cpu"): 1.0}
+    results = Results({"cases": [made_up.line(case, ms, on) for (case, on), ms in cases.items()]})
+    runner.keep_faster(TINY, [Bench("gpu", card, 1e9), Bench("cpu", open_engine("cpu"), 1e9)], results)
+    (place,) = choose.PLACES.read().values()
+    found = choose._remembered(Placement(cast(Engine, card)), TINY[0].config, 1)
+    assert found is not None
+    assert found.engine.info.engine == engine == place["engine"]
+    assert found.reason.endswith(f"difflogic bench measured 2 ms per epoch on gpu, {cpu_ms:g} ms on cpu")
 
 
 def test_what_computes_something_else_is_not_timed(benches: list[Bench], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,6 +52,7 @@ def command(only_list: bool, gradients: bool, compare: tuple[Path, Path] | None,
     """Measure the engines that are here, side by side in one run: each is verified first, then timed.
 
     With PRESET or RUN, the train step of that training is measured, kernel by kernel; otherwise the cases of --list.
+    `train` uses what was measured on a hardware GPU and on the CPU engine to choose between them.
     The engines take turns in each round, and so do the points of a curve. So a machine whose speed drifts treats
     all alike. Quote medians and ratios. The command does not need a GPU. Rows are reported on standard error as they
     come; Ctrl-C ends the run with these rows, which --out then holds, and the exit code is 130.
@@ -127,7 +128,9 @@ def _measure(
     # Progress goes to standard error anyway, but a program that asks for JSON wants neither.
     say = (lambda text: None) if as_json else sinks.working
     say("opening the engines and measuring how fast their memory is copied")
-    results = runner.measure(selected, open_benches(engines, require_hardware), effort, say)
+    benches = open_benches(engines, require_hardware)
+    results = runner.measure(selected, benches, effort, say)
+    runner.keep_faster(selected, benches, results)
     if out:
         out.write(results.to_json().encode())
     return results
