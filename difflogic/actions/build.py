@@ -1,51 +1,104 @@
-"""`build`: a circuit made without training, from a rule, a recording or samples, an image, or the task of a run."""
+"""`build`: a circuit made without training, from a rule, a recording or samples, an image, or the task of a run.
+
+The circuit is simplified, and proved to do what it was made for.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 from difflogic.actions.result import ActionResult
+from difflogic.actions.simplify import Simplification, simplify
 from difflogic.circuits import recorded
-from difflogic.circuits.export.text import Files, about
-from difflogic.circuits.readers import rule, source
-from difflogic.circuits.synthesis.convert import gate_count
+from difflogic.circuits.export.text import Files
+from difflogic.circuits.readers import rule as rules_of
+from difflogic.circuits.synthesis.convert import lean, to_xag
+from difflogic.circuits.synthesis.function import live_gates
 from difflogic.circuits.synthesis.layered import layered
 from difflogic.circuits.synthesis.observed import observed
-from difflogic.circuits.synthesis.placed import placed
-from difflogic.config import dataset, presets
-from difflogic.config.customise import configure
+from difflogic.circuits.synthesis.placed import placed, registers
+from difflogic.circuits.synthesis.simplify import OnPass, silent
+from difflogic.config import customise, dataset, presets
 from difflogic.config.dataset import Dataset
+from difflogic.config.fields import hint, in_tables, merged
 from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
+from difflogic.config.values import Size, coerced
+from difflogic.core import rules
+from difflogic.core.neighbourhoods import contradiction
 from difflogic.engine import job
-from difflogic.errors import UsageError
+from difflogic.errors import ConfigError, UsageError
+from difflogic.evaluation import proof, proof_file
 from difflogic.model import netlist_json
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
-from difflogic.runs import attempts, checkpoint, chosen
+from difflogic.reference.engine import ReferenceEngine
+from difflogic.runs import attempts, checkpoint, chosen, manifest
+from difflogic.runs.checkpoint import Checkpoint, ModelState
+from difflogic.runs.folder import RunFolder
+from difflogic.system.files import quoted
+from difflogic.system.words import counted
 from difflogic.train import finishing
 
+if TYPE_CHECKING:
+    from difflogic.train.run import AgentRun, Run
+
 CIRCUIT = "circuit.json"
-OF_TABLE = "It is made from the table of the rule."
-RECORDINGS = (".gif", ".npy", ".rle", ".cells")
-USUAL = "lizard"
-"""The preset whose grid, steps and initial state an image is built for."""
+HELD_OUT = 0.2
+"""Share of the pairs of states on which a rule is tested that is induced from the others."""
+RULE, IMAGE = "game-of-life", "lizard"
+"""Presets that say the grid, steps and initial state of any rule, and of any image."""
+OPTIONS: dict[str, tuple[str, ...]] = {
+    "a rule": ("set",),
+    "a preset": ("set",),
+    "a run": (),
+    "samples": ("set",),
+    "a recording": ("film_frames", "set"),
+    "a pattern": ("film_rule", "film_frames", "size", "set"),
+    "an image": ("start", "colors", "size", "threshold", "invert", "padding", "set"),
+}
+"""Options by the kind of target that they apply to."""
+LEARNED: dict[str, Any] = {"data": {"held_out": 0.0}}
+"""Fields of a task in samples: the circuit itself is induced from all of them."""
+KINDS = {".npz": "samples", ".gif": "a recording", ".npy": "a recording", ".rle": "a pattern", ".cells": "a pattern"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Build(ActionResult):
-    """A circuit that was built, and what it was tested on."""
+    """A circuit that was built, and what is proved of it."""
 
     netlist: CellNetlist
+    config: Config
+    """Task of the circuit, with a model of its shape."""
+    samples: Dataset | None = None
+
+    def save(self, path: Path | str) -> Path:
+        """Write a run folder, which every command that takes a run takes, and return its path.
+
+        Raises:
+            RunFolderError: The folder is not empty, or cannot be written.
+        """
+        circuit = _trainable(self.netlist)
+        state = job.TrainState.initial(job.make_job(self.config, circuit, self.samples))
+        saved = Checkpoint((ModelState(self.config, circuit, state, best=0),))
+        record = manifest.begin(self.config, ReferenceEngine().info, "built without training", None)
+        contents = {name: text if isinstance(text, bytes) else text.encode() for name, text in self.files.items()}
+        if self.samples is not None:
+            contents[dataset.NAME] = self.samples.encode()
+        text = manifest.to_json(manifest.end(record, manifest.BUILT, 0, self.title))
+        folder = RunFolder.create(Path(path), saved, text, contents)
+        folder.keep_best(saved)
+        folder.close()
+        return Path(path)
 
 
-def build(what: str | Path | Dataset, frames: int | None = None) -> Build:
-    """Make a circuit without training.
+def build(what: str | Path | Dataset, *, effort: str = "normal", on_pass: OnPass = silent, **options: Any) -> Build:
+    """Make a circuit without training, simplify it, and prove that it does what it was made for.
 
-        >>> len(difflogic.build("B3/S23").netlist.gates) > 0
-        True
+        >>> len(difflogic.build("B3/S23").netlist.gates)
+        24
 
     A rule is built from its table, a rule that samples or a recording show is found by induction, and an image is
     looked up by cells that count their place.
@@ -53,79 +106,146 @@ def build(what: str | Path | Dataset, frames: int | None = None) -> Build:
     Args:
         what: A rule, as `B36/S23`; a file with a rule's table; a recording or samples, `.gif`, `.npy`, `.npz`, or a
             pattern, `.rle` or `.cells`; an image; a preset; or a run folder, whose task is built.
-        frames: Use only so many first frames of a recording.
+        effort: As for `simplify`.
+        on_pass: As for `simplify`.
+        options: Fields of `TrainRequest` that describe a target, such as `size`, `colors` and `invert`, and `set`; of a
+            recording `film_frames`, and of a pattern also `film_rule`.
 
     Returns:
-        The circuit, and whether it is right on all that it was tested on.
+        The circuit, what is proved of it, and whether it is right on all that it was made from.
 
     Raises:
-        UsageError: No circuit of this kind is found.
+        UsageError: No circuit of this kind is found, or an option does not apply to it.
         DataError: The file cannot be read.
     """
-    if isinstance(what, str | PathLike) and rule.named(Path(what)) is not None:
-        held = source.load(Path(what))
-        return _made(held.name, held.netlist, OF_TABLE)
-    config, samples = _task(what, frames)
-    if config.task.target == "rule":
-        return _made(config.name, rule.rule_netlist(config.task.rule, config.model.periodic), OF_TABLE)
-    circuit = synthesized(config, samples)
-    if circuit is None:
-        lookup = "a lookup circuit is for an image that nothing disturbs, from one initial cell or within a border"
-        why = "no simple rule explains all samples" if samples is not None else lookup
-        raise UsageError(f"No circuit is built without training for the task of {config.name}: {why}. Train it.")
-    config = finishing.fitted(config, circuit)
-    netlist = CellNetlist.of_run(circuit, config)
-    if samples is None:
-        states = netlist.rollout(job.probes(config)[:1], config.task.steps)[list(config.task.judged_steps)]
-        wrong = int((states[..., : netlist.visible] != job.fixed_target(config.task)).sum())
-        return _made(config.name, netlist, f"It shows the image after {config.task.steps} steps.", wrong)
-    pairs = samples.single_steps() or samples
-    states = netlist.rollout(pairs.x, 1)[-1]
-    wrong = int(((states != pairs.y[:, 0]) & (pairs.y[:, 0] >= 0)).sum())
-    return _made(config.name, netlist, f"It is right on all {len(pairs.x)} pairs of states.", wrong)
+    config, samples = _task(what, {name: value for name, value in options.items() if value not in (None, False)})
+    if (netlist := _synthesized(config, samples)) is not None:
+        return _proved(simplify(netlist, effort=effort, on_pass=on_pass), config, samples)
+    why = "a lookup circuit is for an image that nothing disturbs, from one initial cell or within a border"
+    if samples is not None and (pairs := samples.single_steps()) is not None:
+        why = contradiction(pairs.x, pairs.y[:, 0], config.model.periodic, config.model.neighbourhood)
+        why = why or "no simple rule explains all samples"
+    raise UsageError(f"No circuit is built without training for the task of {config.name}: {why}. Train it.")
 
 
-def synthesized(config: Config, samples: Dataset | None) -> Circuit | None:
-    """Return a circuit that does what samples show, or that shows the image; None if none is found."""
-    model, graph = config.model, None
-    if config.train.asynchronous or not config.can_be_searched:
+def can_build(config: Config) -> bool:
+    """Return whether `build` makes a circuit for a task, or may make one if the task is in samples."""
+    if config.train.asynchronous or config.task.target == "rule":
+        return not config.train.asynchronous and config.task.steps == 1
+    is_image = config.task.target == "picture" and registers(config) is not None
+    return config.can_be_searched and (is_image or config.task.target == "data")
+
+
+def command_for(run: Run | AgentRun) -> str | None:
+    """Return the command that makes a circuit for the task of an unsolved run; None if there is none."""
+    if run.solved or not isinstance(run.config, Config) or not can_build(run.config):
         return None
-    if samples is not None:
-        graph = observed(samples, model.periodic, model.neighbourhood)
-    elif config.task.target == "picture":
-        graph = placed(config)
-    return None if graph is None else layered(graph, model.periodic, model.neighbourhood)
+    what = run.config.task.rule or (None if run.path is None else quoted(run.path))
+    return what and f"difflogic build {what} -o built"
 
 
-def _task(what: str | Path | Dataset, frames: int | None) -> tuple[Config, Dataset | None]:
-    """Return the configuration of a task, and its samples, if it has any. Raises UsageError, DataError."""
-    if isinstance(what, Dataset):
-        return _of_samples(what), what
-    path = Path(what)
-    if checkpoint.is_in(path) or attempts.is_in(path):
-        held = chosen.load(path)
-        complete = attempts.read(path).config if attempts.is_in(path) else held.config
-        if not isinstance(complete, Config):
+def _task(what: str | Path | Dataset, options: dict[str, Any]) -> tuple[Config, Dataset | None]:
+    """Return the configuration of a task, and its samples, if it has any. Raises UsageError, ConfigError, DataError."""
+    kind, path = ("samples", Path("data")) if isinstance(what, Dataset) else (_kind(Path(what)), Path(what))
+    if refused := [name for name in options if name not in OPTIONS[kind]]:
+        raise UsageError(f"`{refused[0]}` does not apply to {kind}: drop it.")
+    if kind == "a run":
+        model = chosen.load(path)
+        config = attempts.read(path).config if attempts.is_in(path) else model.config
+        if not isinstance(config, Config):
             raise UsageError(f"The run in {path} trains agents, of which no circuit is built without training.")
-        return complete, held.data()
-    if str(what) in presets.PRESETS:
-        return configure(TrainRequest(str(what))).config, None
-    if path.suffix.lower() in RECORDINGS:
-        samples = recorded.samples(path, None, frames)
-    elif path.is_dir() or path.suffix.lower() == ".npz":
-        samples = dataset.load(path)
+        of_run = model.data()
+        return config if of_run is None else config.with_(**LEARNED), of_run
+    name = str(path).replace("/", "")[:100] if kind == "a rule" and not path.exists() else customise.named(path)
+    fields = merged({} if kind == "a preset" else {"name": name}, in_tables(options.pop("set", {})))
+    samples = None
+    if kind in ("a rule", "a preset"):
+        rule = rules_of.named(path)
+        request = TrainRequest(str(path) if rule is None else RULE, rule=rule, set=fields)
+    elif kind == "an image":
+        request = TrainRequest.of(preset=IMAGE, target=path, set=fields, **options)
     else:
-        return configure(TrainRequest(USUAL, target=path)).config, None
-    return _of_samples(samples), samples
+        if "size" in options:
+            options["size"] = coerced("size", Size, options["size"])[::-1]
+        given = {name.removeprefix("film_"): value for name, value in options.items()}
+        if isinstance(what, Dataset):
+            samples = what
+        else:
+            samples = dataset.load(path) if kind == "samples" else recorded.samples(path, **given)
+        request = TrainRequest(data=samples, set=merged(LEARNED, fields))
+    return customise.configure(request).config, samples
 
 
-def _of_samples(samples: Dataset) -> Config:
-    return configure(TrainRequest(data=samples, set={"data": {"held_out": 0.0}})).config
+def _kind(path: Path) -> str:
+    """Return the kind of a target, one of OPTIONS. Raises UsageError for what is neither a rule nor a file."""
+    if rules_of.named(path) is not None:
+        return "a rule"
+    if checkpoint.is_in(path) or attempts.is_in(path):
+        return "a run"
+    if str(path) in presets.PRESETS:
+        return "a preset"
+    if not path.exists() and not path.suffix:
+        try:
+            rules.table(str(path))
+        except ConfigError as error:
+            meant = hint(str(path), presets.PRESETS)
+            raise UsageError(f"There is no file or preset {path}{meant}, and {error}") from error
+    return "samples" if path.is_dir() else KINDS.get(path.suffix.lower(), "an image")
 
 
-def _made(name: str, netlist: CellNetlist, right: str, wrong: int = 0) -> Build:
-    words = (right if not wrong else f"{wrong} values are WRONG, which is an error in difflogic.", about(netlist))
-    report = {"gates": gate_count(netlist), "channels": netlist.channels, "wrong": wrong}
+def _synthesized(config: Config, samples: Dataset | None) -> CellNetlist | None:
+    """Return the circuit of a rule, of one that explains all samples, or of an image; None if there is none."""
+    model = config.model
+    if not can_build(config):
+        return None
+    if config.task.target == "rule":
+        return rules_of.rule_netlist(config.task.rule, model.periodic)
+    graph = placed(config) if samples is None else observed(samples, model.periodic, model.neighbourhood)
+    if graph is None:
+        return None
+    return lean(CellNetlist.of_run(layered(graph, model.periodic, model.neighbourhood), config))
+
+
+def _trainable(netlist: CellNetlist) -> Circuit:
+    return layered(to_xag(netlist), netlist.periodic, netlist.neighbourhood)
+
+
+def _proved(small: Simplification, task: Config, samples: Dataset | None) -> Build:
+    """Return a simplified circuit, proved to be right for its task, or tested on all pairs of states."""
+    netlist = cast("CellNetlist", small.netlist)
+    config = finishing.fitted(task, _trainable(netlist))
     files: Files = {CIRCUIT: netlist_json.to_json(netlist)}
-    title = f"{name}: built without training, {gate_count(netlist)} two-input gates per cell"
-    return Build(title, words, report, files, netlist, ok=not wrong)
+    facts: dict[str, Any]
+    if samples is None:
+        found = proof.decide(proof.of_circuit(netlist, config, Path(config.name)))
+        files |= proof_file.files_of(found)
+        words, facts, is_right = [found.text], {"proved": found.proved}, bool(found.proved)
+    else:
+        words, facts = _tested(netlist, config, samples.single_steps() or samples)
+        is_right = not facts["wrong"]
+    gates = counted(live_gates(netlist), "gate")
+    title = f"{config.task.rule or config.name:.40}: {gates} per cell, built without training"
+    report = {name: value for name, value in small.report.items() if name not in ("kind", "steps")} | facts
+    lines, ok = (*words, *small.words), small.ok and is_right
+    return Build(title, lines, report, files, netlist, config, samples, ok=ok, stopped=small.stopped)
+
+
+def _tested(netlist: CellNetlist, config: Config, pairs: Dataset) -> tuple[list[str], dict[str, Any]]:
+    """Return how many cells are wrong in all pairs of states, and in those held out of a rule induced from the rest."""
+    few, rest = pairs.split(HELD_OUT)
+    facts: dict[str, Any] = {"pairs": len(pairs), "wrong": _wrong(netlist, pairs), "held_out": None}
+    text = "There is one pair of states, so that none is held out for a test."
+    if rest is not few:
+        induced = _synthesized(config, few)
+        wrong = None if induced is None else _wrong(induced, rest)
+        facts["held_out"] = {"pairs": len(rest), "wrong": wrong}
+        has = "none is found to be tested on" if wrong is None else f"it has {counted(wrong, 'wrong cell')} in"
+        text = f"If the rule is induced from {len(few)} of them, {has} the {len(rest)} that were held out."
+    right = f"It has {counted(facts['wrong'], 'wrong cell')} in all {counted(len(pairs), 'pair')} of states."
+    return [right, text], facts
+
+
+def _wrong(netlist: CellNetlist, pairs: Dataset) -> int:
+    """Return the number of cells that do not become what they should."""
+    wrong = (netlist.rollout(pairs.x, 1)[-1] != pairs.y[:, 0]) & (pairs.y[:, 0] >= 0)
+    return int(wrong.any(axis=-1).sum())

@@ -208,6 +208,22 @@ set_option = click.option(
 )
 """`--set`, which reaches the command as `assignments`."""
 
+film_options = together(
+    click.option(
+        "--film-rule",
+        metavar="B3/S23|wireworld|brians-brain",
+        help="The rule that animates a pattern, on a torus of --size or four times its own size [the file's rule].",
+    ),
+    click.option(
+        "--film-frames",
+        "--frames",
+        type=click.IntRange(min=2),
+        metavar="N",
+        help="Use only the first N frames [all; of a pattern 50].",
+    ),
+)
+"""Options of a recording, or of a pattern."""
+
 target_options = together(
     options_of("target"),
     click.option(
@@ -216,17 +232,7 @@ target_options = together(
         metavar="FILE",
         help="Learn the rule of this film: .gif or .npy. Or of a pattern, .rle or .cells, that --film-rule animates.",
     ),
-    click.option(
-        "--film-rule",
-        metavar="B3/S23|wireworld|brians-brain",
-        help="The rule that animates a pattern, on a torus of --size or four times its own size [the file's rule].",
-    ),
-    click.option(
-        "--film-frames",
-        type=click.IntRange(min=2),
-        metavar="N",
-        help="Use only the first N frames [all; of a pattern 50].",
-    ),
+    film_options,
 )
 """`--target` and all that goes with it; `cli.request` reads them."""
 

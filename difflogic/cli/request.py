@@ -11,15 +11,13 @@ from difflogic.config.request import TRAIN_FIELDS, SweepRequest, TrainRequest, o
 from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from difflogic.config.customise import Configured
     from difflogic.config.dataset import Dataset
     from difflogic.config.policy import PolicyConfig
     from difflogic.config.schema import Config
 
 Asked = TypeVar("Asked", bound=TrainRequest)
-OF_ACTIONS = ("seed", "steps", "from_start", "task", "every_start", "formats")
+OF_ACTIONS = ("seed", "steps", "from_start", "task", "every_start", "formats", "film_rule", "film_frames")
 """Other options that sentences name."""
 
 DEPTH = 3
@@ -67,13 +65,10 @@ def requested(of: type[Asked], given: Mapping[str, Any], config: Config | None =
         config = Config.load(given["config_file"])
     fields = _fields(given)
     if "data" in asked and config is None and asked.get("preset") is None:
-        fields.setdefault("name", _named(given["data"] or given["from_film"]))
+        from difflogic.config.customise import named
+
+        fields.setdefault("name", named(given["data"] or given["from_film"]))
     return of(**asked | {"config": config, "set": fields} | others)
-
-
-def _named(file: Path) -> str:
-    """The name of a run that learns what is in a file, where nobody says another."""
-    return "".join(character for character in file.stem if character.isprintable())[:100] or "data"
 
 
 def said(given: Mapping[str, Any], part: type = TrainRequest) -> dict[str, Any]:

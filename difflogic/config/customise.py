@@ -73,6 +73,11 @@ def configure(request: Asked) -> Configured[Asked]:
     return Configured(made, config, base, changed, tuple(_notices(config, request)))
 
 
+def named(file: Path) -> str:
+    """Return the name of a run that learns what is in a file."""
+    return "".join(character for character in file.stem if character.isprintable())[:100] or "data"
+
+
 def recipe_of(request: TrainRequest) -> str:
     """The recipe of a request: where it names none, its preset's usual one. A whole configuration stays as it is.
 

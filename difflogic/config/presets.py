@@ -256,7 +256,7 @@ def of_samples(samples: Dataset) -> Config:
         name="data",
         model=replace(model, periodic=not at_odds[0] or bool(at_odds[1])),
         task=TaskConfig(**fields["task"] | {"start": "zeros", "loss_steps": tuple(fields["task"]["loss_steps"])}),
-        data=DataConfig(**fields["data"]),
+        data=DataConfig(**fields["data"] | ({"held_out": 0.0} if len(samples) == 1 else {})),
         train=TrainConfig(epochs=3000, batch=min(16, max(1, SAMPLED_CELLS // math.prod(samples.x.shape[1:3])))),
     )
 

@@ -27,13 +27,17 @@ def contradiction(x: Bits, y: npt.NDArray[Any], periodic: bool, neighbourhood: s
     if not len(others):
         return ""
     several = np.unique(kinds[others])
-    pair = np.unravel_index(counted[[first[kinds[others[0]]], others[0]]], x.shape[:3])
+    both = [first[kinds[others[0]]], others[0]]
+    pair = np.unravel_index(counted[both], x.shape[:3])
+    seen = surroundings(x, periodic, neighbourhood)[counted[both[0]]].reshape(-1, x.shape[-1])
+    states, (one, other) = (["".join(map(str, bits)) for bits in each.tolist()] for each in (seen, cells[both]))
     places = " and ".join(
         f"row {row}, column {column} of frame {frame + 1}" for frame, row, column in np.transpose(pair)
     )
     return (
         f"{len(several)} neighbourhood{'s have' if len(several) > 1 else ' has'} two successors, in "
-        f"{np.isin(kinds, several).sum()} places in all, such as {places}"
+        f"{np.isin(kinds, several).sum()} places in all, such as {places}, where the cell in the "
+        f"middle of {' '.join(states)} becomes {one} and {other}"
     )
 
 

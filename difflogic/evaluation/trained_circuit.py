@@ -40,6 +40,8 @@ class TrainedCircuit(chosen.Chosen):
 
     @property
     def title(self) -> str:
+        if self.epoch == 0:
+            return f"{self.config.name}, built without training"
         which = f" of {len(self.seeds)} models" if len(self.seeds) > 1 else ""
         return f"{self.config.name}, seed {self.config.seed}{which}, after epoch {self.epoch}"
 
@@ -51,7 +53,7 @@ def load(path: Path, member: int | None = None) -> TrainedCircuit:
     there, RunFolderError where the metrics cannot be read.
     """
     found = chosen.load(path, member)
-    if found.epoch == 0:
+    if found.epoch == 0 and not found.kept:
         raise CheckpointError(
             f"The run in {path} has no trained circuit yet: its checkpoint is of epoch 0. Train it first."
         )

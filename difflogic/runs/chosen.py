@@ -20,6 +20,7 @@ from difflogic.model.circuit import Circuit
 from difflogic.runs import attempts, checkpoint, jsonl, manifest
 from difflogic.runs.checkpoint import ModelState
 from difflogic.runs.journal import JSONL
+from difflogic.system.words import counted
 
 Source = str | os.PathLike[str]
 """A run folder or a file, by its path, or a `Run`, which is a path in Python's sense."""
@@ -118,11 +119,10 @@ def load(path: Path, member: int | None = None) -> Chosen:
         model, what = saved.members[index], "the last circuit" if folder.is_dir() else "the circuit"
     if len(saved.seeds) > 1:
         what += f" of seed {model.config.seed}"
-    told = f"{folder}: {what}, of epoch {model.state.epoch}"
+    told = f"{folder}: {what}, of epoch {model.state.epoch}" if model.epoch else f"{folder}: the circuit"
     if kept:
-        told += (
-            ", exactly right on its probes" if model.best == 0 else f", with {model.best} wrong values on its probes"
-        )
+        result = f"with {counted(model.best, 'wrong cell')}" if model.best else "right"
+        told += f", {result} on its evaluation grids" if model.epoch else ", built without training"
     if model.state.epoch < saved.epoch:
         told += f"; the last is of epoch {saved.epoch}"
     return Chosen(folder, model, saved.epoch, saved.seeds, told + ".", kept, Path(path))

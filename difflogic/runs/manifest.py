@@ -22,6 +22,8 @@ from difflogic.version import __version__
 
 NAME = "manifest.json"
 FORMAT = 1
+BUILT = "built"
+"""Status of a run whose circuit was made without training."""
 
 Manifest = dict[str, Any]
 

@@ -29,7 +29,8 @@ class Entry:
     name: str
     """The name of its configuration, a preset's."""
     status: str
-    """`running`, `complete`, `interrupted`, `failed`, or `killed`, where it says running and no process holds it."""
+    """`running`, `complete`, `built` without training, `interrupted`, `failed`, or `killed`: running, and no process
+    holds it."""
     engine: str
     """The one that worked on it last: `cpu`, `gpu`, `reference`."""
     seed: int

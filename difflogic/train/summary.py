@@ -144,12 +144,13 @@ def of_attempts(best: str, number: int, attempts: Sequence[Attempt], until: str 
     return "\n".join([verdict, *lines]) + f"\n{DETAILS}" + "\n".join([*details.splitlines(), *rows]) + "\n"
 
 
-def next_steps(run: Run, restarted: bool) -> list[str]:
+def next_steps(run: Run, restarted: bool, build: str | None = None) -> list[str]:
     """Return a heading and a line for each thing to try; none if the run is solved, or has not ended.
 
     Args:
         run: The run.
         restarted: Whether it is the best of several attempts.
+        build: Command that makes a circuit for its task without training; None if there is none.
     """
     if run.solved or not run.complete or run.wrong is None:
         return []
@@ -162,18 +163,9 @@ def next_steps(run: Run, restarted: bool) -> list[str]:
         steps.append(f"difflogic train --resume {quoted(run.path)} --epochs {longer}: the loss still falls")
     elif not run.lender:
         steps.append(f"the same with --epochs {longer}: it may take longer")
-    if (command := build_command(run)) is not None:
-        steps.append(f"{command}: a circuit without training")
+    if build is not None:
+        steps.append(f"{build}: a circuit without training")
     return ["What to try next:", *(f"  {step}" for step in steps)] if steps else []
-
-
-def build_command(run: Run) -> str | None:
-    """Return the command that makes a circuit for the task of a run without training; None if there may be none."""
-    task = run.config.task
-    if run.config.train.asynchronous or task.target not in ("rule", "picture", "data"):
-        return None
-    what = task.rule if task.target == "rule" else None if run.path is None else quoted(run.path)
-    return what and f"difflogic build {what} -o circuit.json"
 
 
 def _gates(netlist: CellNetlist | FunctionNetlist) -> str:

@@ -83,7 +83,7 @@ def test_a_film_that_contradicts_itself_is_told_where_and_how_often(tmp_path: Pa
         recorded.samples(tmp_path / "film.npy")
     assert str(raised.value).endswith(
         "1 neighbourhood has two successors, in 128 places in all, such as row 0, column 0 of frame 1 and "
-        "row 4, column 5 of frame 2."
+        "row 4, column 5 of frame 2, where the cell in the middle of 0 0 0 0 0 0 0 0 0 becomes 0 and 1."
     )
     table = rules.table("B3/S23")
     alone = [np.random.default_rng(1).integers(0, 2, (9, 9), dtype=np.uint8)]

@@ -43,7 +43,7 @@ def test_every_command_takes_it_and_says_what(difflogic: Call, run: Path, comman
     assert code == 0
     assert found.told in errors
     assert found.told.startswith(f"{OUT}/attempt-")
-    assert f"with {found.model.best} wrong values" in found.told
+    assert f"with {found.model.best} wrong cell" in found.told
 
 
 def test_results_lie_in_the_folder_that_was_named(difflogic: Call, run: Path) -> None:

@@ -1,4 +1,4 @@
-"""`difflogic build`: circuits without training, tested on what they were made from."""
+"""`difflogic build`: circuits without training, simplified, and proved or tested on what they were made from."""
 
 from __future__ import annotations
 
@@ -9,34 +9,83 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from difflogic import Dataset, build
 from difflogic.core import rules
+from difflogic.errors import UsageError
 from tests.cli.conftest import Call
 
+RULE = "each step is one generation of B36/S23."
+SHOWN = "From its one start the picture is right at step 12, and stays for ever"
 
-@pytest.mark.parametrize(
-    ("what", "words"),
-    [
-        ("B36/S23", "It is made from the table of the rule."),
-        ("game-of-life", "It is made from the table of the rule."),
-        ("film.npy", "It is right on all 7 pairs of states."),
-        ("cat.png", "It shows the image after 12 steps."),
-        ("lizard", "It shows the image after 12 steps."),
-        ("run", "It shows the image after 12 steps."),
-    ],
-)
-def test_build_makes_a_circuit_of_what_it_is_given(what: str, words: str, difflogic: Call) -> None:
+
+@pytest.fixture
+def inputs(difflogic: Call) -> Path:
+    """A folder with a recording of B36/S23, a pattern, and an image of 12x10 cells in 8 colours."""
     states = [np.random.default_rng(1).integers(0, 2, (32, 32), np.uint8)]
     for _ in range(7):
         states.append(rules.apply(rules.table("B36/S23"), states[-1], periodic=True))
     np.save("film.npy", states)
-    Image.fromarray(255 * states[0][:12, :12]).save("cat.png")
+    Path("r.cells").write_text("!Name: R-pentomino\n.OO\nOO.\n.O.\n")
+    Image.fromarray(255 * np.stack([states[0][:10, :12]] * 3, axis=-1)).save("cat.png")
+    return Path()
+
+
+@pytest.mark.parametrize(
+    ("what", "title", "words"),
+    [
+        ("B36/S23", "B36/S23: 2", RULE),
+        ("game-of-life", "B3/S23: 24 gates per cell", "is one generation of B3/S23."),
+        ("film.npy", "film: 2", "It has 0 wrong cells in all 7 pairs of states."),
+        ("film.npy --frames 2", "film: ", "There is one pair of states, so that none is held out"),
+        ("r.cells --film-rule B3/S23 --size 24x20", "r: 24 gates", "It has 0 wrong cells in all 49 pairs of states."),
+        ("cat.png", "cat: ", SHOWN),
+        pytest.param("cat.png --colors 8 --size 8x8 --invert", "cat: ", SHOWN, marks=pytest.mark.exhaustive),
+        pytest.param("lizard", "lizard: ", SHOWN, marks=pytest.mark.exhaustive),
+        pytest.param("run", "lizard: ", SHOWN, marks=pytest.mark.exhaustive),
+    ],
+)
+def test_build_proves_the_circuit_of_its_target(
+    what: str, title: str, words: str, difflogic: Call, inputs: Path
+) -> None:
     if what == "run":
         assert difflogic("train", "lizard", "--epochs", 1, "--restarts", 0, "--engine", "cpu", "-o", what).code == 0
-    done = difflogic("build", what, "-o", "made.json")
-    assert (done.code, done.errors) == (0, "")
+    done = difflogic("build", *what.split(), "-o", "made.json")
+    assert done.code == 0
+    assert done.out.startswith(title)
     assert words in done.out
+    assert "Proved equal in its visible channels" in done.out
     assert json.loads(Path("made.json").read_text())["format"]
-    assert difflogic("show", "made.json").code == 0
+
+
+@pytest.mark.parametrize(
+    "what", ["cat.png", *(pytest.param(each, marks=pytest.mark.exhaustive) for each in ("W110", "film.npy"))]
+)
+def test_commands_take_a_built_folder(what: str, difflogic: Call, inputs: Path) -> None:
+    assert difflogic("build", what, "-o", "built").code == 0
+    for command in ("show", "simplify", "export --format c", "render -o film.gif", "evaluate --quick", "simulate"):
+        done = difflogic(*command.split(), "built")
+        assert done.code == 0, done.errors
+        assert command == "show" or "built: the circuit, built without training." in done.errors
+    assert "It was built without training." in difflogic("show", "built").out
+    assert difflogic("prove", "built", "built/circuit.json").code == 0
+    if what != "film.npy":  # what samples become is proved of complete rollouts
+        assert difflogic("prove", "built").code == difflogic("prove", "built/circuit.json").code == 0
+    refused = difflogic("build", what, "-o", "built")
+    assert (refused.code, "choose another --out" in refused.errors) == (2, True)
+
+
+def test_held_out_pairs_test_an_induced_rule(difflogic: Call, inputs: Path) -> None:
+    report = json.loads(difflogic("build", "film.npy", "--json").out)
+    assert (report["pairs"], report["wrong"], report["held_out"]) == (7, 0, {"pairs": 1, "wrong": 0})
+
+
+def test_contradictory_samples_are_named(difflogic: Call) -> None:
+    x = np.zeros((3, 5, 5), np.uint8)
+    x[:2, 2, 2] = 1
+    y = x.copy()
+    y[1, 2, 2] = 0
+    with pytest.raises(UsageError, match="the cell in the middle of 0 0 0 0 1 0 0 0 0 becomes 1 and 0"):
+        build(Dataset.of(x, y))
 
 
 def test_train_on_a_recording_names_the_build_command_first(difflogic: Call) -> None:
@@ -46,14 +95,19 @@ def test_train_on_a_recording_names_the_build_command_first(difflogic: Call) -> 
 
 
 @pytest.mark.parametrize(
-    ("what", "words"),
+    ("given", "words"),
     [
         ("checkerboard", "No circuit is built without training for the task of checkerboard"),
         ("heart-persistent", "No circuit is built without training for the task of heart-persistent"),
         ("nothing.png", "nothing.png"),
+        ("B3/S2x", "'B3/S2x' is not a rule: a rule is written B3/S23"),
+        ("lizzard", "There is no file or preset lizzard (did you mean lizard?)"),
+        ("B3/S23 --frames 3", "--film-frames does not apply to a rule: drop it."),
+        ("r.cells --colors 8", "--colors does not apply to a pattern: drop it."),
+        ("r.cells", "name one with --film-rule"),
     ],
 )
-def test_build_refuses_what_it_cannot_make(what: str, words: str, difflogic: Call) -> None:
-    done = difflogic("build", what)
+def test_build_refuses_what_it_cannot_make(given: str, words: str, difflogic: Call, inputs: Path) -> None:
+    done = difflogic("build", *given.split())
     assert (done.code, done.errors.count("\n")) == (2, 1)
     assert words in done.errors

@@ -23,7 +23,7 @@ READ_OR_FOLDERS = {
     "prove other", "render run", "report circuit", "runs folder", "serve folder", "serve tls_cert", "serve tls_key",
     "serve token_file", "show run",
     "simplify circuit", "simulate circuit", "submit config_file", "submit rule_table", "submit target",
-    "train config_file",
+    "build out", "train config_file",
     "train out", "train resume", "train rule_table", "train starts", "train target",
     "train-checkerboard out", "train-checkerboard resume", "train-checkerboard starts",
     "train-policy config_file", "train-policy out", "train-policy resume", "tune config_file",

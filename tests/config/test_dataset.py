@@ -108,7 +108,10 @@ def test_no_file_and_too_large_a_file(tmp_path: Path, monkeypatch: pytest.Monkey
             TrainRequest("lizard", data=Dataset.of(X, Y), rule="B3/S23"),
             "There can be only one target: give `rule` or `data`",
         ),
-        (TrainRequest(data=Dataset.of(X[:1], Y[:1])), "Of 1 sample nothing can be held out: give more, or set data"),
+        (
+            TrainRequest(data=Dataset.of(X[:1], Y[:1]), set={"data": {"held_out": 0.5}}),
+            "Of 1 sample nothing can be held out: give more, or set data",
+        ),
         (
             TrainRequest(data=Dataset.of(X, Y), start="seed"),
             "start only fills the channels that samples leave free: it must be random or zeros, got 'seed'",

@@ -39,7 +39,8 @@ def test_the_latest_of_the_best_is_kept(run: Run) -> None:
     found = chosen.load(run.path)
     assert (found.epoch, found.last, run.wrong) == (10, 12, 3)
     assert found.told == (
-        f"{run.path}: the best circuit, of epoch 10, with 3 wrong values on its probes; the last is of epoch 12."
+        f"{run.path}: the best circuit, of epoch 10, with 3 wrong cells on its evaluation grids; "
+        "the last is of epoch 12."
     )
     assert checkpoint.load(run.path).state.epoch == run.state.epoch == 12
     assert trained_circuit.load(run.path).epoch == 10

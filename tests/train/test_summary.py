@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from difflogic.actions.build import command_for
 from difflogic.config import presets, recipes
 from difflogic.config.schema import Config
 from difflogic.devices.open import open_engine
@@ -85,9 +86,16 @@ def test_summary_names_sizes_on_which_a_task_makes_sense() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "command"), [("lizard", "difflogic build '{}'"), ("game-of-life", "difflogic build B3/S23")]
+    ("name", "command"),
+    [
+        ("lizard", "difflogic build '{}' -o built"),
+        ("game-of-life", "difflogic build B3/S23 -o built"),
+        ("heart-persistent", None),
+    ],
 )
-def test_unsolved_run_names_the_build_command(name: str, command: str, engine: Engine, tmp_path: Path) -> None:
+def test_unsolved_run_names_the_build_command(name: str, command: str | None, engine: Engine, tmp_path: Path) -> None:
     config = presets.get(name).with_(train={"epochs": 1, "eval_interval": 1})
-    told = summary.next_steps(ended(config, engine, 9, out=tmp_path / "my run"), restarted=False)
-    assert f"  {command.format(tmp_path / 'my run')} -o circuit.json: a circuit without training" in told
+    run = ended(config, engine, 9, out=tmp_path / "my run")
+    assert command_for(run) == (command and command.format(tmp_path / "my run"))
+    told = summary.next_steps(run, restarted=False, build=command_for(run))
+    assert any("a circuit without training" in line for line in told) == (command is not None)

@@ -12,7 +12,7 @@ to the left of it 110, 101 and 010.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import chain, combinations
 
 import numpy as np
@@ -39,23 +39,19 @@ INSIDE = 0
 """The channel that tells the grid from what is outside, after the first step from nothing but the border."""
 
 Cells = tuple[tuple[int, ...], ...]
+Register = tuple[tuple[int, ...], npt.NDArray[np.int64]]
+"""The bits that are fed back, and the number of each cell `[H, W]`."""
 
 
 def placed(config: Config) -> XAG | None:
     """Return a graph from the 9*C bits of a patch to the cell's next C bits, of which the first show the picture.
 
-    None where a cell cannot know its place in time, or at all: where the start is neither one cell nor nothing within a
-    border, or cells do not see all their neighbours. None of more than MOST_CELLS either.
+    None if there are no `registers`.
     """
-    task, bordered = config.task, config.task.start == "zeros"
-    if config.model.neighbourhood != "moore" or (config.model.periodic if bordered else task.start != "seed"):
+    task, bordered, found = config.task, config.task.start == "zeros", registers(config)
+    if found is None:
         return None
-    if task.height * task.width > MOST_CELLS:
-        return None
-    registers = [_register(config, axis) for axis in range(2)]
-    if registers[0] is None or registers[1] is None:
-        return None
-    (row_taps, rows), (column_taps, columns) = registers[0], registers[1]
+    (row_taps, rows), (column_taps, columns) = found
     height, width, target = row_taps[-1] + 1, column_taps[-1] + 1, job.fixed_target(task)
     # Numbers that no cell has may mean anything; a cell that has none yet stays dark.
     table = np.full((1 << height, 1 << width, target.shape[-1]), None, dtype=object)
@@ -75,7 +71,23 @@ def placed(config: Config) -> XAG | None:
     return min(graphs, key=lambda graph: len(graph.gates))
 
 
-def _register(config: Config, axis: int) -> tuple[tuple[int, ...], npt.NDArray[np.int64]] | None:
+@lru_cache(maxsize=16)
+def registers(config: Config) -> tuple[Register, Register] | None:
+    """Return the registers that number rows and columns in time; None if a cell cannot know its place.
+
+    It cannot if the initial state is neither one cell nor nothing within a border, or if cells do not see all their
+    neighbours. An image of more than MOST_CELLS has none either.
+    """
+    task, bordered = config.task, config.task.start == "zeros"
+    if config.model.neighbourhood != "moore" or (config.model.periodic if bordered else task.start != "seed"):
+        return None
+    if task.height * task.width > MOST_CELLS:
+        return None
+    rows, columns = (_register(config, axis) for axis in range(2))
+    return None if rows is None or columns is None else (rows, columns)
+
+
+def _register(config: Config, axis: int) -> Register | None:
     """The feedback of a register that numbers rows or columns in time, and each cell's number `[H, W]`.
 
     None where there is none.
@@ -94,9 +106,11 @@ def _register(config: Config, axis: int) -> tuple[tuple[int, ...], npt.NDArray[n
             # What a cell shows it has looked up by what it knew a step before.
             end = netlist.rollout(invariant.start_of(netlist)[None], min(task.judged_steps) - 1)[-1, 0, ..., bordered:]
             numbers: npt.NDArray[np.int64] = end @ (1 << np.arange(bits))
+            if not numbers.all():  # knowledge spreads by a cell a step, whatever the taps are
+                return None
             # Where both ends of a torus meet, a row or column may have several numbers, but no two have the same.
             places = np.indices(numbers.shape)[axis]
-            if numbers.all() and len(np.unique(numbers)) == len(np.unique(numbers * side + places)):
+            if len(np.unique(numbers)) == len(np.unique(numbers * side + places)):
                 return taps, numbers
     return None
 

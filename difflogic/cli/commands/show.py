@@ -215,11 +215,11 @@ def _show_agents(entry: Entry, as_json: bool) -> int:
 
 def _next(entry: Entry, taken: Path, together: bool, epochs: int) -> str:
     """Return what to do with a run, of which the one in the folder `taken` has trained or may train `epochs`."""
-    from difflogic.runs import request_file
+    from difflogic.runs import manifest, request_file
     from difflogic.system.files import quoted
 
-    if entry.status == "running":
-        return "A process is training it."
+    if entry.status in (manifest.BUILT, "running"):
+        return "It was built without training." if entry.status == manifest.BUILT else "A process is training it."
     again = "difflogic train --resume "
     if entry.status == "killed":
         return f"Its process was killed. Continue from the last checkpoint with:  {again}{quoted(entry.path)}"

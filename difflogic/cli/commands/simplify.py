@@ -33,22 +33,25 @@ NEXT = (
 )
 
 
-@click.command("simplify")
-@click.argument("circuit", type=PATH)
-@circuit_options
-@options_of("simplify", of=SimplifyRequest)
-@click.option(
+effort_option = click.option(
     "--effort",
     type=click.Choice(tuple(EFFORTS)),
     default="normal",
     show_default=True,
     help="high: search ten times as long for fewer gates. It may take minutes.",
 )
+
+
+@click.command("simplify")
+@click.argument("circuit", type=PATH)
+@circuit_options
+@options_of("simplify", of=SimplifyRequest)
+@effort_option
 @output_option(help="Write the smaller circuit to this circuit.json.")
 @force_option
 @json_option
 def command(circuit: Path, size: Size | None, out: Output | None, as_json: bool, **asked: Any) -> int:
-    """Make CIRCUIT smaller: a run, a file that holds a circuit, or a rule such as B36/S23.
+    """Make CIRCUIT smaller: a run, or a file that holds a circuit.
 
     The command counts gates that read two inputs. Constants, pass-throughs and NOT are free. The result computes
     the same visible channels in every step from every start. This is proved at the end; the exit code is 1 if the
@@ -66,12 +69,10 @@ def command(circuit: Path, size: Size | None, out: Output | None, as_json: bool,
     For agents or a controller.json the result gives the same action for every observation, which is proved. With
     --task it gives the same actions in 100 episodes, and is tested in 100 others.
 
-    A rule's circuit is built from its table, without training. Every form that `train --rule` takes may stand for
-    CIRCUIT, here as in simulate, prove, export, report and show; or a file .txt or .npy with the table.
+    A rule, in every form that `train --rule` takes, may stand for CIRCUIT, as in simulate, prove, export, report and
+    show. `difflogic build` makes its circuit, simplified and proved.
 
     Example: difflogic simplify runs/NAME -o small.json
-
-    Example: difflogic simplify B36/S23 -o highlife.json
     """
     from difflogic.actions.simplify import simplify
     from difflogic.model.cell_netlist import CellNetlist

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from difflogic.actions.build import command_for
 from difflogic.cli.request import in_options
 from difflogic.cli.screen.preview import Preview, beside
 from difflogic.cli.screen.result import next_lines
@@ -158,15 +159,16 @@ class TrainingReporter(Observer):
         """Training is over and its folder complete."""
         run, last, attempts = trained.run, trained.last, trained.attempts
         is_unsolved = attempts is not None and attempts.is_unsolved
-        advice = [] if is_unsolved or isinstance(run, AgentRun) else summary.next_steps(run, attempts is not None)
+        build, advice = command_for(run), list[str]()
+        if not is_unsolved and isinstance(run, Run):
+            advice = summary.next_steps(run, attempts is not None, build)
         text = [f"\n{summary.brief(trained.summary)}", *advice]
         if not is_unsolved and last.interrupted is None:
             text += next_lines(_next(run), trained.path or Path("RUN"))
         text += [*_files(trained.path), f"Run folder:      {trained.path}"]
         if is_unsolved and trained.path is not None:
             text.append(f"Continue with: difflogic train --resume {quoted(trained.path)} --within LIMIT")
-            if isinstance(run, Run) and (command := summary.build_command(run)) is not None:
-                text.append(f"A circuit without training: {command}")
+            text += [] if build is None else [f"A circuit without training: {build}"]
         elif last.interrupted is not None and trained.path is not None:
             text.append(interruption(last, trained.path))
         fields = {
