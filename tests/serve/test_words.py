@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from difflogic.config import agent_presets
+from difflogic.config import agent_presets, presets
 from difflogic.runs.attempts import Attempt
-from difflogic.serve.api.words import duration, words_of
+from difflogic.serve.api.words import duration, told, words_of
 from difflogic.serve.store.jobs import JobRecord
 from difflogic.serve.store.queue import Turn
 
@@ -107,6 +107,12 @@ def test_of_agents(job: JobRecord) -> None:
     assert words_of(done).remark == "Not solved: the best agent's mean return is 69, below 475."
     del config["evaluation"]["threshold"]  # nobody says from which return on it is solved
     assert (words_of(done).outcome, words_of(done).standing) == (None, "Done: mean return 69")
+
+
+@pytest.mark.parametrize(("name", "is_built"), [("lizard", True), ("heart-persistent", False), ("pendulum", False)])
+def test_server_says_which_task_can_be_built(name: str, is_built: bool, job: JobRecord) -> None:
+    config = (agent_presets.PRESETS.get(name) or presets.get(name)).to_dict()
+    assert told(replace(job, config=config))["can_build"] is is_built
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,17 @@ An example, of a training until solved that reached its limit:
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 from difflogic.config.document import is_policy
+from difflogic.config.schema import Config
 from difflogic.config.values import Within
+from difflogic.errors import DifflogicError
 from difflogic.runs.attempts import Attempt
 from difflogic.serve.store.jobs import ON_DEVICES, JobRecord
 from difflogic.serve.store.queue import Turn
@@ -58,11 +63,27 @@ class JobReply(JobRecord):
     """A job, and what is said of it."""
 
     words: JobWords
+    can_build: bool
+    """Whether a circuit may be built for its task without training."""
 
 
 def told(job: JobRecord, turn: Turn | None = None) -> dict[str, Any]:
     """A job as the interface gives it."""
-    return job.to_dict() | {"words": vars(words_of(job, turn))}
+    return job.to_dict() | {"words": vars(words_of(job, turn)), "can_build": can_build(job)}
+
+
+def can_build(job: JobRecord) -> bool:
+    """Return whether a circuit may be built for the task of a training without training."""
+    return job.kind == "train" and not is_policy(job.config) and _can_build(json.dumps(job.config))
+
+
+@lru_cache(maxsize=1024)  # a page asks for hundreds of jobs at once
+def _can_build(config: str) -> bool:
+    from difflogic.actions import build
+
+    with suppress(DifflogicError):  # a task in Python that is not installed here
+        return build.can_build(Config.from_dict(json.loads(config)))
+    return False
 
 
 def words_of(job: JobRecord, turn: Turn | None = None) -> JobWords:

@@ -16,7 +16,7 @@ const hasCircuit = (job) => (training(job) && !isAgents(job) ? job.saved_progres
 const canShrink = (job) => hasCircuit(job) && job.kind !== "simplify";
 const canTest = (job) => hasCircuit(job) && wanted(job);
 const canProve = (job) => (job.kind === "simplify" ? hasCircuit(job) : canTest(job) && !isAgents(job));
-const canBuild = (job) => training(job) && hasCircuit(job) && !isAgents(job) && isOver(job) && ["rule", "picture", "data"].includes(job.config.task.target) && (job.config.train.fire_rate ?? 1) === 1;
+const canBuild = (job) => job.can_build && hasCircuit(job) && isOver(job);
 const follow = (job, what, body = {}) => post(`/jobs/${job.id}/${what}`, body).then(() => job);
 
 // `when` says for which jobs; `main` for which it stands in front; `run` resolves to the job as it is then, or to null

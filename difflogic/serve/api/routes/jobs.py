@@ -26,7 +26,7 @@ from difflogic.serve.api.context import ALWAYS, WRITES, Context, CurrentCaller, 
 from difflogic.serve.api.replies import JobList, PreviewReply
 from difflogic.serve.api.submission import Submission, check_cost, check_task, draws_samples
 from difflogic.serve.api.sweeps import submitted
-from difflogic.serve.api.words import JobReply, told
+from difflogic.serve.api.words import JobReply, can_build, told
 from difflogic.serve.errors import ApiError, one_sentence
 from difflogic.serve.store.jobs import ID, EditRequest, JobRecord, JobRequest, JobSpec, Kind, Sort, Status, trained
 
@@ -310,9 +310,9 @@ def _check_shape(lender: dict[str, Any], config: dict[str, Any]) -> None:
 def _follow_up(context: Context, source: JobRecord, kind: Kind, asked: AnyRequest) -> JobSpec:
     """A job of this kind on the circuit of this one."""
     options = {name: str(value) if isinstance(value, Size) else plain(value) for name, value in vars(asked).items()}
+    if kind == "build" and not can_build(source):
+        raise ApiError(409, "no_circuit", "No circuit is built for its task without training.")
     if is_policy(trained(source.config)) and kind != "evaluate":
-        if kind == "build":
-            raise ApiError(409, "no_circuit", "Agents have no circuit that is made without training.")
         if kind == "prove":
             raise ApiError(409, "no_circuit", "A controller is proved equal to another: simplify it, and prove that.")
         check_controller(context.store.job_folder(source).run, options)
