@@ -21,7 +21,7 @@ GROUPS = {
         "train-checkerboard": ("train:checkerboard", "Train the paper's checkerboard."),
         "train-policy": ("train:policy", "Train an agent whose policy is a circuit of gates."),
         "sweep": ("sweep:command", "Train many runs that differ in some fields, and compare them."),
-        "harden": ("harden:command", "Settle the undecided gates of a run."),
+        "harden": ("harden:command", "Settle the unconverged gates of a run."),
     },
     "Look at runs": {
         "runs": ("runs:command", "List run folders."),

@@ -14,7 +14,7 @@ from difflogic.config.values import Size
 
 @section
 class HardenRequest(Request):
-    """Queue a training that settles the undecided gates of JOB, as `difflogic harden` does."""
+    """Queue a training that settles the unconverged gates of JOB, as `difflogic harden` does."""
 
     search: bool = option("Search the hard circuit instead, without gradients", default=False, group="harden")
     epochs: int | None = option("Epochs of the hardening", COUNT, group="harden", usual="a quarter of the run's")

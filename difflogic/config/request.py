@@ -154,7 +154,7 @@ class SweepRequest(Request):
         default=dataclasses.MISSING, group="sweep", metavar="FIELD=VALUES",
     )  # fmt: skip
     metric: str | None = option(
-        "What compares trials: tts, the cost of a solution; hard_loss, wrong values; gates, active gates of solved "
+        "What compares trials: tts, the cost of a solution; hard_loss, wrong cells; gates, active gates of solved "
         "trials; return, the mean return of agents",
         one_of(METRICS), group="sweep", usual="tts; for agents return",
     )  # fmt: skip

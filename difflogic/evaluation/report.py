@@ -79,7 +79,7 @@ def _curve(wrong: Sequence[float], shots: Film) -> str:
     shown = np.unique(np.linspace(0, count - 1, min(count, MAX_CURVE)).astype(int))
     step = shots.steps[-1] / (count - 1)
     curve = np.array(wrong)[shown].tolist()
-    return _base64(plots.curve_png(curve, (shown * step).tolist(), "wrong values"))
+    return _base64(plots.curve_png(curve, (shown * step).tolist(), "wrong cells"))
 
 
 def _base64(data: bytes) -> str:

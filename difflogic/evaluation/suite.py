@@ -43,7 +43,7 @@ def training(context: EvaluationContext) -> Measure | None:
     values: dict[str, float] = {"epoch": context.trained.epoch, "hard_loss": last.hard_loss}
     values |= {"soft_loss": last.soft_loss} if math.isfinite(last.soft_loss) else {}
     values |= {} if first is None else {"first_solved": first}
-    return Measure("training", "training: first hard loss 0 on the probes", text, values, _epoch(paper))
+    return Measure("training", "training: first hard loss 0 on the evaluation grids", text, values, _epoch(paper))
 
 
 def _epoch(number: int | None) -> str:

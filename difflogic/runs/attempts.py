@@ -29,6 +29,7 @@ from difflogic.config.schema import Config
 from difflogic.errors import RunFolderError, UsageError
 from difflogic.runs import request_file
 from difflogic.system import files
+from difflogic.system.words import counted
 
 NAME = "restarts.json"
 FORMAT = 1
@@ -86,7 +87,7 @@ class Attempt:
         at = "" if self.status == "running" else f" at {'epoch' if self.score is None else 'step'} {self.epoch}"
         made = "" if self.score is None else f" with a mean return of {self.score:.1f}"
         if self.wrong is not None and self.status != "solved":
-            made = f" with {self.wrong} wrong values"
+            made = f" with {counted(self.wrong, 'wrong cell')}"
         why = "" if self.given_up is None else f": {self.given_up}"
         return f"attempt {self.number}: {self.status}{at}{made}, seed {self.seed}{why}"
 

@@ -50,11 +50,11 @@ def loss_png(rows: Sequence[Row], config: Config, title: str) -> bytes:
     batch.fill_between(epochs, [row.soft_loss for row in judged], ends, color="C1", alpha=0.15, label="gap")
     probes.plot(epochs, [row.hard_loss for row in judged], "o-", color="C1", label="hard", markersize=4)
     undecided = [math.nan if row.undecided is None else row.undecided for row in judged]
-    probes.plot(epochs, undecided, "--", color="C2", label="undecided gates", linewidth=1)
+    probes.plot(epochs, undecided, "--", color="C2", label="unconverged gates", linewidth=1)
     soft = [row.soft_loss for row in rows if math.isfinite(row.soft_loss)]
     hard = [row.hard_loss for row in rows if row.hard_loss is not None]
     _label(batch, "loss on the training batch", [*soft, *ends])
-    _label(probes, "wrong values on all probes", [*hard, *(each for each in undecided if each == each)])
+    _label(probes, "wrong cells on the evaluation grids", [*hard, *(each for each in undecided if each == each)])
     return _png(figure)
 
 
@@ -73,7 +73,7 @@ def population_png(members: Sequence[Sequence[Row]], leader: int, config: Config
         probes.plot([row.epoch for row in judged], [row.hard_loss for row in judged], label=label, **style)
     every = [row for rows in members for row in rows]
     _label(batch, "soft loss on the training batch", [row.soft_loss for row in every if math.isfinite(row.soft_loss)])
-    _label(probes, "wrong values on all probes", [row.hard_loss for row in every if row.hard_loss is not None])
+    _label(probes, "wrong cells on the evaluation grids", [row.hard_loss for row in every if row.hard_loss is not None])
     return _png(figure)
 
 
@@ -278,7 +278,7 @@ def accuracy_png(curves: Sequence[tuple[str, Sequence[float], Sequence[float]]])
 
 def errors_png(curves: Mapping[str, tuple[Sequence[float], int]]) -> bytes:
     """The share of wrong values over CA steps of several runs, by name: their curves, and how many values there are."""
-    figure, axes = _diagram(8, 4.5, "CA step", "wrong values, %")
+    figure, axes = _diagram(8, 4.5, "CA step", "wrong cells, %")
     for name, (wrong, values) in curves.items():
         axes.plot([100 * each / values for each in wrong], label=name, linewidth=1)
     axes.set_ylim(bottom=0)

@@ -178,7 +178,7 @@ def test_no_module_that_a_job_names_is_imported(live: Live) -> None:
 def test_what_makes_no_sense_of_agents_is_refused(live: Live, client: httpx.Client) -> None:
     job = client.post("/jobs", json={"preset": "cartpole", "engine": "gpu:9"}).json()["id"]
     saved(live, job, 256)
-    assert "no undecided gates" in client.post(f"/jobs/{job}/harden").json()["error"]["message"]
+    assert "no unconverged gates" in client.post(f"/jobs/{job}/harden").json()["error"]["message"]
     for preset, words in (
         ("acrobot", "environment should be {'id': 'Acrobot-v1'}"),
         ("lizard", "environment should be"),

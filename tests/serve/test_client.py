@@ -365,8 +365,8 @@ def test_attempts_are_told(here: Path, capsys) -> None:
     text = call(capsys, "submit", "--config", "flat.toml", "--engine", "cpu", "--name", "again", "--restarts", "1",
                 "--watch")  # fmt: skip
     # Whichever attempts were over before the watching began: of each it is said what came of it.
-    ends = ["Attempt 1: given up at epoch 200 with 14 wrong values, seed 23: it made no progress since epoch 10",
-            "Attempt 2: complete at epoch 800 with 14 wrong values"]  # fmt: skip
+    ends = ["Attempt 1: given up at epoch 200 with 14 wrong cells, seed 23: it made no progress since epoch 10",
+            "Attempt 2: complete at epoch 800 with 14 wrong cells"]  # fmt: skip
     assert all(words in text for words in ends)
     assert text.count("Not solved: ") == 1
     assert [text.count(words) for words in ends] == [1, 1]
@@ -385,9 +385,9 @@ def test_until_it_is_solved_or_its_limit_ends_it(here: Path, capsys) -> None:
     (here / "flat.toml").write_text(flat(1000).to_toml())
     text = call(capsys, "submit", "--config", "flat.toml", "--engine", "cpu", "--until-solved", "--within",
                 "500 epochs", "--watch", code=1)  # fmt: skip
-    assert "\nNOT solved within 500 epochs: the best circuit has 14 of 30 values wrong.\n" in text
+    assert "\nNot solved within 500 epochs: the best circuit has 14 wrong cells of 30.\n" in text
     assert "Not solved: " not in text
-    assert "Attempt 3: complete at epoch 100 with 14 wrong values" in text
+    assert "Attempt 3: complete at epoch 100 with 14 wrong cells" in text
 
 
 @pytest.mark.parametrize("seen", [{1, 2, 3}, {2, 3}, {1, 3}, {3}])

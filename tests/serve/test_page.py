@@ -931,7 +931,7 @@ def test_attempts_are_shown_and_in_the_end_the_best(opened, live):
     page = opened(f"#/jobs/{job}")
     page.see("attempt 1, the best of 2, 200 of 1,000 epochs", ".progress")
     page.js("document.querySelectorAll('details').forEach((each) => each.open = true)")
-    page.see("Attempt 2: complete at epoch 800 with 14 wrong values, seed 8670748", ".tries")
+    page.see("Attempt 2: complete at epoch 800 with 14 wrong cells, seed 8670748", ".tries")
     page.see("epochs 0 to 200", ".curves output")
     page.see("At epoch 200", ".automaton")
     page.see("at epoch 200", ".gates")
@@ -961,13 +961,13 @@ def test_until_it_is_solved_is_asked_for_and_its_end_is_told(opened, live):
         result = {"attempts": [asdict(each) for each in made]}
         so_far = {"attempt": 2, "progress": 20, "hard_loss": 31, "compared": 256, "trained_s": 12, "result": result}
         live.store.heartbeat(job.id, lease, 1000, **so_far)
-        told = "9 wrong in the best attempt so far, until solved, 12 s of at most 60 s"
+        told = "9 wrong cells in the best attempt so far, until solved, 12 s of at most 60 s"
         page.see(f"attempt 2, 20 of 500 epochs · {told}", ".progress")
         live.store.finish(job.id, lease, "done", attempt=1, progress=50, hard_loss=9)
-    page.see("NOT solved within 60 s: the best circuit has 9 of 256 values wrong", ".job-head")
+    page.see("Not solved within 60 s: the best circuit has 9 wrong cells of 256", ".job-head")
     assert page.text(".job-head .pill") == "Not solved"
     page.js("location.hash = '#/'")
-    page.see("NOT solved within 60 s: the best circuit has 9 of 256 values wrong", f"[data-id='{job.id}']")
+    page.see("Not solved within 60 s: the best circuit has 9 wrong cells of 256", f"[data-id='{job.id}']")
 
 
 def test_a_page_that_comes_in_a_later_attempt_ends_with_the_best(opened, live, tmp_path):

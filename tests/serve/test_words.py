@@ -35,7 +35,7 @@ def job(store, spec) -> JobRecord:
             {
                 "progress": "attempt 2 of at most 6, 300 of 1,500 epochs",
                 "pace": "2 min left, 12.5 epochs a second",
-                "standing": "Running: 9 of 256 values wrong, 2 min left",
+                "standing": "Running: 9 wrong cells of 256, 2 min left",
             },
         ),
         # Two were to be trained; the third repairs what the second left.
@@ -53,11 +53,11 @@ def job(store, spec) -> JobRecord:
             {
                 "outcome": "unsolved",
                 "state": "Not solved",
-                "standing": "NOT solved within 3 min: the best circuit has 9 of 256 values wrong",
+                "standing": "Not solved within 3 min: the best circuit has 9 wrong cells of 256",
                 "progress": "attempt 1, the best of 2, 1,500 of 1,500 epochs",
                 "pace": "65 s of training",
-                "remark": "NOT solved within 3 min: the best circuit has 9 of 256 values wrong.",
-                "results": ["Attempt 1: given up at epoch 1200 with 31 wrong values, seed 3: no progress"] * 2,
+                "remark": "Not solved within 3 min: the best circuit has 9 wrong cells of 256.",
+                "results": ["Attempt 1: given up at epoch 1200 with 31 wrong cells, seed 3: no progress"] * 2,
             },
         ),
         (

@@ -51,7 +51,7 @@ def command(what: str | None, resume: Path | None, trials: int | None, as_json: 
     Give a PRESET of automata or agents, --config FILE, or the file of a sweep. Each trial is a run folder. The
     command writes tables, a page and the best run. Ctrl-C saves and stops it. --resume continues it bit for
     bit, and extends it if --trials is larger. Metrics: tts is the cost of a solution in billions of gate
-    evaluations, or in steps of agents. hard_loss counts wrong values. gates counts the gates per cell of solved trials.
+    evaluations, or in steps of agents. hard_loss counts wrong cells. gates counts the gates per cell of solved trials.
     return is the mean return of agents.
 
     Example: difflogic sweep checkerboard-small --over optimizer.lr=0.05,0.1,0.2 --over seed=0..7 --metric tts

@@ -4,7 +4,7 @@ An example, of a training until solved that reached its limit:
 
     outcome   unsolved                          progress   attempt 3, the best of 7, 1,200 of 2,000 epochs
     state     Ended unsolved                    pace       5 min of training
-    remark    NOT solved within 5 min: the best circuit has 9 of 256 values wrong.
+    remark    Not solved within 5 min: the best circuit has 9 wrong cells of 256.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WANTED = {"cancel": "Cancelling", "pause": "Pausing", "requeue": "Moving"}
 PHASES = {"starting": "Starting", "compiling": "Compiling", "saving": "Saving"}
 METRICS = {
     "tts": "gate evaluations per solution (billions)",
-    "hard_loss": "wrong values",
+    "hard_loss": "wrong cells",
     "gates": "gates",
     "return": "mean return",
 }
@@ -96,7 +96,7 @@ def words_of(job: JobRecord, turn: Turn | None = None) -> JobWords:
 
 
 def _standing(job: JobRecord, state: str, progress: str, results: list[str]) -> str:
-    """One line: `Solved: 9 gates, after 25 s of training`, `Running: 9 of 256 values wrong, 45 s left at most`."""
+    """One line: `Solved: 9 gates, after 25 s of training`, `Running: 9 wrong cells of 256, 45 s left at most`."""
     outcome, parts = outcome_of(job), [_judged(job)]
     if outcome == "unsolved":
         return _remark(job).rstrip(".")
@@ -140,7 +140,7 @@ def shortfall(job: JobRecord) -> str:
         return f"the best agent's mean return is {_number(job.score)}, below {least:g}"
     if not job.hard_loss:
         return "the best circuit is right on the starts of its tests, but not on fresh ones"
-    return f"the best circuit has {job.hard_loss:,}{f' of {job.compared:,}' if job.compared else ''} values wrong"
+    return f"the best circuit has {_wrong_cells(job.hard_loss, job.compared)}"
 
 
 def duration(seconds: float) -> str:
@@ -197,8 +197,13 @@ def _judged(job: JobRecord) -> str:
         return ""
     if job.score is not None:
         return f"mean return {_number(job.score)}"
-    of = f" of {job.compared:,}" if job.compared else ""
-    return "" if job.hard_loss is None else "all values right" if job.solved else f"{job.hard_loss:,}{of} values wrong"
+    if job.hard_loss is None:
+        return ""
+    return "all cells right" if job.solved else _wrong_cells(job.hard_loss, job.compared)
+
+
+def _wrong_cells(count: int, of: int | None = None) -> str:
+    return f"{count:,} wrong cell{'s' * (count != 1)}{f' of {of:,}' if of else ''}"
 
 
 def _pace(job: JobRecord) -> Iterator[str]:
@@ -208,7 +213,7 @@ def _pace(job: JobRecord) -> Iterator[str]:
         yield f"{_number(job.progress_per_s)} {_unit(job)} a second"
     wrong = [each for each in [job.hard_loss, *(each.get("wrong") for each in _attempts(job))] if each is not None]
     if len(_attempts(job)) > 1 and not job.is_over and wrong:
-        yield f"{min(wrong):,} wrong in the best attempt so far"
+        yield f"{_wrong_cells(min(wrong))} in the best attempt so far"
     if job.asked.until_solved:
         took = duration(job.trained_s)
         yield f"{took} of training" if job.is_over else f"until solved, {took} of at most {limit(job.asked.within)}"
@@ -224,7 +229,7 @@ def _left(job: JobRecord) -> float:
 def _remark(job: JobRecord) -> str:
     outcome = outcome_of(job)
     if outcome == "unsolved":
-        ended = f"NOT solved within {limit(job.asked.within)}" if job.asked.until_solved else "Not solved"
+        ended = f"Not solved within {limit(job.asked.within)}" if job.asked.until_solved else "Not solved"
         return f"{ended}: {shortfall(job)}."
     if outcome == "solved" and job.asked.population > 1:
         return f"Solved: {job.solved} of {job.asked.population} models."

@@ -36,7 +36,7 @@ export const ACTIONS = [
     { name: "prove", label: "Prove", when: canProve, run: (job) => follow(job, "prove") },
     { name: "evaluate", label: "Test", when: canTest, run: (job) => follow(job, "evaluate", { quick: true }) },
     { name: "evaluate-long", label: "Test for long", when: canTest, run: (job) => follow(job, "evaluate", { quick: false }) },
-    { name: "harden", label: "Decide its gates", title: "Continue training its circuit until every gate is decided", when: (job) => training(job) && !isAgents(job) && job.saved_progress > 0 && isOver(job), run: (job) => made(job, "harden") },
+    { name: "harden", label: "Decide its gates", title: "Continue training its circuit until every gate is converged", when: (job) => training(job) && !isAgents(job) && job.saved_progress > 0 && isOver(job), run: (job) => made(job, "harden") },
     { name: "rename", label: "Rename", when: () => true, run: (job) => edited(job, ["Rename the job", "Name", job.name, "Rename"], (name) => ({ name })) },
     { name: "priority", label: "Priority", when: (job) => !isOver(job), run: (job) => edited(job, ["Priority of the job", "From -10 to 10: the highest begins first", job.priority, "Save"], (text) => ({ priority: Number(text) })) },
     { name: "tag", label: "Tags", together: "Tag", when: () => true, run: (job) => edited(job, ["Tags of the job", "Tags, separated by commas", job.tags.join(", "), "Save", false], (text) => ({ tags: tagsOf(text) })) },

@@ -87,7 +87,7 @@ export function curves(span = new Window()) {
     });
     const probes = new Chart(span, {
         title: "Wrong values in tests",
-        label: "Curve of the wrong values of the circuit in tests, by epoch.",
+        label: "Curve of the wrong cells of the circuit in tests, by epoch.",
         height: 170,
         write,
     });
@@ -166,7 +166,7 @@ export function seriesOfOne(rows) {
         [
             ...crowd(rows, "hard"),
             { name: "wrong", style: "hard", points: best.hard, dots: true },
-            { name: "undecided gates", style: "undecided", points: best.undecided },
+            { name: "unconverged gates", style: "undecided", points: best.undecided },
         ],
     ];
 }
@@ -201,11 +201,11 @@ function envelope(members, list, choose) {
 }
 
 // What runs are compared by: which lines of the two charts are drawn.
-export const METRICS = { "mixture and circuit": ["soft", "batch"], mixture: ["soft"], circuit: ["batch"], "undecided gates": ["undecided"] };
+export const METRICS = { "mixture and circuit": ["soft", "batch"], mixture: ["soft"], circuit: ["batch"], "unconverged gates": ["undecided"] };
 
 // The series of several runs, each in a colour: soft thin, hard with dots; `unit` as for `curves`. Those hidden have none.
 export function seriesOfMany(runs, metric = "mixture and circuit", unit = "epoch") {
-    const words = { soft: "mixture", batch: "circuit", undecided: "undecided" };
+    const words = { soft: "mixture", batch: "circuit", undecided: "unconverged" };
     const known = runs
         .map((run, index) => ({ ...run, best: run.rows.best, style: `run-${index % 8}` }))
         .filter(({ best, hidden }) => best && !hidden);

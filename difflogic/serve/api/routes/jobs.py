@@ -147,7 +147,7 @@ def jobs(
     limit: Annotated[int, Query(ge=1, le=MOST)] = 50,
     before: Annotated[int | None, Query(ge=0, le=2**53, description="The value of `next` on the page before.")] = None,
 ) -> Any:
-    """Your jobs, an operator's everybody's, the newest first or in another order: by name, wrong values, gates."""
+    """Your jobs, an operator's everybody's, the newest first or in another order: by name, wrong cells, gates."""
     if owner is not None and caller.sees not in (None, owner):
         return reply({"jobs": [], "next": None})
     filters = {"status": status, "kind": kind, "source": source, "tag": tag, "text": q, "before": before, "sort": sort}
@@ -244,12 +244,12 @@ for _action, _part in REQUESTS.items():
 
 
 def _hardened(context: Context, job: JobRecord, asked: HardenRequest) -> JobSpec:
-    """A training that goes on from the circuit of this one, until its undecided gates are decided."""
+    """A training that goes on from the circuit of this one, until its unconverged gates are decided."""
     _check_source(job, "train")
     if job.config is None:
         raise ApiError(409, "no_circuit", f"The job {job.id} has no configuration to continue with.")
     if is_policy(job.config):
-        words = "Agents use discrete gates from the first step: they have no undecided gates to harden."
+        words = "Agents use discrete gates from the first step: they have no unconverged gates to harden."
         raise ApiError(409, "no_circuit", words)
     try:
         config = hardening(Config.from_dict(job.config), asked.search, asked.epochs)
