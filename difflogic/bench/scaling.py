@@ -38,8 +38,9 @@ def ratio(new: Line, old: Line) -> float:
     """The median of the ratios round by round: two cases of one heat were measured next to each other in each."""
     after: list[float] = new["rounds_ms"]
     before: list[float] = old["rounds_ms"]
-    # Round by round, since both cases met the same machine in each: if it was slow in one round, both were.
-    return statistics.median(a / b for a, b in zip(after, before, strict=True))
+    # Round by round, since both cases met the same machine in each: if it was slow in one round, both were. A run that
+    # is interrupted leaves some cases without the last round.
+    return statistics.median(a / b for a, b in zip(after, before, strict=False))
 
 
 def logging_share(results: Results, engine: str) -> float | None:
