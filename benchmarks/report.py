@@ -9,11 +9,14 @@ from __future__ import annotations
 import argparse
 import itertools
 import statistics
+from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks import expected
 from benchmarks.store import CHECKOUT, Line, inserted, load
 from difflogic.bench.cases import EXPERIMENTS, SCALING
-from difflogic.bench.scaling import ratio
+from difflogic.bench.results import Results
+from difflogic.bench.scaling import overtaking, ratio
 
 PAGE = CHECKOUT / "docs/results/speed.md"
 DEVICES = CHECKOUT / "docs/results/devices.md"
@@ -127,6 +130,62 @@ def _growth() -> str:
     return table([*headers, "growth for 4 times the work", "device memory"], rows)
 
 
+def _against() -> Iterator[tuple[Line, Line]]:
+    """Yield the newest lines of a card and of the processor of its machine, measured in one run, for each case."""
+    lines = [line for line in load("bench") if line["engine"] == "cpu" or _is_card(line)]
+    processors = {(line["case"], *_run(line)[2:]): line for line in lines if line["engine"] == "cpu"}
+    for line in newest([line for line in lines if _is_card(line)], "case", "adapter", "machine"):
+        if (beside := processors.get((line["case"], *_run(line)[2:]))) is not None:
+            yield line, beside
+
+
+def _is_card(line: Line) -> bool:
+    return line["engine"].partition(":")[0] == "gpu" and not line["software"]
+
+
+def _cards() -> str:
+    """A table of cards compared with the processor of their machine, and from which size each card is faster."""
+    pairs = list(_against())
+    if not pairs:
+        return f"{NOT_COMPARED}\n"
+    rows = [
+        [on["case"], engine(on), machine(on), *(milliseconds(each["median_ms"]) for each in (on, beside)),
+         f"{beside['median_ms'] / on['median_ms']:.1f}"]
+        for on, beside in pairs
+    ]  # fmt: skip
+    headers = ["case", "card", "processor", "time on the card", "on the processor", "times as fast"]
+    return "\n".join([table(headers, rows), *(f"{sentence}." for sentence in pays())])
+
+
+def pays() -> list[str]:
+    """Sentences on the grid side, batch and number of models from which each card is faster than its processor."""
+    runs: dict[tuple[str, str], list[Line]] = {}
+    for on, beside in _against():
+        runs.setdefault((on["adapter"], machine(on)), []).extend([on, beside])
+    sentences = []
+    for (adapter, where), lines in runs.items():
+        engines = {line["engine"]: {**line, "engine": line["engine"].partition(":")[0]} for line in lines}
+        found = Results({"engines": engines, "cases": lines, "skipped": []})
+        for sentence in overtaking(found):
+            sentences.append(sentence.replace(" gpu ", f" {adapter} ").replace(" cpu ", f" the processor ({where}) "))
+    return sentences
+
+
+def _kernels() -> str:
+    """Microseconds of each kernel in a train step on a card, all dispatches together."""
+    found = [line for line in load("bench") if _is_card(line) and line.get("kernels_ms")]
+    lines = newest([line for line in found if line["case"].startswith("train/")], "case", "adapter", "machine")
+    names = dict.fromkeys(name for line in lines for name in line["kernels_ms"])
+    if not lines:
+        return "Open: no card has been measured with timestamps. `bin/bench --card` does that.\n"
+    rows = [
+        [line["case"].partition("/")[2], engine(line), machine(line),
+         *(f"{1e3 * line['kernels_ms'].get(name, 0):.0f}" for name in names)]
+        for line in lines
+    ]  # fmt: skip
+    return table(["preset", "card", "machine", *names], rows)
+
+
 def _growth_here() -> str:
     rows = []
     axes: dict[tuple[str, str, str], list[Line]] = {}
@@ -218,6 +277,7 @@ CONTENDERS = {
     "header": "the header of `export --format c`, which has no threads",
     "gpu": "`--engine gpu`",
     "gpu, step by step": "the same, a step per dispatch",
+    "gpu, plain kernels": "the same in blocks, with sizes in uniforms and bounds checks",
     "QuickLife, soup": "Golly's QuickLife, the same soup in an empty plane",
     "HashLife, soup": "Golly's HashLife, the same",
     "lifelib, soup": "lifelib, the same",
@@ -261,6 +321,16 @@ were measured in one run, on one machine, are compared with the slowest of them:
 How the step grows with its work. The largest grid has a batch of 1; on software it took one step only:
 
 {_growth()}
+Cards, compared with the processor of the same machine in the same run:
+
+{_cards()}
+The kernels of a train step on a card, in microseconds:
+
+{_kernels()}
+What arithmetic expects of a card, from counted instructions, bytes and dispatches. `must` is the goal. Numbers are open
+until a card has run these kernels:
+
+{table(expected.HEADERS, list(expected.rows()))}
 The processor alone: what each size takes over the one before, and what limits the largest. Sizes in brackets are on
 paper, from the part of the work that threads do not share:
 
@@ -315,6 +385,7 @@ def _arrays() -> str:
 
 MEASURED = {
     "bench": "train steps and evaluations, by engine",
+    "card": "the rates of a card, and its kernels compiled in four ways",
     "checkerboard": "the main job, whole",
     "first_command": "the README's first command, in an empty home",
     "presets": "the paper's experiments, trained, tested and made small",
@@ -367,7 +438,7 @@ def kept() -> dict[str, list[Line]]:
 def ran() -> str:
     """Markdown: what was measured, where, and on which GPUs."""
     rows = []
-    for name, lines in kept().items():
+    for name, lines in ((name, lines) for name, lines in kept().items() if lines):
         where = sorted({f"{machine(line)}, {line['machine']['system']}" for line in lines if "machine" in line})
         gpus = [f"{name} ({'hardware' if real else 'software'})" for name, real in _gpus(lines).items()]
         days = sorted(line["date"] for line in lines if "date" in line)
@@ -429,6 +500,9 @@ def headline() -> str:
     return f"On {machine(job)}, without a GPU:\n\n{table(['what', 'measured'], rows)}\n{_on_cards()}".rstrip()
 
 
+NOT_COMPARED = "Open: no card has been compared with the processor of its machine, which `bin/bench --card` does."
+
+
 def _on_cards() -> str:
     """A sentence for each card on which rivals were measured."""
     found = newest([line for line in load("rivals") if line["place"] == "gpu"], "contender", "card")
@@ -438,7 +512,7 @@ def _on_cards() -> str:
         times = [f"{RIVALS[line['contender']]}: {line['ratio_to_ours']:.1f} times as long" for line in beside]
         text += f"\nOn an {card(ours)} a training step and an evaluation take "
         text += f"{'; '.join([milliseconds(ours['median_ms']), *times])}.\n"
-    return text
+    return f"{text}\n{' '.join(f'{each}.' for each in pays()) or NOT_COMPARED}\n"
 
 
 def pages() -> dict[Path, str]:

@@ -26,6 +26,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -132,6 +133,9 @@ def contenders(spec: SimulationSpec, folder: Path, gpu: bool) -> dict[str, Calla
         found["gpu"] = lambda: GpuSimulation(spec, program)
         if not program.software:
             found["gpu, step by step"] = lambda: GpuSimulation(spec, program, blocks=False)
+            plain = GpuDevice(list_adapters()[0])
+            plain.bakes_sizes = plain.trusts_kernels = False
+            found["gpu, plain kernels"] = lambda: GpuSimulation(spec, GpuProgram(spec.netlist, plain))
     return found
 
 
@@ -149,7 +153,7 @@ def verified(name: str, simulation: Simulation, start: Planes) -> Simulation:
 
 
 def measure(rounds: int, gpu: bool, golly: bool, lifelib: str | None, side: int = SIDE) -> list[Line]:
-    """Return a line per contender: medians over rounds in turns."""
+    """Return a line per contender: medians over rounds in turns, if the run is interrupted over those so far."""
     spec = SimulationSpec(netlist_json.load(CIRCUIT), side, side)
     start = planes_of(spec, "random", bernoulli.CERTAIN // 2)
     with tempfile.TemporaryDirectory() as folder:
@@ -167,22 +171,23 @@ def measure(rounds: int, gpu: bool, golly: bool, lifelib: str | None, side: int 
         others = _other_programs(spec, Path(folder), lifelib) if golly or lifelib else {}
         for times in (seconds, processor):
             times.update({name: [] for name in others})
-        # In turns, so that all contenders meet the same machine.
-        for _ in range(rounds):
-            for name, simulation in opened.items():
-                # Untimed: a card that waited while others ran has a low clock.
-                simulation.run(steps[name])
-                began, worked = time.perf_counter(), time.process_time()
-                simulation.run(steps[name])
-                seconds[name].append((time.perf_counter() - began) / steps[name])
-                processor[name].append((time.process_time() - worked) / steps[name])
-            for name, seconds_per_step in others.items():
-                wall, of_processor = seconds_per_step()
-                seconds[name].append(wall)
-                processor[name].append(of_processor)
+        with suppress(KeyboardInterrupt):
+            # In turns, so that all contenders meet the same machine.
+            for _ in range(rounds):
+                for name, simulation in opened.items():
+                    # Untimed: a card that waited while others ran has a low clock.
+                    simulation.run(steps[name])
+                    began, worked = time.perf_counter(), time.process_time()
+                    simulation.run(steps[name])
+                    seconds[name].append((time.perf_counter() - began) / steps[name])
+                    processor[name].append((time.process_time() - worked) / steps[name])
+                for name, seconds_per_step in others.items():
+                    wall, of_processor = seconds_per_step()
+                    seconds[name].append(wall)
+                    processor[name].append(of_processor)
     here = {"case": f"life/{side}", "gates": len(spec.netlist.gates), "compiler": _version(), **stamp()}
     here["vectors"] = vector_unit()
-    medians = {name: statistics.median(each) for name, each in seconds.items()}
+    medians = {name: statistics.median(each) for name, each in seconds.items() if each}
     return [
         {
             "contender": name,
@@ -190,12 +195,12 @@ def measure(rounds: int, gpu: bool, golly: bool, lifelib: str | None, side: int 
             "best_updates_per_s": _rate(side, min(seconds[name])),
             "updates_per_processor_s": _rate(side, statistics.median(processor[name])),
             "ratio_to_hand": round(medians["by hand"] / medians[name], 2),
-            "rounds": rounds,
+            "rounds": len(seconds[name]),
             "device": _device() if name.startswith("gpu") else here["machine"]["processor"],
             "software": name.startswith("gpu") and list_adapters()[0].software,
             **here,
         }
-        for name in seconds
+        for name in medians
     ]
 
 

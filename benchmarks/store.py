@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 CHECKOUT = Path(__file__).resolve().parents[1]
-RESULTS = CHECKOUT / "benchmarks" / "results"
+RESULTS = Path(os.environ.get("DIFFLOGIC_RESULTS") or CHECKOUT / "benchmarks" / "results")
+"""Folder of the results files; the variable names another one for a trial of a script."""
 
 END = "<!-- end of generated text -->"
 
@@ -22,7 +24,7 @@ def load(name: str) -> list[Line]:
 
 def append(name: str, lines: list[Line]) -> None:
     """Add lines at the end."""
-    RESULTS.mkdir(exist_ok=True)
+    RESULTS.mkdir(parents=True, exist_ok=True)
     # Only ever appended: what was measured stays, and reports take the newest line of each kind.
     with (RESULTS / f"{name}.jsonl").open("a", encoding="utf-8") as file:
         for line in lines:

@@ -18,6 +18,7 @@ import os
 import statistics
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO, Any
 
@@ -69,7 +70,7 @@ class Process:
     def end(self) -> float | None:
         """The worker's peak memory in MB."""
         self._pipe(self._child.stdin).close()
-        peak = None if self.failed else float(self._answer()["peak_mb"])
+        peak = None if self.failed else self._answer().get("peak_mb")
         self._child.wait()
         return peak
 
@@ -84,23 +85,24 @@ class Process:
 
 
 def run(names: list[str], place: str, rounds: int) -> list[dict[str, Any]]:
-    """A line per contender that could be measured."""
+    """Return a line per contender that could be measured; if the run is interrupted, from the rounds so far."""
     expected = Problem.checkerboard().expected_losses()
-    processes = []
-    for name in names:
-        print(f"... {name}", file=sys.stderr)
-        process = Process(name, place, expected)
-        if process.failed:
-            print(f"{name}: {process.failed}", file=sys.stderr)
-            process.end()
-        else:
-            process.warm_up()
-            processes.append(process)
-    for _ in range(rounds):
-        for process in processes:
-            process.turn()
+    processes: list[Process] = []
+    with suppress(KeyboardInterrupt):
+        for name in names:
+            print(f"... {name}", file=sys.stderr)
+            process = Process(name, place, expected)
+            if process.failed:
+                print(f"{name}: {process.failed}", file=sys.stderr)
+                process.end()
+            else:
+                process.warm_up()
+                processes.append(process)
+        for _ in range(rounds):
+            for process in processes:
+                process.turn()
     here = stamp()
-    return [_line(process, place) | here for process in processes]
+    return [_line(process, place) | here for process in processes if process.seconds]
 
 
 def _line(process: Process, place: str) -> dict[str, Any]:

@@ -115,13 +115,14 @@ def test_one_command_measures_every_row_of_a_card(checkout):
     subprocess.run([command, "--card"], check=True)
     modules = [line.split()[1] for line in told.read_text().splitlines()]
     kept = ["difflogic.cli.main", "benchmarks.keep"]
-    others = [f"benchmarks.{name}" for name in ("simulate", "checkerboard", "checkerboard", "simulate", "rivals")]
-    assert modules == [*others[:3], *kept, *others[3:]]
+    parts = ("card", "simulate", "checkerboard", "checkerboard", "rivals", "simulate", "expected")
+    others = [f"benchmarks.{name}" for name in parts]
+    assert modules == [*others[:4], *kept, *others[4:]]
     told.unlink()
     subprocess.run([command, "--gpu"], check=True)
     measure, keep, *others = told.read_text().splitlines()
     assert measure.startswith("-m difflogic.cli.main bench --out ")
-    assert measure.endswith(" --engine gpu --engine cpu --require-hardware --case *")
+    assert measure.endswith(" --engine gpu --engine cpu --engine reference --require-hardware --case *")
     assert keep.startswith("-m benchmarks.keep ")
     assert others == [
         "-m benchmarks.checkerboard --engine gpu --save",

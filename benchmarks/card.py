@@ -1,0 +1,80 @@
+"""A card's rates, and a train step with and without what only cards get: which part of the arithmetic holds?
+
+    python -m benchmarks.card --save             # on a hardware GPU, about a minute
+    python -m benchmarks.card --any --case train/game-of-life    # on any adapter, to try the script
+
+Measures the gap between dispatches by timestamps and the bandwidth of a copy of 1 GiB by a shader. Then train steps
+take turns with kernels that are compiled with the sizes of their plan in the text (`device.bakes_sizes`) and without
+bounds checks (`device.trusts_kernels`), with both, and with neither; each is verified first. With --save, lines go to
+results/card.jsonl, one after another, so that a run that is cut off keeps what it has.
+`python -m benchmarks.report` shows what was expected by arithmetic next to what was measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import replace
+
+from benchmarks.keep import flatten
+from benchmarks.store import Line, append
+from difflogic.bench import cases
+from difflogic.bench.engines import Bench, open_benches
+from difflogic.bench.machine import stamp
+from difflogic.bench.runner import Effort, measure
+from difflogic.gpu.adapter import select_adapter
+from difflogic.gpu.device import GpuDevice
+from difflogic.gpu.engine import GpuEngine
+
+CASES = ("train/checkerboard", "population/64")
+EFFORT = Effort(rounds=5, memory=False)
+VARIANTS = {
+    "baked, trusted": (True, True),
+    "plain": (False, False),
+    "baked": (True, False),
+    "trusted": (False, True),
+}
+"""Values of `bakes_sizes` and `trusts_kernels`; the first is what training uses on a card."""
+
+
+def rates(bench: Bench) -> Line:
+    """Return the rates of the device as a line."""
+    return {"case": "rates", "contender": "device", **bench.to_dict(), **stamp()}
+
+
+def variants(bench: Bench) -> list[Bench]:
+    """Return the engine on a device of its own for each variant."""
+    adapter = select_adapter()
+    benches = []
+    for name, (bakes, trusts) in VARIANTS.items():
+        device = GpuDevice(adapter)
+        device.bakes_sizes, device.trusts_kernels = bakes, trusts
+        benches.append(replace(bench, name=name, engine=GpuEngine(device)))
+    return benches
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--any", action="store_true", help="also a software adapter")
+    parser.add_argument("--case", dest="patterns", action="append", help=f"a case of `difflogic bench` {CASES}")
+    parser.add_argument("--save", action="store_true", help="append to results/card.jsonl")
+    options = parser.parse_args()
+    (bench,) = open_benches(["gpu"], require_hardware=not options.any)
+
+    def keep(lines: list[Line]) -> None:
+        for line in lines:
+            print(json.dumps(line))
+        if options.save:
+            append("card", lines)
+
+    keep([rates(bench)])
+    for case in cases.select(options.patterns or CASES, quick=False):
+        results = measure([case], variants(bench), EFFORT, lambda text: print(text, file=sys.stderr))
+        keep([line | {"contender": line["engine"], "engine": "gpu"} for line in flatten(results)])
+        if results.lists("stopped"):
+            raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    main()
