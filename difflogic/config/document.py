@@ -12,9 +12,12 @@ import tomli_w
 
 from difflogic.config.fields import Section, merged, plain, section
 from difflogic.errors import ConfigError
+from difflogic.system import files
 
 POLICY = "policy"
 """The `kind` of a configuration that trains agents; those of automata have none."""
+MOST_BYTES = 1 << 26
+"""Most bytes of a file."""
 KEY_PARTS, WORD_LETTERS = 16, 1024
 """Longest dotted key, and longest number or bare key, in TOML: the parser takes quadratic time for both."""
 _QUOTED = re.compile(
@@ -107,7 +110,7 @@ def parsed(text: str) -> dict[str, Any]:
 def read(path: Path) -> dict[str, Any]:
     """Return what a TOML file holds, as plain data. Raises ConfigError."""
     try:
-        return parsed(Path(path).read_text(encoding="utf-8-sig"))
+        return parsed(files.read_bounded(Path(path), MOST_BYTES).decode("utf-8-sig"))
     except OSError as error:
         raise ConfigError(f"Cannot read the configuration {path}: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:

@@ -31,6 +31,7 @@ from difflogic.errors import CircuitError, DataError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.deployment import Scenario
 from difflogic.model.netlist import Netlist
+from difflogic.system import files
 from difflogic.version import __version__
 
 T = TypeVar("T")
@@ -115,10 +116,7 @@ def read_text(path: Path) -> str:
 def read_bytes(path: Path) -> bytes:
     """Return a file that is small enough to parse. Raises CircuitError."""
     try:
-        # The size comes first: reading alone would take the memory.
-        if path.stat().st_size > MAX_BYTES:
-            raise CircuitError(f"The circuit {path} has {path.stat().st_size} bytes; at most {MAX_BYTES} are read.")
-        return path.read_bytes()
+        return files.read_bounded(path, MAX_BYTES)
     except OSError as error:
         raise CircuitError(f"Cannot read the circuit {path}: {error.strerror or error}.") from error
 

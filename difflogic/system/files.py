@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 import shlex
@@ -104,6 +105,15 @@ def inside(path: Path, folder: Path) -> Path:
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
         raise RunFolderError(f"{path} leads out of {folder} through a link: put a file or folder in the link's place.")
     return path
+
+
+def read_bounded(path: Path, most: int) -> bytes:
+    """Return what a file holds. Raises OSError, also where it has more than `most` bytes or, as a device, no end."""
+    with path.open("rb") as file:
+        # The size comes first, to read nothing of a file that is too long; a device has none.
+        if os.fstat(file.fileno()).st_size <= most and len(data := file.read(most + 1)) <= most:
+            return data
+    raise OSError(errno.EFBIG, f"at most {most} bytes are read")
 
 
 def check_links(folder: Path) -> None:

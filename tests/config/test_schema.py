@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from difflogic.config import presets
+from difflogic.config import document, presets
 from difflogic.config.model import ModelConfig, NetworkConfig
 from difflogic.config.schema import Config
 from difflogic.config.task import TaskConfig
@@ -366,6 +366,12 @@ def test_with_replaces_fields_and_leaves_the_rest() -> None:
 def test_text_that_is_no_configuration_is_refused(text: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         Config.from_toml(text)
+
+
+def test_file_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(document, "MOST_BYTES", 1000)
+    with pytest.raises(ConfigError, match=r"^Cannot read the configuration /dev/zero: at most 1000 bytes are read"):
+        Config.load(Path("/dev/zero"))
 
 
 def test_a_configuration_that_is_no_table_is_refused() -> None:

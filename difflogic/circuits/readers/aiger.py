@@ -24,7 +24,10 @@ _SYMBOL = re.compile(r"^([ilo]\d{1,9}) (\S.*)$", re.MULTILINE)
 def read(data: bytes) -> Signals:
     """Return the signals of a file. Raises CircuitError."""
     if (head := _HEAD.match(data)) is None or any(map(int, head[3].split())):
-        raise CircuitError("The first line must be aag or aig and five numbers: of AIGER 1.9 only outputs are read.")
+        raise CircuitError(
+            "The first line must be aag or aig and five numbers of at most nine digits: of AIGER 1.9 only outputs are "
+            "read."
+        )
     most, inputs, latches, outputs, ands = map(int, head[2].split())
     if max(most, outputs) > MOST_VARIABLES or inputs + latches + ands > most:
         raise CircuitError(f"Expected up to {MOST_VARIABLES} variables, as many as inputs, latches and ANDs, or more.")
