@@ -1,4 +1,4 @@
-"""The presets of agents, and what is trained where only an environment is named."""
+"""Presets of agents, and the default configurations for environments and tables."""
 
 from __future__ import annotations
 
@@ -16,10 +16,7 @@ if TYPE_CHECKING:  # NumPy is not imported for the names of presets
 
 
 def configure(request: TrainRequest) -> PolicyConfig | None:
-    """The configuration of agents that a request asks for; None where it is for automata.
-
-    Raises ConfigError, and UsageError for what means nothing to agents.
-    """
+    """Return the agents' configuration of a request, or None for automata. Raises ConfigError, UsageError."""
     base = request.config or PRESETS.get(request.preset or "")
     if request.table is not None:
         base = of_table(request.table, base if isinstance(base, PolicyConfig) else None, request.population)
@@ -30,7 +27,7 @@ def configure(request: TrainRequest) -> PolicyConfig | None:
 
 
 def of_environment(identifier: str, threshold: float, n_envs: int = 8, **fields: Any) -> PolicyConfig:
-    """The defaults for an environment, whose mean return counts as solved from `threshold` on."""
+    """Return the defaults for an environment that counts as solved at a mean return of `threshold`."""
     # `ALE/Pong-v5` and `my_module:Maze-v0` are names of environments, and no names of folders.
     name = re.split(r"[/:]", identifier)[-1].partition("-v")[0].lower()
     own = {"name": name, "environment": {"id": identifier, "n_envs": n_envs}, "evaluation": {"threshold": threshold}}
@@ -38,7 +35,7 @@ def of_environment(identifier: str, threshold: float, n_envs: int = 8, **fields:
 
 
 def of_spaces(identifier: str, threshold: float, actions: int, continuous: bool) -> PolicyConfig:
-    """What is trained where nothing but the environment is named: gates by PPO, or of continuous actions a dense agent.
+    """Return the defaults for a new environment: gates by PPO; for continuous actions a dense network by SAC.
 
     The last layer, and the channels of an automaton, are rounded up to a multiple of the actions.
     """
@@ -47,42 +44,40 @@ def of_spaces(identifier: str, threshold: float, actions: int, continuous: bool)
         return -(-count // actions) * actions
 
     *hidden, last = LogicConfig().widths
-    # How many passes over a rollout are good depends on the environment: twenty teach an agent to balance a pole, and
-    # make one forget a task whose episodes tell little. So an update ends once the policy has moved so far. Rollouts
-    # are twice as long, and actions more random at first: an agent that seldom sees a reward has to look for it.
-    ppo = {"n_steps": 64, "target_kl": 0.05}
-    # Gates have not learned any continuous task so well as dense layers do.
+    # Twenty passes over a rollout teach an agent to balance a pole, and make one forget a task with rare rewards: so an
+    # update ends early by its KL. Longer rollouts and a higher temperature help an agent to find a rare reward.
+    # Gates have not learned any continuous task as well as dense layers.
     kind: dict[str, Any] = {"algorithm": "sac", "policy": "mlp"} if continuous else {}
     return of_environment(
         identifier,
         threshold,
         logic={"widths": [*hidden, shared(last)], "temperature": 1.0},
         automaton={"channels": shared(AutomatonConfig().channels)},
-        ppo=ppo,
+        ppo={"n_steps": 64, "target_kl": 0.05},
         **kind,
     )
 
 
 PASSES, SEEN, EVALUATIONS, GATES = 300, 100_000, 20, 4000
-"""Of a classifier: least passes over the rows that are learned, and least rows that are seen in all; evaluations, and
-about so many gates in each layer."""
+"""Of a classifier: fewest passes over the learned rows, fewest rows in all, evaluations, and gates of each layer."""
 
 
 def of_table(table: LabelledTable, base: PolicyConfig | None = None, population: int = 1) -> PolicyConfig:
-    """A classifier of the rows of a table: the defaults, or a configuration's. Raises DataError.
+    """Return a classifier of a table's rows: the defaults, or a configuration's. Raises DataError.
 
-    One seed learns from all rows that are not held out, as none need to choose.
+    One seed learns from all rows that are not held out, as there is nothing to choose from.
     """
     table.require_learnable()
     own: dict[str, Any] = {"table": table.fields(), "algorithm": SUPERVISED, "environment": {"id": table.label}}
     if base is not None:
         return base.with_(**own)
     votes = -(-GATES // len(table.classes))
-    # Preferences are from 0 to 20, whatever the number of classes. A range twice as large soon has no gradient left
-    # from rows that are right by few votes, and such rows fail among new ones.
+    # Preferences are from 0 to 20 for any number of classes. With a range twice as large, rows that are right by few
+    # votes soon have no gradient, and such rows fail among new ones.
     temperature = votes**0.5 / 20
     logic = {"bits": 7, "widths": [GATES, votes * len(table.classes)], "temperature": temperature}
-    own |= {"name": _name(table), "steps": 1, "logic": logic | {"final_temperature": temperature}}
+    name = re.sub(r"[^A-Za-z0-9_]+", "-", table.label).strip("-")[:100] or "classifier"
+    own |= {"name": name, "steps": 1, "logic": logic | {"final_temperature": temperature}}
     config = PolicyConfig.from_dict({"kind": POLICY, "format": FORMAT, **own})
     if population == 1:
         config = config.with_(table={"validation": 0.0})
@@ -91,20 +86,15 @@ def of_table(table: LabelledTable, base: PolicyConfig | None = None, population:
 
 
 def fitted(config: PolicyConfig, table: LabelledTable | None) -> PolicyConfig:
-    """A configuration with thresholds: quantiles of the rows that are learned, unless they are given."""
+    """Return a configuration whose thresholds, unless they are given, are quantiles of the learned rows."""
     if table is None or config.policy == "mlp" or config.gates.thresholds:
         return config
     thresholds = table.thresholds(table.parts(config.table).learned, config.gates.bits)
     return config.with_(**{config.policy: {"thresholds": thresholds}})
 
 
-def _name(table: LabelledTable) -> str:
-    return re.sub(r"[^A-Za-z0-9_]+", "-", table.label).strip("-")[:100] or "classifier"
-
-
-# Where a pole that is balanced moves. A random policy tells little of it: its pole falls at once, fast and far from
-# upright, while its cart has hardly moved. The rows are the cart's place (m) and speed (m/s),
-# the pole's angle (rad) and its speed (rad/s).
+# States of a balanced pole, since a random policy sees few of them. Rows: the cart's position (m) and speed (m/s), the
+# pole's angle (rad) and speed (rad/s).
 POLE = [
     [-2.0, -1.2, -0.5, 0.0, 0.5, 1.2, 2.0],
     [-0.7, -0.3, -0.1, 0.0, 0.1, 0.3, 0.7],
@@ -120,7 +110,7 @@ PRESETS = {
         "CartPole-v1",
         475.0,
         steps=100_000,
-        # Episodes begin twice as far out as the environment's: late in training too few of its own fail to learn from.
+        # Episodes begin twice as far out as usual: late in training too few of the usual ones fail.
         environment={"reset": {"low": -0.1, "high": 0.1}},
         logic={"bits": 7, "widths": [32, 32], "thresholds": POLE},
         ppo=_POLE_PPO,
@@ -152,7 +142,7 @@ PRESETS = {
         ppo={"n_steps": 128, "n_epochs": 8, "gae_lambda": 0.94},
         evaluation={"interval": 50_000},
     ),
-    # Agents of gates have not learned these two: without --policy it is a dense one.
+    # Agents of gates have not learned these two, so that dense networks are their default.
     "pendulum": of_environment(
         "Pendulum-v1",
         -200.0,
@@ -174,4 +164,4 @@ PRESETS = {
         ppo={"n_steps": 1024, "n_epochs": 4, "gamma": 0.999, "gae_lambda": 0.98, "ent_coef": 0.01},
     ),
 }
-"""The environments that the documentation tells of, by the name that the command line takes."""
+"""Environments of the documentation, by the name that commands take."""

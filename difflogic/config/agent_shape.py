@@ -11,11 +11,9 @@ _SIZES = ("id", "bits", "thresholds", "widths", "memory", "side", "channels", "s
 
 
 def difference(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> str | None:
-    """Return how the shape of one agent differs from that of another, as the end of a sentence, or None.
+    """Return how the shape of two configurations differs, as the end of a sentence, or None if an agent can be reused.
 
-    Args:
-        ours: Configuration of the agent to train, as plain data.
-        theirs: Configuration of the source run, which may be one of automata.
+    `theirs` may be the configuration of automata.
     """
     for name in _FIELDS:
         own, other = (

@@ -1,4 +1,4 @@
-"""Names that users choose from, in one place. It imports no other module, so that `--help` can show them at once."""
+"""Names that users choose from. This module imports nothing, so that `--help` is quick."""
 
 from __future__ import annotations
 
@@ -6,29 +6,28 @@ from typing import Literal, get_args
 
 Placing = Literal["auto", "gpu", "cpu", "sticky"]
 PLACINGS: tuple[Placing, ...] = get_args(Placing)
-"""How the engine is chosen where none is asked for: `devices.choose`."""
+"""Ways to choose the engine if none is named: `devices.choose`."""
 RECIPES = ("robust", "paper")
 CLIPS = ("element", "norm")
 PRECISIONS = ("float32", "f16-storage")
-"""How the GPU keeps gate values for the backward pass."""
+"""Storage of gate values for the backward pass on a GPU."""
 ALGORITHMS = ("ppo", "sac")
-"""How agents learn."""
 SUPERVISED = "supervised"
-"""How classifiers learn, which have a table in place of an environment."""
+"""Algorithm of classifiers, which have a table in place of an environment."""
 ACTORS = ("logic", "automaton", "mlp")
-"""What agents are made of: layers of gates, an automaton of gates, or dense layers."""
+"""Kinds of agents: layers of gates, an automaton of gates, or dense layers."""
 METHODS = ("grid", "random", "optuna", "halving")
-"""How a sweep chooses its trials."""
+"""Ways to choose the trials of a sweep."""
 METRICS = ("tts", "hard_loss", "gates", "return")
-"""A sweep compares trials by one of these."""
+"""Metrics that compare trials."""
 STARTS = ("random", "boards", "seed", "zeros", "picture")
-"""What a grid may start from: see `config.task`."""
+"""Initial states of a grid: see `config.task`."""
 COLORS = (2, 8, 64)
-"""How many colours a picture may have: see `config.picture_file`."""
+"""Numbers of colours of an image: see `config.picture_file`."""
 EFFORTS = {"normal": 1, "high": 10}
-"""How long `simplify` searches, beside normal."""
+"""Factors of the time that `simplify` searches."""
 DRAWINGS = ("rollout", "gates", "loss")
-"""What can be drawn of a run: `evaluation.render`."""
+"""Drawings of a run: `evaluation.render`."""
 EXPORTS = {
     "c": "a C99 header, 64 cells per word, and a demo",
     "verilog": "a cell, a grid and a self-checking test bench",
@@ -43,6 +42,5 @@ EXPORTS = {
     "numpy": "a Python module that needs NumPy only",
     "json": "circuit.json, as in a run folder: every gate",
 }
-"""What a circuit can be exported to, and what for: `circuits.export.formats`."""
+"""Export formats, and what each is for: `circuits.export.formats`."""
 BOUNDARIES = ("zero", "periodic")
-"""What lies outside a grid."""

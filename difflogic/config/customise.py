@@ -1,7 +1,4 @@
-"""The configuration that a request asks for: another target or start and what must change with it, and fields.
-
-A picture comes from `picture_file`, the table of a rule from `load_rule`.
-"""
+"""Configuration of a request: a preset, changed for another target or initial state, by a recipe, and by fields."""
 
 from __future__ import annotations
 
@@ -38,27 +35,26 @@ EXPECTED_RULE = (
 
 
 class Configured(NamedTuple, Generic[Asked]):
-    """The configuration that a request asks for, and what it was made from."""
+    """Configuration of a request, and what it was made from."""
 
     request: Asked
-    """What is trained: with this configuration, and the recipe that it was made by."""
+    """Request with this configuration and the recipe that made it."""
     config: Config
     base: Config
-    """The preset or configuration before anything was changed."""
+    """Preset or configuration before any change."""
     changes: Changes
-    """What another target or start set; `config` has it unless a field of the request goes before."""
+    """Fields that another target or initial state set, unless the request sets them itself."""
     notices: tuple[str, ...] = ()
-    """Sentences about pictures that may not be meant as they are read."""
+    """Warnings about images that may be read otherwise than meant."""
 
 
 def configure(request: Asked) -> Configured[Asked]:
-    """Make the configuration of a request: another target or start, then its recipe, and its fields before both.
+    """Make the configuration of a request: another target or start, then its recipe, then its fields.
 
-    The grid keeps its size where a whole configuration is given, or a field sets one of its sides. Raises ConfigError,
-    DataError, UsageError.
+    The grid keeps its size if a whole configuration is given or a field sets a side. Raises ConfigError, DataError,
+    UsageError.
     """
-    # A picture has to know the grid and the channels before the configuration is made, so these fields are looked at
-    # ahead; all others are applied at the end, where they go before what the target or the recipe set.
+    # An image depends on the grid and the channels, so these fields are read ahead; all are applied at the end.
     request = _with_task(replace(request, recipe=recipe_of(request)))
     base, fields = base_of(request), request.set
     cells = _asked(fields, "task", "height"), _asked(fields, "task", "width")
@@ -79,15 +75,12 @@ def named(file: Path) -> str:
 
 
 def recipe_of(request: TrainRequest) -> str:
-    """The recipe of a request: where it names none, its preset's usual one. A whole configuration stays as it is.
-
-    Raises ConfigError, UsageError.
-    """
+    """Return the recipe of a request: by default its preset's; a whole configuration stays as it is."""
     return request.recipe or ("paper" if request.config is not None else recipes.usual(base_of(request)))
 
 
 def _with_task(request: Asked) -> Asked:
-    """A request for a task in Python as one for the configuration that it has with its settings and samples."""
+    """Replace a task in Python by the configuration that it has with its settings and samples."""
     preset, config = request.preset, request.config
     if preset is None and isinstance(config, Config) and config.plugin.name:
         made, fields = registered.configure(config, request.set)
@@ -99,7 +92,7 @@ def _with_task(request: Asked) -> Asked:
 
 
 def base_of(request: TrainRequest) -> Config:
-    """The preset or configuration that a request begins with. Raises ConfigError, UsageError."""
+    """Return the preset or configuration that a request begins with. Raises ConfigError, UsageError."""
     if isinstance(request.config, Config) and request.preset is None:
         return request.config
     if request.preset is not None and request.config is None:
@@ -110,7 +103,7 @@ def base_of(request: TrainRequest) -> Config:
 
 
 def _check(request: TrainRequest) -> None:
-    """Raises UsageError where what is said of targets and starts contradicts itself, or comes to nothing."""
+    """Raise UsageError if options of targets and starts contradict each other or have no effect."""
     given = [f"`{name}`" for name in ("target", "rule", "rule_table", "data") if getattr(request, name) is not None]
     if len(given) > 1:
         raise UsageError(f"There can be only one target: give {' or '.join(given)}, not both.")
@@ -123,9 +116,13 @@ def _check(request: TrainRequest) -> None:
 
 
 def changes(config: Config, request: TrainRequest, fixed: tuple[int, int] | None, channels: int) -> Changes:
-    """Return what to change in `config`. `fixed`: height and width of a grid that must stay; `channels`: of a cell.
+    """Return what to change in `config`. Raises ConfigError, DataError, UsageError.
 
-    Raises ConfigError, DataError or UsageError where that cannot be.
+    Args:
+        config: Configuration before the change.
+        request: Request with the targets and starts.
+        fixed: Height and width of a grid that must stay.
+        channels: Channels of a cell.
     """
     _check(request)
     changed: Changes = {"task": {}, "model": {}, "train": {}, "pool": {}, "data": {}}
@@ -150,7 +147,7 @@ def changes(config: Config, request: TrainRequest, fixed: tuple[int, int] | None
 
 
 def _notices(config: Config, request: TrainRequest) -> Iterator[str]:
-    """Return what is to be told of the target that was read from a picture."""
+    """Yield warnings about the target that was read from an image."""
     if request.target is None or request.invert:
         return
     if picture_file.is_dark_on_light(text_picture.decode(config.task.picture, text_picture.MAX_BITS)):
@@ -174,13 +171,10 @@ def _picture_target(config: Config, bits: Bits) -> dict[str, Any]:
 
 
 def _aim_at_rule(changed: Changes, config: Config, rule: str, fixed: tuple[int, int] | None) -> None:
-    """One synchronous step on a torus; where a cell is one bit, from all boards of 3x3, which hold every patch.
-
-    On a line of three cells so do all boards.
-    """
+    """Set one synchronous step on a torus; for cells of one bit from all 3x3 boards, which hold every patch."""
     changed["task"]["rule"] = rule
     neighbourhood = rules.neighbourhood(rule) or config.model.neighbourhood
-    # Another rule on the same boards is all that changes in a preset that learns one.
+    # A preset that learns a rule learns another rule on the same boards.
     if config.task.target == "rule" and neighbourhood == config.model.neighbourhood:
         return
     changed["model"]["neighbourhood"] = neighbourhood
@@ -212,10 +206,10 @@ def _begin_with(
     start = str(request.start)
     if start in STARTS and start != "picture":
         changed["task"] |= {"start": start, "start_picture": []}
-        if start == "zeros":  # an empty torus looks the same from every cell, for ever
+        if start == "zeros":  # an empty torus looks the same from every cell
             changed["model"]["periodic"] = False
         return
-    # A word that is neither a kind of start nor a file is more likely a slip of the pen than a missing picture.
+    # A word that is neither a kind of start nor a file is more likely misspelled than a missing image.
     path = Path(start)
     if not path.suffix and not path.exists():
         words = [word for word in STARTS if word != "picture"]
@@ -227,8 +221,7 @@ def _begin_with(
 
 
 def _picture(path: Path, request: TrainRequest, channels: int, loss_channels: int) -> Bits:
-    """Read a picture, by default in as many colours as the loss channels can hold, otherwise in black and white."""
-    # A preset whose loss looks at three channels learns eight colours: a picture is read as the loss would compare it.
+    """Read an image, by default in as many colours as the loss channels can hold, otherwise in black and white."""
     usual = {needed: colors for colors, needed in CHANNELS.items()}.get(loss_channels, 2)
     colors = request.colors or usual
     if CHANNELS[colors] > channels:
@@ -241,7 +234,7 @@ def _picture(path: Path, request: TrainRequest, channels: int, loss_channels: in
 
 
 def _room(request: TrainRequest, bits: Bits, fixed: tuple[int, int] | None) -> tuple[int, int]:
-    """Height and width of the grid for a target: what was asked for, or the picture's, and the padding around it."""
+    """Return height and width of the grid for a target: the given size or the image's, with the padding."""
     if fixed is not None:
         if request.padding:
             raise UsageError("`padding` makes the grid of the target's size, but the grid's size is given: drop one.")
@@ -256,9 +249,7 @@ def _room(request: TrainRequest, bits: Bits, fixed: tuple[int, int] | None) -> t
 
 
 def _centred(path: Path, bits: Bits, grid: tuple[int, int]) -> Bits:
-    """Put the picture into the middle of the grid, with empty cells around it. Raises ConfigError where it is larger
-    than the grid.
-    """
+    """Put an image into the middle of the grid. Raises ConfigError if it is larger than the grid."""
     # An odd cell is left below and at the right: 5 in 8 cells has 1 above and 2 below.
     (height, width), (rows, columns) = bits.shape[:2], grid
     if height > rows or width > columns:
@@ -271,14 +262,14 @@ def _centred(path: Path, bits: Bits, grid: tuple[int, int]) -> Bits:
 
 
 def _asked(fields: Mapping[str, Any], section: str, field: str) -> int | None:
-    """A whole number among the fields; anything else is refused where the configuration is built."""
+    """Return a whole number among the fields; anything else is refused when the configuration is built."""
     inside = fields.get(section)
     value = inside.get(field) if isinstance(inside, dict) else None
     return value if type(value) is int else None
 
 
 def load_rule(path: Path) -> str:
-    """The rule as `TaskConfig.rule` holds it: its entries in hexadecimal digits. Raises ConfigError."""
+    """Return the rule in a file, in hexadecimal digits. Raises ConfigError."""
     try:
         with path.open("rb") as file:
             data = file.read(MAX_RULE_BYTES)

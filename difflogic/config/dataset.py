@@ -1,7 +1,7 @@
-"""Samples as a task: what a grid begins with, what it should show after which CA steps, and which values count.
+"""Samples as a task: initial grids, their targets after some CA steps, and which values count.
 
-Every task of one's own comes through here: arrays in a file, a film, or what a program draws. A run keeps its samples
-in `data.npz` beside its configuration, which holds their hash and their sizes.
+Every custom task in data becomes a `Dataset`: arrays of a file, a recording, or samples that a program draws. A run
+keeps its samples in `data.npz`, and its configuration holds their hash and sizes.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from difflogic.system.array_files import read_array, read_arrays
 from difflogic.system.brief import brief
 
 NAME = "data.npz"
-"""In a run folder."""
+"""File name in a run folder."""
 ARRAYS = ("x", "y", "mask", "steps", "frames")
 
 
 def numbers_in(path: Path, what: str, *shapes: str) -> npt.NDArray[Any]:
-    """The array of a .npy file, of numbers or truth values and one of the shapes, whose values are not read yet.
+    """Return the numbers or truth values of an .npy file, which are not read yet. Raises DataError.
 
-    A shape is named as in "[H, W, C]". Raises DataError.
+    `shapes` are the allowed ones, such as "[H, W, C]".
     """
     array = read_array(path, f"{what} {path}")
     if array.dtype.kind not in "biuf" or array.ndim not in {shape.count(",") + 1 for shape in shapes}:
@@ -45,7 +45,7 @@ def numbers_in(path: Path, what: str, *shapes: str) -> npt.NDArray[Any]:
 
 
 def bits_in(path: Path, what: str, *shapes: str) -> Bits:
-    """What `numbers_in` reads, where it is nothing but 0 and 1. Raises DataError."""
+    """Return an array of 0 and 1 as `numbers_in` does. Raises DataError."""
     array = numbers_in(path, what, *shapes)
     if not np.isin(array, (0, 1)).all():
         raise DataError(f"The {what} {path} must hold nothing but 0 and 1.")
@@ -53,11 +53,11 @@ def bits_in(path: Path, what: str, *shapes: str) -> Bits:
 
 
 MOST_STEPS = 1 << 16
-"""Of a range, which is a few bytes in a file whatever its length."""
+"""Longest range of steps, which is a few bytes in a file whatever its length."""
 MOST_CELLS = 1 << 21
-"""Whose neighbourhoods are compared: to sort them takes a second."""
+"""Cells whose neighbourhoods are compared: sorting them takes a second."""
 Codes = npt.NDArray[np.int8]
-"""0, 1, or -1 where a value does not count."""
+"""0, 1, or -1 for a value that does not count."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,11 +75,11 @@ class Dataset:
     """
 
     x: Bits
-    """`[N, H, W, C_in]`, 0 or 1: what the first channels begin with."""
+    """`[N, H, W, C_in]`, 0 or 1: initial values of the first channels."""
     y: Codes
-    """`[N, J, H, W, C_out]`: what the first channels should be after each of the J `steps`, or with J = 1 after all."""
+    """`[N, J, H, W, C_out]`: targets of the first channels after each of the J `steps`, or with J = 1 after all."""
     steps: tuple[int, ...] = (1,)
-    """The CA steps after which they are judged, ascending."""
+    """CA steps after which states are compared, ascending."""
 
     __repr__ = brief
 
@@ -154,7 +154,7 @@ class Dataset:
 
     @cached_property
     def sha256(self) -> str:
-        """The hash of the samples and steps. It does not depend on the file."""
+        """Hash of the samples and steps, which does not depend on the file."""
         told = hashlib.sha256(repr((self.x.shape, self.y.shape, self.steps)).encode())
         for bits in (self.x, self.y > 0, self.y >= 0):
             told.update(np.packbits(bits).tobytes())
@@ -162,20 +162,19 @@ class Dataset:
 
     def split(self, held_out: float) -> tuple[Dataset, Dataset]:
         """Return the samples for training and those held out, the same for every seed; all in both if none is."""
-        # Members of a population and attempts get the same test, so that the order comes from the samples alone.
         return _split(self, held_out_samples(len(self), held_out))
 
     def only(self, samples: npt.NDArray[np.integer[Any]]) -> Dataset:
-        """Only the samples with these numbers."""
+        """Return the samples with these numbers."""
         return Dataset(self.x[samples], self.y[samples], self.steps)
 
     @property
     def targets(self) -> npt.NDArray[np.float32]:
-        """`[J, N, H, W, C_out]`: `y` as engines compare it, IGNORED where a value does not count."""
+        """`[J, N, H, W, C_out]`: `y` as engines compare it, IGNORED for a value that does not count."""
         return np.where(self.y < 0, np.float32(IGNORED), self.y).swapaxes(0, 1)
 
     def single_steps(self) -> Dataset | None:
-        """Return all steps as samples of one step each; None where the first is not shown, or not all of a state."""
+        """Return all steps as samples of one step, or None if the first step or a part of a state is not shown."""
         if self.x.shape[-1] != self.y.shape[-1] or self.steps[0] != 1:
             return None
         frames = self.y.shape[1]
@@ -186,9 +185,9 @@ class Dataset:
         return Dataset(begun.reshape(shape)[:, 0], self.y.reshape(shape))
 
     def contradiction(self, periodic: bool, neighbourhood: str = "moore") -> str:
-        """Return where what cells see does not decide what they become in one step, in words; empty where it does.
+        """Return a sentence if equal neighbourhoods have different next values, else an empty text.
 
-        Of many samples the first, as far as a moment goes.
+        Of many samples only the first are compared.
         """
         if self.steps[0] > 1:
             return ""
@@ -196,7 +195,7 @@ class Dataset:
         return contradiction(self.x[:shown], self.y[:shown, 0], periodic, neighbourhood)
 
     def fields(self) -> dict[str, dict[str, Any]]:
-        """Return what a configuration says of it, by section."""
+        """Return what a configuration says of the samples, by section."""
         height, width, channels = self.x.shape[1:]
         last = self.steps[-1]
         task = {
@@ -211,12 +210,12 @@ class Dataset:
         return {"task": task, "data": {"sha256": self.sha256, **sizes}}
 
     def check(self, config: Config, what: str = "The samples") -> None:
-        """Raises DataError unless they are those that the configuration names."""
+        """Raise DataError unless these are the samples that the configuration names."""
         if self.sha256 != config.data.sha256:
             raise DataError(f"{what} are not those of the configuration: their SHA-256 is not data.sha256.")
 
     def encode(self) -> bytes:
-        """A file that `load` reads."""
+        """Return the content of a file that `load` reads."""
         made = io.BytesIO()
         arrays: dict[str, Any] = {"x": self.x, "y": (self.y > 0).astype(np.uint8), "steps": np.array(self.steps)}
         if (self.y < 0).any():
@@ -226,13 +225,13 @@ class Dataset:
 
 
 def held_out_samples(samples: int, share: float) -> int:
-    """Return how many are held out: at least one, where any are, and one less than all at most."""
+    """Return the number held out: at least one, if any are, and at most all but one."""
     return min(max(1, round(share * samples)), samples - 1) if share else 0
 
 
 @lru_cache(maxsize=1)
 def _split(samples: Dataset, count: int) -> tuple[Dataset, Dataset]:
-    # All models of a population share both parts, which are therefore made once.
+    # All models of a population share both parts.
     if not count:
         return samples, samples
     key = np.frombuffer(bytes.fromhex(samples.sha256[:16]), dtype=">u4").astype(np.uint32)
@@ -241,7 +240,7 @@ def _split(samples: Dataset, count: int) -> tuple[Dataset, Dataset]:
 
 
 def as_bits(name: str, values: npt.ArrayLike) -> Bits:
-    """uint8 of 0 and 1. Raises DataError, with the first place of another value."""
+    """Return uint8 of 0 and 1. Raises DataError, with the first place of another value."""
     array = np.asarray(values)
     if array.dtype.kind not in "biuf":
         raise DataError(f"{name} must be one array of 0 and 1, got values of type {array.dtype}.")
@@ -253,10 +252,10 @@ def as_bits(name: str, values: npt.ArrayLike) -> Bits:
 
 
 def _counted(mask: npt.ArrayLike, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
-    """`[N, J, H, W, C]` of a mask of fewer axes."""
+    """Broadcast a mask with fewer axes to `[N, J, H, W, C]`."""
     given = as_bits("mask", mask).astype(bool)
     samples, _, *cells, channels = shape
-    # The axes that a mask lacks are put in as 1, so that it stands for all along them.
+    # Axes that a mask lacks are inserted with length 1.
     for own, axes in (
         (shape, ()),
         ((samples, *cells, channels), (1,)),
@@ -270,7 +269,7 @@ def _counted(mask: npt.ArrayLike, shape: tuple[int, ...]) -> npt.NDArray[np.bool
 
 
 def of_run(config: Config, folder: Path) -> Dataset | None:
-    """The samples of the run in a folder; None where its task is in none. Raises DataError."""
+    """Return the samples of a run, or None if its task has none. Raises DataError."""
     if config.task.target != "data":
         return None
     found = load(folder / NAME)
@@ -279,9 +278,9 @@ def of_run(config: Config, folder: Path) -> Dataset | None:
 
 
 def load(path: Path | IO[bytes]) -> Dataset:
-    """The samples in an `.npz` file, or in a folder of `.npy` files: x and y, or frames; mask and steps where they are.
+    """Read samples of an `.npz` file or a folder of `.npy` files: x and y, or frames; optionally mask and steps.
 
-    Raises DataError, and LimitError where they would not fit into this machine's memory.
+    Raises DataError, and LimitError if they would not fit into this machine's memory.
     """
     arrays = read_arrays(path, partial(_check_names, path))
     if "frames" in arrays:
@@ -303,13 +302,13 @@ def _check_names(path: Path | IO[bytes], names: Collection[str]) -> None:
 
 
 def _steps(arrays: Mapping[str, npt.NDArray[Any]]) -> list[int]:
-    """One step, the ends of a range, or one for each target; 1 where the file does not say."""
+    """Return one step, a range, or one for each target; 1 if the file does not say."""
     given = arrays.get("steps", np.array(1))
     if given.dtype.kind not in "iu" or given.ndim > 1 or not given.size:
         raise DataError(f"steps must be a whole number, or several, got {given.dtype} of shape {list(given.shape)}.")
     numbers: list[int] = given.reshape(-1).tolist()
     targets = arrays["y"].shape[1] if arrays["y"].ndim == arrays["x"].ndim + 1 else 1
-    # Two numbers may be both: 5 and 20 are two steps where there are two targets, else the sixteen from 5 to 20.
+    # Two numbers may mean both: 5 and 20 are two steps for two targets, else the sixteen from 5 to 20.
     if len(numbers) == 2 and targets != 2 and numbers[0] < numbers[1]:
         if numbers[1] - numbers[0] >= MOST_STEPS:
             raise DataError(f"steps may be a range of {MOST_STEPS} at most, got {numbers[0]} to {numbers[1]}.")

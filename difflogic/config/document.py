@@ -1,4 +1,4 @@
-"""A whole configuration: a section that is a file of its own, read and written as TOML."""
+"""Documents: sections that are a whole TOML file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from difflogic.errors import ConfigError
 from difflogic.system import files
 
 POLICY = "policy"
-"""The `kind` of a configuration that trains agents; those of automata have none."""
+"""`kind` of a configuration of agents; those of automata have none."""
 MOST_BYTES = 1 << 26
 """Most bytes of a file."""
 KEY_PARTS, WORD_LETTERS = 16, 1024
@@ -29,12 +29,12 @@ _OVERLONG = re.compile(rf"(?<![\w-])(?:(?:[\w-]++[ \t]*+\.[ \t]*+){{{KEY_PARTS}}
 
 
 def is_policy(data: Any) -> bool:
-    """Return whether this is a configuration of agents, as plain data."""
+    """Return whether plain data is a configuration of agents."""
     return isinstance(data, dict) and data.get("kind") == POLICY
 
 
 def peek(path: Path) -> Any:
-    """Return what a TOML file holds, as plain data; None where it cannot be read, which whoever loads it is told."""
+    """Return the content of a TOML file, or None if it cannot be read."""
     try:
         return read(path)
     except ConfigError:
@@ -43,19 +43,19 @@ def peek(path: Path) -> Any:
 
 @section
 class Document(Section):
-    """A configuration with everything that one run needs."""
+    """Configuration with everything that one run needs."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Plain dicts, lists, numbers and strings, as TOML and JSON hold them; `format` comes first."""
+        """Return plain dicts, lists, numbers and strings, as TOML and JSON hold them; `format` comes first."""
 
     @classmethod
     @abstractmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The inverse of `to_dict`. Raises ConfigError for unknown, missing or ill-typed fields."""
+        """Make a document of what `to_dict` returns. Raises ConfigError for unknown, missing or ill-typed fields."""
 
     def with_(self, /, **sections: Any) -> Self:
-        """A copy with some fields replaced.
+        """Return a copy with some fields replaced.
 
         Args:
             sections: Fields by name. A dict replaces fields inside a section, `train={"epochs": 9}`, at any depth.
@@ -66,9 +66,9 @@ class Document(Section):
         Raises:
             ConfigError: A field is unknown, or a value is beyond its limits.
         """
-        # Through plain data, so that what is changed in code is checked, and refused, as what a file says.
+        # Through plain data, so that changes in code are checked like those in a file.
         given, data, here = plain(sections), self.to_dict(), vars(self)
-        # Sections that nobody names were checked when they were made.
+        # Sections that do not change were checked when they were made.
         kept = {name: here[name] for name in data.keys() - given.keys() if isinstance(here.get(name), Section)}
         return self.from_dict(merged(data, given) | kept)
 
@@ -77,17 +77,17 @@ class Document(Section):
 
     @classmethod
     def from_toml(cls, text: str) -> Self:
-        """Raises ConfigError where the text is not TOML or not a configuration."""
+        """Read a text. Raises ConfigError if it is not TOML or not a configuration."""
         return cls.from_dict(parsed(text))
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read a TOML file. Raises ConfigError where it cannot be read."""
+        """Read a TOML file. Raises ConfigError if it cannot be read."""
         return cls.from_dict(read(path))
 
 
 def toml(text: str, owner: str = "The configuration") -> dict[str, Any]:
-    """Return TOML as plain data. Raises tomllib.TOMLDecodeError, ConfigError if it is too deep or a word too long."""
+    """Parse TOML. Raises tomllib.TOMLDecodeError, ConfigError if it is too deep or a word too long."""
     if _OVERLONG.search(_QUOTED.sub("s", text)):
         raise ConfigError(
             f"{owner} has a key of more than {KEY_PARTS} parts, or a number or name of more than {WORD_LETTERS} "
@@ -100,7 +100,7 @@ def toml(text: str, owner: str = "The configuration") -> dict[str, Any]:
 
 
 def parsed(text: str) -> dict[str, Any]:
-    """TOML as plain data. Raises ConfigError."""
+    """Parse TOML. Raises ConfigError."""
     try:
         return toml(text)
     except tomllib.TOMLDecodeError as error:
@@ -108,7 +108,7 @@ def parsed(text: str) -> dict[str, Any]:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return what a TOML file holds, as plain data. Raises ConfigError."""
+    """Read a TOML file as plain data. Raises ConfigError."""
     try:
         return parsed(files.read_bounded(Path(path), MOST_BYTES).decode("utf-8-sig"))
     except OSError as error:

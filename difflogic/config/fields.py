@@ -1,7 +1,7 @@
-"""The fields of a configuration: what each is for, which values it takes, and how plain data becomes one.
+"""Fields of a configuration: their meaning, their limits, and the conversion of plain data.
 
-A field of a section is declared once, by `field("what it is for", LIMITS)`: the check, the sentence of a refusal and
-the comment that `difflogic init` writes all come from there.
+`field("meaning", LIMITS)` declares a field once: the check, the error message and the comment that `difflogic init`
+writes come from it.
 """
 
 from __future__ import annotations
@@ -25,61 +25,54 @@ from difflogic.system.brief import brief
 T = typing.TypeVar("T")
 KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 """Types in a reader's words."""
-
-
-# Files come from anybody: a refusal that quotes what came must not be as long as that.
+# Files come from anybody: an error message that quotes a value must not be as long as the value.
 _SHOWN = reprlib.Repr()
 _SHOWN.maxstring = _SHOWN.maxother = 200
 _SHOWN.maxlist = _SHOWN.maxtuple = _SHOWN.maxdict = 20
 
 
 def shown(value: Any) -> str:
-    """Return what came, as Python writes it, however long or deep it is."""
+    """Return a value as Python writes it, shortened."""
     return str(value) if hasattr(type(value), "parse") else _SHOWN.repr(value)
 
 
 def native(value: Any) -> Any:
-    """Return a number or an array of NumPy's as Python's own numbers; any other value as it is."""
+    """Return a number or an array of NumPy as Python's own numbers; any other value as it is."""
     return value.tolist() if type(value).__module__ == "numpy" else value
 
 
 def require(condition: bool, message: str) -> None:
-    """Raises ConfigError with this message unless the condition holds."""
+    """Raise ConfigError with this message unless the condition holds."""
     if not condition:
         raise ConfigError(message)
 
 
 def require_ascending(name: str, numbers: tuple[int, ...], least: int, most: int, what: str = "CA steps") -> None:
-    """Raises ConfigError unless the numbers ascend, each between `least` and `most`."""
-    ascending = all(a < b for a, b in itertools.pairwise(numbers))
+    """Raise ConfigError unless the numbers ascend, each between `least` and `most`."""
     require(
-        ascending and all(least <= number <= most for number in numbers),
+        all(a < b for a, b in itertools.pairwise(numbers)) and all(least <= number <= most for number in numbers),
         f"{name} must be ascending {what} between {least} and {most}, got {list(numbers)}.",
     )
 
 
 @dataclass(frozen=True, repr=False)
 class Section:
-    """A table of a configuration, a frozen dataclass without a repr of its own: its fields are within their limits."""
+    """Table of a configuration: a frozen dataclass whose fields are within their limits."""
 
     path = ""
-    """What a refusal names before a field, `pool.`; empty where names are plain enough: `epochs`, `height`."""
+    """Prefix of a field in messages, `pool.`; empty if names are clear without: `epochs`, `height`."""
 
     __repr__ = brief
 
     def called(self, name: str) -> str:
-        """Return what a refusal calls a field."""
+        """Return the name of a field in messages."""
         return f"{self.path}{name}"
 
-    def coerced(self, name: str, value: Any) -> Any:
-        """Return what a field holds if a user gives this value, which may be of another type."""
-        return native(value)
-
     def __post_init__(self) -> None:
-        """Raises ConfigError where a field is beyond its limits."""
+        """Raise ConfigError if a field is beyond its limits."""
         for each in dataclasses.fields(self):
             given = getattr(self, each.name)
-            limits, value = each.metadata.get("limits"), self.coerced(each.name, given)
+            limits, value = each.metadata.get("limits"), native(given)
             if value is not given:
                 object.__setattr__(self, each.name, value)
             if limits is not None and value is not None and not limits.allows(value):
@@ -88,32 +81,32 @@ class Section:
 
 
 def field(about: str, limits: Limits | None = None, *, default: Any = dataclasses.MISSING) -> Any:
-    """A field of a section: what it is for, in one sentence without its full stop, and its limits."""
+    """Declare a field of a section: its meaning, in one sentence without its full stop, and its limits."""
     return dataclasses.field(default=default, metadata={"about": about, "limits": limits})
 
 
 @typing.dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def section(cls: type[T]) -> type[T]:
-    """Make a subclass of `Section` the frozen dataclass that it has to be. Type checkers know its fields by this."""
+    """Make a subclass of `Section` a frozen dataclass, with fields that type checkers know."""
     return dataclass(frozen=True, repr=False)(cls)
 
 
 def hint(word: str, names: Iterable[str]) -> str:
-    """` (did you mean NAME?)`, with the nearest of the names; empty where none is near."""
-    # Only a name that is clearly meant is offered: a wrong guess costs more time than none.
+    """Return ` (did you mean NAME?)` with the nearest name, or an empty text if none is near."""
+    # A wrong guess costs more time than none.
     near = difflib.get_close_matches(word, list(map(str, names)), n=1)
     return f" (did you mean {near[0]}?)" if near else ""
 
 
 class Table(dict[str, Any]):
-    """A table whose fields are nobody's but its reader's; not changed once it is made, so that it can be hashed."""
+    """Table whose fields only its reader knows; not changed once it is made, so that it can be hashed."""
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(repr(sorted(self.items())))
 
 
 def plain(value: Any) -> Any:
-    """Sections as dicts and tuples as lists, all the way down: what TOML and JSON hold."""
+    """Convert sections to dicts and tuples to lists, recursively, as TOML and JSON hold them."""
     if isinstance(value, Section):
         return {each.name: plain(getattr(value, each.name)) for each in dataclasses.fields(value)}
     if isinstance(value, dict):
@@ -124,7 +117,7 @@ def plain(value: Any) -> Any:
 
 
 def merged(data: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """`data` with these fields replaced, tables inside tables field by field."""
+    """Return `data` with these fields replaced, tables inside tables field by field."""
     result = dict(data)
     for name, value in fields.items():
         inside = isinstance(value, dict) and isinstance(result.get(name), dict)
@@ -133,14 +126,14 @@ def merged(data: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]
 
 
 def nested(path: str, value: Any) -> dict[str, Any]:
-    """`train.epochs` and 3 as `{"train": {"epochs": 3}}`."""
+    """Convert `train.epochs` and 3 to `{"train": {"epochs": 3}}`."""
     for name in reversed(path.split(".")):
         value = {name: value}
     return dict(value)
 
 
 def by_path(data: Mapping[str, Any], path: str = "") -> dict[str, Any]:
-    """`{"train": {"epochs": 3}}` and `{"train.epochs": 3}` both as the latter."""
+    """Convert `{"train": {"epochs": 3}}` and `{"train.epochs": 3}` to the latter."""
     flat: dict[str, Any] = {}
     for name, value in data.items():
         inside = isinstance(value, Mapping) and value
@@ -149,14 +142,14 @@ def by_path(data: Mapping[str, Any], path: str = "") -> dict[str, Any]:
 
 
 def in_tables(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The inverse of `by_path`. Raises ConfigError for a field that has a value and fields inside it."""
+    """Invert `by_path`. Raises ConfigError for a field that has a value and fields inside it."""
     tables: dict[str, Any] = {}
     for path, value in data.items():
         *parts, name = path.split(".")
         inside: Any = tables
         for part in parts:
             inside = inside.setdefault(part, {}) if isinstance(inside, dict) else inside
-        # `train` and `train.lr` at once: which goes before the other would be a matter of their order.
+        # `train` and `train.lr` together: which one counts would depend on their order.
         if not isinstance(inside, dict) or name in inside:
             raise ConfigError(f"There is a value for {path} and another for a part of it: give one of them.")
         inside[name] = value
@@ -164,7 +157,7 @@ def in_tables(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def leaves(cls: type, path: str = "") -> Iterator[tuple[str, Any, dataclasses.Field[Any]]]:
-    """The fields of a section and of those inside it: each by its path, with its type."""
+    """Yield the fields of a section and of those inside it: path, type and field."""
     kinds = typing.get_type_hints(cls)
     for each in dataclasses.fields(cls):
         kind = kinds[each.name]
@@ -176,15 +169,15 @@ def leaves(cls: type, path: str = "") -> Iterator[tuple[str, Any, dataclasses.Fi
 
 @cache
 def hints_of(cls: type) -> dict[str, Any]:
-    """The types of a dataclass's fields; to find them out takes longer than anything that is done with them."""
+    """Return the types of a dataclass's fields, cached since looking them up is slow."""
     return typing.get_type_hints(cls)
 
 
 def build(cls: type, data: Any, where: str = "") -> Any:
-    """A dataclass from a dict, each field by its annotation. Raises ConfigError; `where` is the path, `train.`."""
+    """Make a dataclass from a dict, each field by its annotation. Raises ConfigError; `where` is the path, `train.`."""
     if not isinstance(data, dict):  # not `require`: what came is put into words only where it is refused
         raise ConfigError(f"{where.removesuffix('.') or 'The configuration'} must be a table, got {shown(data)}.")
-    # Unknown names come before missing ones: most often a name is missing because it was written wrongly.
+    # Unknown names come before missing ones: a missing name is most often misspelled.
     hints = hints_of(cls)
     for name in data:
         if name not in hints:
@@ -195,15 +188,14 @@ def build(cls: type, data: Any, where: str = "") -> Any:
     missing = [f.name for f in fields if f.default is dataclasses.MISSING and f.name not in data]
     if missing:
         raise ConfigError(_missing(missing, where, hints))
-    # Limits are passed on for the words of a refusal alone; the section that is built checks them.
+    # Limits only give messages their words here; the section checks them.
     limits = {f.name: f.metadata.get("limits") for f in fields}
     values = {name: convert(hints[name], value, f"{where}{name}", limits[name]) for name, value in data.items()}
     return cls(**values)
 
 
 def _nearest(name: str, where: str, hints: Mapping[str, Any]) -> str:
-    """The nearest name of this table, or the same name in a table inside it."""
-    # `lr` at the top of a file was meant for the section that has it: nearer than any name that sounds alike.
+    """Return the same name in a table inside this one, or else the most similar name of this table."""
     inside = [f"{where}{key}.{name}" for key, kind in hints.items()
               if dataclasses.is_dataclass(kind) and name in typing.get_type_hints(kind)]  # fmt: skip
     return f" (did you mean {inside[0]}?)" if inside else hint(name, hints)
@@ -218,13 +210,13 @@ def _missing(names: Sequence[str], where: str, hints: Mapping[str, Any]) -> str:
 
 
 def convert(kind: Any, value: Any, where: str, limits: Limits | None = None) -> Any:
-    """Plain data as a field of that type holds it; `limits` gives a refusal its words. Raises ConfigError."""
+    """Convert plain data to the type of a field; `limits` gives messages their words. Raises ConfigError."""
     value = native(value)
     if isinstance(kind, types.UnionType):  # `int | None`: what may be left out may be null in JSON
         if value is None or (dataclasses.is_dataclass(value) and isinstance(value, kind)):
             return value
         kind = kind.__args__[0]
-    if hasattr(kind, "parse") and not isinstance(value, kind):  # a type that texts stand for, say a limit of time
+    if hasattr(kind, "parse") and not isinstance(value, kind):  # a type with a text form, such as a limit of time
         require(isinstance(value, str), f"{where} must be text, got {shown(value)}.")
         return kind.parse(value)
     if dataclasses.is_dataclass(kind):
@@ -248,7 +240,7 @@ def _plain_value(kind: Any, value: Any, where: str, limits: Limits | None) -> An
         if value not in typing.get_args(kind):
             raise ConfigError(f"{where} must be one of {', '.join(typing.get_args(kind))}, got {shown(value)}.")
         return value
-    # TOML tells 1 from 1.0, people do not. True is an int to Python, and to nobody else.
+    # TOML distinguishes 1 from 1.0, people do not; True is an int only to Python.
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         with contextlib.suppress(OverflowError):  # beyond every float: refused below
             return float(value)

@@ -1,7 +1,4 @@
-"""What is asked of a job that is made of another one.
-
-The first line of each says it, with JOB in the place of the other.
-"""
+"""Requests for jobs that are made of another job; the first line of each is its help, with JOB for the other job."""
 
 from __future__ import annotations
 
@@ -78,4 +75,4 @@ REQUESTS: dict[str, type[Request]] = {
     "export": ExportRequest,
     "evaluate": EvaluateRequest,
 }
-"""By the action that a server is asked for."""
+"""Requests by their action."""

@@ -1,8 +1,8 @@
-"""Start grids to train on beside the task's own, such as counterexamples that a proof found.
+"""Initial states to train on in addition to the task's own, such as counterexamples of a proof.
 
-They are half of a sample pool to which nothing is written back (`[pool] starts`): every sample of a batch begins with
-one of them in half of all epochs, else with one of as many random grids. The configuration holds their hash, and every
-checkpoint the pool, so that a run needs its file only once.
+They are every second grid of a sample pool to which nothing is written back (`[pool] starts`), so that a sample begins
+with one of them in half of all epochs, else with one of as many random grids. The configuration holds their hash, and
+every checkpoint the pool, so that a run needs their file only once.
 """
 
 from __future__ import annotations
@@ -21,14 +21,13 @@ from difflogic.errors import ConfigError, DataError
 Grids = npt.NDArray[np.uint8]
 
 PLACES = 1024
-"""Of a pool, where a batch and the starts do not need more: random grids must come so seldom again that the circuit
-cannot learn them one by one."""
+"""Smallest pool: random grids must return so seldom that the circuit cannot learn them one by one."""
 
 
 def load(path: Path, config: Config) -> Grids:
-    """`[N, H, W, C]` of 0 and 1, from an `.npy` file that may hold a single grid.
+    """Read grids `[N, H, W, C]` of 0 and 1 from an `.npy` file, which may hold a single one. Raises DataError.
 
-    Raises ConfigError where the configuration's own starts are no random bits, DataError.
+    Raises ConfigError unless the configuration's own starts are random bits.
     """
     task = config.task
     if task.start != "random" or task.target == "rule":
@@ -42,26 +41,26 @@ def load(path: Path, config: Config) -> Grids:
 
 
 def digest(grids: Grids) -> str:
-    """Return what `pool.starts` says of these grids: the SHA-256 of their bits, in hexadecimal digits."""
+    """Return the SHA-256 of the grids' bits, in hexadecimal digits, as `pool.starts` holds it."""
     return hashlib.sha256(np.packbits(grids.reshape(len(grids), -1), axis=1).tobytes()).hexdigest()
 
 
 def kept(config: Config, grids: Grids) -> Config:
-    """The configuration that trains on these starts too. Raises ConfigError where it has another pool."""
+    """Return the configuration that trains on these starts too. Raises ConfigError if it has another pool."""
     batch = config.train.batch
     if config.pool.size and not config.pool.starts:
         raise ConfigError(f"`starts` keeps a pool of its own, but pool.size is {config.pool.size}: set it to 0.")
-    # Each sample draws from its part of the pool, a power of two, of which every second grid is kept.
+    # Each sample draws from its part of the pool, a power of two, of which every second grid is a saved start.
     part = 2
     while part * batch < max(PLACES, 2 * len(grids)):
         part *= 2
     pool = {"size": part * batch, "starts": digest(grids)}
-    # They are of the task's own size, and what was trained before has no need of smaller grids.
+    # The grids are of the task's own size.
     return config.with_(pool=pool, growth=GrowthConfig())
 
 
 def refuse(config: Config, who: str = "a server", has_samples: bool = False) -> None:
-    """Raises ConfigError where a configuration that is to be trained by others is of a file, which they do not get."""
+    """Raise ConfigError for a configuration that needs a file which another machine does not receive."""
     if config.data.sha256 and not config.plugin.name and not has_samples:
         raise ConfigError(
             f"The configuration is of samples in a file, data.sha256, which {who} does not get: train it on your own "
@@ -75,7 +74,7 @@ def refuse(config: Config, who: str = "a server", has_samples: bool = False) -> 
 
 
 def pool_of(random: Grids, grids: Grids) -> Grids:
-    """The pool: `random [size, H, W, C]`, but every second one is a start that is kept, in turn."""
+    """Return the pool `random [size, H, W, C]` with a saved start at every second place, in turn."""
     pool = random.copy()
     pool[1::2] = grids[np.arange(len(pool) // 2) % len(grids)]
     return pool

@@ -1,4 +1,4 @@
-"""The values that fields of a configuration take, in words and as a test."""
+"""Limits of fields, in words and as a test."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Limits:
-    """The values that one field takes."""
+    """Values that one field takes."""
 
     words: str
     holds: Callable[[Any], bool]
     names: Sequence[Any] = ()
-    """The words, where a field takes one of several."""
+    """Allowed values, if they are listed."""
     schema: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """The same in the words of JSON Schema, as far as it has them."""
+    """Limits in JSON Schema, as far as it can express them."""
 
     def allows(self, value: Any) -> bool:
-        """Return whether the field takes a value, which may be of any type."""
+        """Return whether the field takes a value of any type."""
         try:
             return self.holds(value)
         except TypeError:
@@ -28,33 +28,33 @@ class Limits:
 
 
 def between(least: int, most: int) -> Limits:
-    """Whole numbers from `least` to `most`, both included."""
+    """Return limits of whole numbers, both included."""
     words = f"a whole number between {least} and {most}"
     is_between = lambda value: type(value) is int and least <= value <= most  # noqa: E731
     return Limits(words, is_between, schema={"minimum": least, "maximum": most})
 
 
 def one_of(names: Sequence[Any]) -> Limits:
-    """One of these words or numbers."""
+    """Return limits of some words or numbers."""
     return Limits(
         f"one of {', '.join(map(str, names))}", lambda value: value in names, tuple(names), {"enum": [*names]}
     )
 
 
 def matching(words: str, pattern: str) -> Limits:
-    """Texts that match a pattern whole."""
+    """Return limits of texts that match a whole pattern."""
     found = re.compile(pattern)
     return Limits(words, lambda value: found.fullmatch(value) is not None, schema={"pattern": f"^({pattern})$"})
 
 
 MOST = 2**31
-"""The largest whole number of a field, since engines count in 32 bits."""
+"""Largest whole number of a field, since engines count in 32 bits."""
 WHOLE = between(0, MOST)
 COUNT = between(1, MOST)
 SEED = between(0, 2**32 - 1)
 WIDTH = between(1, 2**20)
 NOT_NEGATIVE = Limits("a number between 0 and 1e+30", lambda value: 0 <= value <= 1e30)
-"""What is computed from it fits into 32 bits."""
+"""Numbers from which values in float32 can be computed."""
 BELOW_ONE = Limits("a number in [0, 1)", lambda value: 0 <= value < 1, schema={"minimum": 0, "exclusiveMaximum": 1})
 SHARE = Limits("a number in (0, 1]", lambda value: 0 < value <= 1)
 UP_TO_ONE = Limits("a number in [0, 1]", lambda value: 0 <= value <= 1)
@@ -62,7 +62,7 @@ HIDDEN = (
     r"\x00-\x1f\x7f-\xa0\xad\u061c\u115f\u1160\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164"
     r"\ufeff\uffa0\ufff9-\ufffb"
 )
-"""Characters, as ranges in a regular expression, that no name has: controls, bidirectional marks and blanks."""
+"""Characters, as ranges in a regular expression, that names may not have: controls, bidirectional marks and blanks."""
 _NAME = rf"[^/\\{HIDDEN}]*[^ /\\{HIDDEN}][^/\\{HIDDEN}]*"
 FILE_NAME = Limits(
     "text of 1 to 100 visible characters without slashes",

@@ -9,7 +9,7 @@ from difflogic.core import wiring
 
 @section
 class NetworkConfig(Section):
-    """A stack of gate layers: `widths[0]` inputs, then one layer per further width."""
+    """Stack of gate layers: `widths[0]` inputs, then one layer per further width."""
 
     widths: tuple[int, ...] = field("Number of inputs, then of the gates of each layer")
     connections: tuple[str, ...] = field(f"How each layer is wired, one word a layer: {', '.join(wiring.SCHEMES)}")
@@ -23,10 +23,8 @@ class NetworkConfig(Section):
             f"connections needs one scheme per layer: {len(self.widths) - 1} expected, {len(self.connections)} given.",
         )
         for scheme in self.connections:
-            require(
-                scheme in wiring.SCHEMES,
-                f"Unknown connections {scheme!r}: expected one of {', '.join(wiring.SCHEMES)}.",
-            )
+            expected = f"expected one of {', '.join(wiring.SCHEMES)}"
+            require(scheme in wiring.SCHEMES, f"Unknown connections {scheme!r}: {expected}.")
 
     @property
     def gates(self) -> int:
@@ -35,57 +33,50 @@ class NetworkConfig(Section):
 
 @section
 class ModelConfig(Section):
-    """`[model]` is the circuit's shape: C channels, K perception kernels, perception and update networks."""
+    """`[model]`: the circuit's shape."""
 
     channels: int = field("Bits of a cell, C", WIDTH)
     kernels: int = field("Perception kernels, K: each reads the 3x3 patch of every channel", WIDTH)
     perceive: NetworkConfig = field("A perception kernel: from the 9 cells of a patch to its outputs")
-    update: NetworkConfig = field(
-        "From the cell and all perception outputs, C + C * outputs * K, to the cell's new C bits"
-    )
+    update: NetworkConfig = field("From the cell and the C * outputs * K perception outputs to the cell's new C bits")
     periodic: bool = field("Whether the grid is a torus; else there is 0 outside it", default=False)
     wiring_per_kernel: bool = field(
-        "Whether each perception kernel has its own wiring; in the paper they share one", default=False
+        "Whether each perception kernel has its own wiring, not as the paper", default=False
     )
     all_round: bool = field(
-        "Whether the first outputs of the first four kernels begin with a diagonal neighbour each, the second one "
-        "with one at a side too, by OR, and half of the channels lead signals straight on, so that they get "
-        "everywhere; needs wiring_per_kernel",
+        "Whether the first outputs of the first four kernels read each neighbour, and half of the channels pass "
+        "signals straight on, so that they get everywhere; needs wiring_per_kernel",
         default=False,
     )
     input_wise: bool = field(
-        "Whether a gate learns four numbers, one for each row of its truth table, whose sums its sixteen logits are; "
-        "in the paper each logit is learned by itself",
+        "Whether a gate learns a number per row of its truth table, and sums them to sixteen logits, unlike the paper",
         default=False,
     )
     neighbourhood: str = field(
-        "Which cells of the 3x3 patch perception reads, beside the cell itself: moore: all eight; von-neumann: the "
-        "four at its sides; hex: six, all but top right and bottom left; line: left and right, where a grid may be "
-        "one row",
+        "Cells of the 3x3 patch that perception reads besides the cell: moore: all eight; von-neumann: the four at its "
+        "sides; hex: all but top right and bottom left; line: left and right, on a grid that may be one row",
         one_of(tuple(wiring.NEIGHBOURHOODS)),
         default="moore",
     )
     held: tuple[int, ...] = field(
-        "Channels that keep what they begin with, counted from 0: what is written there asks for a picture; their "
-        "gates are not learned",
+        "Channels that keep their initial values, counted from 0, and so condition the image; their gates do not learn",
         default=(),
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # The ends of both networks follow from the grid and the channels; only what lies between is free.
+        # The ends of both networks follow from the grid and the channels.
         first, last = self.perceive.widths[0], self.perceive.widths[-1]
         require(first == wiring.PATCH, f"perception reads a 3x3 patch: widths must begin with 9, got {first}.")
-        inputs = self.channels + self.channels * last * self.kernels
+        inputs, outputs = self.channels + self.channels * last * self.kernels, self.update.widths[-1]
         require(
             self.update.widths[0] == inputs,
             f"the update network reads the cell and every perception output: its widths must begin with {inputs}, "
             f"got {self.update.widths[0]}.",
         )
         require(
-            self.update.widths[-1] == self.channels,
-            f"the update network's output is the new cell: its widths must end with {self.channels}, "
-            f"got {self.update.widths[-1]}.",
+            outputs == self.channels,
+            f"the update network's output is the new cell: its widths must end with {self.channels}, got {outputs}.",
         )
         require_ascending("held", self.held, 0, self.channels - 1, "channels")
         require(
@@ -99,8 +90,7 @@ class ModelConfig(Section):
                 self.kernels >= wiring.ALL_ROUND_KERNELS,
                 f"all_round needs {wiring.ALL_ROUND_KERNELS} kernels or more, got {self.kernels}.",
             )
-            # Its wires are swapped in the first layer, which must have each neighbour, and a gate of a later one
-            # becomes an OR: there must be a later one.
+            # The first layer must have each neighbour, and a gate of a later layer becomes an OR.
             schemes = self.perceive.connections
             require(
                 schemes[0] == "first_kernel" and len(schemes) > 1,
@@ -114,5 +104,5 @@ class ModelConfig(Section):
 
     @property
     def instances(self) -> int:
-        """Gate evaluations for one cell and step: a perception gate counts once per channel."""
+        """Number of gate evaluations for one cell and step: a perception gate counts once per channel."""
         return self.channels * self.kernels * self.perceive.gates + self.update.gates

@@ -1,4 +1,4 @@
-"""A task of one's own in Python: a class with settings, which draws samples, and may test and draw results.
+"""Custom tasks in Python: a class with settings that draws samples, and may evaluate and draw results.
 
     @dataclass(frozen=True)
     class Fill(difflogic.Task):
@@ -11,8 +11,8 @@
             x = rng.integers(0, 2, (count, self.side, self.side, 1))
             return difflogic.Dataset.of(x, np.repeat(x[:, :, :1], self.side, axis=2), steps=self.side)
 
-`Trainer(Fill(side=6), engine)` trains it. A distribution that has it among its entry points `difflogic.tasks` gives it
-a name, by which commands and run folders know it: `difflogic.config.registered`.
+`Trainer(Fill(side=6), engine)` trains it. An entry point `difflogic.tasks` of its distribution gives it a name for
+commands and run folders: `difflogic.config.registered`.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ from difflogic.errors import ConfigError, FaultyTaskError, LimitError
 from difflogic.system.memory import physical_memory
 
 TRAINING, FRESH = range(2)
-"""Streams of samples: those that a run keeps, and those that nothing was learned from or chosen by."""
+"""Streams of samples: those of a run, and those that nothing was learned from or chosen by."""
 SAMPLES, FEW = 2048, 2
-"""Samples of a run where nobody says how many, and as many as tell their sizes."""
+"""Default number of samples of a run, and the number from which their size is estimated."""
 MEMORY_SHARE = 16
-"""Of the machine's memory samples may take this fraction, a byte a value: several copies exist while they are made."""
+"""Divisor of the machine's memory for samples of a byte a value, since several copies exist while they are drawn."""
 MOST_PIXELS = 1 << 24
-"""Of a picture."""
+"""Largest number of values of an image."""
 
 
 def setting(
     default: Any, about: str, least: int | None = None, most: int | None = None, among: tuple[str, ...] = ()
 ) -> Any:
-    """A setting of a task: a field with a default, a meaning and limits.
+    """Declare a setting of a task: a field with a default, a meaning and limits.
 
         >>> difflogic.setting(6, "Cells a side", least=3, most=64).default
         6
@@ -67,17 +67,14 @@ def setting(
     Returns:
         A field of a dataclass.
     """
-    if among:
-        limits = one_of(among)
-    elif least is None and most is None:
-        limits = None
-    else:
+    limits = one_of(among) if among else None
+    if not among and (least is not None or most is not None):
         limits = between(least or 0, 2**31 if most is None else most)
     return field(about, limits, default=default)
 
 
 def circuit(channels: int, kernels: int = 4, hidden: tuple[int, ...] = (64, 64, 32), **others: Any) -> ModelConfig:
-    """The shape of a circuit for a task: perception kernels of 14 gates, and an update network.
+    """Return the shape of a circuit for a task: perception kernels of 14 gates, and an update network.
 
         >>> difflogic.circuit(channels=4, periodic=True).kernels
         4
@@ -99,10 +96,10 @@ def circuit(channels: int, kernels: int = 4, hidden: tuple[int, ...] = (64, 64, 
 
 @section
 class Task(Section):
-    """The base of tasks in Python. A subclass is a frozen dataclass; its fields, made by `setting`, are its settings.
+    """Base of tasks in Python. A subclass is a frozen dataclass; its fields, made by `setting`, are its settings.
 
-    Samples must follow from the settings and `rng` alone. A run that is repeated draws them again and refuses others,
-    so give the task another `version` when you change them.
+    Samples must follow from the settings and `rng` alone. A repeated run draws them again and refuses others, so give
+    the task another `version` when you change them.
 
         >>> import dataclasses
         >>> @dataclasses.dataclass(frozen=True)
@@ -132,37 +129,37 @@ class Task(Section):
         raise NotImplementedError
 
     def fields(self) -> Mapping[str, Any]:
-        """Fields of the configuration that suit the task, by section, as `Config.with_` takes them.
+        """Return fields of the configuration that suit the task, by section, as `Config.with_` takes them.
 
-        What the samples say is theirs: grid, steps and loss. `model` may be what `circuit` gives, its default.
+        Grid, steps and loss follow from the samples. `model` may be the result of `circuit`, which is the default.
         """
         return {}
 
     def judge(self, states: Bits, samples: Dataset) -> Mapping[str, float]:
-        """Numbers by name, which `difflogic evaluate` shows.
+        """Return numbers by name, which `difflogic evaluate` shows.
 
-        `states [N, J, H, W, C]` are those of the hard circuit after the J judged steps, from fresh `samples`.
+        `states [N, J, H, W, C]` are those of the hard circuit after the J compared steps, from fresh `samples`.
         """
         return {}
 
     def pictures(self, film: Bits, samples: Dataset) -> Mapping[str, npt.NDArray[np.uint8]]:
-        """Pictures by name, uint8 `[H, W, 3]`, which a run writes into its folder as NAME.png when it ends.
+        """Return images by name, uint8 `[H, W, 3]`, which a run writes as NAME.png when it ends.
 
-        `film [N, T+1, H, W, C]` are the states of the hard circuit, from a few fresh `samples` on.
+        `film [N, T+1, H, W, C]` are the states of the hard circuit, from a few fresh `samples`.
         """
         return {}
 
 
 class OwnTask:
-    """A task with the name that it is known by. Whatever it does wrong becomes one sentence with that name."""
+    """Task with its name, by which errors in its code are reported in one sentence."""
 
     def __init__(self, name: str, made: Any, settings: Mapping[str, Any], task: Mapping[str, Any]) -> None:
-        """`task`: fields of [task] that are asked for, among which settings may be.
+        """Check the class `made`, and take its settings, also those among the fields `task` of [task].
 
-        Raises ConfigError for settings that the task does not take, FaultyTaskError for what is no task.
+        Raises ConfigError for settings that the task does not take, FaultyTaskError for a class that is no task.
         """
         self.name = name
-        # A class without a decorator of its own would silently take no settings.
+        # A class without its own decorator would silently take no settings.
         if not (inspect.isclass(made) and issubclass(made, Task) and "__dataclass_fields__" in vars(made)):
             raise self._faulty("is not a task: expected a subclass of difflogic.Task, with @dataclass(frozen=True)")
         self.takes = frozenset(each.name for each in dataclasses.fields(made))
@@ -178,14 +175,11 @@ class OwnTask:
 
     @property
     def about(self) -> str:
-        """The first line of its documentation, without its full stop."""
+        """First line of its documentation, without its full stop."""
         return (inspect.getdoc(type(self.task)) or "").partition("\n")[0].rstrip(".")
 
     def config(self, count: Any = None) -> Config:
-        """The configuration of a run on so many samples, by default as many as suit the task.
-
-        Raises ConfigError for a count that is none, FaultyTaskError, LimitError.
-        """
+        """Return the configuration of a run on `count` samples. Raises ConfigError, FaultyTaskError, LimitError."""
         with self._guarded("could not say which fields suit it"):
             suits = {key: dataclasses.asdict(value) if isinstance(value, Section) else dict(value)
                      for key, value in self.task.fields().items()}  # fmt: skip
@@ -208,10 +202,16 @@ class OwnTask:
         return {**samples.fields(), "plugin": plugin}
 
     def drawn(self, count: Any, stream: int = TRAINING, seed: int = 0) -> Dataset:
-        """Return so many samples, the same whenever they are drawn. Raises ConfigError, FaultyTaskError, LimitError."""
+        """Draw samples, which are the same each time. Raises ConfigError, FaultyTaskError, LimitError."""
         if not COUNT.holds(count):
             raise ConfigError(f"data.samples must be {COUNT.words}, got {shown(count)}.")
-        self._check_memory(count)
+        memory, few = physical_memory(), self._drawn(FEW, TRAINING, 0)
+        each = (few.x.nbytes + few.y.nbytes) // FEW
+        if memory is not None and MEMORY_SHARE * each * count > memory:
+            raise LimitError(
+                f"{count} samples of the task {self.name} take {each * count / 1e9:.1f} GB, more than this machine has "
+                f"room for: set data.samples to at most {memory // (MEMORY_SHARE * each)}."
+            )
         return self._drawn(count, stream, seed)
 
     def _drawn(self, count: int, stream: int, seed: int) -> Dataset:
@@ -222,17 +222,8 @@ class OwnTask:
             raise self._faulty(f"was asked for a difflogic.Dataset of {count} samples and gave {got}")
         return samples
 
-    def _check_memory(self, count: int) -> None:
-        memory, few = physical_memory(), self._drawn(FEW, TRAINING, 0)
-        each = (few.x.nbytes + few.y.nbytes) // FEW
-        if memory is not None and MEMORY_SHARE * each * count > memory:
-            raise LimitError(
-                f"{count} samples of the task {self.name} take {each * count / 1e9:.1f} GB, more than this machine has "
-                f"room for: set data.samples to at most {memory // (MEMORY_SHARE * each)}."
-            )
-
     def judged(self, states: Bits, samples: Dataset) -> dict[str, float]:
-        """Return what the task says of a circuit, in numbers. Raises FaultyTaskError."""
+        """Return the task's own numbers of a circuit. Raises FaultyTaskError."""
         with self._guarded("could not judge"):
             found = {str(name): float(value) for name, value in self.task.judge(states, samples).items()}
         for name, value in found.items():
@@ -241,7 +232,7 @@ class OwnTask:
         return found
 
     def drawings(self, film: Bits, samples: Dataset) -> dict[str, npt.NDArray[np.uint8]]:
-        """The task's own pictures, uint8 `[H, W, 3]`. Raises FaultyTaskError."""
+        """Return the task's own images, uint8 `[H, W, 3]`. Raises FaultyTaskError."""
         with self._guarded("could not draw its pictures"):
             found: dict[Any, Any] = dict(self.task.pictures(film, samples))
         for name, picture in found.items():
@@ -270,10 +261,10 @@ class OwnTask:
 
 @lru_cache(maxsize=2)
 def _samples(task: Task, count: int, stream: int, seed: int) -> Any:
-    # Kept, those of a run and the few beside them: its configuration needs their hash, and its training the samples.
+    # Cached, since a configuration needs their hash and its training the samples.
     return task.samples(np.random.default_rng([stream, seed]), count)
 
 
 def one_line(error: BaseException) -> str:
-    """Return what an error of somebody else's code says, in one line that a sentence can end with."""
+    """Return the message of an error of other code in one line that a sentence can end with."""
     return " ".join(str(error).split()).rstrip(".")[:300]

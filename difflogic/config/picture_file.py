@@ -1,8 +1,8 @@
-"""A picture file as the bits of cells.
+"""Images as the bits of cells.
 
 A cell is on or off (2 colours), has a bit each of red, green and blue (8), or two of each (64): the high bits in
-channels 0, 1 and 2, the low ones in 3, 4 and 5. Transparent counts as off: colours are multiplied by their opacity.
-A picture that is too large is made smaller by Lanczos resampling in its own proportions, as in the authors' notebook.
+channels 0, 1 and 2, the low ones in 3, 4 and 5. Colours are multiplied by their opacity. An image that is too large is
+scaled down by Lanczos resampling in its own proportions, as in the authors' notebook.
 """
 
 from __future__ import annotations
@@ -25,27 +25,29 @@ if TYPE_CHECKING:
     from PIL import Image
 
 CHANNELS = dict(zip(COLORS, (1, 3, 6), strict=True))
-"""Channels that so many colours take."""
+"""Number of channels for each number of colours."""
 THRESHOLDS = {2: 0.26, 8: 0.5}
-"""A bit is 1 above these; the paper's lizard is where red, green or blue is above the first."""
+"""Brightness above which a bit is 1; the paper's lizard is on where red, green or blue is above the first."""
 LEVELS = np.array([1 / 6, 3 / 6, 5 / 6], dtype=np.float32)
-"""Between the four levels of 64 colours."""
+"""Thresholds between the four levels of 64 colours."""
 MAX_SIDE = 128
 MAX_PIXELS = 4096 * 4096
-"""Of a file, before it is made smaller: what a picture takes in memory is known before it is unpacked."""
+"""Largest file before it is scaled down: its size in memory is known before it is unpacked."""
 FORMATS = ("PNG", "GIF", "JPEG", "BMP", "WEBP", "PPM")
-"""Those that describe pixels: others may be programs, or need some to be read."""
+"""Formats that describe pixels: others may be programs, or need some to be read."""
 
 
 def load(
     path: Path, colors: int, size: tuple[int, int] | None = None, threshold: float | None = None, invert: bool = False
 ) -> Bits:
-    """`[H, W, CHANNELS[colors]]`, 0 or 1; `size`, width and height, is the room it is made to fit into.
+    """Read an image file as bits `[H, W, CHANNELS[colors]]`. Raises DataError if it has no fitting, still content.
 
-    Under `invert` a drawing is dark on light: light is taken as dark, and dark as light.
-
-    Raises DataError, in one sentence, for everything that is not a still picture of a fitting size with something
-    in it.
+    Args:
+        path: The file.
+        colors: 2, 8 or 64.
+        size: Width and height into which the image is scaled down; None: as it is.
+        threshold: Brightness above which a bit is 1; None: the usual one.
+        invert: Whether the image is dark on light, and so is inverted.
     """
     if threshold is not None and colors not in THRESHOLDS:
         raise DataError(f"{colors} colours are told apart by four levels each of red, green and blue: no threshold.")
@@ -67,7 +69,7 @@ def load(
 
 
 def saved(given: Any) -> Path:
-    """Return the file of an image in memory, of Pillow or an array `[H, W]`, `[H, W, 3]` or `[H, W, 4]`.
+    """Save an image of Pillow or an array `[H, W]`, `[H, W, 3]` or `[H, W, 4]` in a file, and return its path.
 
     An array without a value above 1 is of bits or shares of full brightness. The file lasts as long as this process.
     Raises DataError.
@@ -92,13 +94,13 @@ def saved(given: Any) -> Path:
 
 
 def is_dark_on_light(bits: Bits) -> bool:
-    """Return whether what surrounds a picture is on and something inside is off, as of ink on paper."""
+    """Return whether the surroundings of an image are on and something inside is off, like ink on paper."""
     on = np.asarray(bits.any(axis=-1))
     # Without the empty cells that padding put around it.
     rows, columns = (np.flatnonzero(on.any(axis=axis)) for axis in (1, 0))
     inner: npt.NDArray[np.bool_] = on[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
     around = np.concatenate([inner[0], inner[-1], inner[:, 0], inner[:, -1]])
-    # Nearly all of it: a drawing may touch a side. And ink is the smaller part, as a dark one on black is not.
+    # A drawing may touch a side, and ink is the smaller part, unlike a dark image on black.
     return bool(around.mean() > 0.9 and 0.5 < inner.mean() < 1)
 
 
@@ -115,7 +117,7 @@ def _bits(picture: Image.Image, colors: int, threshold: float | None, invert: bo
 
 
 def upright(path: Path, most: int = MAX_PIXELS) -> Image.Image:
-    """The picture in a file as RGBA, as its camera was held. Raises DataError as `load` does, or for more pixels."""
+    """Return the image in a file as RGBA, turned upright. Raises DataError as `load` does, or for more pixels."""
     from PIL import Image, ImageOps
 
     if path.is_dir() or (path.exists() and not path.is_file()):
@@ -130,14 +132,14 @@ def upright(path: Path, most: int = MAX_PIXELS) -> Image.Image:
         # The system's errors have a text of their own, Pillow's do not.
         if error.strerror:
             raise DataError(f"Cannot read the picture {path}: {error.strerror}.") from error
-        raise _unreadable(path, error) from error
+        raise _unreadable(path) from error
     except Image.DecompressionBombError as error:
         raise DataError(f"{path} unpacks to far more than {most:,} pixels: scale it down first.") from error
     except (ValueError, SyntaxError, EOFError, LookupError, TypeError, ArithmeticError, RuntimeError) as error:
-        raise _unreadable(path, error) from error  # what Pillow's readers raise on damaged files
+        raise _unreadable(path) from error  # what Pillow's readers raise on damaged files
 
 
-def _unreadable(path: Path, error: Exception) -> DataError:
+def _unreadable(path: Path) -> DataError:
     if path.stat().st_size == 0:
         return DataError(f"{path} is empty: expected a picture ({', '.join(FORMATS)}).")
     return DataError(f"{path} is not a picture that can be read, expected {', '.join(FORMATS)}, undamaged.")
@@ -155,7 +157,7 @@ def _rgba(picture: Image.Image) -> Image.Image:
 
     if picture.mode == "F":
         raise ValueError("pixels without a known white")
-    # 16 bits a pixel, which Pillow would clip at 255 where they should be divided by 257.
+    # Pillow would clip 16 bits a pixel at 255.
     if picture.mode.startswith("I"):
         picture = Image.fromarray((np.asarray(picture, dtype=np.int64).clip(0, 65535) // 257).astype(np.uint8))
     return picture.convert("RGBA")

@@ -1,4 +1,4 @@
-"""The paper's experiments as data, and by name; and small ones that show what else a task can ask for.
+"""Presets of automata: the paper's experiments, and small ones that show other features.
 
 Values: the authors' notebook (`diffLogic_CA.ipynb`), one hyperparameter dict per experiment.
 """
@@ -19,8 +19,8 @@ from difflogic.config.task import DataConfig, TaskConfig
 from difflogic.config.train import HardeningConfig, InitialConfig, OptimizerConfig, TrainConfig
 from difflogic.errors import ConfigError
 
-# The pictures of the presets, in the characters of `difflogic.core.text_picture`. The paper's own are not here: these
-# have as many ones, so that training costs the same, but not the same pixels.
+# Images in the characters of `difflogic.core.text_picture`. They have as many ones as the paper's, so that training
+# costs the same, but other pixels.
 
 LIZARD = (
     "....................",
@@ -45,8 +45,8 @@ LIZARD = (
     "....................",
 )
 """20x20, 120 ones, as the paper's. Origin: the lizard (U+1F98E) of the font Noto Color Emoji 2.042, SIL Open Font
-License 1.1, scaled to 20x20, where red, green or blue is above 0.26, and eight cells of head, toes and tail set by
-hand: with them the paper's recipe reaches a hard loss of 0 at seed 23, which not every drawing does."""
+License 1.1, scaled to 20x20, on where red, green or blue is above 0.26. Eight cells of head, toes and tail were changed
+so that the paper's recipe reaches a hard loss of 0 at seed 23."""
 
 LETTER_G = (
     "................",
@@ -66,8 +66,7 @@ LETTER_G = (
     "................",
     "................",
 )
-"""16x16, with 46, 36 and 27 ones in red, green and blue, as the paper's. Drawn for this project, under its licence;
-learned exactly at seed 23 as well."""
+"""16x16, with 46, 36 and 27 ones in red, green and blue, as the paper's. Drawn for this project; solved at seed 23."""
 
 HEART = (
     "..........",
@@ -94,11 +93,8 @@ def _update(*widths: int) -> NetworkConfig:
 
 
 def checkerboard(small: bool = False) -> Config:
-    """A 16x16 checkerboard of 2x2 squares grown from noise in 20 steps: 3040 gates, `small` 1496.
-
-    The start is noise in all 8 channels; after 20 synchronous steps channel 0 should show the board.
-    """
-    # Wide layers mix the 264 inputs, narrow ones gather what they found into the 8 bits of the new cell.
+    """Return a 16x16 checkerboard of 2x2 squares, grown from noise in 20 steps: 3040 gates, `small` 1496."""
+    # Wide layers mix the 264 inputs, narrow ones reduce them to the 8 bits of the new cell.
     body = (256,) * (4 if small else 10)
     tail = (128, 64, 32, 16, 8) if small else (128, 64, 32, 16, 8, 8)
     return Config(
@@ -110,7 +106,7 @@ def checkerboard(small: bool = False) -> Config:
 
 
 def checkerboard_async() -> Config:
-    """This is the same board on 14x14 in 50 asynchronous steps, which each update a cell with probability 0.6."""
+    """Return the same board on 14x14 in 50 asynchronous steps, which update a cell with probability 0.6."""
     return Config(
         name="checkerboard-async",
         model=ModelConfig(
@@ -125,7 +121,7 @@ def checkerboard_async() -> Config:
 
 
 def game_of_life() -> Config:
-    """Conway's rule, learned from its 512 neighbourhoods: boards of a 3x3 torus, one step."""
+    """Return Conway's rule, learned from its 512 neighbourhoods: boards of a 3x3 torus, one step."""
     return Config(
         name="game-of-life",
         model=ModelConfig(
@@ -141,7 +137,7 @@ def game_of_life() -> Config:
 
 
 def lizard(picture: tuple[str, ...] = LIZARD) -> Config:
-    """A 20x20 outline grown in 12 steps from a single cell on a torus; `picture` as in `text_picture`."""
+    """Return a 20x20 outline grown in 12 steps from one cell on a torus; `picture` as in `text_picture`."""
     return Config(
         name="lizard",
         model=ModelConfig(
@@ -158,7 +154,7 @@ def lizard(picture: tuple[str, ...] = LIZARD) -> Config:
 
 
 def colored_g(picture: tuple[str, ...] = LETTER_G) -> Config:
-    """A 16x16 letter in eight colours grown in 15 steps from nothing but the border; `picture` as in `text_picture`."""
+    """Return a 16x16 letter in eight colours grown in 15 steps from the border; `picture` as in `text_picture`."""
     return Config(
         name="colored-g",
         model=ModelConfig(
@@ -173,10 +169,7 @@ def colored_g(picture: tuple[str, ...] = LETTER_G) -> Config:
 
 
 def checkerboard_healing() -> Config:
-    """The small checkerboard, 36 steps, with an 8x8 square zeroed before step 20: sixteen steps are left to heal it.
-
-    The plain one heals such a square too, in 20 to 40 steps, which nothing in its training asks for.
-    """
+    """Return the small checkerboard with 36 steps and an 8x8 square zeroed before step 20."""
     return checkerboard(small=True).with_(
         name="checkerboard-healing",
         model={"wiring_per_kernel": True},
@@ -189,7 +182,7 @@ def checkerboard_healing() -> Config:
 
 
 def _heart(name: str, steps: int, **task: Any) -> Config:
-    """552 gates; wiring and training as the recipe `robust` has them."""
+    """Return a heart of 552 gates, with the wiring and training of the recipe `robust`."""
     channels, kernels = 16, 4
     return Config(
         name=name,
@@ -209,28 +202,24 @@ def _heart(name: str, steps: int, **task: Any) -> Config:
 
 
 def heart_persistent() -> Config:
-    """A 10x10 heart from nothing but the border in 12 steps, which stays: later epochs begin with earlier ones' ends.
-
-    Without the sample pool nothing keeps it in shape after step 12, and it frays.
-    """
+    """Return a 10x10 heart that is stable after step 12, since epochs begin with the last states of earlier ones."""
     return _heart("heart-persistent", 12).with_(train={"batch": 4}, pool={"size": 16, "reset": 1})
 
 
 def heart_steady() -> Config:
-    """This is the same heart, compared after steps 12, 15 and 18: it has to stay while it is watched, and then does."""
+    """Return the same heart, stable since it is compared after steps 12, 15 and 18."""
     return _heart("heart-steady", 18, loss_steps=(12, 15, 18))
 
 
 SAMPLED_CELLS = 4096
-"""Of a train step on samples, at most, unless one sample has more."""
+"""Most cells of a train step on samples, unless one sample has more."""
 
 
 def model_of_samples(samples: Dataset) -> ModelConfig:
-    """The shape of the circuit for samples where nobody names one.
+    """Return the default shape of a circuit for samples.
 
-    Samples of one bit have that of the game of life. A state of several bits must be put together before neighbours
-    are counted, and perception reads each channel apart: so there it only hands on every cell of the patch, twice, and
-    the update network is twice as wide.
+    One bit: the shape of the game of life. More: perception reads each channel alone, so that it only passes all cells
+    of the patch on, twice, and the update network is twice as wide and puts states together.
     """
     channels = max(samples.x.shape[-1], samples.y.shape[-1])
     kernels, perceive, wide, deep = (
@@ -249,7 +238,7 @@ def model_of_samples(samples: Dataset) -> ModelConfig:
 
 
 def of_samples(samples: Dataset) -> Config:
-    """The configuration for samples where nobody names one. The grid is a torus, unless the samples say otherwise."""
+    """Return the default configuration for samples, on a torus unless they contradict it."""
     fields, model, steps = samples.fields(), model_of_samples(samples), samples.single_steps() or samples
     at_odds = [steps.contradiction(periodic, model.neighbourhood) for periodic in (True, False)]
     return Config(
@@ -263,7 +252,7 @@ def of_samples(samples: Dataset) -> Config:
 
 @dataclass(frozen=True)
 class Preset:
-    """A configuration that has a name."""
+    """Named configuration."""
 
     make: Callable[[], Config]
     about: str
@@ -280,11 +269,11 @@ PRESETS = {
     "heart-persistent": Preset(heart_persistent, "a picture that stays, by a sample pool"),
     "heart-steady": Preset(heart_steady, "a picture that stays, by several losses"),
 }
-"""By the names that `difflogic train` takes; each is its configuration's own."""
+"""Presets of automata by the names that `difflogic train` takes."""
 
 
 def get(name: str) -> Config:
-    """The preset of this name, or what a task in Python begins with. Raises ConfigError, and what `find` raises."""
+    """Return the preset of this name, or the configuration of a task in Python. Raises ConfigError, FaultyTaskError."""
     if registered.is_task(name):
         return registered.find(name).config()
     if name in agent_presets.PRESETS:

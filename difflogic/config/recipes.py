@@ -1,12 +1,11 @@
-"""Recipes of training: what is changed in a configuration so that training succeeds.
+"""Recipes of training: changes of a configuration that make training succeed.
 
-`paper` changes nothing. `robust` was found by experiment, and `docs/results/success.md` says how often each succeeds:
-a wiring per perception kernel, a faster start, for boards on a smaller grid, for larger pictures more steps, for those
-that grow from a cell a wiring that leads everywhere (`difflogic.core.wiring.begin_all_round`); for boards, rules and
-samples stochastic hardening (`difflogic.engine.events`), spread over the epochs that a run has, for pictures a search
-that follows a short training (`difflogic.engine.search`). It begins again where training stalls (`RESTARTS`).
+`paper` changes nothing. `robust` was found by experiment (`docs/results/success.md`): a wiring per perception kernel, a
+faster start, smaller grids for boards, more steps for larger images, for images from one cell a wiring that leads
+everywhere (`difflogic.core.wiring.begin_all_round`); stochastic hardening (`difflogic.engine.events`) for boards, rules
+and samples, for images a search after a short training (`difflogic.engine.search`). It restarts when training stalls.
 
-It is chosen by what the task is (`robust`), and what a configuration sets otherwise than the paper stays as it is.
+The task decides (`robust`), and fields that differ from the paper's stay as they are.
 """
 
 from __future__ import annotations
@@ -27,48 +26,47 @@ from difflogic.core import wiring
 from difflogic.errors import ConfigError
 
 RESTARTS = frozenset({"robust"})
-"""Recipes by which a training makes as many attempts as share its epochs, unless it is said how many:
-`train.run_request.resolved`."""
+"""Recipes that restart by default: `train.run_request.resolved`."""
 HARDENED = 0.8
-"""The share of gates that are hardened at last..."""
+"""Final share of hardened gates..."""
 SEARCHED = 0.4
-"""...and where the hard circuit is searched afterwards: without it long training would part that from the soft one, and
-of 0.6 some pictures were hardly learned."""
+"""...and before a search: long training without it separates the hard from the soft circuit, and with 0.6 some images
+are hardly learned."""
 LARGE = 2000
-"""Of a picture with more values than this hardly anything is learned in the time that suits the lizard's 400."""
+"""Number of values above which images need more training than the lizard's 400."""
 CELLS = 1152
-"""Of a train step of rules other than Life: one that sees few of 512 neighbourhoods forgets the others again. They are
-those of 128 boards of 3x3."""
+"""Cells of a train step of rules other than Life, 128 boards of 3x3: with few of 512 neighbourhoods others are
+forgotten."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A recipe sets fields of a configuration; epochs are given as shares of all that a run has."""
+    """Fields of a configuration, with epochs as shares of all epochs of a run."""
 
     hardened: tuple[float, float] | None = None
-    """Between which hardening grows, to HARDENED, or SEARCHED; None: a search alone decides what gates become."""
+    """Span in which hardening grows, to HARDENED or SEARCHED; None: only a search decides gates."""
     fields: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By section."""
     grids: tuple[tuple[float, int, int], ...] = ()
-    """Until when, sides and CA steps of the smaller grids."""
+    """End, sides and CA steps of the smaller grids."""
     all_round: bool = False
     searched: float | None = None
-    """From when the hard circuit is searched."""
+    """Begin of the search of the hard circuit."""
 
     def applied(self, config: Config) -> Config:
         sections: dict[str, dict[str, Any]] = {
             "model": {"wiring_per_kernel": True, "all_round": self.all_round and _has_room_all_round(config.model)},
             "initial": {"logit": 6.0},
         }
-        # Whoever says how gates are decided has made a schedule, of which no part goes with another.
+        # A configuration that decides gates itself has a schedule, which is not mixed with another.
         if not (config.hardening.share or config.search.begin):
             if self.hardened is not None:
                 share = HARDENED if self.searched is None else SEARCHED
                 sections["hardening"] = {"share": share, **_epochs(self.hardened, config)}
-            # Shares and not epochs: a run of a third of the length should do the same in a third of the time.
+            # Shares and not epochs: a third of the epochs runs the same schedule in a third of the time.
             if self.searched is not None:
                 sections["search"] = {"begin": max(1, round(self.searched * config.train.epochs))}
-        # With very few epochs two grids would end at the same one: then it does not grow at all.
+        # With very few epochs two grids would end at the same epoch.
         until = [round(share * config.train.epochs) for share, *_ in self.grids]
         few = any(a >= b for a, b in itertools.pairwise([0, *until]))
         if self.grids and not few and not config.growth.until and self._fits(config):
@@ -82,16 +80,16 @@ class Recipe:
 
     def _fits(self, config: Config) -> bool:
         """Return whether its grids are smaller than the task, and of use to it."""
-        task, room = config.task, config.task.shortest_side
-        fits = all(side <= room and steps <= task.steps for _, side, steps in self.grids)
+        task = config.task
+        fits = all(side <= task.shortest_side and steps <= task.steps for _, side, steps in self.grids)
         return fits and task.can_grow and not config.pool.size
 
 
 def _where_usual(sections: dict[str, dict[str, Any]], config: Config) -> dict[str, dict[str, Any]]:
-    """Those fields that the configuration leaves as the paper has them, or has to set."""
+    """Return those fields that the configuration leaves as the paper has them, or has to set."""
     found: dict[str, dict[str, Any]] = {}
     for name, fields in sections.items():
-        # The paper's pictures have a learning rate of their own.
+        # The paper's images have their own learning rate.
         section, of_pictures = getattr(config, name), getattr(presets.lizard(), name)
         usual = {each.name: (each.default, getattr(of_pictures, each.name)) for each in dataclasses.fields(section)}
         found[name] = {
@@ -110,15 +108,14 @@ def _has_room_all_round(model: ModelConfig) -> bool:
 
 
 def is_other_rule(task: TaskConfig) -> bool:
-    """Return whether a rule is learned that is not the paper's, Life."""
+    """Return whether a rule other than the paper's, Life, is learned."""
     return task.target == "rule" and task.rule != presets.game_of_life().task.rule
 
 
 def _steps_of_picture(config: Config) -> int:
-    """The steps for a picture: as many as in the preset, and more in proportion for a larger one; 0 if they are set
-    already, as in a configuration that is no preset.
+    """Return the steps for an image of a preset, in proportion to its size; 0 if the configuration sets its own.
 
-    A signal moves one cell a step. The lizard's 20x20 cells have 12 steps, so that a picture of 40x30 has 24.
+    A signal moves one cell a step: the lizard's 20x20 cells have 12 steps, so that 40x30 cells have 24.
     """
     if config.task.target != "picture" or config.name not in presets.PRESETS:
         return 0
@@ -129,7 +126,7 @@ def _steps_of_picture(config: Config) -> int:
 
 
 def _epochs(shares: tuple[float, float], config: Config) -> dict[str, int]:
-    """The first and the last epoch of such a span, which lasts at least one."""
+    """Return begin and end of a span, which lasts at least one epoch."""
     begin, end = (round(share * config.train.epochs) for share in shares)
     return {"begin": begin, "end": max(end, begin + 1)}
 
@@ -139,14 +136,14 @@ _BOARD_FIELDS: dict[str, dict[str, Any]] = {
     "optimizer": {"lr": 0.2, "weight_decay": 0.03, "epsilon": 1e-6},
     "initial": {"narrow_drop": 1.5, "noise": 0.5},
 }
-# An epoch on 8x8 cells costs a ninth of one on 16x16, and what is exact there is nearly always exact on every grid. So
-# the smallest grid is where attempts are made and given up, and the task's own only ends what is nearly done.
+# An epoch on 8x8 cells costs a ninth of one on 16x16, and a circuit that is exact there is nearly always exact on every
+# grid. So attempts are made and stopped on the smallest grid, and the task's own only completes what is nearly done.
 _BOARD = Recipe((0.06, 0.24), _BOARD_FIELDS, grids=((0.4, 8, 9),))
 _ASYNCHRONOUS = Recipe((0.05, 0.2), _BOARD_FIELDS, grids=((0.3, 8, 22),))
 _RULE = Recipe((0.1, 0.4333))
-# The search mends a hard circuit that is a tenth wrong, and an epoch of it takes no longer than a train step or two. So
-# training need neither go on until the picture is nearly right, nor decide its gates. Input-wise gates learn in a
-# hundred epochs what sixteen logits learn in seven hundred.
+# The search corrects a hard circuit that is a tenth wrong, and an epoch of it takes as long as one or two train steps,
+# so that training need not come close, nor decide its gates. Input-wise gates learn in a hundred epochs what sixteen
+# logits learn in seven hundred.
 _GROWN = Recipe(
     fields={
         "model": {"input_wise": True},
@@ -161,11 +158,11 @@ _BORDERED = Recipe(
 )
 _LARGE = dataclasses.replace(_GROWN, hardened=(0.01, 0.06), searched=0.12)
 _UNSEARCHED = Recipe((0.12, 0.68))
-"""Of pictures that no search may follow: damaged on the way, begun with earlier ends, or with held channels."""
+"""Recipe of images that no search may follow: damaged, begun with earlier last states, or with fixed channels."""
 
 
 def robust(config: Config) -> Recipe:
-    """The recipe `robust` of a configuration."""
+    """Return the recipe `robust` of a configuration."""
     task = config.task
     if not task.is_fixed:
         return _RULE
@@ -173,19 +170,19 @@ def robust(config: Config) -> Recipe:
         return _ASYNCHRONOUS if config.train.asynchronous else _BOARD
     if not config.can_be_searched:
         return _UNSEARCHED
-    # From nothing but the border all of it sends signals, and they are many: from one cell they are few.
+    # Zeros get signals from the whole border, one cell sends few.
     if task.start == "zeros":
         return _BORDERED
     return _LARGE if task.height * task.width * task.loss_channels > LARGE else _GROWN
 
 
 def usual(config: Config) -> str:
-    """The recipe where nobody names another: what says itself how its gates are decided is trained as it stands."""
+    """Return the default recipe: a configuration with its own schedule of deciding gates stays as it is."""
     return "paper" if config.hardening.share or config.search.begin else "robust"
 
 
 def applied(name: str, config: Config) -> Config:
-    """`config` with the recipe of this name; its epochs must be the run's. Raises ConfigError for an unknown recipe."""
+    """Apply the recipe of this name to `config`, which has the run's epochs. Raises ConfigError for an unknown name."""
     if name not in RECIPES:
         raise ConfigError(f"There is no recipe {name!r}{hint(name, RECIPES)}: expected one of {', '.join(RECIPES)}.")
     if name == "paper":

@@ -1,4 +1,4 @@
-"""Tasks in Python that installed distributions offer, by their entry points in the group `difflogic.tasks`.
+"""Tasks in Python that installed distributions register by entry points in the group `difflogic.tasks`.
 
     [project]
     name = "my-package"
@@ -6,8 +6,7 @@
     [project.entry-points."difflogic.tasks"]
     maze = "my_package.tasks:Maze"
 
-makes the class `Maze` the task `my-package:maze`. Nothing else names a task: no text that a user or a file gives is
-ever imported.
+makes the class `Maze` the task `my-package:maze`. Nothing else names a task: no text of a user or a file is imported.
 """
 
 from __future__ import annotations
@@ -31,19 +30,19 @@ TASK_FIELDS = frozenset(each.name for each in dataclasses.fields(TaskConfig))
 
 
 def is_task(name: str) -> bool:
-    """Return whether a name is one of a task: those of presets have no colon."""
+    """Return whether a name is one of a task: names of presets have no colon."""
     return ":" in name
 
 
 def names() -> list[str]:
-    """The tasks that are installed, in order; none of them is loaded for it."""
+    """Return the installed tasks in order, without loading them."""
     return sorted(_installed())
 
 
 def find(name: str, settings: Mapping[str, Any] = NONE, task: Mapping[str, Any] = NONE) -> OwnTask:
-    """The task of this name with these settings, and with those among the fields `task` of [task] that are its own.
+    """Return the task of this name with `settings`, and with its own settings among the fields `task` of [task].
 
-    Raises ConfigError where it is not installed or takes other settings, FaultyTaskError where it cannot be used.
+    Raises ConfigError if it is not installed or takes other settings, FaultyTaskError if it cannot be used.
     """
     installed = _installed()
     distribution, _, own = name.rpartition(":")
@@ -64,15 +63,15 @@ def find(name: str, settings: Mapping[str, Any] = NONE, task: Mapping[str, Any] 
 
 
 def configure(source: Config | str, fields: Mapping[str, Any]) -> tuple[Config, dict[str, Any]]:
-    """The configuration of a task by name, or one that names its task, with the settings among `fields` of a request.
+    """Return the configuration of a task, and the fields of a request without the task's settings.
 
-    Its samples are drawn here. Returns with it the fields that are left, which are no settings. Raises ConfigError,
+    `source` is the task's name or a configuration that names it. Its samples are drawn here. Raises ConfigError,
     DataError, FaultyTaskError, LimitError.
     """
     if "plugin" in fields:
         raise ConfigError("The settings of a task are set as fields of task, say task.size: leave out plugin.")
     plugin = PluginConfig(name=source) if isinstance(source, str) else source.plugin
-    # What is no table at all is left to be refused where the configuration is built.
+    # A value that is no table is refused when the configuration is built.
     left = {name: {**value} if isinstance(value, Mapping) else value for name, value in fields.items()}
     task, data = (left[name] if isinstance(left.get(name), dict) else {} for name in ("task", "data"))
     own = find(plugin.name, plugin.settings, task)
@@ -85,7 +84,7 @@ def configure(source: Config | str, fields: Mapping[str, Any]) -> tuple[Config, 
     settings, count = [task.pop(name) for name in own.takes & set(task)], data.pop("samples", None)
     if isinstance(source, str):
         return own.config(count), left
-    # A configuration that says which samples it is about means these; one of `difflogic init` leaves it open.
+    # A configuration with a hash means these samples; one of `difflogic init` leaves them open.
     if source.data.sha256 and not settings and count is None:
         return source, left
     samples = own.drawn(source.data.samples if count is None else count)
@@ -93,7 +92,7 @@ def configure(source: Config | str, fields: Mapping[str, Any]) -> tuple[Config, 
 
 
 def given(task: Task) -> OwnTask:
-    """A task that code made, under the name that a distribution registers its class by, else that of the class."""
+    """Return a task that code made, named as a distribution registers its class, or by the class."""
     made = type(task)
     value = f"{made.__module__}:{made.__qualname__}"
     name = next((each for each, entry in _installed().items() if entry.value == value), made.__name__)
@@ -101,7 +100,7 @@ def given(task: Task) -> OwnTask:
 
 
 def task_of(plugin: PluginConfig, task: Mapping[str, Any] = NONE) -> OwnTask:
-    """The task that a configuration names. Raises ConfigError where it is not installed, and all that `find` raises."""
+    """Return the task that a configuration names. Raises ConfigError if it is not installed, and as `find` does."""
     if not is_task(plugin.name):
         raise ConfigError(
             f"The task {plugin.name} was given to a Trainer, and no installed distribution registers it: go on from "
@@ -119,5 +118,5 @@ def _installed() -> dict[str, EntryPoint]:
 
 
 def _normalised(distribution: str) -> str:
-    """The name as package indexes write it: `My.Package` becomes `my-package`."""
+    """Return the name as package indexes write it: `My.Package` becomes `my-package`."""
     return re.sub(r"[-_.]+", "-", distribution).lower()

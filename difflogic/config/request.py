@@ -1,7 +1,7 @@
-"""A request for training: each of its options is declared here once.
+"""Requests for training, each of whose options is declared here once.
 
-From a declaration come the option of the command line, the field of the API and of its OpenAPI document, the control of
-the page's form, the entry of a sweep's file, and the line of the reference.
+The option of the command line, the field of the API and of its OpenAPI document, the control of the page's form, the
+entry of a sweep's file, and the line of the reference all come from a declaration.
 """
 
 from __future__ import annotations
@@ -32,33 +32,33 @@ else:  # what their annotations name: NumPy is not imported for the help of a co
 
 @dataclass(frozen=True)
 class Option:
-    """An option of a request as it was declared: all that a command, the API, the form and the reference make of it."""
+    """Option of a request as it was declared, for commands, the API, the form and the reference."""
 
     about: str
-    """What it is for, in one sentence without its full stop."""
+    """Its meaning, in one sentence without its full stop."""
     limits: Limits | None
     group: str
-    """The part of a request that it belongs to."""
+    """Part of a request that it belongs to."""
     metavar: str | None = None
-    """What its value is called in the help of a command."""
+    """Name of its value in the help of a command."""
     usual: str | None = None
-    """What holds where it is left out, in words; None: its default says it."""
+    """Its default in words; None: the value says it."""
     flag: Any = None
-    """Its value where the command line has the option without one."""
+    """Its value if the command line has the option without one."""
     of_agents: bool = True
-    """Whether it means something where agents are trained too."""
+    """Whether it applies to agents too."""
     of_trials: bool = False
     """Whether it is the same for all trials of a sweep, and an entry of its file."""
     brought: bool = False
-    """Whether it is a file: a command reads it where it runs, and a form brings it along."""
+    """Whether it is a file: a command reads it where it runs, and a form uploads it."""
     here: bool = False
     """Whether it is for training on this machine alone, and is never sent."""
     sent: Limits | None = None
-    """Its limits in a request to a server, where it may hold more on this machine: no path is ever sent."""
+    """Limits in a request to a server, if others apply on this machine: no path is ever sent."""
     needs: str | None = None
-    """The option without which it means nothing."""
+    """Option without which it has no effect."""
     excludes: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Options that do not go together with it, and why."""
+    """Options that contradict it, and why."""
     name: str = ""
     kind: Any = None
     """Its type; of `int | None` it is `int`."""
@@ -72,22 +72,22 @@ class Option:
 
     @property
     def words(self) -> str:
-        """What it is for, and what holds where it is left out, as every reader is told."""
+        """Its meaning and its default, as every reader sees it."""
         return f"{self.about}{f' [{self.usual_words}]' if self.usual_words else ''}."
 
     def is_in(self, request: Any) -> bool:
-        """Return whether a request says something else than what holds anyway."""
+        """Return whether a request sets it to another value than its default."""
         return bool(getattr(request, self.name) != self.default)
 
 
 def option(about: str, limits: Limits | None = None, *, default: Any = None, **more: Any) -> Any:
-    """Declare a field of a request with what `Option` holds."""
+    """Declare a field of a request with the fields of `Option`."""
     made = Option(about, limits, **more)
     return dataclasses.field(default=default, metadata={"about": about, "limits": limits, "option": made})
 
 
 def options(cls: type) -> list[Option]:
-    """Return the options of a request, or of a part of one, in their order."""
+    """Return the options of a request, or of a part of one, in order."""
     return _options(cls)  # on its own, since mypy takes a dataclass for no key of a cache
 
 
@@ -103,49 +103,42 @@ def _options(cls: type) -> list[Option]:
     return found
 
 
-@cache
-def _kinds(cls: type) -> dict[str, Any]:
-    return {each.name: each.kind for each in options(cls)}
-
-
 class Request(Section):
-    """A part of a request: refusals name its options in backticks, for which a command writes `--until-solved`."""
+    """Part of a request. Messages name its options in backticks, for which a command writes `--until-solved`."""
 
     def called(self, name: str) -> str:
         return f"`{name}`"
 
-    def coerced(self, name: str, value: Any) -> Any:
-        cls: type = type(self)
-        kind = _kinds(cls).get(name)
-        return value if value is None or kind is None else coerced(name, kind, value)
-
     def __post_init__(self) -> None:
-        """Raises ConfigError where an option is beyond its limits, UsageError where options contradict each other."""
-        super().__post_init__()
+        """Raise ConfigError if an option is beyond its limits, UsageError if options contradict each other."""
         known = {each.name: each for each in options(type(self))}
+        for name, each in known.items():
+            if (given := getattr(self, name)) is not None:
+                object.__setattr__(self, name, coerced(name, each.kind, given))
+        super().__post_init__()
         for each in known.values():
             if each.needs is not None and each.is_in(self) and not getattr(self, each.needs):
                 raise UsageError(f"`{each.name}` is only for `{each.needs}`: give that too.")
             for other, why in each.excludes.items():
-                # An option that is false or 0 asks for nothing; what it excludes counts also where it was set to 0.
+                # An option that is false or 0 asks for nothing; what it excludes counts even if it was set to 0.
                 if getattr(self, each.name) and known[other].is_in(self):
                     raise UsageError(f"`{each.name}` and `{other}` do not go together: {why}. Drop one.")
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The inverse of `to_dict`. Raises ConfigError, UsageError."""
+        """Make a part of what `to_dict` returns. Raises ConfigError, UsageError."""
         made: Self = build(cls, data)
         return made
 
     def to_dict(self) -> dict[str, Any]:
-        """The part as JSON holds it, without what is as it would be anyway."""
+        """Return the options that differ from their defaults, as JSON holds them."""
         said = {each.name: getattr(self, each.name) for each in options(type(self)) if each.is_in(self)}
         return {name: _plain(value) for name, value in said.items()}
 
 
 @section
 class SweepRequest(Request):
-    """A sweep is many trials that differ in some fields."""
+    """Many trials that differ in some fields."""
 
     over: Table = option(
         "A field to vary and its values: 4,8,16 or 0..31, or a range, 0.02:0.2, 0.02:0.2:log or 0:1:0.25",
@@ -174,11 +167,11 @@ class SweepRequest(Request):
 
 
 TRAIN_FIELDS = ("epochs", "batch", "eval_interval", "precision")
-"""Fields of `train` that are options of commands and functions too; `seed` is one of the whole configuration."""
+"""Fields of `train` that are options of commands and functions too."""
 
 
 def check_names(given: Iterable[str], known: Iterable[str]) -> None:
-    """Raises UsageError, with the nearest of the known names, for an argument of another name."""
+    """Raise UsageError, with the nearest known name, for an unknown argument."""
     known = list(known)
     for name in given:
         if name not in known:
@@ -186,18 +179,18 @@ def check_names(given: Iterable[str], known: Iterable[str]) -> None:
 
 
 JOB_ID = "[a-z2-7]{16}"
-"""Every id of a job matches this whole."""
+"""Pattern of an id of a job."""
 _OTHER_WIRING = "every attempt has a wiring of its own, and that of the run is kept"
 _ONE_RUN = "they are for a single run, and this makes several attempts"
 
 
 @section
 class TrainRequest(Request):
-    """A request says what to train, how, and until when; `config.customise.configure` makes its configuration.
+    """What to train, how, and until when; `config.customise.configure` makes its configuration.
 
         TrainRequest("lizard", target=Path("cat.png"), size=Size(24, 24), set={"train": {"epochs": 1000}}, restarts=2)
 
-    None stands for what the preset or configuration says.
+    None leaves a value to the preset or configuration.
     """
 
     preset: str | None = option("A preset of automata or agents", group="what")
@@ -298,13 +291,13 @@ class TrainRequest(Request):
         default=False, group="harden", here=True,
     )  # fmt: skip
     table: LabelledTable | None = None
-    """The samples of a classifier: `label` of a command."""
+    """Samples of a classifier: `label` of a command."""
 
     @classmethod
     def of(cls, **given: Any) -> Self:
-        """Return the request for arguments of a Python function: options, and `seed` and TRAIN_FIELDS by their names.
+        """Return the request for arguments of a Python function: options, `seed` and TRAIN_FIELDS; None is left out.
 
-        None is as if it were left out. Raises UsageError for an unknown name, and what a request raises.
+        Raises UsageError for an unknown name, and the errors of a request.
         """
         check_names(given, [*(each.name for each in dataclasses.fields(cls)), "seed", *TRAIN_FIELDS])
         given = {name: value for name, value in given.items() if value is not None}
@@ -315,14 +308,14 @@ class TrainRequest(Request):
         return cls(**given)
 
     def check_kind(self, of_agents: bool) -> None:
-        """Raises UsageError for an option that means nothing where agents are trained."""
+        """Raise UsageError for an option that agents do not have, if agents are trained."""
         for each in options(type(self)) if of_agents else []:
             if not each.of_agents and each.is_in(self):
                 raise UsageError(f"`{each.name}` is for automata, and this trains agents: drop it.")
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Read a request as JSON holds it: texts for limits and sizes, no files. Raises ConfigError, UsageError."""
+        """Read a request as JSON holds it: limits and sizes as texts, no files. Raises ConfigError, UsageError."""
         sent = [each.name for each in options(cls) if not each.brought and not each.here]
         for name in data:
             if name not in sent:
@@ -342,29 +335,29 @@ class TrainRequest(Request):
         return replace(made, config=any_config(config))
 
     def configured(self, config: Document) -> Self:
-        """The request for the configuration that it makes, instead of all that this is made from."""
+        """Return the request for this configuration, instead of what it was made from."""
         made_from = {each.name: each.default for each in options(type(self)) if each.group in ("what", "target")}
         return replace(self, **made_from | {"config": config})
 
     @property
     def resumable(self) -> Self:
-        """The request that is saved with a run, without what a resumed run reads from its folder or is given anew."""
-        # A limit of time begins when a run is resumed, and one of epochs counts all of them.
+        """Request that is saved with a run, without what a resumed run reads from its folder or is given anew."""
+        # A limit of time begins again when a run is resumed, one of epochs counts all of them.
         within = None if self.within is None or self.within.epochs is None else Within(epochs=self.within.epochs)
         made = self.configured(self.whole)
         return replace(made, engine=None, init_from=None, starts=None, table=None, within=within)
 
     @property
     def whole(self) -> Config | PolicyConfig:
-        """Return the configuration, which a request has that is trained: see `configured`."""
+        """Configuration, which a request has once it is trained: see `configured`."""
         if self.config is None:
             raise UsageError("This request has no configuration yet: config.customise.configure makes it.")
         return cast("Config | PolicyConfig", self.config)
 
     @property
     def solved_models(self) -> int:
-        """Return how many solved models end it: 0 is never; attempts end with the first, unless more are asked for."""
-        # A run without restarts goes on to its last epoch, in which undecided gates may still become decided.
+        """Number of solved models that ends it, or 0; attempts end with the first, unless more are asked for."""
+        # A run without restarts continues to its last epoch, in which more gates may converge.
         return self.stop_when_solved or int(self.until_solved or bool(self.restarts))
 
     def most_attempts(self, attempt: int) -> int | None:

@@ -1,4 +1,4 @@
-"""An experiment on another grid than its own."""
+"""Experiments on another grid than their own."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from difflogic.errors import ConfigError
 def resized(config: Config, height: int, width: int) -> Config:
     """Return the same experiment on another grid, without damage and growth.
 
-    A picture lies in the middle, with 0 around it. Where the start is one of all boards, it becomes any board. Raises
-    ConfigError for a grid below 3x3, or smaller than a picture.
+    An image lies in the middle, with 0 around it, and a start from all boards becomes random. Raises ConfigError for a
+    grid below 3x3, or smaller than an image.
     """
     task, same = config.task, (height, width) == (config.task.height, config.task.width)
     wide = replace(
@@ -32,12 +32,12 @@ def resized(config: Config, height: int, width: int) -> Config:
         stuck_gates=0.0,
         stuck_list=(),
     )
-    # Smaller grids to begin with belong to the training: the sides of a board of 16 do not fit one of 3.
+    # Smaller grids belong to training: the sides of a board of 16 do not fit one of 3.
     return replace(config, task=wide, growth=GrowthConfig())
 
 
 def _padded(name: str, rows: tuple[str, ...], height: int, width: int) -> tuple[str, ...]:
-    """Pad a picture so that its cell (h//2, w//2) is the grid's (H//2, W//2), where a seed lies."""
+    """Pad an image so that its cell (h//2, w//2) is the grid's (H//2, W//2), where a seed lies."""
     if not rows:
         return rows
     if len(rows) > height or len(rows[0]) > width:
@@ -45,16 +45,15 @@ def _padded(name: str, rows: tuple[str, ...], height: int, width: int) -> tuple[
             f"The run's {name} picture has {len(rows[0])}x{len(rows)} cells: the grid must be at least as large, "
             f"got {width}x{height}."
         )
-    # A picture of 4 rows on a grid of 9: its row 2 must become row 4, so two rows of blanks come before it, three
-    # after.
+    # An image of 4 rows on a grid of 9 has two blank rows above and three below, so that its row 2 becomes row 4.
     blank, above, left = text_picture.ALPHABET[0], height // 2 - len(rows) // 2, width // 2 - len(rows[0]) // 2
     inside = [blank * left + row + blank * (width - left - len(row)) for row in rows]
     return (*[blank * width] * above, *inside, *[blank * width] * (height - above - len(rows)))
 
 
 def knows_larger_grids(task: TaskConfig) -> bool:
-    """True where the task says what should be on a larger grid: a board, or a picture that grows from its middle.
+    """Return whether the target is known on a larger grid: a board, or an image that grows from its middle.
 
-    What grows from zeros takes its place from the border, and what grows from noise has none.
+    Zeros place an image by the border, and noise places none.
     """
     return task.target == "checkerboard" or (task.target == "picture" and task.start in ("seed", "picture"))

@@ -1,7 +1,7 @@
-"""The configuration says what to train and how, as frozen dataclasses that read and write TOML.
+"""Configuration of automata: what to train and how, as frozen dataclasses that read and write TOML.
 
-Axis letters used everywhere: `B` batch, `H` rows, `W` columns, `C` channels (bits of a cell),
-`K` perception kernels, `S` outputs of one perception kernel, `T` CA steps, `M` models (population).
+Axis letters: `B` batch, `H` rows, `W` columns, `C` channels (bits of a cell), `K` perception kernels, `S` outputs of
+one perception kernel, `T` CA steps, `M` models (population).
 """
 
 from __future__ import annotations
@@ -28,15 +28,14 @@ from difflogic.errors import ConfigError, DataError
 from difflogic.system.words import counted
 
 FORMAT = 1
-"""Of the configurations that are written."""
 
 
 @section
 class Config(Document):
-    """One training job, whole: the circuit, its task and how it is trained, under a name and a seed.
+    """Configuration of one run: the circuit, its task and how it is trained, under a name and a seed.
 
-    It cannot be changed; `with_` makes another one. Every field says what it is for and which values it takes, in the
-    page about configurations and in the file that `difflogic init` writes.
+    It cannot be changed; `with_` makes another one. The page about configurations and the file that `difflogic init`
+    writes explain every field.
 
         >>> config = difflogic.presets.checkerboard(small=True).with_(seed=7, train={"epochs": 9})
         >>> config.train.epochs
@@ -55,12 +54,8 @@ class Config(Document):
     optimizer: OptimizerConfig = field("AdamW, and the clipping before it", default=OptimizerConfig())
     schedule: ScheduleConfig = field("How the learning rate falls", default=ScheduleConfig())
     initial: InitialConfig = field("The logits before the first epoch", default=InitialConfig())
-    hardening: HardeningConfig = field(
-        "A growing share of gates that are evaluated hard in training", default=HardeningConfig()
-    )
-    growth: GrowthConfig = field(
-        "Smaller grids that are trained on first; each list has one number for each grid", default=GrowthConfig()
-    )
+    hardening: HardeningConfig = field("A growing share of hard gates in training", default=HardeningConfig())
+    growth: GrowthConfig = field("Smaller grids that are trained on first, one per list entry", default=GrowthConfig())
     search: SearchConfig = field("A search over hard circuits at the end", default=SearchConfig())
     pool: PoolConfig = field("The sample pool: epochs start from the last states of earlier ones", default=PoolConfig())
     data: DataConfig = field('The samples of the target "data"', default=DataConfig())
@@ -79,7 +74,7 @@ class Config(Document):
             f'A grid of one row needs model.neighbourhood "line", got "{self.model.neighbourhood}".',
         )
         self._check_rule()
-        # The task alone could not say it: how many bits a character may hold depends on the model's channels.
+        # How many bits a character may hold depends on the model's channels.
         if self.task.start_picture:
             try:
                 text_picture.decode(self.task.start_picture, min(self.model.channels, text_picture.MAX_BITS))
@@ -95,7 +90,7 @@ class Config(Document):
         self._check_data()
 
     def _check_channels(self) -> None:
-        """Raises ConfigError unless a cell has room for what the task begins with and is compared with."""
+        """Raise ConfigError unless a cell has the channels of the initial state and of the target."""
         model, wanted = self.model, max(self.task.loss_channels, self.data.channels)
         if self.task.target == "data":
             inputs = wanted * (1 + model.perceive.widths[-1] * model.kernels)
@@ -112,7 +107,7 @@ class Config(Document):
 
     @property
     def epochs(self) -> int:
-        """Return how long a run is."""
+        """Number of epochs of a run."""
         return self.train.epochs
 
     def with_epochs(self, epochs: int) -> Config:
@@ -120,15 +115,14 @@ class Config(Document):
 
     @property
     def can_be_searched(self) -> bool:
-        """Return whether a search may follow training."""
+        """Whether a search may follow training."""
         return not (self.pool.size or self.task.disturbed or self.model.held)
 
     def _check_rule(self) -> None:
         if self.task.target != "rule":
             return
-        beyond = set(rules.read_cells(rules.table(self.task.rule))) - set(
-            wiring.NEIGHBOURHOODS[self.model.neighbourhood]
-        )
+        cells = set(wiring.NEIGHBOURHOODS[self.model.neighbourhood])
+        beyond = set(rules.read_cells(rules.table(self.task.rule))) - cells
         require(
             not beyond,
             f"The rule {self.task.rule:.20} depends on cells that the neighbourhood {self.model.neighbourhood} does "
@@ -136,7 +130,6 @@ class Config(Document):
         )
 
     def _check_pool(self) -> None:
-        """The pool against the task and the batch, each sample of which has a part of it."""
         size, reset, batch = self.pool.size, self.pool.reset, self.train.batch
         if not size:
             return
@@ -145,7 +138,7 @@ class Config(Document):
             "A rule is judged against fresh starts, but a pool keeps later states: set pool.size to 0, "
             f'or another target than "rule", got pool.size {size}.',
         )
-        # A power of two, since a place in a part is then some low bits of one random word, the same on every engine.
+        # A power of two, so that a place in a part is some low bits of one random word.
         part, rest = divmod(size, batch)
         require(
             rest == 0 and part.bit_count() == 1,
@@ -158,7 +151,6 @@ class Config(Document):
         )
 
     def _check_growth(self) -> None:
-        """The smaller grids against the task."""
         task, growth = self.task, self.growth
         if not growth.until:
             return
@@ -176,7 +168,6 @@ class Config(Document):
             )
 
     def _check_data(self) -> None:
-        """The samples against the task and the circuit."""
         task, data = self.task, self.data
         require(
             (task.target == "data") == bool(data.sha256 or self.plugin.name),
@@ -199,17 +190,17 @@ class Config(Document):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain dicts, lists, numbers and strings, as TOML and JSON hold them; `format` comes first."""
+        """Return plain dicts, lists, numbers and strings, as TOML and JSON hold them; `format` comes first."""
         return {"format": FORMAT, **plain(self)}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Config:
-        """The inverse of `to_dict`. Raises ConfigError for unknown, missing or ill-typed fields, and another format."""
-        if isinstance(data, dict):  # what is no table is refused where a configuration is built of it
+        """Make a configuration of what `to_dict` returns. Raises ConfigError for wrong fields or another format."""
+        if isinstance(data, dict):  # anything else is refused when a configuration is built of it
             if data.get("kind") == POLICY:
                 raise ConfigError("This is the configuration of an agent: `difflogic train-policy` takes it.")
             data = dict(data)
-            # Whoever writes a file by hand need not say it.
+            # A file that is written by hand need not have it.
             written = data.pop("format", FORMAT)
             if type(written) is not int or written != FORMAT:
                 raise ConfigError(

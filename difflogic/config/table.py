@@ -1,4 +1,4 @@
-"""Rows of numbers, each with a label: what a classifier learns. A run keeps them in `data.npz`."""
+"""Labelled tables, which classifiers learn. A run keeps its table in `data.npz`."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from difflogic.system.brief import brief
 from difflogic.system.cache import warn
 
 LEAST_ROWS = 3
-"""Of a class: one to learn from, one that chooses, and one that is held out."""
+"""Fewest rows of a class: one each to learn from, to choose by, and to hold out."""
 MOST_FEATURES, MOST_CLASSES = 4096, 256
 MOST_LETTERS = 40
 """Longest name of a column or class in a circuit."""
 LARGEST = float(np.finfo(np.float32).max)
-"""Largest feature, as the mean and spread of columns are float32."""
+"""Largest size of a feature, as the mean and spread of columns are float32."""
 LEAST_COUNTED = 8
-"""Rows from which on a column that counts them is no chance."""
+"""Number of rows from which a column of ascending numbers is no coincidence."""
 Numbers = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 
 class Parts(NamedTuple):
-    """The numbers of the rows of each part, ascending."""
+    """Numbers of the rows of each part, ascending."""
 
     learned: Integers
     validation: Integers
@@ -59,7 +59,7 @@ class LabelledTable:
     x: Numbers
     """`[N, D]`, finite."""
     y: Integers
-    """`[N]`, places in `classes`."""
+    """`[N]`, indices of `classes`."""
     features: tuple[str, ...]
     classes: tuple[str, ...]
     label: str
@@ -70,7 +70,7 @@ class LabelledTable:
     def of(
         cls, x: npt.ArrayLike, labels: npt.ArrayLike, features: Sequence[str] | None = None, label: str = "label"
     ) -> LabelledTable:
-        """A table of numbers `[N, D]` and labels `[N]`. Raises DataError."""
+        """Return a table of numbers `[N, D]` and labels `[N]`. Raises DataError."""
         numbers, names = np.asarray(x), np.asarray(labels)
         if numbers.ndim != 2 or not numbers.size or numbers.dtype.kind not in "biuf":
             raise DataError(f"Features are numbers [N, D], got {numbers.dtype} of shape {list(numbers.shape)}.")
@@ -97,18 +97,18 @@ class LabelledTable:
 
     @cached_property
     def sha256(self) -> str:
-        """The hash of the rows, labels and names. It does not depend on the file."""
+        """Hash of the rows, labels and names, which does not depend on the file."""
         told = hashlib.sha256(repr((self.x.shape, self.features, self.classes, self.label)).encode())
         told.update(self.x.astype("<f8").tobytes() + self.y.astype("<i8").tobytes())
         return told.hexdigest()
 
     def fields(self) -> dict[str, Any]:
-        """Return what a configuration says of it in its section `table`."""
+        """Return what the section `table` of a configuration says of it."""
         return {"sha256": self.sha256, "rows": len(self), "label": self.label, "features": list(self.features),
                 "classes": list(self.classes)}  # fmt: skip
 
     def require_learnable(self) -> None:
-        """Raises DataError where there is nothing to tell apart, or too little to learn and test a class."""
+        """Raise DataError if there is nothing to distinguish, or too little to learn and test a class."""
         counts = np.bincount(self.y)
         rarest = self.classes[int(counts.argmin())]
         if len(counts) == 1:
@@ -125,7 +125,7 @@ class LabelledTable:
             raise DataError("No feature differs between the rows: there is nothing to tell classes by.")
 
     def parts(self, shares: TableConfig) -> Parts:
-        """Which rows are learned, which choose among seeds, and which are held out: the same share of each class."""
+        """Return the rows to learn, to choose among seeds, and to hold out: the same share of each class."""
         random = np.random.Generator(np.random.Philox(np.random.SeedSequence([shares.split])))
         found: tuple[list[Integers], ...] = ([], [], [])
         for place in range(len(self.classes)):
@@ -137,13 +137,13 @@ class LabelledTable:
         return Parts(*(np.sort(np.concatenate(part)) for part in found))
 
     def thresholds(self, rows: Integers, bits: int) -> list[list[float]]:
-        """At most `bits` thresholds for each feature, between values of these rows and at their quantiles."""
+        """Return at most `bits` thresholds for each feature, between values of these rows and at their quantiles."""
         return [_thresholds(column, bits) for column in self.x[rows].T]
 
     def as_known(self, features: Sequence[str], classes: Sequence[str]) -> tuple[Numbers, Integers]:
-        """The features in this order, and the labels' places among `classes`; -1 for one that is not among them.
+        """Return the features in this order, and the labels as indices of `classes`, or -1 for one that is unknown.
 
-        Raises DataError where a feature is missing.
+        Raises DataError if a feature is missing.
         """
         if missing := [name for name in features if name not in self.features]:
             raise DataError(
@@ -154,7 +154,7 @@ class LabelledTable:
         return self.x[:, [self.features.index(name) for name in features]], places[self.y]
 
     def encode(self) -> bytes:
-        """A file that `of_run` reads."""
+        """Return the content of a file that `of_run` reads."""
         made = io.BytesIO()
         arrays: dict[str, Any] = {"x": self.x, "y": self.y, "label": np.array(self.label)}
         np.savez_compressed(made, features=np.array(self.features), classes=np.array(self.classes), **arrays)
@@ -162,7 +162,7 @@ class LabelledTable:
 
 
 def of_run(config: PolicyConfig, folder: Path) -> LabelledTable | None:
-    """The table of the run in a folder; None where agents learn in an environment. Raises DataError."""
+    """Return the table of a run, or None if agents learn in an environment. Raises DataError."""
     if not config.is_classifier:
         return None
     arrays = array_files.read_arrays(folder / NAME)
@@ -299,7 +299,7 @@ def _check_columns(names: list[str], rows: list[tuple[int, list[str]]]) -> None:
 
 
 def _with_points(rows: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
-    """Return rows whose decimal commas are points. Raises DataError if both occur, as one may separate thousands."""
+    """Replace decimal commas by points. Raises DataError if both occur, as one may separate thousands."""
     comma, point = (re.compile(rf"[+-]?\d*[{sign}]\d+(e[+-]?\d+)?", re.IGNORECASE) for sign in ",.")
     some, others = ([text for _, row in rows for text in row if sign.fullmatch(text)] for sign in (comma, point))
     if some and others:
@@ -334,7 +334,7 @@ def _thresholds(column: Numbers, bits: int) -> list[float]:
     values = np.unique(column)
     between = values[:-1] / 2 + values[1:] / 2
     if len(between) > bits:
-        # The threshold after which so many of the rows lie: of values that occur often, several quantiles are one.
+        # For values that occur often, several quantiles are the same threshold.
         wanted = np.quantile(column, np.arange(1, bits + 1) / (bits + 1))
         between = between[np.unique(np.minimum(np.searchsorted(between, wanted), len(between) - 1))]
     found: list[float] = np.unique(between).tolist()
@@ -342,12 +342,12 @@ def _thresholds(column: Numbers, bits: int) -> list[float]:
 
 
 def _text(label: Any) -> str:
-    """A label as text: 1.0 is 1, as a program may write either."""
+    """Return a label as text: 1.0 is 1, as a program may write either."""
     return re.sub(r"^(-?\d+)\.0+$", r"\1", str(label))
 
 
 def _as_number(text: str) -> tuple[bool, float]:
-    """Sorts numbers by size, before texts, which are not finite."""
+    """Return a key that sorts numbers by size, before texts, which are not finite."""
     try:
         return False, float(text)
     except ValueError:
@@ -355,7 +355,7 @@ def _as_number(text: str) -> tuple[bool, float]:
 
 
 def _words(names: Sequence[str], stem: str) -> tuple[str, ...]:
-    """The word of each name. Raises DataError where two have the same."""
+    """Return the word of each name. Raises DataError if two are the same."""
     words = {_word(name, stem): name for name in names}
     for name in names:
         if words[_word(name, stem)] != name:
@@ -364,14 +364,14 @@ def _words(names: Sequence[str], stem: str) -> tuple[str, ...]:
 
 
 def _word(name: str, stem: str) -> str:
-    """A name that programs in other languages may use: `petal length (cm)` is petal_length_cm, and 3 is class_3.
+    """Return a name that other programming languages allow: `petal length (cm)` is petal_length_cm, and 3 is class_3.
 
-    It depends on the name alone, so that another table, with other columns or fewer classes, has the same word for it.
+    It depends on the name alone, so that it is the same in another table.
     """
     text = re.sub(r"^-(?=[\d.])", "minus ", name)
     word = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_")
     word = word if word[:1].isalpha() else f"{stem}_{word}".rstrip("_")
-    # What tells names apart may be lost, as in <=50 and >50, in A+ and A-, or in letters of another script.
+    # Names may differ in lost characters, as <=50 and >50, A+ and A-, or letters of another script do.
     if len(word) > MOST_LETTERS or not re.fullmatch(r"\w+([ \-./:,_()\[\]]+\w+)*[)\]]?", text, re.ASCII):
         word = f"{word[: MOST_LETTERS - 7]}_{hashlib.sha256(name.encode()).hexdigest()[:6]}"
     return word

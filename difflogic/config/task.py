@@ -1,4 +1,4 @@
-"""`[task]`, `[data]` and `[plugin]`: what the automaton should do, on which grid, from which start or samples."""
+"""`[task]`, `[data]` and `[plugin]`: task, grid, and initial states or samples."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from difflogic.core import rules, text_picture
 from difflogic.errors import ConfigError, DataError
 
 MIN_SIDE = 3
-"""A grid is at least 3x3: below that a neighbourhood would meet the same cell twice. On a line there is one row."""
+"""Smallest side of a grid, below which a neighbourhood would have a cell twice; a line has one row."""
 MAX_SIDE = 2**16
-"""Cells of a grid a side, at most."""
 SIDE = between(MIN_SIDE, MAX_SIDE)
 
 
 def is_large_enough(height: int, width: int, neighbourhood: str) -> bool:
-    """Return whether a grid of this neighbourhood may have so many rows and columns."""
+    """Return whether a grid of this neighbourhood may have this size."""
     return width >= MIN_SIDE and (height >= MIN_SIDE or (height == 1 and neighbourhood == "line"))
 
 
@@ -26,14 +25,14 @@ ROWS = Limits(f"{SIDE.words}, or 1 on a line", lambda value: value is not True a
 TARGETS = ("checkerboard", "picture", "rule", "data")
 STUCK_AT = ("0", "1", "either")
 MAX_BOARD_CELLS = 16
-"""`boards` draws from all boards of so many cells at most."""
+"""Most cells of a grid that `boards` draws from."""
 _CELL = re.compile(r"(\d{1,5}),(\d{1,5})=[01]", re.ASCII)
-"""A stuck cell: its row, its column and its value."""
+"""Stuck cell: row, column and value."""
 
 
 @section
 class TaskConfig(Section):
-    """`[task]` says what the automaton should do: start state, grid, events on the way, and target after T steps."""
+    """`[task]`: initial state, grid, events on the way, and target after T steps."""
 
     target: str = field(
         "checkerboard: ((col//2) + (row//2)) % 2 in channel 0; picture: the one below; rule: one generation of the "
@@ -44,68 +43,53 @@ class TaskConfig(Section):
     width: int = field("Columns of the grid, W", SIDE)
     steps: int = field("CA steps, T", COUNT)
     start: str = field(
-        "random: fair bits in every channel, fresh each epoch; boards: drawn from all boards of the grid's size, "
-        "in channel 0; seed: the cell at (H//2, W//2) is 1 in every channel; zeros; picture: start_picture below; "
-        "of data, random or zeros: the channels that are not the samples' own",
+        "random: fair bits in every channel, fresh each epoch; boards: one of all boards of the grid's size, in "
+        "channel 0; seed: the cell at (H//2, W//2) is 1 in every channel; zeros; picture: start_picture below; of data "
+        "random or zeros: the channels that the samples leave free",
         one_of(STARTS),
         default="random",
     )
-    loss_channels: int = field("The first so many channels should show the target", WIDTH, default=1)
+    loss_channels: int = field("Number of first channels that should show the target", WIDTH, default=1)
     picture: tuple[str, ...] = field(
-        "The target picture, H rows of W characters: . is 0 in all channels, 1 red (channel 0), 2 green "
+        "The target image, H rows of W characters: . is 0 in all channels, 1 red (channel 0), 2 green "
         "(channel 1), 4 blue (channel 2), and so on as sums: 3 yellow, 5 magenta, 6 cyan, 7 white",
         default=(),
     )
-    """Rows of text, one character a cell, as in `difflogic.core.text_picture`."""
-    start_picture: tuple[str, ...] = field(
-        "The picture to start from, in the first channels, written in the same way", default=()
-    )
+    start_picture: tuple[str, ...] = field("The image to start from, in the first channels, written alike", default=())
     rule: str = field(
         "B3/S23 (born with 3 neighbours, survives with 2 or 3), B2/S34H on hexagons, B13/S01V with four "
         "neighbours, 110 (Wolfram's number) on a line, or a table of 512 entries in 128 hexadecimal digits",
         default="",
     )
-    """The rule, as `difflogic.core.rules.table` reads it."""
     loss_steps: tuple[int, ...] = field(
-        "CA steps after which the loss is taken, ascending, the last one T; their sum counts; empty: T alone",
-        default=(),
+        "CA steps whose losses are summed, ascending, the last one T; empty: T alone", default=()
     )
     damage_side: int = field(
-        "Damage: a square of so many cells a side is zeroed in all channels, at a corner drawn uniformly from the "
-        "grid's cells for each sample and clipped at the border; 0: none",
+        "Damage: a square of this side is zeroed in all channels, clipped at the border, its corner a random cell for "
+        "each sample; 0: none",
         between(0, MAX_SIDE),
         default=0,
     )
     damage_steps: tuple[int, ...] = field(
-        "CA steps before which the damage is done, ascending: 0 is the start itself, at most T-1", default=()
+        "CA steps before which the damage is done, ascending, 0 (the start itself) to T-1", default=()
     )
-    flip: float = field(
-        "Bit flips: the probability that a bit of a cell flips before a CA step, drawn for each sample and step",
-        UP_TO_ONE,
-        default=0.0,
-    )
+    flip: float = field("Probability that a bit of a cell flips before a CA step, per sample", UP_TO_ONE, default=0.0)
     stuck_cells: float = field(
-        "Stuck-at faults of cells: the share of cells, drawn for each sample, that are stuck in all channels "
-        "before every CA step",
+        "Share of cells, random for each sample, that are stuck in all channels before every CA step",
         UP_TO_ONE,
         default=0.0,
     )
     stuck_gates: float = field(
-        "Stuck-at faults of gates: the share of gates, drawn for each epoch, that are stuck in training; "
-        "evaluations on the probes use all gates",
+        "Share of gates, random for each epoch, that are stuck in training; evaluations on the probes use all gates",
         UP_TO_ONE,
         default=0.0,
     )
-    stuck_at: str = field(
-        "The value at which what is drawn is stuck: 0, 1, or either, drawn as well", one_of(STUCK_AT), default="either"
-    )
-    stuck_list: tuple[str, ...] = field(
-        'Cells that are stuck in every sample, each as "ROW,COLUMN=VALUE", counted from 0', default=()
-    )
+    stuck_at: str = field("Value of what is stuck: 0, 1, or either, at random", one_of(STUCK_AT), default="either")
+    stuck_list: tuple[str, ...] = field('Cells that are always stuck, "ROW,COLUMN=VALUE", counted from 0', default=())
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # Given where nothing uses it is refused as well: it would silently not be what somebody asked for.
+        # An unused value is refused, not silently ignored.
         for name, used in (("picture", self.target), ("start_picture", self.start), ("rule", self.target)):
             given, needed = bool(getattr(self, name)), used == name.removeprefix("start_")
             require(given or not needed, f"{name} is missing: {_user_of(name)} needs it.")
@@ -147,7 +131,7 @@ class TaskConfig(Section):
                 f"A rule only sets channel 0: loss_channels must be 1, got {self.loss_channels}.",
             )
         if self.start == "boards":
-            # A board's number has a bit for each cell, and is drawn below a power of two: 16 cells are 65536 boards.
+            # A board's number has a bit for each cell: 16 cells are 65536 boards.
             cells = self.height * self.width
             require(
                 cells <= MAX_BOARD_CELLS,
@@ -155,7 +139,7 @@ class TaskConfig(Section):
             )
 
     def _check_steps(self) -> None:
-        # An engine walks through the steps once, forwards, and stops at each that is named: hence ascending, each once.
+        # An engine goes through the steps once, forwards, and stops at each that is named.
         require_ascending("loss_steps", self.loss_steps, 1, self.steps)
         require(
             not self.loss_steps or self.loss_steps[-1] == self.steps,
@@ -174,16 +158,16 @@ class TaskConfig(Section):
 
     @property
     def shortest_side(self) -> int:
-        """The shortest side of the grid; for a single row its width."""
+        """Shortest side of the grid; for a single row its width."""
         return self.width if self.height == 1 else min(self.height, self.width)
 
     def on_side(self, side: int) -> tuple[int, int]:
-        """Height and width of a smaller grid, which of a line is a line."""
+        """Return height and width of a smaller grid; a line stays a line."""
         return (1 if self.height == 1 else side), side
 
     @property
     def is_fixed(self) -> bool:
-        """Return whether the target is the same for every start."""
+        """Whether the target is the same for every start."""
         return self.target not in ("rule", "data")
 
     @property
@@ -194,54 +178,43 @@ class TaskConfig(Section):
 
     @property
     def faulty(self) -> bool:
-        """Return whether faults change states on the way: bit flips, or cells that are stuck."""
+        """Whether faults change states on the way: bit flips, or stuck cells."""
         return bool(self.flip or self.stuck_cells or self.stuck_list)
 
     @property
     def disturbed(self) -> bool:
-        """Return whether anything happens to states on the way: damage, or faults."""
+        """Whether damage or faults change states on the way."""
         return bool(self.damage_steps) or self.faulty
 
     @property
     def can_grow(self) -> bool:
-        """Return whether smaller grids can prepare it: a picture is of one size, and events are of its own steps."""
-        return (
-            self.start == "random"
-            and self.target in ("checkerboard", "rule")
-            and not self.loss_steps
-            and not self.disturbed
-        )
+        """Whether smaller grids can prepare it: an image has one size, and events belong to its own steps."""
+        is_plain = not self.loss_steps and not self.disturbed
+        return self.start == "random" and self.target in ("checkerboard", "rule") and is_plain
 
 
 @section
 class DataConfig(Section):
-    """`[data]` names the samples of the target `data`, which a run keeps in its data.npz."""
+    """`[data]`: the samples of the target `data`, which a run keeps in its data.npz."""
 
     path = "data."
 
     sha256: str = field("The SHA-256 of the samples: `data` sets it, and the sizes; empty: none", default="")
     samples: int = field("Samples, N", WHOLE, default=0)
-    channels: int = field("The first so many channels begin with a sample's own", WHOLE, default=0)
+    channels: int = field("Number of first channels that begin with a sample's own", WHOLE, default=0)
     targets: int = field("Targets of a sample: 1 for all of task.loss_steps, or one for each", COUNT, default=1)
-    held_out: float = field(
-        "Share of the samples that are not learned from, but tested on; 0: both are all of them", BELOW_ONE, default=0.2
-    )
+    held_out: float = field("Share of the samples for testing only; 0: all are for both", BELOW_ONE, default=0.2)
 
 
 @section
 class PluginConfig(Section):
-    """`[plugin]` says whose samples are learned; everything else of a run follows from them and the other sections."""
+    """`[plugin]`: the task in Python, from which everything else of a run follows."""
 
     path = "plugin."
 
-    name: str = field(
-        "The task in Python that draws the samples, DISTRIBUTION:NAME by its entry point; empty: `data` gives them",
-        default="",
-    )
+    name: str = field("The task in Python, DISTRIBUTION:NAME by its entry point; empty: `data` has samples", default="")
     version: str = field("The task's own version", default="")
-    settings: Table = field(
-        "The task's own settings, of which those that are left out are its defaults", default=Table()
-    )
+    settings: Table = field("The task's own settings; those that are left out have its defaults", default=Table())
 
 
 def _user_of(name: str) -> str:

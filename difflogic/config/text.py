@@ -1,4 +1,4 @@
-"""A configuration as a TOML file for people: what it says beyond the defaults, each field with a line about it."""
+"""Configurations as TOML files for people: fields that differ from the defaults, each with an explanation."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ WIDTH = 100
 
 
 def commented(config: Document, opening: str, task: Section | None = None) -> str:
-    """TOML that `from_toml` reads back as `config`; `opening` is its first comment.
+    """Return TOML that `from_toml` reads back as `config`, without fields that have their defaults.
 
-    A field that is as it would be if nobody named it is left out, so that what matters is not lost among the others.
-    `task`: the task in Python whose settings `config` has, and which explains them; they are all there.
+    `opening` is its first comment; `task` the task in Python whose settings `config` has, which are all explained.
     """
     about = "The form of this file, by which later versions know how to read it."
     known = {each.name for each in dataclasses.fields(config)}
@@ -29,8 +28,7 @@ def commented(config: Document, opening: str, task: Section | None = None) -> st
 
 
 def _table(section: Section, path: str, task: Section | None) -> Iterator[str]:
-    """Values first, then the tables inside: what follows a table's header belongs to it."""
-    # In TOML, `epochs = 9` after `[model.update]` would be a field of that table: those of a table come first.
+    # In TOML a value after `[model.update]` would be a field of that table, so that a table's values come first.
     fields = [each for each in dataclasses.fields(section) if getattr(section, each.name) != each.default]
     tables = [each for each in fields if isinstance(getattr(section, each.name), Section | Table)]
     for each in fields:
@@ -65,7 +63,7 @@ def _value(field: dataclasses.Field[Any], value: Any) -> Iterator[str]:
 
 
 def _packed(text: str) -> str:
-    """A list of numbers or words in as few lines as hold it."""
+    """Write a list of numbers or words in as few lines as possible."""
     if "\n" not in text:
         return text
     first, *items, last = map(str.strip, text.splitlines())

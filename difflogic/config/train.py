@@ -1,12 +1,12 @@
-"""These sections say how a run is trained: `[train]` itself, and the sections that change what an epoch does.
+"""Sections of a configuration that say how a run is trained.
 
-    [train]      the budget and the batch            [hardening]  gates that are evaluated hard, more and more
-    [optimizer]  AdamW and its clipping              [growth]     smaller grids that come first
-    [schedule]   the learning rate over time         [search]     a search that comes last
-    [initial]    the logits before the first epoch   [pool]       epochs that begin with earlier ones' ends
+    [train]      the budget and the batch            [hardening]  a growing share of hard gates
+    [optimizer]  AdamW and its clipping              [growth]     smaller grids at first
+    [schedule]   the learning rate over time         [search]     a search at the end
+    [initial]    the logits before the first epoch   [pool]       epochs that begin with earlier last states
 
-All but `[train]` may be left out: their defaults are the paper's training. What happens over time is said alike
-everywhere: `begin` and `end` are epochs, `share` is what is reached at the `end`.
+All but `[train]` may be left out: their defaults are the paper's training. Everywhere `begin` and `end` are epochs, and
+`share` is the value at the `end`.
 """
 
 from __future__ import annotations
@@ -21,17 +21,15 @@ HARDENING_EPOCHS = 1 << 16
 
 @section
 class TrainConfig(Section):
-    """`[train]` is the budget, what an epoch sees, and when it is evaluated. One epoch is one optimiser step."""
+    """`[train]`: the budget, what an epoch sees, and when it is evaluated. One epoch is one optimiser step."""
 
     epochs: int = field("Optimiser steps in all", COUNT)
     batch: int = field("Samples per epoch, B", COUNT)
-    fire_rate: float = field(
-        "Below 1, a cell takes its new state with this probability in each step: asynchronous", SHARE, default=1.0
-    )
+    fire_rate: float = field("Probability that a cell updates in a step; below 1: asynchronous", SHARE, default=1.0)
     eval_interval: int = field("Epochs between evaluations, each saved", COUNT, default=50)
     probes: int = field(
-        "Fixed fresh grids on which hard accuracy is measured, which training never sees; the start boards is "
-        "tested on all boards, and a start that is always the same, without damage, on itself, whatever this says",
+        "Fixed fresh grids for hard accuracy, which training never sees; the start boards is tested on all boards, and "
+        "a start that is always the same, without damage, on itself",
         COUNT,
         default=32,
     )
@@ -54,10 +52,9 @@ class TrainConfig(Section):
 
 @section
 class OptimizerConfig(Section):
-    """`[optimizer]` sets AdamW, and the clipping before it."""
+    """`[optimizer]`: AdamW, and the clipping before it."""
 
-    # The learning rate stands here, as in every framework's AdamW; `[schedule]` says what becomes of it over time,
-    # and may be left out, as a learning rate may not.
+    # Unlike `[schedule]`, which says what becomes of it, the learning rate may not be left out.
     lr: float = field("Learning rate of AdamW", NOT_NEGATIVE, default=0.05)
     weight_decay: float = field("Decoupled weight decay of all logits", NOT_NEGATIVE, default=0.01)
     beta1: float = field("Decay of AdamW's first moment", BELOW_ONE, default=0.9)
@@ -73,27 +70,23 @@ class OptimizerConfig(Section):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # Entry by entry a clip of 0 only makes every gradient 0; by norm it would divide by it.
+        # A clip of 0 makes every gradient 0; by norm it would divide by it.
         require(self.clip > 0 or self.clip_by == "element", 'clip must be more than 0 where clip_by is "norm", got 0.')
 
 
 @section
 class ScheduleConfig(Section):
-    """`[schedule]` says how the learning rate falls."""
+    """`[schedule]`: the fall of the learning rate."""
 
     path = "schedule."
 
-    share: float = field(
-        "Share of the learning rate that is left at the end, to which it falls evenly; 1: it stays",
-        UP_TO_ONE,
-        default=1.0,
-    )
+    share: float = field("Share of the learning rate at the end, reached evenly; 1: it stays", UP_TO_ONE, default=1.0)
     begin: int = field("Epochs until it begins to fall", WHOLE, default=0)
     end: int = field("Epochs until it has fallen to that share", WHOLE, default=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # A share of 1 never falls, so that begin and end may stay 0, as they are where nobody asked.
+        # A share of 1 never falls, so that begin and end may stay 0.
         require(
             self.share == 1 or self.begin < self.end,
             f"schedule.end must be later than schedule.begin, {self.begin}, where schedule.share is below 1, "
@@ -103,33 +96,27 @@ class ScheduleConfig(Section):
 
 @section
 class InitialConfig(Section):
-    """`[initial]` sets the logits before the first epoch. They are no part of the shape, which `[model]` says."""
+    """`[initial]`: the logits before the first epoch."""
 
     path = "initial."
 
-    logit: float = field(
-        "Start logit of gate A, which passes its input on; every other starts at 0", NOT_NEGATIVE, default=10.0
-    )
+    logit: float = field("Initial logit of gate A, a pass-through; others begin at 0", NOT_NEGATIVE, default=10.0)
     narrow_drop: float = field(
-        "The start logit is lower by so much in layers of the update network that are narrower than its first",
+        "The initial logit is lower by this in layers of the update network that are narrower than its first",
         NOT_NEGATIVE,
         default=0.0,
     )
-    noise: float = field(
-        "Standard deviation of the normal noise that moves every start logit", NOT_NEGATIVE, default=0.0
-    )
+    noise: float = field("Standard deviation of the normal noise of initial logits", NOT_NEGATIVE, default=0.0)
 
 
 @section
 class HardeningConfig(Section):
-    """`[hardening]` sets stochastic hardening, see `difflogic.engine.events`."""
+    """`[hardening]`: stochastic hardening, see `difflogic.engine.events`."""
 
     path = "hardening."
 
     share: float = field(
-        "Share of gates, drawn each epoch, that are evaluated as their most probable gate; gradients stay soft",
-        UP_TO_ONE,
-        default=0.0,
+        "Final share of gates, random each epoch, that are evaluated hard; gradients stay soft", UP_TO_ONE, default=0.0
     )
     begin: int = field("Epochs until that share grows from 0", WHOLE, default=0)
     end: int = field("Epochs until it is reached", WHOLE, default=0)
@@ -146,7 +133,7 @@ class HardeningConfig(Section):
 
 @section
 class GrowthConfig(Section):
-    """`[growth]` lists smaller grids that are trained on first, one column for each.
+    """`[growth]`: smaller grids that are trained on first, one column for each.
 
     until = [60, 100]    sides = [8, 12]    steps = [9, 14]
 
@@ -155,10 +142,7 @@ class GrowthConfig(Section):
 
     path = "growth."
 
-    until: tuple[int, ...] = field(
-        "Epochs until which the grid is smaller than the task's, ascending, one for each size; empty: it never is",
-        default=(),
-    )
+    until: tuple[int, ...] = field("Last epoch on each smaller grid, ascending; empty: there is none", default=())
     sides: tuple[int, ...] = field("Rows and columns of each smaller grid", default=())
     steps: tuple[int, ...] = field("CA steps on each smaller grid", default=())
 
@@ -174,20 +158,16 @@ class GrowthConfig(Section):
 
 @section
 class SearchConfig(Section):
-    """`[search]` sets what follows the training of logits; what an epoch of it does: `difflogic.engine.search`."""
+    """`[search]`: what follows the training of logits, see `difflogic.engine.search`."""
 
     path = "search."
 
-    begin: int = field(
-        "Epochs until the hard circuit is searched, gate by gate, in place of gradient steps; 0: it never is",
-        WHOLE,
-        default=0,
-    )
+    begin: int = field("Epochs until gates of the hard circuit are searched one by one; 0: never", WHOLE, default=0)
 
 
 @section
 class PoolConfig(Section):
-    """`[pool]` sets the sample pool, from which epochs begin and into which their last states return."""
+    """`[pool]`: the sample pool, from which epochs begin and to which their last states return."""
 
     path = "pool."
 
@@ -197,13 +177,9 @@ class PoolConfig(Section):
         WHOLE,
         default=0,
     )
-    reset: int = field(
-        "So many samples of each batch, those with the largest loss, go back into the pool as fresh starts",
-        WHOLE,
-        default=1,
-    )
+    reset: int = field("Samples of each batch, of the largest loss, that fresh starts replace", WHOLE, default=1)
     starts: str = field(
-        "The SHA-256 of start grids that are every second one of the pool, which then stays as it is: `starts` "
-        "sets it; empty: the pool keeps last states",
+        "The SHA-256 of initial grids that are every second one of a constant pool: `starts` sets it; empty: the pool "
+        "stores last states",
         default="",
     )

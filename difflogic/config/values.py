@@ -1,4 +1,4 @@
-"""Values of options: types that texts stand for, and what users of Python give in place of a value of its type."""
+"""Values of options: types with a text form, and what users of Python give in place of a value."""
 
 from __future__ import annotations
 
@@ -19,10 +19,7 @@ _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 @dataclass(frozen=True)
 class Within:
-    """A limit of a solution is in seconds, or in epochs of all attempts and models together.
-
-    Where both are given, whichever is over first.
-    """
+    """Limit in seconds, or in epochs of all attempts and models together; of both the first that is reached."""
 
     seconds: float | None = None
     epochs: int | None = None
@@ -31,7 +28,7 @@ class Within:
 
     @classmethod
     def parse(cls, text: str) -> Within:
-        """`60s`, `5m`, `2h`, `2000 epochs`, or one of each as in `60s or 2000 epochs`. Raises UsageError."""
+        """Parse `60s`, `5m`, `2h`, `2000 epochs`, or one of each as in `60s or 2000 epochs`. Raises UsageError."""
         one, both, other = text.partition(" or ")
         if both:
             first, second = cls.parse(one), cls.parse(other)
@@ -47,10 +44,10 @@ class Within:
         raise UsageError(f"A limit is a time or a number of epochs, say 60s, 5m, 2h or 2000 epochs, got {text[:80]!r}.")
 
     def __str__(self) -> str:
-        """The limit in the form that `parse` reads."""
+        """Return the limit in the form that `parse` reads."""
         told = [] if self.epochs is None else [f"{self.epochs} epochs"]
         if self.seconds is not None:
-            # 60s, 5m and 48h, but 90s: the largest unit of which there are several, and no part of one.
+            # 60s, 5m and 48h, but 90s: the largest unit of which there are at least two, without a rest.
             sizes = ((size, unit) for unit, size in (("h", 3600.0), ("m", 60.0)) if not self.seconds % size)
             size, unit = next((each for each in sizes if self.seconds >= 2 * each[0]), (1.0, "s"))
             told.insert(0, f"{self.seconds / size:.15g}{unit}")
@@ -65,28 +62,26 @@ class Size(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Size:
-        """`24x24`. Raises UsageError."""
+        """Parse `24x24`. Raises UsageError."""
         found = re.fullmatch(r"([0-9]{1,9})[xX]([0-9]{1,9})", text)
         if found is None:
             raise UsageError(f"A size is WIDTHxHEIGHT in cells, say 24x24, got {text[:80]!r}.")
         return cls(int(found[1]), int(found[2]))
 
     def __str__(self) -> str:
-        """The size in the form that `parse` reads."""
+        """Return the size in the form that `parse` reads."""
         return f"{self.width}x{self.height}"
 
 
 def coerced(name: str, kind: Any, value: Any) -> Any:
-    """Return the value of this type for what a user of Python gives as the option `name`.
+    """Convert the value that a user of Python gives as the option `name`.
 
-    Text stands for a path, seconds for a limit, a tuple for a size, a number for the name of a rule, arrays for an
-    image or samples, and a run for its folder. Raises UsageError, DataError for anything else of another type.
+    Text stands for a path, seconds for a limit, a tuple for a size, a number for a rule, and arrays for an image or
+    samples. Raises UsageError, DataError for other types.
     """
     if name == "data":
         return _samples(value)
-    if isinstance(value, os.PathLike):
-        return Path(value)
-    if kind is Path and isinstance(value, str):
+    if isinstance(value, os.PathLike) or (kind is Path and isinstance(value, str)):
         return Path(value)
     if kind is Path and name == "target":
         from difflogic.config import picture_file
