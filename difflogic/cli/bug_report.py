@@ -1,4 +1,4 @@
-"""A bug report describes a machine to whoever is to repair a fault, and does not say whose machine it is."""
+"""Bug reports, which describe a machine without private names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FOLDERS = re.compile(r"(?<![\w/\\:])(?:~|[A-Za-z]:)?[/\\](?:[^\s/\\'\"<>|]+[/\\
 
 
 def lines() -> Iterator[str]:
-    """Versions, system, processor, environment and caches."""
+    """Yield versions, system, processor, environment and caches."""
     from difflogic.runs.manifest import git_commit
     from difflogic.system.memory import free_memory, physical_memory
     from difflogic.system.processor import cores, processor_name
@@ -43,7 +43,7 @@ def lines() -> Iterator[str]:
 
 
 def private() -> Callable[[str], str]:
-    """What takes the names of the user, of the machine and of folders out of a text."""
+    """Return a function that removes the names of the user, of the machine and of folders from a text."""
     names = {"<host>": [platform.node(), platform.node().partition(".")[0]], "<user>": [], "~": []}
     with contextlib.suppress(OSError, KeyError, ImportError):  # a process whose user has no name
         names["<user>"].append(getpass.getuser())
@@ -51,9 +51,8 @@ def private() -> Callable[[str], str]:
         home = Path.home()
         names["~"].append(str(home))
         names["<user>"].append(home.name)
-    # A name of one letter would be found in every second word.
+    # A name of one letter would be found in every second word. Longest first: /home/ann goes before ann.
     words = [(word, name) for name, found in names.items() for word in found if len(word) > 1]
-    # Longest first: /home/ann goes before ann, which is a part of it.
     words.sort(key=lambda pair: -len(pair[0]))
 
     def redacted(text: str) -> str:
@@ -81,7 +80,7 @@ def _system() -> Iterator[str]:
 def _environment() -> Iterator[str]:
     for name, value in sorted(os.environ.items()):
         if name.startswith(SHOWN):
-            # That a path is set may matter for a fault. Where it leads says who the user is.
+            # A path may matter for a fault, but tells who the user is.
             hidden = "set" if name in SECRET else "a path" if re.search(r"[/\\~]", value) else ""
             yield f"{name} is {hidden}" if hidden else f"{name}={value}"
 
@@ -112,7 +111,6 @@ def _cpu_engine() -> str:
 
 
 def _state(folder: Path) -> str:
-    """How much lies in it, and whether more can."""
     if not folder.is_dir():
         return "not there yet"
     held = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]

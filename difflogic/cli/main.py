@@ -1,4 +1,4 @@
-"""The entry point: finds the subcommand and turns every expected failure into one sentence."""
+"""Entry point: finds the subcommand and turns every expected failure into one sentence."""
 
 from __future__ import annotations
 
@@ -57,11 +57,10 @@ GROUPS = {
         "tune": ("tune:command", "Find the fastest workgroup sizes for an adapter."),
     },
 }
-"""By what they are for. Of each name: where its click command is, as `module:function` of `cli.commands`, and its line
-in `difflogic --help`."""
+"""Commands by purpose: each click command as `module:function` of `cli.commands`, and its line of help."""
 COMMANDS = {name: told for group in GROUPS.values() for name, told in group.items()}
 PRINTING = {"presets", "runs", "show", "report", "zoo", "jobs", "watch", "logs", "doctor"}
-"""Commands that are over when nobody reads what they print; the others have work to complete."""
+"""Commands that end if nobody reads their output; the others have work to complete."""
 GREETING = """Cells of a grid, each with the same few logic gates, learn to show a picture.
 
   difflogic train checkerboard-small --until-solved   teach them a board
@@ -74,13 +73,13 @@ INTERRUPTED = 130
 
 
 class LazyGroup(click.Group):
-    """Imports a subcommand's module only to run it, so that help and version answer at once."""
+    """Imports a subcommand's module only to run it, so that help and version are quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        # None lets click say that there is no such command.
+        # For None click reports that there is no such command.
         if cmd_name not in COMMANDS:
             return None
         module, function = COMMANDS[cmd_name][0].split(":")
@@ -88,7 +87,7 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        # Click would import every command to ask it for its line of help: the lines stand in GROUPS instead.
+        # Click would import every command for its line of help.
         for title, commands in GROUPS.items():
             with formatter.section(title):
                 formatter.write_dl([(name, text) for name, (_, text) in commands.items()])
@@ -108,14 +107,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0, 1 (failed), 2 (usage), 128 + a signal's number."""
     streams.prepare()
     try:
-        # Not in click's standalone mode, in which it ends the process itself: here every way out becomes an exit code.
+        # In its standalone mode click would end the process itself.
         result = group.main(arguments, prog_name="difflogic", standalone_mode=False)
-    # Commands that can be stopped in good order catch Ctrl-C themselves; what arrives here had nothing to save.
+    # Commands that can be stopped in good order catch Ctrl-C themselves.
     except (KeyboardInterrupt, click.Abort):
         echo("Interrupted.", err=True)
         return INTERRUPTED
     except click.ClickException as error:
-        return _fail(_sentence(error), error.exit_code)
+        path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "difflogic"
+        return _fail(f"{error.format_message()} See '{path} --help'.", error.exit_code)
     except DifflogicError as error:
         from difflogic.cli.request import in_options  # not for `difflogic --help`
 
@@ -123,16 +123,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError as error:
         return _fail(f"Not enough memory: {error}. Use a smaller batch or model.")
     except OSError as error:
-        # An OSError that no command expected: the system's own words, with the file that it is about.
         where = f"{error.filename}: " if error.filename else ""
         return _fail(f"{where}{error.strerror or error}.")
     return result if isinstance(result, int) else 0
-
-
-def _sentence(error: click.ClickException) -> str:
-    """Return what click has to say, with the place to look it up."""
-    path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "difflogic"
-    return f"{error.format_message()} See '{path} --help'."
 
 
 def _fail(message: str, exit_code: int = 1) -> int:

@@ -27,11 +27,11 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 PATH = click.Path(path_type=Path)
 GIVEN_OTHERWISE = ("preset", "config", "set")
-"""Options of a request that commands have as PRESET, `--config` and `--set`."""
+"""Options of a request that commands take as PRESET, `--config` and `--set`."""
 
 
 def together(*options: Callable[[Any], Any]) -> Callable[[Function], Function]:
-    """One decorator for several options, which the help lists in this order."""
+    """Return one decorator for several options, in the order of the help."""
 
     def decorate(function: Function) -> Function:
         for option in reversed(options):
@@ -42,7 +42,7 @@ def together(*options: Callable[[Any], Any]) -> Callable[[Function], Function]:
 
 
 FORCE = "difflogic.force"
-"""Under this name a click context remembers `--force`."""
+"""Key of `--force` in the context of click."""
 
 
 def _remember_force(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
@@ -51,7 +51,7 @@ def _remember_force(ctx: click.Context, param: click.Parameter, value: bool) -> 
 
 
 quick_option = click.option("--quick", is_flag=True, help="Use fewer starts, and make long tests a tenth as long.")
-# It is eager: the callbacks of the files that a command writes ask for it, whatever the order on the command line.
+# It is eager, since the callbacks of output files read it, whatever the order on the command line.
 force_option = click.option(
     "--force",
     is_flag=True,
@@ -64,17 +64,17 @@ force_option = click.option(
 
 
 def forced() -> bool:
-    """Return whether the command that runs was given `--force`."""
+    """Return whether the command was given `--force`."""
     return bool(click.get_current_context().meta[FORCE])
 
 
 def output(ctx: click.Context, param: click.Parameter, value: Path | None) -> Output | None:
-    """The callback of every option or argument that names a file to write: refused before the command begins."""
+    """Refuse an existing file before the command begins: the callback of options and arguments for files to write."""
     return None if value is None else Output(value, ctx.meta[FORCE])
 
 
 def output_option(*names: str, required: bool = False, help: str) -> Callable[[Function], Function]:  # noqa: A002
-    """A file to write, `--out` unless it has other `names`; the command takes an `Output`. Goes with `force_option`."""
+    """Return an option for a file to write, `--out` unless it has other `names`. It goes with `force_option`."""
     names = names or ("--out", "-o")
     return click.option(*names, type=PATH, callback=output, required=required, metavar="FILE", help=help)
 
@@ -85,22 +85,18 @@ circuit_options = together(
         "--visible", type=int, metavar="V", help="The number of channels that form the picture [as the file says]."
     ),
 )
-"""`--periodic/--zero` and `--visible`, None where they are not given: what a file may leave unsaid."""
-
+"""`--periodic/--zero` and `--visible`, None if a file decides."""
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object per line, and nothing else.")
-"""`--json`, which reaches the command as `as_json`."""
-
 json_document_option = click.option("--json", "as_json", is_flag=True, help="One JSON document, and nothing else.")
 """`--json` of commands that print one document, over several lines."""
 
 placement_option = click.option(
     "--placement",
     type=click.Choice(PLACINGS),
-    help="How --engine auto chooses. auto (the default): time the first epochs on the hardware GPU and on the CPU "
-    "engine, and remember the faster one. gpu or cpu: use that one without timing. sticky: use what the last run of "
-    "this shape used.",
+    help="How --engine auto chooses: auto [the default] times the first epochs on the hardware GPU and the CPU engine, "
+    "and remembers the faster one; gpu or cpu is used without timing; sticky is the engine of the last such run.",
 )
-"""`--placement`, None where it is not given; `checked_placement` reads it."""
+"""`--placement`, which `checked_placement` reads."""
 
 agent_options = together(
     click.option("--algorithm", type=click.Choice(ALGORITHMS), help="How an agent learns [the preset's, else ppo]."),
@@ -111,7 +107,7 @@ agent_options = together(
     ),
     click.option("--steps", type=int, help="Environment steps of agents in total, including those before --resume."),
 )
-"""Options for agents alone; `cli.training.run` reads them."""
+"""Options for agents alone, which `cli.training.run` reads."""
 
 precision_option = click.option(
     "--precision",
@@ -123,7 +119,7 @@ precision_option = click.option(
 
 
 def megabytes(text: str) -> int:
-    """A positive number of MB as bytes: a type for click."""
+    """Parse a positive number of MB as bytes: a type for click."""
     try:
         value = float(text)
     except ValueError:
@@ -134,13 +130,13 @@ def megabytes(text: str) -> int:
 
 
 def grid_size(text: str) -> tuple[int, int]:
-    """WIDTHxHEIGHT in cells, as `(height, width)`: a type for click."""
+    """Parse WIDTHxHEIGHT in cells as `(height, width)`: a type for click."""
     width, height = _parser(Size)(text)
     return height, width
 
 
 def _parser(kind: Any) -> Callable[[str], Any]:
-    """A type for click, of a type that texts stand for."""
+    """Return a type for click of a type with a text form."""
 
     def parse(text: str) -> Any:
         try:
@@ -154,9 +150,9 @@ def _parser(kind: Any) -> Callable[[str], Any]:
 def options_of(
     *groups: str, of: type = TrainRequest, without: Collection[str] = (), where: Callable[[Option], bool] | None = None
 ) -> Callable[[Function], Function]:
-    """The options of these groups of a request, as it declares them, but those `without`, and not those not `where`.
+    """Return the options of these groups of a request, as it declares them, but those `without`, and those not `where`.
 
-    Each is None where it was left out, a flag False and a list empty.
+    The default of each is None, of a flag False and of a list empty.
     """
     found = [each for each in options(of) if each.group in groups and each.name not in without]
     return together(*(_option(each) for each in found if where is None or where(each)))
@@ -181,7 +177,7 @@ def _option(declared: Option) -> Callable[[Any], Any]:
     return click.option("--" + name.replace("_", "-"), declared.name, **given)
 
 
-# Options are values: click makes a new option for each command from them, so that several commands can share one.
+# Click makes a new option for each command from these values.
 gpu_option = click.option("--gpu", is_flag=True, help="The same as --engine gpu.")
 """`--gpu`, which `engine_selector` reads with `--engine`."""
 
@@ -190,9 +186,7 @@ engine_options = together(
     options_of("run", where=lambda each: each.name == "engine"),
     click.option("--require-hardware", is_flag=True, help="Refuse everything but hardware GPUs."),
 )
-"""`--gpu`, `--engine`, `--require-hardware`; read them with `engine_selector`."""
-
-
+"""`--gpu`, `--engine`, `--require-hardware`, which `engine_selector` reads."""
 config_option = click.option(
     "--config", "config_file", type=PATH, metavar="FILE", help="A TOML file. `difflogic init` writes one."
 )
@@ -234,7 +228,7 @@ target_options = together(
     ),
     film_options,
 )
-"""`--target` and all that goes with it; `cli.request` reads them."""
+"""`--target` and related options, which `cli.request` reads."""
 
 field_options = together(
     click.option("--epochs", type=int, help="Epochs in total, including those before --resume."),
@@ -243,10 +237,8 @@ field_options = together(
     click.option("--eval-interval", type=int, help="Epochs between evaluations. Each one saves a checkpoint [50]."),
     precision_option,
 )
-"""The commonest fields by options of their own; `cli.request` reads them."""
-
+"""Fields with options of their own, which `cli.request` reads."""
 sweep_options = options_of("sweep", of=SweepRequest)
-"""The axes of a sweep, and how its trials are chosen and compared."""
 
 run_options = together(
     click.option(
@@ -257,14 +249,11 @@ run_options = together(
     ),
     click.option("--out", "-o", type=PATH, metavar="DIR", help="A new run folder [runs/NAME-DATE-TIME]."),
     click.option(
-        "--resume",
-        type=PATH,
-        metavar="DIR",
-        help="Continue the run in this folder, bit for bit on the same device and driver.",
+        "--resume", type=PATH, metavar="DIR", help="Continue a run, bit for bit on the same device and driver."
     ),
     json_option,
 )
-"""Where a run goes that is trained here, whatever it trains."""
+"""Place and output of a training on this machine."""
 
 train_options = together(
     engine_options,
@@ -274,20 +263,16 @@ train_options = together(
     field_options,
     options_of("run", without=("engine",)),
     options_of("until"),
-    click.option(
-        "--devices", metavar="LIST", help="Share a --population among devices by speed, for example gpu:0,gpu:1,cpu."
-    ),
+    click.option("--devices", metavar="LIST", help="Share a --population by speed, for example among gpu:0,gpu:1,cpu."),
     click.option("--log-interval", type=int, default=10, show_default=True, help="Epochs between log lines."),
-    click.option(
-        "--max-memory", type=megabytes, metavar="MB", help="The most device memory that training may use (GPU)."
-    ),
+    click.option("--max-memory", type=megabytes, metavar="MB", help="The most device memory of the training (GPU)."),
     run_options,
 )
-"""All options of a command that trains here; `cli.training.run` reads them."""
+"""Options of commands that train here, which `cli.training.run` reads."""
 
 
 def checked_placement(placement: Placing | None, selector: str | None, resume: bool) -> Placing:
-    """How the engine is chosen, `auto` where nobody says. Raises UsageError where there is nothing to choose."""
+    """Return how the engine is chosen, by default `auto`. Raises UsageError if there is nothing to choose."""
     if placement is not None and selector not in (None, "auto"):
         raise UsageError(f"--placement says how --engine auto chooses, but {selector} was asked for: give one of them.")
     if placement is not None and resume:
@@ -296,15 +281,14 @@ def checked_placement(placement: Placing | None, selector: str | None, resume: b
 
 
 def engine_selector(engine: str | None, gpu: bool) -> str | None:
-    """The engine asked for, None where none was. Raises UsageError where the two options disagree."""
-    # `--gpu --engine gpu:1` says the same twice, and is let through.
+    """Return the selector of an engine, or None. Raises UsageError if the two options differ."""
     if gpu and engine is not None and engine.partition(":")[0] != "gpu":
         raise UsageError(f"--gpu means --engine gpu, but --engine {engine} was given too: give one of them.")
     return engine or ("gpu" if gpu else None)
 
 
 def asked_engine(engine: str | None, gpu: bool, require_hardware: bool) -> Engine | None:
-    """The engine asked for; None where none was."""
+    """Return the engine that is asked for, or None."""
     from difflogic.devices import open as placement
 
     selector = engine_selector(engine, gpu)
@@ -314,25 +298,25 @@ def asked_engine(engine: str | None, gpu: bool, require_hardware: bool) -> Engin
 
 
 def tell_choice(sentence: str) -> None:
-    """Say which circuit of a run is taken, beside the command's own output; nothing of a file that is no run."""
+    """Print the circuit of a run that is taken on standard error; nothing for a file that is no run."""
     if sentence:
         echo(sentence, err=True)
 
 
 @contextmanager
 def service(command: str) -> Iterator[None]:
-    """A context for imports of what the extra `serve` brings. Raises MissingPackagesError where it is not there."""
+    """Return a context for imports of the extra `serve`. Raises MissingPackagesError if it is not installed."""
     try:
         yield
     except ModuleNotFoundError as error:
-        # A module of our own that is missing is a fault of the installation, and no extra would bring it.
+        # A missing module of difflogic itself is a fault of the installation, which no extra repairs.
         if (error.name or "").partition(".")[0] == "difflogic":
             raise
         raise MissingPackagesError.of(f"`difflogic {command}`", "serve", error.name) from error
 
 
 def client(command: str) -> Client:
-    """A client of the server in the environment. Raises UsageError, MissingPackagesError."""
+    """Return a client of the server in the environment. Raises UsageError, MissingPackagesError."""
     with service(command):
         from difflogic.serve.client import Client
 

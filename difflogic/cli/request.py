@@ -1,4 +1,4 @@
-"""A command's options and arguments become a request for training."""
+"""Requests for training from a command's options and arguments."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ if TYPE_CHECKING:
 
 Asked = TypeVar("Asked", bound=TrainRequest)
 OF_ACTIONS = ("seed", "steps", "from_start", "task", "every_start", "formats", "film_rule", "film_frames")
-"""Other options that sentences name."""
-
+"""Other options that messages name."""
 DEPTH = 3
-"""Names of a field's path at most: model.update.widths."""
+"""Most names of a field's path: model.update.widths."""
 
 
 _WRITTEN = {
@@ -38,22 +37,19 @@ _WRITTEN = {
 
 
 def written(name: str) -> str:
-    """An option or an argument as users write it."""
+    """Return an option or an argument as users write it."""
     return _WRITTEN.get(name, "--" + name.replace("_", "-"))
 
 
 def in_options(sentence: str) -> str:
-    """A sentence about a request as users of the command line know its fields: `until_solved` is --until-solved."""
+    """Write the fields of a request in a sentence as options: `until_solved` is --until-solved."""
     of_requests = [each.name for part in (TrainRequest, SweepRequest) for each in options(part)]
     known = {*of_requests, *TRAIN_FIELDS, *OF_ACTIONS}
     return re.sub("`([a-z_]+)`", lambda found: written(found[1]) if found[1] in known else found[0], sentence)
 
 
 def requested(of: type[Asked], given: Mapping[str, Any], config: Config | None = None, **others: Any) -> Asked:
-    """Return what a command's options ask for; `config` replaces PRESET or `--config`, and `others` the options.
-
-    Raises ConfigError, UsageError.
-    """
+    """Return the request of a command's options; `config` replaces PRESET or `--config`, and `others` the options."""
     asked = said(given, of)
     if given.get("data") is not None or given.get("from_film") is not None:
         asked["data"] = _samples(given)
@@ -72,7 +68,7 @@ def requested(of: type[Asked], given: Mapping[str, Any], config: Config | None =
 
 
 def said(given: Mapping[str, Any], part: type = TrainRequest) -> dict[str, Any]:
-    """Return those of a command's options that are of a request, or of a part of one, and that were given."""
+    """Return the given options of a command that belong to a request, or to a part of one."""
     found = {each.name: each for each in options(part)}
     named = {name: value for name, value in given.items() if name in found}
     return {name: int(value) if found[name].kind is int else value
@@ -80,7 +76,7 @@ def said(given: Mapping[str, Any], part: type = TrainRequest) -> dict[str, Any]:
 
 
 def _samples(given: Mapping[str, Any]) -> Dataset:
-    """The samples that `--data` or `--from-film` name. Raises UsageError, LimitError."""
+    """Return the samples of `--data` or `--from-film`. Raises UsageError, LimitError."""
     from difflogic.circuits import recorded
     from difflogic.config import dataset
 
@@ -96,7 +92,7 @@ def _samples(given: Mapping[str, Any]) -> Dataset:
 
 
 def axes(over: Sequence[str]) -> dict[str, str]:
-    """The fields of `--over` with their values. Raises UsageError."""
+    """Return the fields of `--over` with their values. Raises UsageError."""
     found: dict[str, str] = {}
     for each in over:
         path, equals, text = each.partition("=")
@@ -111,9 +107,8 @@ def axes(over: Sequence[str]) -> dict[str, str]:
 
 
 def check_source(given: Mapping[str, Any]) -> None:
-    """Raises UsageError unless there is one thing to train: PRESET or `--config`, or samples alone."""
+    """Raise UsageError unless there is one thing to train: PRESET or `--config`, or samples alone."""
     named = [given["preset"], given["config_file"]].count(None)
-    # Samples may be the whole task: then there is a circuit that is made for them.
     if named == 0 or (named == 2 and given["data"] is None and given["from_film"] is None):
         raise UsageError(
             "Say what to train: the name of a preset, as `difflogic presets` lists them, or --config FILE."
@@ -123,16 +118,14 @@ def check_source(given: Mapping[str, Any]) -> None:
 def agents(
     given: Mapping[str, Any], preset: str | None, environment: PolicyConfig | None = None
 ) -> PolicyConfig | None:
-    """The configuration of agents that PRESET or `--config` names, with fields changed; None where it names automata.
+    """Return the configuration of agents that PRESET or `--config` names, with fields changed, or None for automata.
 
-    `environment`: what is trained where PRESET is an environment's name.
-
-    Raises UsageError for options of automata, ConfigError.
+    `environment` is trained if PRESET is the name of an environment. Raises UsageError for options of automata,
+    ConfigError.
     """
     from difflogic.config import agent_presets, document, policy
 
-    file = given.get("config_file")
-    base = environment
+    file, base = given.get("config_file"), environment
     if preset in agent_presets.PRESETS and file is None:
         base = agent_presets.PRESETS[preset]
     elif base is None and preset is None and file is not None and document.is_policy(document.peek(file)):
@@ -169,7 +162,7 @@ def limit(made: Configured[TrainRequest]) -> str:
 def _differences(made: Configured[Any]) -> Iterator[str]:
     for section, changed in made.changes.items():
         for name in changed:
-            # What a target sets to the value that it had anyway is no change.
+            # A target may set a field to the value that it had.
             before, after = (getattr(getattr(each, section), name) for each in (made.base, made.config))
             if before != after:
                 yield f"{section}.{name} {_short(before)} -> {_short(after)}"
@@ -184,20 +177,17 @@ def _short(value: Any) -> str:
 
 
 def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
-    """All fields that options ask for, at once, since some go only together: one by its own option counts.
-
-    Raises UsageError.
-    """
+    """Return the fields of `--set` and of options of their own, which count, at once. Raises UsageError."""
     asked = parse(given.get("assignments", ()))
     if given.get("seed") is not None:
         asked["seed"] = given["seed"]
-    if isinstance(asked.setdefault("train", {}), dict):  # else it is refused where the configuration is built
+    if isinstance(asked.setdefault("train", {}), dict):  # else it is refused when the configuration is built
         asked["train"] |= {name: given[name] for name in TRAIN_FIELDS if given.get(name) is not None}
     return asked
 
 
 def parse(assignments: Sequence[str]) -> dict[str, Any]:
-    """The values of `--set`, nested as fields are; of two for one field the last counts. Raises UsageError."""
+    """Return the values of `--set`, nested like fields; the last one counts. Raises UsageError."""
     from difflogic.config.fields import merged, nested, shown
 
     data: dict[str, Any] = {}
@@ -211,15 +201,14 @@ def parse(assignments: Sequence[str]) -> dict[str, Any]:
 
 
 def _value(text: str) -> Any:
-    """A value as TOML writes it; what is not TOML is text, since shells strip quotes. Raises UsageError."""
+    """Parse a TOML value; other text is itself, since shells strip quotes. Raises UsageError."""
     from difflogic.config.document import toml
 
     try:
         data = toml(f"value = {text}", "--set")
     except tomllib.TOMLDecodeError:
-        # `--set task.start=zeros`: in TOML a text has quotes, which the shell has eaten.
         return text.strip()
-    # The text held a line break and a second assignment, which TOML reads as another field.
+    # After a line break, TOML reads a second assignment as another field.
     if len(data) > 1:
         more = ", ".join(name for name in data if name != "value")
         raise UsageError(f"--set takes one value, but another field or table follows, {more}: give each its own.")

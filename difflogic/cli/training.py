@@ -1,4 +1,4 @@
-"""All commands that train on this machine share where a run computes, and how it ends."""
+"""Training on this machine: the engine, the request and the end, for all commands that train."""
 
 from __future__ import annotations
 
@@ -21,30 +21,28 @@ if TYPE_CHECKING:
 
 FAILED = 1
 SIGNAL_BASE = 128
-"""A process ended by signal N returns 128 + N, by the shell's custom."""
+"""Exit code of a process that signal N ended, less N."""
 WITH_RESUME = (
     "resume", "engine", "gpu", "require_hardware", "devices", "placement", "max_memory", "epochs", "steps",
     "stop_when_solved", "within", "log_interval", "track", "as_json",
 )  # fmt: skip
-"""Options of a resumed run: how far and where it is trained, and what is reported."""
+"""Options of a resumed run."""
 OF_AGENTS = ("algorithm", "policy", "steps")
-"""Options that mean nothing where automata are trained."""
+"""Options that automata do not have."""
 OF_AUTOMATA = ("from_film", "placement", "devices", "max_memory")
-"""Options that mean nothing where agents are trained, beside those of a request and of a configuration."""
+"""Options that agents do not have, beside those of a request and of a configuration."""
 
 
 def run(options: Mapping[str, Any], takes_environments: bool = False) -> int:
-    """Train what `train_options` ask for, or go on with the run that `--resume` names; returns the exit code.
+    """Train with `train_options`, or continue the run of `--resume`; return the exit code.
 
-    `takes_environments`: whatever PRESET names that is no preset of agents is an environment. Raises what `start`
-    raises.
+    With `takes_environments` PRESET may be any environment. Raises what `start` raises.
     """
     selector, resume = engine_selector(options["engine"], options["gpu"]), options["resume"]
     checked_placement(options.get("placement"), selector, resume is not None)
     if resume is None:
         return start(_request(options, takes_environments, selector), options)
-    # A run that goes on has a request already. Everything that would describe another one is refused.
-    # Compared with what click gives where an option was left out: None, False, an empty list, or 0 for a padding.
+    # Options of a request are refused, compared with click's values of those that are not given.
     if given := [name for name in options if name not in WITH_RESUME and options[name] not in (None, False, (), 0)]:
         names = ", ".join(map(written, given))
         raise UsageError(f"--resume continues a run as it was configured: drop {names}.")
@@ -55,10 +53,9 @@ def run(options: Mapping[str, Any], takes_environments: bool = False) -> int:
 
 
 def start(request: TrainRequest, options: Mapping[str, Any], resume: Path | None = None) -> int:
-    """Train a request, or with it go on with the run in a folder; returns the exit code.
+    """Train a request, or with it continue the run in a folder; return the exit code.
 
-    `options` of the command say where it is trained, and what is reported. Raises the errors of `Trainer.run`,
-    UsageError where options contradict each other.
+    `options` say where it is trained and what is reported. Raises the errors of `Trainer.run`, UsageError.
     """
     from difflogic.cli.screen.training import TrainingReporter
     from difflogic.config.customise import configure
@@ -78,7 +75,7 @@ def start(request: TrainRequest, options: Mapping[str, Any], resume: Path | None
             command = f"difflogic build {quoted(samples)}"
             advice = f"Without training, {command} finds their rule in seconds if a simple one exists."
         sentences = [] if as_json else list(filter(None, (changes(made), advice, limit(made))))
-    # The engine is opened before the folder is made: a machine without a GPU leaves no empty run folder behind.
+    # The engine is opened first, so that a machine without a GPU leaves no empty run folder behind.
     placement = replace(_placement(request, options, resume), max_memory=options.get("max_memory"))
     for sentence in sentences:
         echo(sentence)
@@ -90,7 +87,7 @@ def start(request: TrainRequest, options: Mapping[str, Any], resume: Path | None
             trained = run_request(request, placement, out, resume, Several([reporter, tracking]))
         reporter.ended(trained)
     if isinstance(trained.run, Run):
-        # For `--placement sticky`: the next run of this shape goes where this one was.
+        # For `--placement sticky`.
         keep_last(trained.run.config, len(trained.run.members), trained.run.engine)
     interrupted = trained.last.interrupted
     if isinstance(interrupted, int):
@@ -99,7 +96,7 @@ def start(request: TrainRequest, options: Mapping[str, Any], resume: Path | None
 
 
 def _request(options: Mapping[str, Any], takes_environments: bool, selector: str | None) -> TrainRequest:
-    """What a new run trains. Raises ConfigError, UsageError for what means nothing to it."""
+    """Return the request of a new run. Raises ConfigError, UsageError for options without effect."""
     from difflogic.config.agent_presets import fitted, of_table
     from difflogic.config.policy import PolicyConfig
     from difflogic.policies import environments
@@ -120,7 +117,7 @@ def _request(options: Mapping[str, Any], takes_environments: bool, selector: str
 
 
 def _table(options: Mapping[str, Any]) -> LabelledTable | None:
-    """The table whose `--label` is learned; None where there is none. Raises DataError, UsageError."""
+    """Return the table whose `--label` is learned, if any. Raises DataError, UsageError."""
     label: str | None = options.get("label")
     file: Path | None = options.get("data")
     if label is None and (file is None or file.suffix != ".csv"):
@@ -133,9 +130,9 @@ def _table(options: Mapping[str, Any]) -> LabelledTable | None:
 
 
 def _placement(request: TrainRequest, options: Mapping[str, Any], resume: Path | None) -> Placement:
-    """The engine asked for, else what `--placement` chooses; for a resumed run the one it ran on.
+    """Return the engine that is asked for, or that `--placement` chooses; of a resumed run its own.
 
-    Raises UsageError where there is nothing to choose.
+    Raises UsageError if there is nothing to choose.
     """
     from difflogic.config.policy import PolicyConfig
     from difflogic.devices import choose
@@ -154,10 +151,10 @@ def _placement(request: TrainRequest, options: Mapping[str, Any], resume: Path |
     if selector is None and resume is not None:
         return opening.place_again(earlier, only_hardware, trusted=True)
     if isinstance(config := request.whole, PolicyConfig):
-        # Networks this small are trained sooner on the processor.
+        # Networks this small train faster on the CPU.
         selector = "cpu" if selector in (None, "auto") and not only_hardware else selector
         return opening.place(selector or "auto", only_hardware, trusted=True)
-    # Only a new run is measured. One that goes on stays on its engine, since another one may round its sums otherwise.
+    # A resumed run stays on its engine, since another one may round sums differently.
     if resume is None and selector in (None, "auto"):
         return choose.place_run(config, max(1, request.population), placing, only_hardware)
     return opening.place(selector or "auto", only_hardware, trusted=True)

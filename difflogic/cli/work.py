@@ -1,4 +1,4 @@
-"""PRESET or RUN: the training that a command looks at, without doing it."""
+"""PRESET or RUN: a training that a command examines."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ work_options = together(
     set_option,
     click.option("--batch", type=int, help="Samples per epoch [as configured]."),
 )
-"""PRESET or RUN, `--config`, `--set` and `--batch`; `work` reads them."""
+"""PRESET or RUN, `--config`, `--set` and `--batch`, which `work` reads."""
 
 
 class Examined(NamedTuple):
-    """What would be trained; `model` and `data` are those of a run."""
+    """Configuration to examine; `model` and `data` are those of a run."""
 
     config: Config
     model: ModelState | None = None
@@ -35,14 +35,14 @@ class Examined(NamedTuple):
 
 
 def is_asked(options: Mapping[str, Any]) -> bool:
-    """Whether any of `work_options` was given."""
+    """Return whether any of `work_options` was given."""
     return any(options[name] not in (None, ()) for name in ("what", "config_file", "assignments", "batch"))
 
 
 def work(options: Mapping[str, Any]) -> Examined:
-    """What `work_options` name: a preset, a run, a file or, by default, the checkerboard.
+    """Return what `work_options` name: a preset, a run, a file or, by default, the checkerboard.
 
-    Raises UsageError, ConfigError; RunFolderError, CheckpointError and DataError for a run that cannot be read.
+    Raises UsageError, ConfigError; for a run that cannot be read RunFolderError, CheckpointError, DataError.
     """
     from difflogic.config import presets
     from difflogic.config.customise import configure
@@ -53,7 +53,7 @@ def work(options: Mapping[str, Any]) -> Examined:
         return _of_run(Path(what), options)
     if what is None and options["config_file"] is None:
         what = "checkerboard"
-    # The paper's training is what is measured and planned: it stays the same when recipes change.
+    # The paper's training is measured and planned, which does not change with recipes.
     return Examined(configure(requested(TrainRequest, {**options, "preset": what}, recipe="paper")).config)
 
 

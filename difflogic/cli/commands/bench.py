@@ -17,8 +17,7 @@ from difflogic.cli.work import is_asked, work, work_options
 from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
-    from difflogic.bench.results import Line, Ratio, Results
-    from difflogic.devices.check_gradients import Pair
+    from difflogic.bench.results import Line, Results
     from difflogic.system.files import Output
 
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -66,14 +65,13 @@ def command(only_list: bool, gradients: bool, compare: tuple[Path, Path] | None,
 
     Example: difflogic bench --quick
     """
-    modes = [
-        name for name, given in (("--list", only_list), ("--gradients", gradients), ("--compare", compare)) if given
-    ]
-    if len(modes) > 1:
+    modes = {"--list": only_list, "--gradients": gradients, "--compare": compare}
+    given = [name for name, value in modes.items() if value]
+    if len(given) > 1:
         raise UsageError("--list, --gradients and --compare are three things to do: give one of them.")
     timing = {"--case": settings["patterns"], **{f"--{name}": settings[name] for name in ("quick", "rounds", "out")}}
-    if modes and (unused := [name for name, given in timing.items() if given]):
-        raise UsageError(f"{modes[0]} measures no time: drop {unused[0]}.")
+    if given and (unused := [name for name, value in timing.items() if value]):
+        raise UsageError(f"{given[0]} measures no time: drop {unused[0]}.")
     if only_list:
         _list_cases()
         return 0
@@ -90,13 +88,9 @@ def command(only_list: bool, gradients: bool, compare: tuple[Path, Path] | None,
 def _list_cases() -> None:
     from difflogic.bench.cases import all_cases
 
-    # Of arrays there are no gates to evaluate.
-    rows = [(case.name, case.unit, _millions(getattr(case, "evaluations", None))) for case in all_cases()]
+    counts = [(case, getattr(case, "evaluations", None)) for case in all_cases()]  # arrays have no gates
+    rows = [(case.name, case.unit, "" if count is None else f"{count / 1e6:.1f}") for case, count in counts]
     table.show(("case", "what is timed", "million gate evaluations"), rows)
-
-
-def _millions(count: float | None) -> str:
-    return "" if count is None else f"{count / 1e6:.1f}"
 
 
 def _measure(
@@ -117,15 +111,14 @@ def _measure(
     if is_asked(options):
         if patterns:
             raise UsageError("--case names a case of --list: give it, or PRESET or RUN with what changes it.")
-        # The reference is slow, and measured where it is asked for. Peak memory is measured by a child process, which
-        # knows the named cases alone.
+        # The reference is slow, and measured if it is named. The child process that measures memory knows named cases.
         config = work(options).config
         selected: tuple[Any, ...] = (Case(f"train/{config.name}", "train", config, every_engine=bool(engines)),)
         effort = replace(effort, memory=False)
     else:
         selected = cases.select(patterns, quick)
     effort = replace(effort, rounds=rounds or effort.rounds)
-    # Progress goes to standard error anyway, but a program that asks for JSON wants neither.
+    # A program that asks for JSON does not need the progress on standard error.
     say = (lambda text: None) if as_json else sinks.working
     say("opening the engines and measuring how fast their memory is copied")
     benches = open_benches(engines, require_hardware)
@@ -143,7 +136,12 @@ def _compare(old: Path, new: Path, as_json: bool) -> None:
     if as_json:
         echo(json.dumps([asdict(each) | {"ratio": each.ratio} for each in ratios], indent=1))
     else:
-        table.show(("case", "engine", "old ms", "new ms", "times as fast", ""), list(map(_ratio_row, ratios)))
+        rows = [
+            (each.case, each.engine, _number(each.old_ms), _number(each.new_ms), f"{each.ratio:.2f}",
+             "" if each.clear else "within the spread")
+            for each in ratios
+        ]  # fmt: skip
+        table.show(("case", "engine", "old ms", "new ms", "times as fast", ""), rows)
 
 
 def _check_gradients(options: dict[str, Any], as_json: bool) -> int:
@@ -156,9 +154,10 @@ def _check_gradients(options: dict[str, Any], as_json: bool) -> int:
     pairs = check_gradients.compare(subject, found.found, SAMPLES)
     passed = all(pair.passed for pair in pairs)
     if as_json:
-        # An engine that gives NaN or infinity has failed; the report still has to be JSON.
-        rows = [asdict(each) | {"passed": each.passed} | _finite(each.error) for each in pairs]
-        report: dict[str, Any] = {"passed": passed, "epoch": subject.epoch, "pairs": rows}
+        # An engine that gives NaN or infinity has failed, and JSON has neither.
+        finite = [{"error": each.error if isfinite(each.error) else None} for each in pairs]
+        records = [asdict(each) | {"passed": each.passed} | error for each, error in zip(pairs, finite, strict=True)]
+        report: dict[str, Any] = {"passed": passed, "epoch": subject.epoch, "pairs": records}
         echo(json.dumps(report | {"described": found.described, "skipped": found.skipped}))
         return 0 if passed else FAILED
     echo(
@@ -167,21 +166,16 @@ def _check_gradients(options: dict[str, Any], as_json: bool) -> int:
     )
     echo("\n".join(f"{name}: {text}" for name, text in found.described.items()))
     headers = ("gradients of", "and of", "largest difference", "allowed", "in layer", "")
-    table.show(headers, list(map(_pair_row, pairs)))
+    rows = [
+        (each.one, each.other, f"{each.error:.1e}", f"{each.allowed:.1e}", each.layer, "ok" if each.passed else "FAIL")
+        for each in pairs
+    ]
+    table.show(headers, rows)
     echo("Differences are shares of the layer's largest gradient.")
     for name, why in found.skipped.items():
         echo(f"Not compared: {name}. {why}")
     echo("All agree." if passed else "NOT ALL AGREE: do not train on an engine that fails; see difflogic doctor.")
     return 0 if passed else FAILED
-
-
-def _finite(error: float) -> dict[str, float | None]:
-    return {"error": error if isfinite(error) else None}
-
-
-def _pair_row(each: Pair) -> tuple[str, ...]:
-    verdict = "ok" if each.passed else "FAIL"
-    return each.one, each.other, f"{each.error:.1e}", f"{each.allowed:.1e}", each.layer, verdict
 
 
 def _show(results: Results) -> None:
@@ -226,7 +220,7 @@ _COLUMNS = (
     *(("% of copy rate", "share_of_copy_rate", 100), ("dispatches", "dispatches", 1)),
     *(("% transfer", "transfer_share", 100), ("memory MB", "peak_mb", 1), ("on device MB", "device_mb", 1)),
 )
-"""Headers, what of a line stands under them, and times what."""
+"""Columns: header, field of a line, and factor."""
 
 
 def _engine_line(name: str, engine: Line) -> str:
@@ -242,14 +236,14 @@ def _engine_line(name: str, engine: Line) -> str:
 
 
 def _row(line: Line, results: Results) -> tuple[str, ...]:
-    # The slowest engine of the case is 1.0, and the others are so many times as fast.
+    # The slowest engine of the case is 1.0.
     slowest = max(each["median_ms"] for each in results.cases if each["case"] == line["case"])
     cells = [_number(line.get(name), factor) for _, name, factor in _COLUMNS]
     return line["case"], results.shown(line["engine"]), *cells, f"{slowest / line['median_ms']:.1f}"
 
 
 def _number(value: float | None, factor: float = 1) -> str:
-    """Three digits that matter; nothing where there is no number."""
+    """Return three significant digits, or nothing for no number."""
     if value is None:
         return ""
     return f"{factor * value:.0f}" if factor * value >= 100 else f"{factor * value:.3g}"
@@ -261,11 +255,6 @@ def _kernel_rows(lines: list[Line]) -> list[tuple[str, ...]]:
     times = [{part["name"]: part["ms"] for part in line["profile"]["parts"]} for line in lines]
     found = dict.fromkeys(name for each in times for name in each)
     order = list(PHASES)
-    # In the order of a train step; what has no phase comes last.
+    # In the order of a train step, and then parts without a phase.
     names = sorted(found, key=lambda name: order.index(name) if name in order else len(order))
     return [(name, *(_number(each.get(name)) for each in times)) for name in names]
-
-
-def _ratio_row(each: Ratio) -> tuple[str, ...]:
-    change = "" if each.clear else "within the spread"
-    return each.case, each.engine, _number(each.old_ms), _number(each.new_ms), f"{each.ratio:.2f}", change

@@ -29,7 +29,7 @@ SHOWN_LIMITS = (
     *("max-compute-invocations-per-workgroup", "max-storage-buffers-per-shader-stage"),
     *("max-compute-workgroup-storage-size", "max-storage-buffer-binding-size", "max-buffer-size"),
 )
-"""Of an adapter: they decide how large a grid or a population may be."""
+"""Limits of an adapter that decide how large a grid or a population may be."""
 SHOWN_FEATURES = ("timestamp-query", "shader-f16")
 PASSED = "All tests passed: the GPU engine can be used."
 NOT_PASSED = (
@@ -76,12 +76,12 @@ def command(
 
 
 def _examine(adapter: str | None, only_list: bool, report: bool, say: Callable[[str], None] | None) -> int:
-    """List the devices and test the adapters; `say` is None where one JSON document is to say all."""
+    """List the devices and test the adapters; `say` is None if all is one JSON document."""
     from difflogic.devices.device import Device
     from difflogic.gpu.adapter import NO_ADAPTER
 
     versions = {"difflogic": __version__, "python": platform.python_version()}
-    # Asked of the installation and not of the modules, which a broken one may fail to import.
+    # The versions of the installation, since its modules may fail to import.
     versions |= {name: metadata.version(name) for name in ("numpy", "wgpu")}
     tell = say or (lambda text: None)
     tell("\n".join(bug_report.lines()) if report else ", ".join(" ".join(each) for each in versions.items()))
@@ -92,7 +92,7 @@ def _examine(adapter: str | None, only_list: bool, report: bool, say: Callable[[
         for check in checks:
             tell(f"   {'ok  ' if check.passed else 'FAIL'}  {check.name}: {check.detail}")
         found.append((device, checks))
-    # No adapter at all is not healthy either: the GPU engine cannot be used.
+    # Without an adapter the GPU engine cannot be used.
     healthy = any(checks for _, checks in found) and all(check.passed for _, checks in found for check in checks)
     if say is None:
         document = {"versions": versions, "devices": [_described(*each) for each in found]}
@@ -107,14 +107,14 @@ def _examine(adapter: str | None, only_list: bool, report: bool, say: Callable[[
 def _tested(adapter: Adapter) -> list[Check]:
     from difflogic.devices import selftest
 
-    # By its index and not by its name, which two equal cards share.
+    # By its index, since two equal cards share a name.
     checks = selftest.self_test(str(adapter.index))
     selftest.keep(adapter, checks)
     return checks
 
 
 def _lines(device: Device) -> list[str]:
-    """Return what there is to know of a device, and matters here."""
+    """Return what matters of a device in lines."""
     lines, adapter = [f"{device}: {device.name}"], device.adapter
     if adapter is None:
         return [*lines, f"   kind      processor, {'NumPy' if str(device) == 'reference' else 'compiled for it'}"]
@@ -130,10 +130,10 @@ def _lines(device: Device) -> list[str]:
 
 
 def _described(device: Device, checks: list[Check]) -> dict[str, Any]:
-    """A device as plain data: of an adapter every limit and feature."""
+    """Return a device as plain data; of an adapter every limit and feature."""
     plain: dict[str, Any] = {"device": str(device), "name": device.name, "kind": device.kind}
     if device.adapter is not None:
-        # The handle is wgpu's own object.
+        # The handle is an object of wgpu.
         names = [field.name for field in dataclasses.fields(device.adapter) if field.name != "handle"]
         plain |= {name: getattr(device.adapter, name) for name in names}
     return plain | ({"checks": [dataclasses.asdict(check) for check in checks]} if checks else {})

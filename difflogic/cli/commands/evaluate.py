@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from difflogic.system.files import Output
 
 
+SHARE = click.FloatRange(0, 1)
+
+
 @click.command("evaluate")
 @click.argument("runs", type=PATH, nargs=-1, required=True, metavar="RUN...")
 @click.option("--starts", type=click.IntRange(min=1), help="Fresh starts that training never saw [64; quick 8].")
@@ -42,32 +45,17 @@ if TYPE_CHECKING:
 )
 @click.option("--member", type=int, metavar="N", help="For a population: use the N-th model [the best].")
 @quick_option
+@click.option("--damage", type=int, metavar="CELLS", help="For an automaton that acts: zero this many cells each time.")
+@click.option("--flip", type=SHARE, default=0.0, metavar="P", help="Accuracy when bits flip, up to this rate.")
 @click.option(
-    "--damage",
-    type=int,
-    metavar="CELLS",
-    help="For an automaton that acts: set this many cells to zero while it decides.",
-)
-@click.option(
-    "--flip",
-    type=click.FloatRange(0, 1),
-    default=0.0,
-    metavar="P",
-    help="Measure the accuracy when bits flip, for probabilities up to P.",
-)
-@click.option(
-    "--stuck-cells",
-    type=click.FloatRange(0, 1),
-    default=0.0,
-    metavar="P",
-    help="Measure the accuracy when cells are stuck, for shares up to P.",
+    "--stuck-cells", type=SHARE, default=0.0, metavar="P", help="Accuracy when cells are stuck, up to this share."
 )
 @click.option(
     "--stuck-gates",
     type=click.IntRange(min=0),
     default=0,
     metavar="N",
-    help="Measure the accuracy when up to N gates are stuck, then for each single gate of the simplified circuit.",
+    help="Accuracy when up to N gates are stuck, then for each single gate of the simplified circuit.",
 )
 @output_option("--html", help="Write a report with curves and films to one HTML file.")
 @output_option("--curves", help="Of several runs: draw their robustness over all steps into one picture, a .png file.")
@@ -135,7 +123,7 @@ def command(
 
 
 def _data(run: Path, file: Path | None, label: str | None) -> Dataset | LabelledTable | None:
-    """What `--data` names: for a classifier a table, else samples. Raises DataError, LimitError, UsageError."""
+    """Return what `--data` names: for a classifier a table, else samples. Raises DataError, LimitError, UsageError."""
     from difflogic.actions import accuracy
     from difflogic.config import dataset, table
 
@@ -149,7 +137,7 @@ def _data(run: Path, file: Path | None, label: str | None) -> Dataset | Labelled
 
 
 def _written(found: ActionResult, out: Output | None, name: str) -> list[Path]:
-    """What was written: one of the files to `out` where that is given, the others into the run folder."""
+    """Write one of the files to `out`, if that is given, and the others into the run folder; return their paths."""
     content = found.files.pop(name, None)
     written = kept(found, "the results are")
     if out is not None and content is not None:
@@ -159,7 +147,7 @@ def _written(found: ActionResult, out: Output | None, name: str) -> list[Path]:
 
 
 def _settings(assignments: tuple[str, ...]) -> dict[str, Any]:
-    """Settings of a task in Python, by name. Raises UsageError."""
+    """Return settings of a task in Python, by name. Raises UsageError."""
     asked = parse(assignments)
     if set(asked) - {"task"} or not isinstance(asked.get("task", {}), dict):
         raise UsageError("--set takes task.NAME=VALUE here, a setting of the task that the run learned.")

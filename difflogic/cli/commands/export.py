@@ -1,4 +1,4 @@
-"""`difflogic export`: a circuit in the forms that other programs take, and the proof that it is the same."""
+"""`difflogic export`: a circuit in the forms of other programs, and the proof that it is the same."""
 
 from __future__ import annotations
 
@@ -47,19 +47,8 @@ Example: difflogic export runs/NAME --format verilog --grid 16x16 --verify
 @click.command("export", help=ABOUT)
 @click.argument("circuit", type=PATH)
 @circuit_options
-@click.option(
-    "--format",
-    "forms",
-    multiple=True,
-    metavar="FORMAT",
-    help="A format from the list above, or `all`. May be repeated.",
-)
-@click.option(
-    "--grid",
-    type=grid_size,
-    metavar="WIDTHxHEIGHT",
-    help="Write a whole automaton with this many cells: verilog or aiger.",
-)
+@click.option("--format", "forms", multiple=True, metavar="FORMAT", help="A format above, or `all`. May be repeated.")
+@click.option("--grid", type=grid_size, metavar="WIDTHxHEIGHT", help="Write this many cells: verilog or aiger.")
 @click.option("--out", "-o", type=PATH, default=Path(), help="The folder to write to [.].")
 @click.option("--name", help="The name of files and modules [that of the circuit's file or folder].")
 @click.option(
@@ -71,7 +60,7 @@ Example: difflogic export runs/NAME --format verilog --grid 16x16 --verify
 @click.option("--verify", is_flag=True, help="Check each export with a program for its format, if one is installed.")
 @force_option
 def command(circuit: Path, forms: tuple[str, ...], out: Path, verify: bool, **asked: Any) -> int:
-    """Write a circuit in the forms that are asked for."""
+    """Write a circuit in some forms."""
     from difflogic.actions.export import export
     from difflogic.circuits.export.formats import FORMATS
     from difflogic.circuits.export.text import write

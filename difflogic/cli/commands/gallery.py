@@ -46,7 +46,7 @@ def command(runs: tuple[Path, ...], out: Path) -> int:
         try:
             check_links(run)
             made = (agent_exhibit if is_of_agents(run) else gallery).exhibit(run, name, tell)
-        # One run of many that cannot be shown does not spoil the others; the exit code still says so.
+        # One run that cannot be shown does not prevent the others; the exit code still says so.
         except DifflogicError as error:
             echo(f"{run}: left out. {error}", err=True)
             failed = True

@@ -37,17 +37,17 @@ def command(name: str, out: Output | None, **options: Any) -> None:
     from difflogic.config.text import commented
     from difflogic.train import run_request
 
-    # The same way as for training: what the file says is what training would do with the same options.
+    # As for training: the file says what training would do with the same options.
     found, sentence, task, again = agents(options, name), "", None, ""
     config: Document | None = found
     if config is None:
         made = configure(requested(TrainRequest, options, preset=name))
         config, sentence = made.config, changes(made)
-        # A file says nothing of attempts, which are its recipe's.
+        # A file says nothing of attempts, which belong to its recipe.
         restarts = run_request.resolved(made.request, made.config)[0].restarts
         again = f" --restarts {restarts}" if restarts else ""
         if made.config.plugin.name:
-            # The hash stays out of it: samples are drawn by the settings, whatever these are changed to.
+            # Without the hash, samples are drawn by the settings, also when these are changed.
             config, task = made.config.with_(data={"sha256": ""}), registered.task_of(made.config.plugin).task
     out = out or Output(inside(Path(f"{name.rpartition(':')[2]}.toml"), Path()), forced())
     train = f"difflogic {'train' if found is None else 'train-policy'} --config {out}{again}"

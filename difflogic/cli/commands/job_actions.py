@@ -1,4 +1,4 @@
-"""`difflogic jobs ACTION`: what is done with jobs on a server, and what is made of them."""
+"""`difflogic jobs ACTION`: changes of jobs on a server, and post-processing jobs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _command(name: str, about: str, example: str) -> Callable[[Any], click.Comma
 
 
 def _steering(action: str, words: str, about: str) -> click.Command:
-    """The command that asks an action of jobs; `words`: what one that does not run is then."""
+    """Return the command that requests an action of jobs; `words`: the state of one that does not run."""
 
     @_command(action, about, "abcdefghijklmnop")
     @jobs_argument
@@ -37,7 +37,7 @@ def _steering(action: str, words: str, about: str) -> click.Command:
 
 
 def steer(action: str, words: str, jobs: tuple[str, ...]) -> None:
-    """Ask an action of jobs, one after another, and say what each is then; one that still runs saves first."""
+    """Request an action of jobs, and print the state of each; one that runs saves first."""
     with client("jobs") as server:
         for job in jobs:
             found = server.steer(job, action)
@@ -45,7 +45,7 @@ def steer(action: str, words: str, jobs: tuple[str, ...]) -> None:
 
 
 def _editing(action: str, value: Callable[[Any], Any], words: str, about: str, example: str) -> click.Command:
-    """The command that changes the column of a job that `value` is an argument for."""
+    """Return the command that changes the column of a job that `value` is an argument for."""
 
     @_command(action, about, example)
     @job_argument
@@ -58,7 +58,7 @@ def _editing(action: str, value: Callable[[Any], Any], words: str, about: str, e
 
 
 def _making(action: str, example: str, *options: Callable[[Any], Any]) -> click.Command:
-    """The command that queues a job made of another one; its options are the server's, or these."""
+    """Return the command that queues a job made of another one; its options are the server's, or these."""
     part = follow_ups.REQUESTS.get(action, Clone)
 
     @_command(action, f"{(part.__doc__ or '').rstrip('.')}, and print its id.", f"abcdefghijklmnop{example}")
@@ -121,7 +121,7 @@ def delete(jobs: tuple[str, ...], yes: bool) -> None:
     Example: difflogic jobs delete abcdefghijklmnop
     """
     with client("jobs") as server:
-        # All are looked up before the first is gone: a misspelled one removes nothing.
+        # All are looked up first, so that a misspelled one removes nothing.
         names = [server.job(job)["name"] for job in jobs]
         if not yes and not click.confirm(f"Delete {', '.join(names)} and all files?", err=True):
             raise UsageError("Nothing was deleted: confirm it, or give --yes.")
@@ -161,6 +161,6 @@ ACTIONS = (
     _making("build", " --watch"),
     _making("prove", " --watch"),
     _making("export", " --format c --format svg --watch"),
-    # A command tests in full, unless it is told otherwise.
+    # Unlike on a page, the test is a full one by default.
     _making("evaluate", " --quick --watch", quick_option),
 )

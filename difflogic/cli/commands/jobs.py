@@ -62,7 +62,7 @@ def submit(**options: Any) -> int:
 
 
 def _asked(options: dict[str, Any], **others: Any) -> JobRequest:
-    """The request that the options ask for, with the place of the job in the queue. Raises UsageError, ConfigError."""
+    """Return the request of the options, with the job's place in the queue. Raises UsageError, ConfigError."""
     sweep = request.said(options, SweepRequest)
     if options["name"] is None and options["target"] is not None:  # as the page calls it
         others["name"] = options["target"].stem[:100]
@@ -74,16 +74,15 @@ def _asked(options: dict[str, Any], **others: Any) -> JobRequest:
 
 
 def _automata(options: dict[str, Any]) -> JobRequest:
-    """The request of automata, with the whole configuration."""
+    """Return the request of automata, with the whole configuration."""
     from difflogic.config import kept_starts
     from difflogic.config.customise import configure, recipe_of
     from difflogic.train import reach, run_request
 
-    # Configured here and not by the server: pictures, tables of rules and files with configurations are on this
-    # machine, and what is wrong with them is said before anything is sent.
+    # Files are on this machine, and errors in them are reported before anything is sent.
     asked = _asked(options)
     if asked.sweep is not None:
-        # Recipe and fields go with the sweep, which applies them to each trial.
+        # Recipe and fields belong to the sweep, which applies them to each trial.
         made = configure(replace(asked, set=Table(), recipe="paper"))
         return replace(asked.configured(made.config), set=asked.set, recipe=recipe_of(asked))
     made = configure(asked)
@@ -114,7 +113,7 @@ def list_jobs(ctx: click.Context, /, sort: Sort, limit: int, as_json: bool, **fi
     if ctx.invoked_subcommand is not None:
         return
     with client("jobs") as server:
-        # Pages of 200 at most, which is what the server gives; `islice` stops asking when there are enough.
+        # The server gives pages of at most 200 jobs.
         found = server.jobs(**filters, sort=sort, limit=min(limit, 200))
         jobs = list(itertools.islice(found, limit))
     if as_json:
@@ -124,10 +123,9 @@ def list_jobs(ctx: click.Context, /, sort: Sort, limit: int, as_json: bool, **fi
     if not jobs:
         echo("There are no such jobs." if any(filters.values()) else "There are no jobs yet.")
         return
-
     table.show(HEADERS, [_row(job) for job in jobs])
     for job in jobs:
-        # Below the table, since it is a sentence, and of few jobs.
+        # A sentence, and of few jobs, so that it is below the table.
         if words := job["waits_for"] or job["words"]["turn"]:
             echo(f"{job['id']} waits: {words.rstrip('.')}.")
 

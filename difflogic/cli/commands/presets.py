@@ -31,17 +31,20 @@ def command(name: str | None, recipe: str | None, as_json: bool) -> None:
 
     Example: difflogic presets lizard
     """
-    from difflogic.config import agent_presets, presets
+    from difflogic.config import agent_presets, presets, registered
     from difflogic.config.customise import configure
     from difflogic.config.request import TrainRequest
 
-    # What is printed of a preset is computed from its configuration, so that the table is never out of date.
+    # The table is computed from the configurations, so that it is never out of date.
     if name in agent_presets.PRESETS:
         config: Document = agent_presets.PRESETS[name]
-        echo(json.dumps(_agents(name) | {"config": config.to_dict()}) if as_json else _shown_agents(name))
+        lines = [f"{_title(header):<14}  {text}" for header, text in _agents(name).items()]
+        text = "\n".join([*lines, "", config.to_toml().rstrip()])
+        echo(json.dumps(_agents(name) | {"config": config.to_dict()}) if as_json else text)
     elif name is not None:
         config = configure(TrainRequest(name, recipe=recipe)).config
-        row = _row(name, _about(name), config)
+        about = registered.find(name).about if registered.is_task(name) else presets.PRESETS[name].about
+        row = _row(name, about, config)
         echo(json.dumps(row | {"config": config.to_dict()}) if as_json else _shown(row, config))
     else:
         rows = [_row(each, preset.about, preset.make()) for each, preset in presets.PRESETS.items()]
@@ -64,19 +67,12 @@ OF_AGENTS = ("preset", "environment", "algorithm", "steps", "gates", "solved_fro
 
 
 def _agents(name: str) -> dict[str, Any]:
-    """A preset of agents, by OF_AGENTS."""
+    """Return a preset of agents, by OF_AGENTS."""
     from difflogic.config.agent_presets import PRESETS
 
     config = PRESETS[name]
     values = (name, config.environment.id, config.algorithm, config.steps, config.gate_count)
     return dict(zip(OF_AGENTS, (*values, config.evaluation.threshold), strict=True))
-
-
-def _shown_agents(name: str) -> str:
-    from difflogic.config.agent_presets import PRESETS
-
-    lines = [f"{_title(header):<14}  {text}" for header, text in _agents(name).items()]
-    return "\n".join([*lines, "", PRESETS[name].to_toml().rstrip()])
 
 
 def _title(name: str) -> str:
@@ -88,14 +84,8 @@ SIZES = ("channels", "kernels", "gates", "steps", "batch", "epochs")
 HEADERS = ("preset", "what it learns", "grid", *(_title(name) for name in SIZES), "evaluations", "cost")
 
 
-def _about(name: str) -> str:
-    from difflogic.config import presets, registered
-
-    return registered.find(name).about if registered.is_task(name) else presets.PRESETS[name].about
-
-
 def _of_tasks() -> list[dict[str, Any]]:
-    """The rows of tasks in Python; one that cannot be used is named, and left out."""
+    """Return the rows of tasks in Python; one that cannot be used is named, and left out."""
     from difflogic.config import registered
     from difflogic.config.own_task import FEW
 
@@ -110,31 +100,21 @@ def _of_tasks() -> list[dict[str, Any]]:
 
 
 def _row(name: str, about: str, config: Config) -> dict[str, Any]:
-    """A preset in numbers, by HEADERS and as JSON."""
+    """Return a preset in numbers, by HEADERS and as JSON."""
     from difflogic.config import presets
 
     model, task, train = config.model, config.task, config.train
-    return {
-        "preset": name,
-        "about": about,
-        "height": task.height,
-        "width": task.width,
-        "periodic": model.periodic,
-        "channels": model.channels,
-        "kernels": model.kernels,
-        "gates": model.gates,
-        "steps": task.steps,
-        "batch": train.batch,
-        "epochs": train.epochs,
-        "gate_evaluations_per_epoch": _evaluations(config),
-        # In units of the checkerboard's, whose time a newcomer soon knows.
-        "cost": round(_cost(config) / _cost(presets.get("checkerboard")), 3),
-        "recipes": _recipes(name, config),
-    }
+    grid: dict[str, Any] = {"height": task.height, "width": task.width, "periodic": model.periodic}
+    sizes: dict[str, Any] = {"channels": model.channels, "kernels": model.kernels, "gates": model.gates}
+    sizes |= {"steps": task.steps, "batch": train.batch}
+    costs: dict[str, Any] = {"epochs": train.epochs, "gate_evaluations_per_epoch": _evaluations(config)}
+    # In units of the checkerboard's.
+    costs |= {"cost": round(_cost(config) / _cost(presets.get("checkerboard")), 3)}
+    return {"preset": name, "about": about, **grid, **sizes, **costs, "recipes": _recipes(name, config)}
 
 
 def _recipes(name: str, config: Config) -> dict[str, int]:
-    """The recipes of a preset, each with the restarts that it makes at most."""
+    """Return the recipes of a preset, each with the restarts that it makes at most."""
     from difflogic.config import recipes
     from difflogic.config.choices import RECIPES
     from difflogic.config.request import TrainRequest

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -51,17 +51,7 @@ JUDGES = ("network", "difflogic", "berkeley-abc", "yosys")
 )
 @json_option
 def command(
-    one: Path | None,
-    other: Path | None,
-    every_start: bool,
-    size: tuple[int, int] | None,
-    seconds: float,
-    check: Path | None,
-    out: Output | None,
-    periodic: bool | None,
-    visible: int | None,
-    judges: tuple[str, ...],
-    as_json: bool,
+    one: Path | None, other: Path | None, check: Path | None, out: Output | None, as_json: bool, **asked: Any
 ) -> int:
     """Prove what a run's circuit does from every start, or that two circuits compute the same.
 
@@ -85,24 +75,25 @@ def command(
 
     Example: difflogic prove runs/NAME small.json
     """
-    # One command for two questions. Options of the other question are refused, and not silently ignored.
+    # Options of the other question are refused, and not silently ignored.
     from difflogic.actions import prove as actions
 
+    judges, compared = asked["judges"], {name: asked.pop(name) for name in ("periodic", "visible")}
     if one is not None and other is not None:
-        of_run = {"--every-start": every_start, "--size": size, "--check": check, "--out": out}
+        of_run = {"--every-start": asked["every_start"], "--size": asked["size"], "--check": check, "--out": out}
         if given := [name for name, value in of_run.items() if value]:
             raise UsageError(f"{given[0]} is only for proofs of one run: leave it out to compare two circuits.")
-        return show(actions.prove(one, other, judges=judges, periodic=periodic, visible=visible), as_json)
-    if visible:
+        return show(actions.prove(one, other, judges=judges, **compared), as_json)
+    if compared["visible"]:
         raise UsageError("--visible is only for comparing two circuits: name two, or leave it out.")
-    if periodic is not None:
+    if compared["periodic"] is not None:
         raise UsageError(
             "--periodic and --zero are only for comparing two circuits: a run is proved with its own boundary."
         )
-    if check is not None and judges:
-        raise UsageError("--check asks the judge that the proof names: leave --judge out.")
     if check is not None:
-        return show(actions.check(check, one, seconds), as_json)
+        if judges:
+            raise UsageError("--check asks the judge that the proof names: leave --judge out.")
+        return show(actions.check(check, one, asked["seconds"]), as_json)
     if one is None:
         raise UsageError("There is nothing to prove: name a run, two circuits, or --check with a proof.json.")
     if judges not in ((), ("difflogic",), ("berkeley-abc",)):
@@ -110,7 +101,7 @@ def command(
             f"--judge {judges[-1]} is only for comparing two circuits: name two. A run's claim has one judge, "
             "difflogic or, of every start, berkeley-abc."
         )
-    found = actions.prove(one, every_start=every_start, size=size, seconds=seconds, judges=judges)
+    found = actions.prove(one, **asked)
     return show(found, as_json, lambda: kept(found, "the proof is") if out is None else _written(found, out))
 
 

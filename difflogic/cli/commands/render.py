@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from difflogic.system.files import Output
 
 ASYNCHRONOUS = 0.6
-"""The paper's fire rate."""
+"""Fire rate of the paper."""
 
 
 PICTURED = ("steps", "seed", "frame_ms")
-"""Options of `render` that an episode has too."""
+"""Options that an episode has too."""
 FRAME_MS = 40
 
 
 def step_list(text: str) -> list[int]:
-    """`12`, `0,5,10`, `1-40` or a mixture, ascending: a type for click."""
-    # The pattern bounds each number to seven digits, so that `1-999999999` does not fill the memory with steps.
+    """Parse `12`, `0,5,10`, `1-40` or a mixture, ascending: a type for click."""
+    # At most seven digits, so that `1-999999999` does not fill the memory with steps.
     if not re.fullmatch(r"\d{1,7}(-\d{1,7})?(,\d{1,7}(-\d{1,7})?)*", text):
         raise click.BadParameter(f"{text!r} does not name steps: expected 12, 0,5,10 or 1-40, for example.")
     steps: set[int] = set()
@@ -53,7 +53,7 @@ def step_list(text: str) -> list[int]:
 
 
 def damage_position(text: str) -> Any:
-    """`centre`, `random` or `ROW,COLUMN`: a type for click."""
+    """Parse `centre`, `random` or `ROW,COLUMN`: a type for click."""
     if text in ("centre", "random"):
         return text
     if not re.fullmatch(r"\d{1,7},\d{1,7}", text):
@@ -62,7 +62,7 @@ def damage_position(text: str) -> Any:
 
 
 def channel(text: str) -> Any:
-    """`loss`, `all`, or a number: a type for click."""
+    """Parse `loss`, `all`, or a number: a type for click."""
     if text in ("loss", "all"):
         return text
     if not text.isascii() or not text.isdigit():
@@ -83,18 +83,10 @@ def channel(text: str) -> Any:
 @click.option("--member", type=int, metavar="N", help="For a population: use the N-th model [the best].")
 @click.option("--size", type=grid_size, metavar="WIDTHxHEIGHT", help="Use another grid [the run's].")
 @click.option("--steps", type=click.IntRange(min=1), help="CA steps [the run's].")
-@click.option(
-    "--start", metavar="random|seed|zeros|FILE", help="Use another start. FILE is .npy or a picture [the run's]."
-)
-@click.option(
-    "--seed", type=click.IntRange(0, 2**32 - 1), help="The seed of random start, masks and damage [the run's]."
-)
+@click.option("--start", metavar="random|seed|zeros|FILE", help="Another start; FILE is .npy or a picture [the run's].")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="The seed of start, masks and damage [the run's].")
 @click.option("--async", "asynchronous", is_flag=True, help="Update each cell with probability 0.6.")
-@click.option(
-    "--fire-rate",
-    type=click.FloatRange(0, 1, min_open=True),
-    help="Update each cell with this probability [the run's].",
-)
+@click.option("--fire-rate", type=click.FloatRange(0, 1, min_open=True), help="The fire rate of cells [the run's].")
 @click.option(
     "--rollouts",
     type=click.IntRange(1, 16),
@@ -103,18 +95,9 @@ def channel(text: str) -> Any:
 )
 @click.option("--boundary", type=click.Choice(BOUNDARIES), help="What lies outside the grid [the run's].")
 @click.option("--damage", type=click.IntRange(min=1), metavar="SIDE", help="Set a square with this side to zero.")
-@click.option(
-    "--damage-at", type=damage_position, metavar="centre|random|ROW,COL", help="The place of the square [centre]."
-)
-@click.option(
-    "--damage-steps", type=step_list, metavar="STEPS", help="Damage after these steps, for example 1-40 [each]."
-)
-@click.option(
-    "--channels",
-    type=channel,
-    metavar="loss|all|N",
-    help="The channels to draw: the picture's, all as tiles, or one [loss].",
-)
+@click.option("--damage-at", type=damage_position, metavar="centre|random|ROW,COL", help="The square's place [centre].")
+@click.option("--damage-steps", type=step_list, metavar="STEPS", help="Damage after these steps, say 1-40 [each].")
+@click.option("--channels", type=channel, metavar="loss|all|N", help="Draw the picture, all as tiles, or one [loss].")
 @click.option("--scale", type=click.IntRange(1, 64), help="Pixels per cell [up to 8].")
 @click.option("--at", type=step_list, metavar="STEPS", help="The steps to show, for example 0,5,10 [evenly spread].")
 @click.option("--frame-ms", type=click.IntRange(20, 10_000), help="Milliseconds per frame [120].")
@@ -147,7 +130,10 @@ def command(
 
     if is_of_agents(run := zoo.path(run)):
         return _render_episode(run, out, what, member, options)
-    _refuse_unused(what, options)
+    # These options are about a rollout.
+    given = [name for name, value in options.items() if value not in (None, False)]
+    if what != "rollout" and given:
+        raise UsageError(f"--what {what} does not show a rollout: drop {', '.join(map(written, given))}.")
     asked = asked_engine(engine, gpu, require_hardware)
     size = render(run, out.path, what, _scene(options), _look(options), asked, member, out.force)
     tell_choice(chosen.load(run, member).told)
@@ -155,29 +141,16 @@ def command(
     return 0
 
 
-def _refuse_unused(what: str, options: dict[str, Any]) -> None:
-    # All of these options are about a rollout, which the other drawings do not have.
-    given = [name for name, value in options.items() if value not in (None, False)]
-    if what != "rollout" and given:
-        raise UsageError(f"--what {what} does not show a rollout: drop {', '.join(map(written, given))}.")
-
-
 def _scene(options: dict[str, Any]) -> RenderSpec:
     from difflogic.evaluation.render import RenderSpec
 
-    fire_rate = options["fire_rate"]
-    if fire_rate is None and options["asynchronous"]:
-        # --fire-rate goes before --async, which stands for one usual rate.
-        fire_rate = ASYNCHRONOUS
+    fire_rate, boundary = options["fire_rate"], options["boundary"]
     return RenderSpec(
-        size=options["size"],
-        steps=options["steps"],
-        start=options["start"],
-        seed=options["seed"],
-        fire_rate=fire_rate,
+        **{name: options[name] for name in ("size", "steps", "start", "seed")},
+        fire_rate=ASYNCHRONOUS if fire_rate is None and options["asynchronous"] else fire_rate,
         rollouts=options["rollouts"] or 1,
         damage=_damage(options),
-        periodic=None if options["boundary"] is None else options["boundary"] == "periodic",
+        periodic=None if boundary is None else boundary == "periodic",
     )
 
 
@@ -188,8 +161,7 @@ def _damage(options: dict[str, Any]) -> DamagePlan | None:
         if options["damage_at"] is not None or options["damage_steps"] is not None:
             raise UsageError("--damage-at and --damage-steps need --damage SIDE: give that too.")
         return None
-    # Past every step.
-    steps = range(1, 10**9) if options["damage_steps"] is None else options["damage_steps"]
+    steps = range(1, 10**9) if options["damage_steps"] is None else options["damage_steps"]  # past every step
     return DamagePlan(options["damage"], steps, options["damage_at"] or "centre")
 
 
@@ -201,7 +173,7 @@ def _look(options: dict[str, Any]) -> Look:
 
 
 def _render_episode(path: Path, out: Output, what: str, member: int | None, options: Mapping[str, Any]) -> int:
-    """A film of an episode, with the lamps of its controller where it has one; or the curve of its training."""
+    """Write a film of an episode, with a controller's thresholds and gates that are 1; or the curve of its training."""
     from difflogic.circuits.readers import source
     from difflogic.model import function_json
     from difflogic.policies import controllers, film

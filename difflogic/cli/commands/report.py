@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +18,8 @@ from difflogic.errors import CircuitError
 if TYPE_CHECKING:
     from difflogic.circuits.export.fpga import FunctionReport
     from difflogic.model.function_netlist import FunctionNetlist
+
+    # None cannot be compared with a number.
 
 
 @click.command("report")
@@ -35,14 +37,7 @@ if TYPE_CHECKING:
 )
 @json_document_option
 def command(
-    circuit: Path,
-    periodic: bool | None,
-    visible: int | None,
-    family: str,
-    device: str | None,
-    grid: tuple[int, int],
-    seconds: float,
-    as_json: bool,
+    circuit: Path, family: str, device: str | None, grid: tuple[int, int], seconds: float, as_json: bool, **asked: Any
 ) -> int:
     """Print what a whole automaton of CIRCUIT, a run or a file, takes of an FPGA, and how fast it runs there.
 
@@ -64,7 +59,7 @@ def command(
     device = fpga.device_of(family, device)
     if (function := source.function(circuit)) is not None:
         return _function(function, fpga.of_function(function, family, device, seconds, working), device, as_json)
-    given = source.load(circuit, periodic, visible)
+    given = source.load(circuit, **asked)
     tell_choice(given.told)
     placed = formats.written(Grid(given.netlist, *grid), "verilog")
     found = fpga.report(placed, family, device, seconds, working)

@@ -35,15 +35,7 @@ SORTS: dict[str, Callable[[Any], Any]] = {
 @click.option("--sort", type=click.Choice(list(SORTS)), default="date", show_default=True, help="The order, ascending.")
 @click.option("--reverse", is_flag=True, help="Reverse the order.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per run, and nothing else.")
-def command(
-    folder: Path,
-    preset: str | None,
-    engine: str | None,
-    solved: bool | None,
-    sort: str,
-    reverse: bool,
-    as_json: bool,
-) -> None:
+def command(folder: Path, sort: str, reverse: bool, as_json: bool, **wanted: Any) -> None:
     """List the runs in FOLDER and below, by default those in runs: what they are, how far they came, how good.
 
     The losses are those of the last epoch and the last evaluation; of a population, the best model's. Run folders
@@ -54,10 +46,9 @@ def command(
     from difflogic.runs.run_list import Entry, find, read
 
     found = [read(path) for path in find(folder)]
-    entries = [each for each in found if isinstance(each, Entry) and _wanted(each, preset, engine, solved)]
-    # A folder that looks like a run and cannot be read is named, and not passed over: it may be the one that is missed.
+    entries = [each for each in found if isinstance(each, Entry) and _wanted(each, **wanted)]
+    # A folder that looks like a run and cannot be read may be the one that is missed.
     broken = [each for each in found if not isinstance(each, Entry)]
-    # Python's sort is stable: runs that are equal in this respect stay in the order in which they were found.
     entries.sort(key=SORTS[sort], reverse=reverse)
     if as_json:
         for entry in entries:
@@ -83,7 +74,7 @@ def _show(folder: Path, entries: list[Entry], known: int) -> None:
         return
     headers = ["run", "what", "engine", "epochs", "soft loss", "hard loss", "solved", "status", "MB", "started"]
     rows = [_row(entry, folder) for entry in entries]
-    # A column of its own where there are agents or classifiers: a return or an accuracy has no place among losses.
+    # Returns and accuracies are no losses.
     if any(entry.score is not None for entry in entries):
         headers.insert(6, "score")
         for row, entry in zip(rows, entries, strict=True):

@@ -55,15 +55,7 @@ if TYPE_CHECKING:
 @click.option(
     "--rebuild", is_flag=True, help="Rebuild the database from the folders of the jobs, and keep the old one."
 )
-def serve(
-    folder: Path,
-    workers: str,
-    token_file: Path | None,
-    keep_days: float | None,
-    quota: int | None,
-    rebuild: bool,
-    **asked: Any,
-) -> None:
+def serve(folder: Path, workers: str, token_file: Path | None, rebuild: bool, **asked: Any) -> None:
     """Serve the jobs in FOLDER: take them, train them one after another on each device, and show how they do.
 
     The command prints its address. The first time it also makes a token to sign in with. It keeps the token in
@@ -84,38 +76,35 @@ def serve(
         from difflogic.serve.worker import devices as known
         from difflogic.serve.worker.supervisor import Supervisor
 
-    # A misspelled device, or a certificate that is none, is found before the folder is made.
+    # Before the folder is made: a misspelled device and an invalid certificate are refused.
     settings = _settings(asked)
     ray = connected(workers, "A worker on a Ray cluster")
     devices = known.parse(workers) if ray is None else [known.FOLLOW_UPS]
-    os.umask(0o077)  # what is made from here on, also by workers, is nobody else's to read
+    os.umask(0o077)  # files that are made from here on, also by workers, are private
     log.set_up()
     store = Store.open(folder, rebuild=rebuild)
     tokens, made = _tokens(folder, settings, token_file)
-    # Before any worker is started: an address that is taken ends the command at once, with nothing to clean up.
+    # Before any worker is started, so that an address in use leaves nothing to clean up.
     socket = listen(settings.host, settings.port)
     port = socket.getsockname()[1]
     address = settings.address(port)
     app = create_app(store, tokens, settings)
 
-    def ready() -> None:
-        echo(f"Serving {folder} at {address}")
-
-    server, most = Server(app, ready), asked["memory"]
+    server, most = Server(app, lambda: echo(f"Serving {folder} at {address}")), asked["memory"]
     elsewhere = nullcontext() if ray is None else ClusterSupervisor(ray, folder, max_memory=most)
-    # Left in the opposite order: the housekeeper ends, workers save and hand back their jobs, the socket closes.
+    # Left in reverse order: the housekeeper ends, workers save and return their jobs, the socket closes.
     with (
         socket,
         findable(settings, port, made),
         Supervisor(folder, devices, max_memory=most),
         elsewhere,
-        housekeeping(folder, keep_days, quota),
+        housekeeping(folder, asked["keep_days"], asked["quota"]),
     ):
         server.run(sockets=[socket])
 
 
 def _settings(asked: dict[str, Any]) -> ServeSettings:
-    """What the options ask for, which have the names of the settings. Raises UsageError."""
+    """Return the settings that the options name. Raises UsageError."""
     from difflogic.serve.api.server import check_tls
     from difflogic.serve.api.settings import Caps, ConnectionLimits, ServeSettings
 
@@ -135,7 +124,7 @@ def _settings(asked: dict[str, Any]) -> ServeSettings:
 
 
 def _tokens(folder: Path, settings: ServeSettings, file: Path | None) -> tuple[Tokens, Path | None]:
-    """The tokens of the operator, else, for this machine alone, one of our own, and the file that this is in."""
+    """Return the operator's tokens, else, for this machine alone, a generated one, and the file that holds it."""
     from difflogic.serve.api import tokens
 
     if file is not None:

@@ -1,4 +1,4 @@
-"""The options of `difflogic serve`, and what is asked of a store by other commands too."""
+"""Options of `difflogic serve` and of other commands on a store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from difflogic.cli.options import PATH, megabytes, together
 
 
 def environment(text: str) -> str:
-    """A name that gymnasium itself has registered: a type for click."""
+    """Check a name that gymnasium itself has registered: a type for click."""
     if ":" in text:
         raise click.BadParameter(
             f"{text!r} would import a module: expected the name of an environment of gymnasium's own."
@@ -34,7 +34,7 @@ environment_option = click.option(
 
 
 def tasks(text: str) -> frozenset[str]:
-    """Names of tasks in Python, which are installed and can be used: a type for click."""
+    """Check names of installed tasks in Python: a type for click."""
     from difflogic.config import registered
 
     return frozenset(registered.find(name.strip()).name for name in text.split(",")) if text else frozenset()
@@ -67,7 +67,7 @@ def _allow(_context: click.Context, _option: click.Parameter, is_wanted: bool) -
     from difflogic.serve.store.mount import ALLOW
 
     if is_wanted:
-        os.environ[ALLOW] = "1"  # where the processes that are started find it too
+        os.environ[ALLOW] = "1"  # for child processes too
 
 
 any_mount_option = click.option(
@@ -81,7 +81,7 @@ any_mount_option = click.option(
 
 
 def network(text: str) -> str:
-    """An IP address or network: a type for click."""
+    """Parse an IP address or network: a type for click."""
     try:
         return str(ipaddress.ip_network(text, strict=False))
     except ValueError:
@@ -89,9 +89,9 @@ def network(text: str) -> str:
 
 
 def root_path(text: str) -> str:
-    """A path before all others, without a slash at its end: a type for click."""
+    """Check a path before all others, without a slash at its end: a type for click."""
     path = text.rstrip("/")
-    # One that begins as the server's own paths do could not be told from them.
+    # It must differ from the server's own paths.
     own = ("api", "static", "docs", "openapi.json", "metrics")
     if text and (not re.fullmatch(r"(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+", path) or path.split("/")[1] in own):
         raise click.BadParameter(
@@ -127,13 +127,13 @@ door_options = together(
         multiple=True,
         type=network,
         metavar="ADDRESS",
-        help="A proxy whose X-Forwarded-For is trusted: an address or a network, 10.0.0.0/8. May be repeated.",
+        help="A proxy whose X-Forwarded-For is trusted: an address or a network. May be repeated.",
     ),
     click.option("--root-path", type=root_path, default="", metavar="/PATH", help="The path prefix that a proxy adds."),
     click.option("--tls-cert", type=PATH, metavar="FILE", help="The certificate for HTTPS, in PEM."),
     click.option("--tls-key", type=PATH, metavar="FILE", help="The certificate's private key, in PEM."),
 )
-"""Who reaches the server, and how; options have the names of the settings that they are."""
+"""Access to the server; options have the names of the settings that they are."""
 cap_options = together(
     click.option("--max-epochs", "epochs", type=click.IntRange(1), help="The most epochs of a job [1000000]."),
     click.option("--max-population", "population", type=click.IntRange(1), help="The most models of a job [1024]."),

@@ -47,7 +47,7 @@ def command(run: Path, as_json: bool) -> int:
     if manifest.is_policy(manifest.read(chosen.run_folder(run))):
         return _show_agents(entry, as_json)
     found = chosen.load(run)
-    # With restarts the folder holds several runs, and `found` is the one that commands take.
+    # With restarts the folder holds several runs, of which commands take `found`.
     together = _attempts(run)
     saved, record = checkpoint.read(found.path), manifest.read(found.path)
     rows = read_rows(found.path, saved.seeds)
@@ -68,7 +68,7 @@ def command(run: Path, as_json: bool) -> int:
 
 
 def _show_file(path: Path, as_json: bool) -> int:
-    """A circuit that a file holds: what it reads and gives, and how many of its gates matter."""
+    """Show a circuit of a file: its inputs and outputs, and the number of its gates."""
     from difflogic.actions.result import opened
     from difflogic.circuits.export.text import about
     from difflogic.circuits.readers.source import LoadedCircuit
@@ -122,7 +122,7 @@ def _facts(entry: Entry, record: dict[str, Any], saved: Checkpoint[ModelState]) 
 
 
 def _history(record: dict[str, Any], width: int) -> list[str]:
-    """When it was trained, by which versions, and what came of it, after labels of `width` characters."""
+    """Return when a run was trained, by which versions, and its result, after labels of `width` characters."""
     ended, resumed = record["ended"] or "not yet", len(record["resumes"])
     facts = {
         "Times:": f"started {record['started']}, ended {ended}, resumed {resumed} times",
@@ -135,7 +135,6 @@ def _history(record: dict[str, Any], width: int) -> list[str]:
 def _member(seed: int, rows: list[Row]) -> dict[str, Any]:
     from difflogic.runs.journal import last_evaluated
 
-    # The last row may be of an epoch without evaluation.
     evaluated = last_evaluated(rows)
     return {
         "seed": seed,
@@ -190,10 +189,8 @@ def _show_agents(entry: Entry, as_json: bool) -> int:
         told = {"tries": [asdict(each) for each in tries]} if tries else {}
         echo(json.dumps({**entry.to_dict(), "manifest": record, "files": _files(path), **told}))
         return 0
-    config, seeds = (
-        saved.members[saved.best].config,
-        ", ".join(map(str, saved.seeds[:5])) + (" ..." if len(saved.seeds) > 5 else ""),
-    )
+    config = saved.members[saved.best].config
+    seeds = ", ".join(map(str, saved.seeds[:5])) + (" ..." if len(saved.seeds) > 5 else "")
     lines = [
         f"Run:         {path}, {entry.name}, {entry.status}",
         f"Table:       {config.table.rows} rows, label {config.table.label}"
@@ -214,7 +211,7 @@ def _show_agents(entry: Entry, as_json: bool) -> int:
 
 
 def _next(entry: Entry, taken: Path, together: bool, epochs: int) -> str:
-    """Return what to do with a run, of which the one in the folder `taken` has trained or may train `epochs`."""
+    """Return what to do with a run; the one in the folder `taken` has trained or may train `epochs`."""
     from difflogic.runs import manifest, request_file
     from difflogic.system.files import quoted
 
@@ -227,5 +224,5 @@ def _next(entry: Entry, taken: Path, together: bool, epochs: int) -> str:
         return f"Continue with:  {again}{quoted(entry.path)}"
     request = request_file.read(taken)
     goes_on = " --stop-when-solved 0" if request is not None and request.solved_models else ""
-    # Twice as many is a proposal, as good as any.
+    # Twice as many is any proposal.
     return f"The run is complete. Train it further with:  {again}{quoted(taken)} --epochs {2 * epochs}{goes_on}"

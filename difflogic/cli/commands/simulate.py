@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,10 +22,7 @@ DEFAULT_SIDE = 256
 @click.command("simulate")
 @click.argument("circuit", type=PATH)
 @click.option(
-    "--size",
-    type=grid_size,
-    metavar="WIDTHxHEIGHT",
-    help="The size of the grid in cells [that of --start's file, or 256x256].",
+    "--size", type=grid_size, metavar="WIDTHxHEIGHT", help="The size of the grid [that of --start's file, or 256x256]."
 )
 @click.option("--steps", type=click.IntRange(min=0), default=1000, show_default=True, help="CA steps.")
 @click.option(
@@ -43,9 +39,7 @@ DEFAULT_SIDE = 256
 )
 @click.option("--boundary", type=click.Choice(BOUNDARIES), help="What lies outside the grid [the circuit's].")
 @click.option("--visible", type=int, metavar="V", help="The number of channels that form the picture [the circuit's].")
-@click.option(
-    "--fire-rate", type=float, metavar="R", help="The share of cells updated in a step [the circuit's, or 1]."
-)
+@click.option("--fire-rate", type=float, metavar="R", help="Share of cells updated in a step [the circuit's, or 1].")
 @click.option(
     "--start",
     metavar="random|seed|zeros|picture|FILE",
@@ -60,27 +54,19 @@ DEFAULT_SIDE = 256
     help="Write the last state as .rle, .png or .npy, or all frames as .gif. For a row of cells .png shows every step."
 )
 @force_option
-@click.option(
-    "--every", type=click.IntRange(min=1), metavar="N", help="Record a frame every N steps, for .gif, .npy or --live."
-)
+@click.option("--every", type=click.IntRange(min=1), metavar="N", help="Record every N-th step: .gif, .npy or --live.")
 @click.option("--live", is_flag=True, help="Watch it in the terminal.")
 @json_option
 def command(
     circuit: Path,
     size: tuple[int, int] | None,
     steps: int,
-    until: str,
-    engine: str,
-    boundary: str | None,
-    visible: int | None,
-    fire_rate: float | None,
     start: str | None,
-    density: float,
-    seed: int,
     out: Output | None,
     every: int | None,
     live: bool,
     as_json: bool,
+    **asked: Any,
 ) -> int:
     """Run a hard circuit on a large grid, 64 cells per word on the CPU, 32 on a GPU.
 
@@ -99,19 +85,20 @@ def command(
     from difflogic.system.memory import free_memory
     from difflogic.train.signals import StopSignals
 
-    units = bernoulli.probability("--density", density, least=0)
-    source = sources.load(circuit, None if boundary is None else boundary == "periodic", visible)
+    units = bernoulli.probability("--density", asked["density"], least=0)
+    boundary = asked["boundary"]
+    source = sources.load(circuit, None if boundary is None else boundary == "periodic", asked["visible"])
     tell_choice(source.told)
     scenario = source.netlist.scenario
     start = start or ("random" if scenario is None else scenario.start)
-    spec = _spec(source, start, size, fire_rate, seed)
-    repetition = Repetition.of(until, spec)
+    spec, engine = _spec(source, start, size, asked["fire_rate"], asked["seed"]), asked["engine"]
+    repetition = Repetition.of(asked["until"], spec)
     recording = None if out is None else Recording(out, spec, steps, None if live else every)
-    # Before anything is allocated: a grid of a million cells a side is a slip of the finger.
+    # Before anything is allocated, since a grid of a million cells a side is a slip of the finger.
     engines.check_fits(spec, free_memory(), engine, recording.held_bytes if recording else 0)
     watcher = simulation.choose(as_json, live, recording, every)
     opened = engines.open_simulation(spec, starts.planes_of(spec, start, units), engine, steps)
-    # Ctrl-C is only noted here. The loop sees it between two calls, so that what is written is a whole step's state.
+    # Ctrl-C is only noted here, and read by the loop between two calls, so that a whole step's state is written.
     with watcher.sink, StopSignals() as signals:
         watcher.began(source, start, opened)
         progress = advance(opened.simulation, steps, watcher, lambda: signals.received is not None, repetition)
@@ -123,7 +110,7 @@ def command(
 def _spec(
     source: LoadedCircuit, start: str, size: tuple[int, int] | None, fire_rate: float | None, seed: int
 ) -> SimulationSpec:
-    """The circuit, cleared of what costs time and changes nothing, on its grid."""
+    """Return the circuit on its grid, without what costs time and changes nothing."""
     from difflogic.circuits.simulation import starts
     from difflogic.circuits.synthesis.convert import lean
     from difflogic.core import bernoulli
@@ -138,6 +125,6 @@ def _spec(
         height, width = 1 if source.netlist.neighbourhood == "line" else DEFAULT_SIDE, DEFAULT_SIDE
     if fire_rate is None:
         fire_rate = 1.0 if source.netlist.scenario is None else source.netlist.scenario.fire_rate
-    spec = SimulationSpec(source.netlist, height, width, bernoulli.probability("--fire-rate", fire_rate), seed)
-    # Constants, pass-throughs and gates that nobody reads cost time in every cell of every step.
-    return replace(spec, netlist=lean(source.netlist))
+    # Constants, pass-throughs and dead gates cost time in every cell of every step.
+    rate = bernoulli.probability("--fire-rate", fire_rate)
+    return SimulationSpec(lean(source.netlist), height, width, rate, seed)

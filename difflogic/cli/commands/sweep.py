@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from difflogic.sweeps import Spec
 
 WITH_RESUME = ("resume", "trials", "devices", "workers", "as_json")
-"""Options that a sweep takes that goes on."""
+"""Options of a resumed sweep."""
 
 
 def _workers(text: str) -> int | str:
-    """A number of processes, or a cluster: a type for click."""
+    """Parse a number of processes, or a cluster: a type for click."""
     return int(text) if text.lstrip("-").isdecimal() else text
 
 
@@ -60,11 +60,12 @@ def command(what: str | None, resume: Path | None, trials: int | None, as_json: 
     from difflogic.cli.screen.sweeps import SweepReporter
     from difflogic.serve.sweep import resume_sweep, sweep
 
-    described = None
-    if resume is None:
-        described = _described(what, trials, options)
-    else:
-        _check_resumed(what, options)
+    described = None if resume is not None else _described(what, trials, options)
+    if resume is not None:
+        given = ["PRESET"] if what is not None else []
+        given += [written(name) for name, value in options.items() if name not in WITH_RESUME and value]
+        if given:
+            raise UsageError(f"--resume continues a sweep as it was configured: drop {', '.join(given)}.")
     devices = [each.strip() for each in (options["devices"] or "").split(",") if each.strip()]
     where: dict[str, Any] = {"devices": devices, "workers": options["workers"]}
     with sinks.choose(as_json, "trial") as sink:
@@ -78,7 +79,7 @@ def command(what: str | None, resume: Path | None, trials: int | None, as_json: 
 
 
 def _described(what: str | None, trials: int | None, options: dict[str, Any]) -> Spec:
-    """The sweep that is asked for; what stands in a file gives way to options. Raises UsageError, ConfigError."""
+    """Return the sweep of a file or a preset, changed by the options. Raises UsageError, ConfigError."""
     from difflogic.sweeps import Spec
 
     given = said(options) | said(options, SweepRequest) | {"trials": trials}
@@ -91,11 +92,3 @@ def _described(what: str | None, trials: int | None, options: dict[str, Any]) ->
             raise UsageError(f"{what} says what to sweep over: drop --over and --config, or name a PRESET.")
         return Spec.load(Path(what), **given)
     return Spec.of(**given | {"preset": what, "config": options["config_file"], "over": axes(options["over"])})
-
-
-def _check_resumed(what: str | None, options: dict[str, Any]) -> None:
-    """Raises UsageError for what describes a sweep: one that goes on has been described."""
-    given = ["PRESET"] if what is not None else []
-    given += [written(name) for name, value in options.items() if name not in WITH_RESUME and value]
-    if given:
-        raise UsageError(f"--resume continues a sweep as it was configured: drop {', '.join(given)}.")

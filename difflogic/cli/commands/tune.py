@@ -21,13 +21,7 @@ if TYPE_CHECKING:
 
 @click.command("tune")
 @work_options
-@click.option(
-    "--population",
-    type=int,
-    default=1,
-    metavar="M",
-    help="Tune for `train --population M`. Several models may need other sizes than one [1].",
-)
+@click.option("--population", type=int, default=1, metavar="M", help="Tune for `train --population M` [1].")
 @click.option("--adapter", metavar="INDEX|NAME", help="The adapter to tune (default: the first).")
 @click.option("--reset", is_flag=True, help="Delete the stored results for this adapter, and exit.")
 @json_option
@@ -57,7 +51,7 @@ def command(population: int, adapter: str | None, reset: bool, as_json: bool, **
         echo(report if as_json else f"Forgot {forgotten} result(s) of {chosen.name}{more}.")
         return
     config = work(options).config
-    # A wrong result may be a fast one: only an adapter that passed the self-test is tuned.
+    # A wrong result may be fast.
     selftest.require(chosen)
     sink = sinks.choose(as_json, "variant")
 
@@ -91,7 +85,6 @@ def _row(launch: LaunchConfig, seconds: Seconds) -> tuple[str, ...]:
 
 
 def _verdict(outcome: TuningResult) -> str:
-    """Return what was found, in one or two sentences."""
     stored = outcome.stored
     how = f"{outcome.measured} variants measured" if outcome.measured else "stored before, nothing measured"
     if stored.launch == outcome.default:

@@ -40,7 +40,7 @@ def command(name: str | None, as_json: bool) -> None:
 
 
 def what(data: dict[str, Any]) -> str:
-    """What a circuit of the zoo does, in some words."""
+    """Return what a circuit of the zoo does."""
     if "environment" in data:
         return f"acts in {data['environment']}"
     if "does" in data:

@@ -1,4 +1,4 @@
-"""Prints text, which no other module does: names, messages and logs come from files and servers of others."""
+"""Printing of text, which comes from files and servers of others, in this module alone."""
 
 from __future__ import annotations
 
@@ -13,17 +13,11 @@ if TYPE_CHECKING:
 
 
 def echo(text: object = "", err: bool = False, nl: bool = True) -> None:
-    """Print text on standard output, or on standard error.
-
-    Args:
-        text: The text; a terminal shows it as it is, see `visible`.
-        err: Whether it goes to standard error.
-        nl: Whether a line ends after it.
-    """
+    """Print text, whose control characters a terminal shows, on standard output, or with `err` on standard error."""
     click.echo(visible(str(text)), err=err, nl=nl)
 
 
 def echo_above(console: Console, text: object) -> None:
-    """Print text, or what rich draws, above the bar or the grid of a console."""
+    """Print text, or a drawing of rich, above the bar or the grid of a console."""
     drawn = visible(text) if isinstance(text, str) else text
     console.print(drawn, markup=False, highlight=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""A job on a server, in the words of a training here."""
+"""Jobs on a server, reported like a training here."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from difflogic.train import summary
 from difflogic.train.observer import Beginning, Standing
 
 DETACHED = 130
-"""Exit code where Ctrl-C ends the watching, and not the job."""
+"""Exit code if Ctrl-C ends the watching."""
 BEFORE = 10
-"""Log lines of what was before."""
+"""Number of log lines of earlier epochs."""
 
 
 def follow(client: Client, job: str, as_json: bool, log_interval: int = 10) -> int:
-    """Follow a job until it ends; the exit code. Raises ServiceError where it failed."""
+    """Follow a job until it ends, and return the exit code. Raises ServiceError if it failed."""
     found = client.job(job)
     try:
         if as_json:
@@ -46,14 +46,14 @@ def follow(client: Client, job: str, as_json: bool, log_interval: int = 10) -> i
         raise ServiceError(
             f"The server at {client.server} sent data that does not fit the job: {error!r:.80}."
         ) from error
-    # The job is the server's: whoever leaves leaves it running.
+    # The job goes on without its watcher.
     except KeyboardInterrupt:
         echo(f"\nDetached: the job goes on. To watch it again: difflogic watch {job}", err=True)
         return DETACHED
 
 
 def _repeat(client: Client, job: JobJson) -> int:
-    """The server's events as JSON lines."""
+    """Print the server's events as JSON lines."""
     status, sink = job["status"], sinks.JsonLines()
     for event in client.events(job["id"]):
         if event.name == "job":
@@ -63,7 +63,7 @@ def _repeat(client: Client, job: JobJson) -> int:
 
 
 class _Follower:
-    """Shows what happens to one job."""
+    """Shows one job."""
 
     _title = ""  # above the summary
 
@@ -75,15 +75,14 @@ class _Follower:
         self._attempts = 0
         self._attempt = 0
         self._ended: set[int] = set()
-        """The attempts whose end was shown."""
+        """Attempts whose end was shown."""
         self._was_shown = False
         self._waits_for: str | None = None
         self._judged: dict[int, Row] = {}
 
     def follow(self, job: JobJson) -> int:
-        """Follow the job until it ends; returns the exit code."""
-        # Somebody who begins to watch a job at epoch 100000 wants the last few lines, among them one with an
-        # evaluation, and not a hundred thousand.
+        """Follow the job until it ends, and return the exit code."""
+        # Of earlier epochs only the last few lines are shown, among them one with an evaluation.
         after = max(0, job["progress"] - self._back(job))
         self._lost_tries = job["lost_tries"]
         for event in self._client.events(job["id"], after, self._lost):
@@ -93,7 +92,7 @@ class _Follower:
             elif event.name == "rows":
                 self._rows(job, event.data)
             elif event.name == "end":
-                # The last event says how it ended, which may be newer than the job that came before it.
+                # The last event says how it ended, which may be newer than the job before it.
                 job = {**job, **event.data}  # `deleted` is no state of a job
         return self._end(job)
 
@@ -105,31 +104,29 @@ class _Follower:
         self._reporter.noticed(f"The connection to {self._client.server} is lost ({why}): trying again.")
 
     def _show_job(self, job: JobJson) -> None:
-        # The number of losses, and not the status: a job that is queued again may be taken before the next poll.
+        # A status is not enough: a job that is queued again may be taken before the next poll.
         if job["lost_tries"] > self._lost_tries:
             self._lost_tries = job["lost_tries"]
             self._reporter.noticed(job["reason"] or f"Its worker was lost; this is try {self._attempts + 1}.")
         if job["status"] != self._status:
             self._status = job["status"]
             if self._status in ("queued", "paused"):
-                # An event knows no turn, which changes with the jobs before it.
+                # An event has no turn, which changes with the jobs before it.
                 turn = self._client.job(job["id"])["words"]["turn"] if self._status == "queued" else None
                 self._sink.write(f"Job {job['id']} ({job['name']}) is {turn or self._status}.")
-        # Every change of the job comes with all of its fields: only what is new is printed.
+        # A change comes with all fields of the job: only what is new is printed.
         if job["waits_for"] not in (None, self._waits_for):
             self._sink.write(job["waits_for"])
         self._waits_for = job["waits_for"]
         if job["status"] != "done":  # then all come together, after the summary
             self._show_ended_attempts(job)
         if job["attempt"] != self._attempt:
-            # In the end the job becomes its best attempt, and the server sends that one's rows once more. An example
-            # with two attempts, the first the best: the stream shows attempt 1, attempt 2, then attempt 1 again, of
-            # which nothing is printed. Whoever only now begins to watch has seen none, and gets them.
-            self._was_shown = self._attempt > 0 and job["status"] in ENDED  # the best, which was seen when it was made
+            # In the end the job becomes its best attempt, and the server sends that one's rows once more, which are
+            # skipped unless the watching has only begun.
+            self._was_shown = self._attempt > 0 and job["status"] in ENDED
             self._attempt, self._began = job["attempt"], self._was_shown
             self._judged.clear()
-        # A device is known once a worker has taken the job; a follow-up has no configuration, and nothing to begin
-        # with.
+        # A job has a device once a worker has taken it; a post-processing job has no configuration.
         if not self._began and job["config"] is not None and job["device"] is not None:
             self._began = True
             self._begin(job)
@@ -146,8 +143,8 @@ class _Follower:
         self._reporter.began(Beginning(config, info, f"job {job['id']}", None, *so_far))
 
     def _show_ended_attempts(self, job: JobJson) -> None:
-        """Show each attempt that is over, once. The job holds them all, so that whoever comes late misses none."""
-        for each in _attempts_of(job):
+        """Show each attempt that is over, once; the job holds them all."""
+        for each in (Attempt(**values) for values in (job["result"] or {}).get("attempts", ())):
             if not each.is_open and each.number not in self._ended:
                 self._ended.add(each.number)
                 self._reporter.attempted(each)
@@ -155,16 +152,16 @@ class _Follower:
     def _rows(self, job: JobJson, rows: Sequence[dict[str, Any]]) -> None:
         if self._was_shown:
             return
-        # Of a population one epoch has a row for each model, one after another.
+        # A population has a row for each model in an epoch.
         for epoch, values in groupby(rows, key=lambda row: int(row["epoch"])):
             members = list(values)
             self._reporter.advanced(epoch)
             found = [Row.from_dict(each) for each in members]
             for index, row in enumerate(found):
-                # Most epochs have no evaluation: their lines repeat the last one, with its epoch.
+                # Most epochs have no evaluation: their lines repeat the last one.
                 if row.accuracy is not None:
                     self._judged[index] = row
-            # The same lines that a training on this machine prints: every n-th, all with an evaluation, and the last.
+            # The lines of a training here: every n-th, all with an evaluation, and the last.
             if epoch % self._log_interval == 0 or found[0].hard_loss is not None or epoch == job["goal"]:
                 self._log(members, found)
 
@@ -182,13 +179,13 @@ class _Follower:
         if job["status"] != "done":
             self._sink.write(f"The job {job['id']} is {job['status']}.")
             return 1
-        # A training leaves a summary; the result of a post-processing job is in its words.
+        # A training leaves a summary, a post-processing job has its result in its words.
         text, words = self._client.text(job["id"], "summary.txt"), job["words"]
         lines = [self._title, *summary.brief(text).split("\n")] if text else list(words["results"])
         if words["outcome"] is not None:
             if not any(line.startswith(words["state"]) for line in lines):
                 lines.append(words["remark"] or f"{words['state']}.")
-            elif _asked(job).until_solved and words["remark"]:  # the summary of its best attempt knows no limit
+            elif _asked(job).until_solved and words["remark"]:  # the summary of its best attempt has no limit
                 lines = [words["remark"] if line.startswith(words["state"]) else line for line in lines]
         self._sink.write("\n".join(lines))
         self._show_ended_attempts(job)
@@ -230,18 +227,13 @@ class _SweepFollower(_Follower):
             self._sink.write(" ".join([f"{job['words']['progress']} are over.", *job["words"]["results"]]))
 
     def _rows(self, job: JobJson, rows: Sequence[dict[str, Any]]) -> None:
-        """Say nothing: in the end they are those of the best trial."""
+        """Ignore the rows, which in the end are those of the best trial."""
 
 
 def _code(job: JobJson) -> int:
-    """The exit code of a job that is done: as of a training here, 1 where it was to be solved and is not."""
+    """Return the exit code of a job that is done: 1 if it was to be solved and is not."""
     return int(_asked(job).until_solved and job["words"]["outcome"] == "unsolved")
 
 
 def _asked(job: JobJson) -> TrainRequest:
     return TrainRequest.from_dict(job["request"])
-
-
-def _attempts_of(job: JobJson) -> list[Attempt]:
-    """Return what came of the attempts of a job that begins again so far; of any other job none."""
-    return [Attempt(**each) for each in (job["result"] or {}).get("attempts", ())]

@@ -1,4 +1,4 @@
-"""The screen shows, before training, what the circuit sees as its target."""
+"""Preview of the target before training, as the circuit sees it."""
 
 from __future__ import annotations
 
@@ -26,20 +26,16 @@ if TYPE_CHECKING:
 
 
 class Preview:
-    """The target of a configuration in a sentence, and below it, where it is one for all starts, in a picture.
+    """Target of a configuration in a sentence, and below it, if it is one for all starts, as an image.
 
-    As text the picture is in the characters of `core.text_picture`. On a terminal it is in half blocks, coloured where
-    the terminal has colours: rich draws it so.
+    As text the image has the characters of `core.text_picture`, on a terminal half blocks, coloured if it has colours.
     """
 
     def __init__(self, config: Config) -> None:
-        self._config = config
-        self._is_fixed = config.task.is_fixed
+        self._config, self._is_fixed = config, config.task.is_fixed
 
     def __str__(self) -> str:
-        if not self._is_fixed:
-            return self._headline()
-        return "\n".join([self._headline(), *text_picture.encode(self._bits())])
+        return "\n".join([self._headline(), *(text_picture.encode(self._bits()) if self._is_fixed else ())])
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
         from rich.text import Text
@@ -47,7 +43,7 @@ class Preview:
         yield Text(visible(self._headline()))
         if not self._is_fixed:
             return
-        # A picture that is broken into lines shows nothing.
+        # An image that is broken into lines shows nothing.
         if self._config.task.width > console.width:
             yield Text("(wider than this terminal: see target.png in the run folder)")
         elif console.options.ascii_only:
@@ -69,16 +65,16 @@ class Preview:
         return f"Target: {task.target}, {size}, {bits.any(axis=-1).sum()} on, {used} colours"
 
     def _bits(self) -> npt.NDArray[np.uint8]:
-        """`[H, W, n]`: the channels of a fixed target that a picture can show."""
+        """Return the channels of a fixed target that an image can show, `[H, W, n]`."""
         return job.fixed_target(self._config.task)[..., : text_picture.MAX_BITS]
 
 
 def beside(best: Replica) -> Table:
-    """The target of a model, and beside it what its hard circuit makes of the first probe."""
+    """Draw the target of a model next to what its hard circuit makes of the first probe."""
     from rich.table import Table
 
     made, task = best.job, best.job.config.task
-    numpy, damage = open_engine("reference"), made.damage_of_probes(1)  # so that what trains goes on undisturbed
+    numpy, damage = open_engine("reference"), made.damage_of_probes(1)  # the training engine is not disturbed
     states = numpy.rollout(best.circuit, made.probes[:1], task.steps, "hard", made.probe_masks, damage)
     target = job.fixed_target(task)[..., : text_picture.MAX_BITS]
     shown = states[-1, 0, ..., : target.shape[-1]].astype(np.uint8)
@@ -89,7 +85,6 @@ def beside(best: Replica) -> Table:
 
 
 def _shaded(bits: npt.NDArray[np.uint8]) -> Picture:
-    """`[H, W, 3]`, in which a cell that is off is not black."""
-    # An odd last row gets one below it, which is off too.
+    """Return `[H, W, 3]`, in which a cell that is off is not black, with an even number of rows."""
     shades = plots.colors(np.pad(bits, ((0, len(bits) % 2), (0, 0), (0, 0))))
     return np.where(shades.any(axis=-1, keepdims=True), shades, np.uint8(OFF))

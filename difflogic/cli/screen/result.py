@@ -1,4 +1,4 @@
-"""The outcome of an action on the screen: its title, its table and its sentences, or its report in JSON."""
+"""Result of an action on the screen: its title, its table and its sentences, or its report in JSON."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLUMNS = 80
 
 
 def show(found: ActionResult, as_json: bool, write: Callable[[], Iterable[Path]] = tuple) -> int:
-    """Print what was found, then write its files, and say which; returns the exit code."""
+    """Print a result, then write its files, and print their names; return the exit code."""
     if found.told:
         echo(found.told, err=True)
     if as_json:
@@ -40,17 +40,17 @@ def show(found: ActionResult, as_json: bool, write: Callable[[], Iterable[Path]]
 
 
 def next_lines(commands: Sequence[tuple[str, str]], path: Path) -> list[str]:
-    """Commands that what was made is ready for, `{0}` in them its path, and what each gives; none without any."""
+    """Return the commands to use a result in the file `path`, `{0}` in them, and the purpose of each."""
     rows = [(command.format(quoted(path)), why) for command, why in commands]
     width = max((len(command) for command, _ in rows), default=0)
-    # A long path leaves no room for reasons: a command on one line is easy to copy.
+    # A long path leaves no room for reasons, since a command on one line is easy to copy.
     is_narrow = any(width + 6 + len(why) > COLUMNS for _, why in rows)
     lines = [f"  {command}" if is_narrow else f"  {command:{width}}    {why}" for command, why in rows]
     return ["Next:", *lines] if lines else []
 
 
 def kept(found: ActionResult, what: str) -> list[Path]:
-    """The files in the run folder; a folder that is only to be read costs a warning, for all is shown the same."""
+    """Write the files into the run folder; a folder that is read-only causes a warning."""
     try:
         return found.keep()
     except RunFolderError as error:

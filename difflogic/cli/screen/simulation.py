@@ -1,4 +1,4 @@
-"""A simulation reports its events, and has a sink of its own: the grid itself, in half blocks."""
+"""Events of a simulation, and the grid itself in half blocks."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ FRAMES_PER_S = 20
 REPORT_S = 0.5
 """Seconds between reports in JSON."""
 OFF = 48
-"""So bright at most is a cell that is off: a grid is seen on a black terminal."""
+"""Brightness of a cell that is off, which is seen on a black terminal."""
 SHAPES = " ▄▀█"
-"""Half blocks by the upper and lower cell, as bits."""
+"""Half blocks, indexed by the upper and lower cell as bits."""
 
 
 class SimulationReporter:
-    """Describes a run to a sink and writes its file; a `loop.Watcher`."""
+    """Describes a simulation to a sink and writes its file; a `loop.Watcher`."""
 
     def __init__(self, sink: Lines, recording: Recording | None, every: int | None = None) -> None:
-        """`every`: steps between frames [those of the recording]."""
+        """Report frames every `every` steps, or as the recording does."""
         self.sink = sink
         self._recording = recording
         self.every = every or (0 if recording is None else recording.every)
@@ -51,11 +51,8 @@ class SimulationReporter:
         spec = opened.simulation.spec
         gates = live_gates(spec.netlist)
         outside = "wrapped at the border" if spec.netlist.periodic else "0 outside the grid"
-        fires = (
-            f"{spec.fire_units / 65536:.4g} of the cells in each step"
-            if spec.asynchronous
-            else "all cells in each step"
-        )
+        rate = spec.fire_units / 65536
+        fires = f"{rate:.4g} of the cells in each step" if spec.asynchronous else "all cells in each step"
         notes = [] if self._recording is None else self._recording.notes
         fields = {
             "circuit": source.name,
@@ -64,7 +61,7 @@ class SimulationReporter:
             "width": spec.width,
             "height": spec.height,
             "boundary": "periodic" if spec.netlist.periodic else "zero",
-            "fire_rate": spec.fire_units / 65536,
+            "fire_rate": rate,
             "seed": spec.seed,
             "start": start,
             "engine": opened.name,
@@ -88,7 +85,7 @@ class SimulationReporter:
     def advanced(self, progress: SimulationProgress) -> None:
         self.sink.advance(progress.step, progress.steps, f"{progress.updates_per_s:.1e} cell updates/s")
         if time.monotonic() >= self._next:
-            # A small grid makes thousands of steps a second: reports go by the clock, not by steps.
+            # A small grid makes thousands of steps a second, so that reports go by the clock.
             self._next = time.monotonic() + REPORT_S
             self.sink.show(Event("progress", _numbers(progress)))
 
@@ -99,7 +96,7 @@ class SimulationReporter:
         stopped: signal.Signals | None,
         period: int | None = None,
     ) -> None:
-        """`period`: steps after which the state repeats, where that ended the run."""
+        """Report the last state; `period` is the number of steps after which it repeats, if that ended the run."""
         planes = simulation.planes()
         alive = population(planes)
         text = [
@@ -116,15 +113,9 @@ class SimulationReporter:
             self._recording.write(planes)
             out = str(self._recording.out)
             text.append(f"Wrote {out}")
-        interrupted = None if stopped is None else stopped.name
+        fields = {"population": alive, "period": period, "interrupted": None if stopped is None else stopped.name}
         self.sink.finish()
-        self.sink.show(
-            Event(
-                "end",
-                {**_numbers(progress), "population": alive, "period": period, "interrupted": interrupted, "out": out},
-                text,
-            )
-        )
+        self.sink.show(Event("end", {**_numbers(progress), **fields, "out": out}, text))
 
 
 class GridScreen(Lines):
@@ -135,7 +126,7 @@ class GridScreen(Lines):
 
         self._live = Live(auto_refresh=False, transient=True)
         self._rows: list[Picture] = []
-        """Of a line, what it was before: time goes downwards."""
+        """Earlier states of a line: time goes downwards."""
         self._next = 0.0
 
     def __enter__(self) -> Self:
@@ -146,21 +137,21 @@ class GridScreen(Lines):
         echo_above(self._live.console, text)
 
     def draw(self, progress: SimulationProgress, simulation: Simulation) -> None:
-        """Show the grid as it is, at most `FRAMES_PER_S` times a second: the run waits for it."""
+        """Draw the grid, at most `FRAMES_PER_S` times a second, for which the simulation waits."""
         import numpy as np
         from rich.console import Group
 
         from difflogic.circuits.simulation.pictures import picture
 
         spec, room, console = simulation.spec, self._live.console.size, self._live.console
-        # Two pixels in the height of a half block; two lines are left for the text and the cursor.
+        # Two pixels in the height of a half block, and two lines for the text and the cursor.
         most = ((1 if console.options.ascii_only else 2) * max(1, room.height - 2), room.width)
         drawn = picture(simulation.planes(), spec.width, spec.netlist.visible, most)
         if spec.height == 1:
             self._rows = [*self._rows, drawn][-most[0] :]
             drawn = np.concatenate(self._rows)
         shown = blocks(drawn, console)
-        # The simulation is far faster than the eye. It waits here, so that what is seen is every frame.
+        # The simulation waits, so that every frame is seen.
         time.sleep(max(0.0, self._next - time.monotonic()))
         self._next = time.monotonic() + 1 / FRAMES_PER_S
         self._live.update(Group(shown, f"step {progress.step} of {progress.steps}"), refresh=True)
@@ -170,7 +161,7 @@ class GridScreen(Lines):
 
 
 def choose(as_json: bool, live: bool, recording: Recording | None, every: int | None) -> SimulationReporter:
-    """Raises UsageError where the options do not go together."""
+    """Return the reporter of a simulation. Raises UsageError if the options contradict each other."""
     if live and as_json:
         raise UsageError("--live draws on the screen, where --json writes lines: give one of them.")
     if live and not sys.stdout.isatty():
@@ -183,7 +174,7 @@ def choose(as_json: bool, live: bool, recording: Recording | None, every: int | 
 
 
 def blocks(picture: Picture, console: Console) -> Text:
-    """A picture in what a console can show: half blocks, in colours or by their shape, else a `#` for a cell."""
+    """Draw an image as a console can: half blocks, in colours or by their shape, else a `#` for a cell."""
     import numpy as np
     from rich.text import Text
 
@@ -191,14 +182,14 @@ def blocks(picture: Picture, console: Console) -> Text:
     if not is_plain and console.color_system is not None and not console.no_color:
         return half_blocks(picture)
     on = (picture if picture.ndim == 2 else picture.max(axis=2)) > OFF
-    # A half block shows two cells, one above the other; an odd last row gets an empty one below it.
+    # An odd last row gets an empty cell below it.
     even = np.pad(on, ((0, len(on) % 2), (0, 0)))
     cells = np.where(on, "#", ".") if is_plain else np.array(list(SHAPES))[2 * even[::2] + even[1::2]]
     return Text("\n".join(map("".join, cells)), no_wrap=True)
 
 
 def half_blocks(picture: Picture) -> Text:
-    """A picture as text: the upper pixel of each two in the colour of a half block, the lower behind it."""
+    """Draw an image as text: the upper pixel of each two in the colour of a half block, the lower behind it."""
     import numpy as np
     from rich.text import Text
 
@@ -208,8 +199,7 @@ def half_blocks(picture: Picture) -> Text:
         colours = np.concatenate([colours, np.zeros_like(colours[:1])])
     text = Text(no_wrap=True)
     for upper, lower in zip(colours[::2].tolist(), colours[1::2].tolist(), strict=True):
-        # Cells beside each other that look alike share one style: a style for each cell would make large grids slow to
-        # print.
+        # Equal neighbours share one style, since large grids would be slow to print.
         for (above, below), run in groupby(zip(upper, lower, strict=True)):
             text.append("▀" * len(list(run)), "rgb({},{},{}) on rgb({},{},{})".format(*above, *below))
         text.append("\n")

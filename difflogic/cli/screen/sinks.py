@@ -1,6 +1,6 @@
-"""A sink shows events: as lines, as a progress bar with the last of them, or as JSON.
+"""Sinks show events: as lines, as a progress bar with the last of them, or as JSON.
 
-A command that works for long describes each event once, in fields for a program and in text for a person, and gives it
+A long command describes each event once, in fields for a program and in text for a person, and passes it to a sink:
 to the sink that was chosen:
 
     with choose(as_json, "epoch") as sink:
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     from difflogic.circuits.synthesis.simplify import PassReport
 
 PICTURE_S = 2.0
-"""From one picture on a terminal to the next, for it costs a rollout."""
+"""Seconds between two pictures on a terminal, since one costs a rollout."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened, for programs and for people."""
+    """Event for programs and for people."""
 
     name: str
     fields: Mapping[str, Any] = field(default_factory=dict)
-    """What JSON says beside the name."""
+    """Fields in JSON, beside the name."""
     text: Sequence[object] = ()
-    """What people read, each on lines of its own: text, or what is drawn on a terminal and is text elsewhere."""
+    """Lines for people: text, or drawings, which are text outside a terminal."""
     is_warning: bool = False
     """Whether the text goes to standard error."""
     brief: str = ""
-    """What a progress bar says beside itself, in place of the text; empty: the text stands above it."""
+    """Text of a progress bar, in place of lines; empty: the lines stand above it."""
 
 
 class Lines:
@@ -53,7 +53,7 @@ class Lines:
         self.finish()
 
     def show(self, event: Event) -> None:
-        """Tell an event; what has no text is nothing to people."""
+        """Show an event, if it has text."""
         for each in event.text:
             if event.is_warning:
                 echo(f"Warning: {each}", err=True)
@@ -64,17 +64,17 @@ class Lines:
         echo(text)
 
     def advance(self, done: int, total: int | None = None, speed: str | None = None) -> None:
-        """Show how much of all is done, and at which speed in words; lines do not show it."""
+        """Show how much is done, and the speed in words; lines do not show it."""
 
     def show_picture(self, picture: Callable[[], RenderableType]) -> None:
-        """Show a picture in the place of the last one, where there are colours; lines do not show it."""
+        """Show a picture in place of the last one, if there are colours; lines do not show it."""
 
     def finish(self) -> None:
-        """Give the screen back, because nothing advances any more."""
+        """Release the screen at the end."""
 
 
 class Bar(Lines):
-    """The lines, and below them how many units are done, how fast, and the time left."""
+    """Lines, and below them the number of units that are done, the speed, and the time left."""
 
     def __init__(self, unit: str) -> None:
         from rich import progress
@@ -96,7 +96,7 @@ class Bar(Lines):
             progress.MofNCompleteColumn(),
             progress.BarColumn(bar_width=20),
             progress.TextColumn("{task.fields[brief]}"),
-            # Not rich's own column of speed: a simulation counts cell updates and not steps.
+            # rich's own column of speed cannot show cell updates.
             progress.TextColumn("{task.fields[speed]}"),
             progress.TimeRemainingColumn(),
             progress.TextColumn("left"),
@@ -119,8 +119,8 @@ class Bar(Lines):
         echo_above(self._bar.console, text)
 
     def advance(self, done: int, total: int | None = None, speed: str | None = None) -> None:
-        """Show the progress; one that goes back to fewer units, as another attempt does, begins anew."""
-        # A bar cannot go back, and its speed would be measured over both attempts: another one takes its place.
+        """Show the progress, which begins again for another attempt."""
+        # A bar cannot go back, and its speed would be measured over both attempts.
         if self._task is None or done < self._bar.tasks[0].completed:
             if self._task is not None:
                 self._bar.remove_task(self._task)
@@ -143,12 +143,12 @@ class JsonLines(Lines):
     """Events as JSON objects, one per line."""
 
     def show(self, event: Event) -> None:
-        # NaN is no JSON: whoever makes an event turns it into null, and forgetting that is an error here.
+        # NaN is no JSON: an event has null instead.
         echo(json.dumps({"event": event.name, **event.fields}, allow_nan=False))
 
 
 def choose(as_json: bool, unit: str) -> Lines:
-    """JSON where asked for, on a terminal a bar that counts units, say epochs, else lines."""
+    """Return a sink for JSON, on a terminal a bar that counts units, say epochs, else lines."""
     if as_json:
         return JsonLines()
     # A bar redraws its line, which would fill a file with escape codes.
@@ -156,10 +156,10 @@ def choose(as_json: bool, unit: str) -> Lines:
 
 
 def working(text: str) -> None:
-    """Say on standard error what a command does, or has just done, on its way to its result."""
+    """Print progress of a command on standard error."""
     echo(f"... {text}", err=True)
 
 
 def show_pass(step: PassReport) -> None:
-    """Say on standard error what a pass of simplification came to."""
+    """Print the result of a pass of simplification on standard error."""
     working(f"{step.name}: {step.gates[1]} gates, {step.seconds:.1f} s{', stopped by Ctrl-C' if step.stopped else ''}")

@@ -20,9 +20,9 @@ class StandardStream(io.FileIO):
     """Standard output or error."""
 
     is_optional = False
-    """Whether the command has more to do than to print: then text that has no reader is dropped."""
+    """Whether the command does more than print, so that text without a reader is dropped."""
     has_failed = False
-    """Whether an error was raised: the interpreter writes what is left once more when it ends."""
+    """Whether an error was raised: the interpreter writes the rest once more when it ends."""
 
     def write(self, data: Any, /) -> int:
         try:
@@ -35,11 +35,10 @@ class StandardStream(io.FileIO):
 
 
 def prepare() -> None:
-    """Open streams that were closed (`>&-`) on the null device, and make names in any alphabet printable."""
+    """Open closed streams (`>&-`) on the null device, and make names in any alphabet printable."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
-        # For example `difflogic train >&-`: descriptor 1 is free, and the next file that is opened, say a checkpoint,
-        # would get every line that is printed.
+        # After `difflogic train >&-` descriptor 1 is free, and the next file that is opened would get the output.
         if stream is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
         elif mode == "w" and stream is getattr(sys, f"__{name}__"):  # not a test's or a notebook's

@@ -1,4 +1,4 @@
-"""A sweep reports each event once, in fields and in words, for whatever sink shows it."""
+"""Events of a sweep, in fields and in words, for any sink."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from difflogic.system.files import quoted
 
 
 class SweepReporter(SweepObserver):
-    """Describes to a sink how a sweep goes. The events are begin, trial, notice and end."""
+    """Describes a sweep to a sink. The events are begin, trial, notice and end."""
 
     def __init__(self, sink: Lines) -> None:
         self._sink = sink
@@ -28,7 +28,11 @@ class SweepReporter(SweepObserver):
 
     def ended(self, trial: Trial, done: int, most: int) -> None:
         values = ", ".join(f"{path.rpartition('.')[2]}={shown(value)}" for path, value in trial.values.items())
-        result = trial.outcome.error or f"{self._metric} {shown(trial.value)}, {_solved(trial)}"
+        found = trial.outcome
+        solved = f"{found.solved} of {found.models} solved"
+        if found.models == 1:
+            solved = "solved" if found.solved else "not solved"
+        result = found.error or f"{self._metric} {shown(trial.value)}, {solved}"
         fields: dict[str, Any] = {"trial": trial.number, "status": trial.status, "value": trial.value}
         fields |= {"values": dict(trial.values), "error": trial.outcome.error, "seconds": trial.outcome.seconds}
         self._sink.show(Event("trial", fields, [f"trial {trial.number}: {values}: {trial.status}, {result}"]))
@@ -38,7 +42,7 @@ class SweepReporter(SweepObserver):
         self._sink.show(Event("notice", {"text": text}, [text], is_warning=True))
 
     def finished(self, done: Sweep) -> None:
-        """The tables are written."""
+        """Report the end, once the tables are written."""
         best, left = done.best, done.spec.most - len(done.trials)
         failed = sum(each.status == "failed" for each in done.trials)
         lines = [f"{len(done.trials)} trials are over, {failed} of them failed."]
@@ -51,10 +55,3 @@ class SweepReporter(SweepObserver):
             lines.append(f"{left} are left: go on with difflogic sweep --resume {quoted(done.path)}")
         fields = {"path": str(done.path), "best": None if best is None else best.number, "left": left}
         self._sink.show(Event("end", fields, lines))
-
-
-def _solved(trial: Trial) -> str:
-    found = trial.outcome
-    if found.models == 1:
-        return "solved" if found.solved else "not solved"
-    return f"{found.solved} of {found.models} solved"

@@ -1,8 +1,6 @@
-"""Tables: drawn on a terminal, line by line where it is too narrow for that, plain columns where the output is piped.
+"""Tables: drawn on a terminal, line by line if it is too narrow, plain columns if the output is piped.
 
-Columns of prose that would make long lines in a pipe are told line by line there too.
-
-Nothing is ever cut, and no word is broken: only prose is wrapped, between words.
+Wide columns of prose are printed line by line in a pipe too. Nothing is cut: only prose is wrapped, between words.
 """
 
 from __future__ import annotations
@@ -20,17 +18,17 @@ from difflogic.system.words import visible
 Row = Sequence[str]
 
 PIPED = 120
-"""Characters of a line that is piped, where columns are prose: programs ask for JSON, and people read this."""
+"""Characters of a piped line with columns of prose."""
 NARROWEST = 24
-"""Characters that a column of prose keeps; a terminal with less room gets lines."""
+"""Fewest characters of a column of prose; a narrower terminal gets lines."""
 
 
 def show(headers: Row, rows: Sequence[Row], title: str = "", texts: bool = False) -> None:
-    """Print a table; the first column is left-aligned, as is every column without a digit, or with `texts` all."""
+    """Print a table; the first column is left-aligned, like every column without a digit, or with `texts` all."""
     title, rows = visible(title), [[*map(visible, row)] for row in rows]
     columns = list(zip(headers, *rows, strict=True))
     left = [
-        # Numbers are right-aligned, so that their digits stand below each other.
+        # Digits of numbers stand below each other.
         texts or not index or not any(any(map(str.isdigit, cell)) for cell in column[1:])
         for index, column in enumerate(columns)
     ]
@@ -43,13 +41,13 @@ def show(headers: Row, rows: Sequence[Row], title: str = "", texts: bool = False
 
 
 def loss_cells(soft: float | None, hard: int | None, solved: int | None, models: int) -> tuple[str, str, str]:
-    """Soft loss, hard loss, and how many models are solved; before the first evaluation nobody knows the last two."""
-    exact = solved_cell(solved, models)
-    return "" if soft is None else f"{soft:.4g}", *(("", "") if hard is None else (str(hard), exact))
+    """Return soft loss, hard loss and solved models as texts; the last two are empty before the first evaluation."""
+    exact = ("", "") if hard is None else (str(hard), solved_cell(solved, models))
+    return "" if soft is None else f"{soft:.4g}", *exact
 
 
 def solved_cell(solved: int | None, models: int) -> str:
-    """How many models are solved; nothing where nobody says what that is."""
+    """Return the number of solved models as text; empty if it is unknown."""
     return "" if solved is None else ("yes" if solved else "no") if models == 1 else f"{solved} of {models}"
 
 
@@ -76,7 +74,7 @@ def _fitted(headers: Row, rows: Sequence[Row], left: Sequence[bool], title: str)
     table = Table(title=title or None, title_justify="left")
     for column, is_left in zip(zip(headers, *rows, strict=True), left, strict=True):
         prose, most = is_left and any(map(_is_prose, column)), max(map(cell_len, column))
-        # All that it needs; prose is wrapped by rich to what is left.
+        # rich wraps prose to the rest of the width.
         least = max(NARROWEST, *(cell_len(word) for cell in column for word in cell.split())) if prose else most
         justify: Literal["left", "right"] = "left" if is_left else "right"
         table.add_column(Text(column[0]), justify=justify, min_width=min(most, least), no_wrap=not prose)
@@ -90,7 +88,7 @@ def _fitted(headers: Row, rows: Sequence[Row], left: Sequence[bool], title: str)
 
 
 def _lines(headers: Row, rows: Sequence[Row], title: str, room: int) -> Iterator[str]:
-    """The lines of a table on a narrow terminal: each row's first cell, and below it the others with their headers."""
+    """Yield the lines of a table on a narrow terminal: each row's first cell, and below it the others with headers."""
     if title:
         yield title
     for first, *rest in rows:
@@ -98,14 +96,13 @@ def _lines(headers: Row, rows: Sequence[Row], title: str, room: int) -> Iterator
         facts = [
             f"{header}: {text}" if header else text for header, text in zip(headers[1:], rest, strict=True) if text
         ]
-        for is_prose, some in groupby(facts, _is_prose):  # which has lines of its own; other facts share them, unbroken
-            # A NUL in the place of each space, which wrapping does not see, keeps a fact such as `epochs: 3/500` on one
-            # line.
+        for is_prose, some in groupby(facts, _is_prose):  # prose has lines of its own
+            # NULs in place of spaces keep a fact such as `epochs: 3/500` on one line.
             for text in some if is_prose else ["  ".join(fact.replace(" ", "\0") for fact in some)]:
                 wrapped = textwrap.wrap(text, max(1, room - 4), break_long_words=False, break_on_hyphens=False)
                 yield from (f"  {line}".replace("\0", " ") for line in wrapped)
 
 
 def _is_prose(text: str) -> bool:
-    """A sentence, or a part of one, that may be wrapped between words."""
+    """Return whether a text is a sentence, or a part of one, that may be wrapped."""
     return text.count(" ") > 3

@@ -1,4 +1,4 @@
-"""A training reports each event once, in fields and in words, for whatever sink shows it."""
+"""Events of a training, in fields and in words, for any sink."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ NEXT = (
 
 
 class TrainingReporter(Observer):
-    """Describes to a sink what a run tells its observer, and how it ended.
+    """Describes a training to a sink.
 
     The events are attempt, begin, placed, epoch, notice, checkpoint and end; of agents iteration and evaluation too.
     """
@@ -70,7 +70,7 @@ class TrainingReporter(Observer):
             *([] if beginning.path is None else [f"Run folder {beginning.path}"]),
             *([Preview(config)] if isinstance(config, Config) else []),
         ]
-        # A program that reads the events of one run need not know of populations.
+        # The events of one run have no population.
         if beginning.population > 1:
             fields["population"] = beginning.population
         if beginning.lender is not None:
@@ -83,7 +83,7 @@ class TrainingReporter(Observer):
         if engine.engine == "gpu" and engine.software:  # which was asked for by name
             kind = f"{engine.adapter} is a software adapter, a GPU imitated by the CPU"
             self.noticed(f"{kind}: results are right, but slow to come.")
-        # Kept for the bar: later events say only how far the run is.
+        # Later events do not have the total.
         self._epochs = beginning.epochs
         self._sink.advance(beginning.epoch, self._epochs)
 
@@ -156,7 +156,7 @@ class TrainingReporter(Observer):
         self._sink.show(Event("checkpoint", {"epoch": epoch}))
 
     def ended(self, trained: Trained) -> None:
-        """Training is over and its folder complete."""
+        """Report the end of a training, whose folder is complete."""
         run, last, attempts = trained.run, trained.last, trained.attempts
         is_unsolved = attempts is not None and attempts.is_unsolved
         build, advice = command_for(run), list[str]()
@@ -182,7 +182,7 @@ class TrainingReporter(Observer):
             "next_steps": advice,
             "summary": trained.summary,
         }
-        # The bar goes first, so that the summary stands below the lines and not above a bar that has stopped.
+        # The bar ends first, so that the summary stands below the lines.
         self._sink.finish()
         self._sink.show(Event("end", fields, text))
 
@@ -193,50 +193,50 @@ def _files(folder: Path | None) -> list[str]:
 
 
 def _next(run: Run | AgentRun) -> Sequence[tuple[str, str]]:
-    """Commands that a result is ready for, and what each gives."""
+    """Return commands for a result, and the purpose of each."""
     if isinstance(run, Run):
         return NEXT if run.solved else ()
     return NEXT_OF_CLASSIFIER if run.config.is_classifier and run.config.policy != "mlp" else ()
 
 
 def seeds(beginning: Beginning) -> str:
-    """`seed 23`, or of a population `seeds 23 to 86`."""
+    """Return `seed 23`, or of a population `seeds 23 to 86`."""
     first = beginning.config.seed
     last = first + beginning.population - 1
     return f"seed {first}" if first == last else f"seeds {first} to {last}"
 
 
 def _accuracy(row: Row, judged: Row | None) -> str:
-    """The last accuracy that was measured, in words."""
+    """Return the last accuracy in words."""
     if judged is None or judged.accuracy is None:
         return ""
     return f", hard_acc={100 * judged.accuracy:.2f}%{_when(row.epoch, judged)}"
 
 
 def _when(epoch: int, judged: Row | None) -> str:
-    """The epoch of an evaluation in words, where it is not this one."""
+    """Return the epoch of an evaluation in words, if it is another one."""
     return "" if judged is None or judged.epoch == epoch else f" at epoch {judged.epoch}"
 
 
 def _measured(judged: Row | None) -> dict[str, float | None]:
-    """The accuracy in percent, and its epoch; None before the first evaluation."""
+    """Return the accuracy in percent, and its epoch; None before the first evaluation."""
     if judged is None or judged.accuracy is None:
         return {"hard_acc": None, "hard_acc_epoch": None}
     return {"hard_acc": round(100 * judged.accuracy, 4), "hard_acc_epoch": judged.epoch}
 
 
 def _number(value: float) -> float | None:
-    """A number for JSON, which has no NaN."""
+    """Return a number for JSON, which has no NaN."""
     return None if math.isnan(value) else value
 
 
 def _of_automata(run: Run) -> dict[str, Any]:
-    """Return what the end tells of automata, of a population how each member ended."""
+    """Return the fields of an end for automata, with each member of a population."""
     found: dict[str, Any] = {
         "best": None if run.wrong is None else {"epoch": run.best.epoch, "hard_loss": run.wrong},
         "skipped": run.state.skipped,
     }
-    # One run has all of it at the top of the event.
+    # The event of one run has these fields itself.
     if len(run.members) == 1:
         return found
     members = [
@@ -255,17 +255,17 @@ def _of_agents(run: AgentRun) -> dict[str, Any]:
 
 
 def _unit(config: Config | PolicyConfig) -> str:
-    """Return what progress is counted in."""
+    """Return the unit of progress."""
     return config.unit if isinstance(config, PolicyConfig) else "epoch"
 
 
 def interrupter(run: Run | AgentRun) -> str:
-    """The name of the signal that interrupted a run, or the reason that its program gave."""
+    """Return the name of the signal that interrupted a run, or its program's reason."""
     return run.interrupted.name if isinstance(run.interrupted, signal.Signals) else str(run.interrupted)
 
 
 def interruption(run: Run | AgentRun, path: Path) -> str:
-    """Return what to do after a signal, or where its program ended a run, in the folder `path`."""
+    """Return what to do about an interrupted run in the folder `path`."""
     done, total, unit = run.epoch, run.config.epochs, _unit(run.config)
     # The signal came while the last epochs ran: nothing is left to continue.
     if run.complete and done >= total:
