@@ -1,4 +1,4 @@
-"""`restarts.json`: the attempts of a run that begins again until it is solved, each in a run folder of its own.
+"""`restarts.json`: the attempts of a run that restarts until it is solved, each in a run folder of its own.
 
     {"format": 1, "request": "request.json", "attempts": [
         {"number": 1, "of": 3, "seed": 23, "epochs": 500, "reason": "it is the first", "status": "given up",
@@ -7,9 +7,8 @@
 In place of `request`, version 0.1.0 wrote `config`, `restarts` (null: until solved), `population`, `stop_when_solved`,
 and `most_epochs`.
 
-An agent's attempt has a `score` where an automaton's has `wrong`, and its epochs are environment steps.
-
-It is written before an attempt begins and when it has ended, so that a run that was cut short goes on where it was.
+An agent's attempt has a `score` in place of `wrong`, and its epochs are environment steps. The file is written before
+an attempt begins and when it has ended, so that an interrupted run continues there.
 """
 
 from __future__ import annotations
@@ -34,56 +33,56 @@ from difflogic.system.words import counted
 NAME = "restarts.json"
 FORMAT = 1
 MOST = 1 << 53
-"""Upper bound of every number in the file: larger ones are none that any run has."""
+"""Upper bound of every number in the file."""
 
 UNTRAINED = ("is_built", "completes")
-"""Fields by which version 0.1.0 marked an attempt whose circuit was not trained."""
+"""Fields of version 0.1.0 for an attempt that was not trained."""
 
 Status = Literal["running", "interrupted", "given up", "solved", "complete"]
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One attempt: what is known before it begins, and what came of it."""
+    """Attempt: its beginning and its result."""
 
     number: int
-    """Counted from 1."""
+    """Number from 1."""
     of: int | None
-    """So many attempts there are at most; None: as many as it takes."""
+    """Most attempts; None: there is no limit."""
     seed: int
     epochs: int
-    """The epochs that were left to it when it began."""
+    """Epochs that were left when it began."""
     reason: str
-    """Why it is made, in words that continue a sentence."""
+    """Reason for the attempt, as the end of a sentence."""
     status: Status = "running"
     epoch: int = 0
-    """How far it came."""
+    """Last epoch."""
     wrong: int | None = None
     """Wrong values of its best circuit; None before its first evaluation."""
     given_up: str | None = None
-    """Why it was of no promise, in words that continue a sentence."""
+    """Reason for stopping early, as the end of a sentence."""
     score: float | None = None
     """Mean return of its best agent on fresh episodes, else of its last evaluation; of automata None."""
 
     @property
     def folder(self) -> str:
-        """Return the attempt's run folder, in that of the run."""
+        """Name of the attempt's run folder, in that of the run."""
         return f"attempt-{self.number}"
 
     @property
     def shortfall(self) -> float:
-        """Return what attempts are compared by: the less the better, and infinity where nothing is known."""
+        """Number that compares attempts: less is better, and infinity if nothing is known."""
         if self.score is not None:
             return -self.score
         return math.inf if self.wrong is None else self.wrong
 
     @property
     def is_open(self) -> bool:
-        """Return whether it can still go on."""
+        """Whether it can continue."""
         return self.status in ("running", "interrupted")
 
     def __str__(self) -> str:
-        """What became of it."""
+        """Return its result in words."""
         at = "" if self.status == "running" else f" at {'epoch' if self.score is None else 'step'} {self.epoch}"
         made = "" if self.score is None else f" with a mean return of {self.score:.1f}"
         if self.wrong is not None and self.status != "solved":
@@ -94,35 +93,35 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Record:
-    """The record of a run's attempts: what restarts.json holds."""
+    """Record of a run's attempts: the content of restarts.json."""
 
     request: TrainRequest
-    """The request of the run, as `request.json` has it."""
+    """Request of the run, as `request.json` has it."""
     attempts: tuple[Attempt, ...] = ()
 
     @property
     def config(self) -> Config | PolicyConfig:
-        """The run's own: its epochs, of the whole task, are those of all attempts and models together."""
+        """Configuration of the run, whose epochs are those of all attempts and models together."""
         return self.request.whole
 
     @property
     def population(self) -> int:
-        """The number of models of each attempt."""
+        """Number of models of each attempt."""
         return self.request.population
 
     @property
     def restarts(self) -> int | None:
-        """The number of restarts, or None until one is solved: then each attempt has the configuration's epochs."""
+        """Number of restarts, or None until one is solved: then each attempt has the configuration's epochs."""
         return None if self.request.until_solved else self.request.restarts or 0
 
     @property
     def most_epochs(self) -> int | None:
-        """The most epochs of the whole task, if it restarts until one is solved; None if they are not limited."""
+        """Most epochs of the whole task, if it restarts until one is solved and they are limited."""
         return None if self.request.within is None else self.request.within.epochs
 
     @property
     def left(self) -> int:
-        """Epochs that the next attempt has, for each of its models."""
+        """Epochs of the next attempt, for each of its models."""
         budget = self.config.epochs if self.restarts is not None else self.most_epochs
         if budget is None:
             return self.config.epochs
@@ -130,18 +129,18 @@ class Record:
 
     @property
     def effort(self) -> float:
-        """Return what was used, over all attempts and models, in epochs of the whole task: see `schedule.effort`."""
+        """Used epochs of the whole task, over all attempts and models: see `schedule.effort`."""
         return self.population * sum(schedule.effort(self.config, attempt.epoch) for attempt in self.attempts)
 
     @property
     def best(self) -> int:
-        """The index of the solved attempt, else of the one of the fewest wrong values or the highest score."""
+        """Index of the solved attempt, else of the one of the fewest wrong values or the highest score."""
         ranks = [(each.status != "solved", each.shortfall) for each in self.attempts]
         return ranks.index(min(ranks))
 
     @property
     def is_over(self) -> bool:
-        """Return whether no attempt is left: one was solved, or the epochs are used up."""
+        """Whether no attempt is left: one is solved, or the epochs are used up."""
         if not self.attempts or self.attempts[-1].is_open:
             return False
         ended = self.attempts[-1].status
@@ -163,7 +162,7 @@ def is_in(folder: Path) -> bool:
 
 
 def read(folder: Path) -> Record:
-    """The record of a run with restarts. Raises RunFolderError where it cannot be used."""
+    """Return the record of a run with restarts. Raises RunFolderError if it cannot be used."""
     path = folder / NAME
     try:
         data = json.loads(path.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Checkpoints: all that training needs to go on, bit for bit on the same device and driver, in one safetensors file.
+"""Checkpoints: the state of training, which continues bit for bit on the same device and driver, as safetensors.
 
 Arrays of an automaton: `logits`, `mu`, `nu` float32 `[G, 16]`; `wires.perceive.L` int32 `[K, 2, out]`; `wires.update.L`
 int32 `[2, out]`; `data_key`, `train_key` uint32 `[2]`; `step`, `skipped`, `best` int64 `[]` (`best` is the lowest
@@ -6,13 +6,13 @@ scheduled hard loss, -1 before the first); where there is a sample pool, `pool` 
 values a byte, the first in the highest bit; once the circuit is searched, `costs` uint32 `[J, loss_channels, P*H*W]`
 (`difflogic.engine.search`).
 
-Arrays of an agent: `seen.mean`, `seen.spread`; `wiring` int64, the seed of its wires; `agent.*`, what learning changes;
-`environments.*`, where its copies are; `recent` float64 `[n, 2]`, returns and lengths of the last episodes.
+Arrays of an agent: `seen.mean`, `seen.spread`; `wiring` int64, the seed of its wires; `agent.*`, the learned state;
+`environments.*`, the state of its copies; `recent` float64 `[n, 2]`, returns and lengths of the last episodes.
 
 Of both `epoch` int64 `[]`, of an agent environment steps, and `elapsed_s` float64 `[]`. A population's file has these
-arrays of each of its models, named `0.logits`, `1.logits` and so on, and `seeds` uint32 `[M]`, `best` int64 `[]`.
-Metadata: `format` (FORMAT), `difflogic` (the version that wrote it), `config` (TOML, a population's with the first
-seed), and the checksums of `difflogic.runs.checksummed`.
+arrays of each model, named `0.logits`, `1.logits` and so on, and `seeds` uint32 `[M]`, `best` int64 `[]`. Metadata:
+`format` (FORMAT), `difflogic` (the version that wrote it), `config` (TOML, a population's with the first seed), and the
+checksums of `difflogic.runs.checksummed`.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ FORMAT = 1
 NAME = "checkpoint.safetensors"
 PREVIOUS = "checkpoint.previous.safetensors"
 BEST = "best.safetensors"
-"""In a run folder, of the same format: the model of the fewest wrong values so far, the latest of equals, whose `best`
-is that number. `NAME` is what training goes on from."""
+"""File of the model of the fewest wrong values so far, the latest of equals, whose `best` is that number. Training
+continues from `NAME`."""
 
 
 class _DamagedError(CheckpointError):
-    """Unusable here, but another copy of the file may be intact."""
+    """The file is unusable, but another copy of it may be intact."""
 
 
 @dataclass(frozen=True, eq=False)
 class ModelState:
-    """One automaton of a run at the end of an epoch. `circuit` holds the wiring and the current logits."""
+    """State of one automaton after an epoch. `circuit` holds the wiring and the current logits."""
 
     config: Config
     circuit: Circuit
@@ -60,7 +60,7 @@ class ModelState:
     best: int | None = None
     """Lowest hard loss of the scheduled evaluations so far."""
     elapsed_s: float = 0.0
-    """Seconds of training so far, over all processes."""
+    """Seconds of training, over all processes."""
 
     __repr__ = brief
 
@@ -69,17 +69,17 @@ class ModelState:
         return self.state.epoch
 
     def to_arrays(self) -> checksummed.Arrays:
-        """All that a file holds of it but `epoch` and `elapsed_s`."""
+        """Return the arrays of a file but `epoch` and `elapsed_s`."""
         state, optimizer = self.state, self.state.optimizer
         arrays: checksummed.Arrays = {"logits": state.logits, "mu": optimizer.mu, "nu": optimizer.nu}
         for network, layers in self.circuit.wires.items():
             arrays |= {f"wires.{network}.{index}": wires.astype(np.int32) for index, wires in enumerate(layers)}
         arrays |= {"data_key": state.data_key, "train_key": state.train_key}
-        # safetensors knows neither None nor plain numbers: counters are arrays of no axis, and -1 is "not yet".
+        # safetensors has neither None nor plain numbers: counters are arrays without axes, and -1 is None.
         counters = {"step": optimizer.step, "skipped": state.skipped, "best": -1 if self.best is None else self.best}
         arrays |= {name: np.array(value, dtype=np.int64) for name, value in counters.items()}
         if state.pool is not None:
-            # A pool of 16 grids of 20x20 cells with 128 channels is 102 kB so, and 819 kB as bytes.
+            # For 16 grids of 20x20 cells with 128 channels this is 102 kB instead of 819 kB.
             arrays["pool"] = np.packbits(state.pool.reshape(len(state.pool), -1), axis=1)
         if state.costs is not None:
             arrays["costs"] = state.costs
@@ -88,11 +88,11 @@ class ModelState:
 
 @dataclass(frozen=True, eq=False)
 class AgentState:
-    """One agent of a run after an iteration."""
+    """State of one agent after an iteration."""
 
     config: PolicyConfig
     arrays: checksummed.Arrays
-    """What `policies.member.Member.state` gives."""
+    """Arrays of `policies.member.Member.state`."""
     epoch: int = 0
     """Environment steps, over all copies."""
     elapsed_s: float = 0.0
@@ -108,12 +108,12 @@ State = TypeVar("State", ModelState, AgentState)
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint(Generic[State]):
-    """A checkpoint has every model of a run, at the same epoch. A population is one file, and so never torn."""
+    """State of every model of a run, at the same epoch. A population is one file, and so is never torn."""
 
     members: tuple[State, ...]
-    """One, or a population's: their configurations differ in nothing but the seed."""
+    """One, or a population's, whose configurations differ in the seed alone."""
     best: int = 0
-    """Index of the member that stands best."""
+    """Index of the best member."""
 
     __repr__ = brief
 
@@ -123,7 +123,7 @@ class Checkpoint(Generic[State]):
 
     @property
     def progress(self) -> str:
-        """How far the run is, in words."""
+        """Progress of the run in words."""
         return f"{self.config.unit if isinstance(self.config, PolicyConfig) else 'epoch'} {self.epoch}"
 
     @property
@@ -132,13 +132,17 @@ class Checkpoint(Generic[State]):
 
     @property
     def config(self) -> Config | PolicyConfig:
-        """The run's configuration, a population's with the first seed."""
+        """Configuration of the run, a population's with the first seed."""
         return self.members[0].config
 
     def encode(self) -> bytes:
-        """The bytes of a checkpoint file, which `decode` reads."""
-        # One run has arrays as they are, so that its file can be read without knowing of populations.
-        columns = [_with_progress(member) for member in self.members]
+        """Return the content of a checkpoint file, which `decode` reads."""
+        # The file of one run does not have the form of a population.
+        columns = [
+            each.to_arrays()
+            | {"epoch": np.array(each.epoch, np.int64), "elapsed_s": np.array(each.elapsed_s, np.float64)}
+            for each in self.members
+        ]
         arrays = columns[0]
         if len(columns) > 1:
             arrays = {
@@ -149,22 +153,14 @@ class Checkpoint(Generic[State]):
         return checksummed.encode(arrays, header(self.config))
 
 
-def _with_progress(member: ModelState | AgentState) -> checksummed.Arrays:
-    done = {"epoch": np.array(member.epoch, np.int64), "elapsed_s": np.array(member.elapsed_s, np.float64)}
-    return member.to_arrays() | done
-
-
 def header(config: Document) -> dict[str, str]:
-    """The metadata of a checkpoint file."""
+    """Return the metadata of a checkpoint file."""
     return {"format": str(FORMAT), "difflogic": __version__, "config": config.to_toml()}
 
 
 def save(folder: Path, checkpoint: Checkpoint[Any]) -> None:
-    """Write `folder/NAME`; the one that was there stays as PREVIOUS. Raises OSError, the old one intact.
-
-    Between the two renames only PREVIOUS exists, whole: `locate` then answers with that one.
-    """
-    # First the new file, whole and on the disk, then two renames: at no moment is there neither the old nor the new.
+    """Write `folder/NAME`; the earlier one becomes PREVIOUS. Raises OSError, the earlier one intact."""
+    # The new file is complete on the disk before two renames. Between them only PREVIOUS exists: see `locate`.
     path = folder / NAME
     with written_beside(path, checkpoint.encode()) as temporary:
         if path.exists():
@@ -174,12 +170,12 @@ def save(folder: Path, checkpoint: Checkpoint[Any]) -> None:
 
 
 def locate(path: Path) -> Path:
-    """The checkpoint file that `path`, a run folder or a file, stands for. Raises NotFoundError."""
+    """Return the checkpoint file of a run folder, or the file itself. Raises NotFoundError."""
     if path.is_file():
         return path
     if not path.is_dir():
         raise NotFoundError(f"There is no run folder or checkpoint at {path}.")
-    # Where a process was killed between the two renames of `save`, only the previous one is there.
+    # A process that was killed between the two renames of `save` leaves the previous one.
     for name in (NAME, PREVIOUS):
         if (path / name).exists():
             return path / name
@@ -192,25 +188,22 @@ def is_in(folder: Path) -> bool:
 
 
 def load(path: Path) -> ModelState:
-    """The last model of a run folder, or that of a checkpoint file, of a population the best. Raises as `read` does.
-
-    The best one of a run: `difflogic.runs.chosen`.
-    """
+    """Return the last model of a run folder, or that of a checkpoint file, of a population the best."""
     saved = read(path)
     return saved.members[saved.best]
 
 
 def read(path: Path) -> Checkpoint[ModelState]:
-    """Read a run folder's checkpoint of automata, or such a checkpoint file.
+    """Read the checkpoint of automata in a run folder or file.
 
-    Raises NotFoundError where there is none, CheckpointError where it is truncated, altered, of agents or of another
-    format; the message names the previous checkpoint where that one is intact.
+    Raises NotFoundError if there is none, CheckpointError if it is truncated, altered, of agents or of another format;
+    the message names the previous checkpoint if that one is intact.
     """
     return _of_kind(path, ModelState, "automata")
 
 
 def read_agents(path: Path) -> Checkpoint[AgentState]:
-    """As `read`, of a run of agents."""
+    """Read the checkpoint of agents in a run folder or file. Raises as `read` does."""
     return _of_kind(path, AgentState, "agents")
 
 
@@ -230,7 +223,7 @@ def fewest_wrong(folder: Path) -> int | None:
 
 
 def config_of(path: Path) -> Config | PolicyConfig:
-    """The configuration of a run, whatever it trains. Raises as `read` does."""
+    """Return the configuration of a run of any kind. Raises as `read` does."""
     return _read(path)[1].config
 
 
@@ -250,8 +243,8 @@ def _read(path: Path) -> tuple[Path, Checkpoint[Any]]:
 
 
 def decode(data: bytes, file: Path) -> Checkpoint[Any]:
-    """The inverse of `Checkpoint.encode`; `file` is named in errors. Raises CheckpointError."""
-    # The format comes before the checksums: a file of another version is intact, and should not be called corrupt.
+    """Read the content of a file, which is named in errors. Raises CheckpointError."""
+    # The format comes before the checksums, since a file of another version is not corrupt.
     written, writer = checksummed.peek(data, "format"), checksummed.peek(data, "difflogic")
     if writer is None and checksummed.is_whole(data):
         raise CheckpointError(
@@ -276,7 +269,7 @@ def decode(data: bytes, file: Path) -> Checkpoint[Any]:
 def _from_arrays(arrays: checksummed.Arrays, config: Config | PolicyConfig) -> Checkpoint[Any]:
     member: Callable[..., ModelState | AgentState] = _agent
     if isinstance(config, Config):
-        # How many layers there are, and of which shape, is said by the configuration, not by names found in the file.
+        # The configuration says how many layers there are, not names in the file.
         member = partial(_model, shapes=Circuit.initial(config.model, config.seed))
     if "seeds" not in arrays:
         return Checkpoint((member(arrays, config),))
@@ -284,17 +277,16 @@ def _from_arrays(arrays: checksummed.Arrays, config: Config | PolicyConfig) -> C
     members = tuple(
         member(checksummed.part_of(arrays, f"{index}."), config.with_(seed=seed)) for index, seed in enumerate(seeds)
     )
-    # `range` refuses a number that is not there, with an IndexError, which is told as a file that holds no usable run.
+    # An index out of range is an unusable run; a negative one would count from the end.
     return Checkpoint(members, range(len(members))[best])
 
 
 def _agent(arrays: checksummed.Arrays, config: PolicyConfig) -> AgentState:
-    epoch, elapsed_s = int(arrays.pop("epoch")), float(arrays.pop("elapsed_s"))
-    return AgentState(config, arrays, epoch, elapsed_s)
+    return AgentState(config, arrays, int(arrays.pop("epoch")), float(arrays.pop("elapsed_s")))
 
 
 def _model(arrays: checksummed.Arrays, config: Config, shapes: Circuit) -> ModelState:
-    """One model; `shapes` is any circuit of its shape."""
+    """Return one model; `shapes` is any circuit of its shape."""
     wires = {
         network: [arrays[f"wires.{network}.{index}"] for index in range(len(layers))]
         for network, layers in shapes.wires.items()
@@ -322,7 +314,7 @@ def _model(arrays: checksummed.Arrays, config: Config, shapes: Circuit) -> Model
 
 
 def _pool(packed: npt.NDArray[np.uint8], config: Config) -> npt.NDArray[np.uint8]:
-    """`[pool, H, W, C]`. Raises ValueError where it is not of the configuration's size."""
+    """Unpack a pool `[pool, H, W, C]`. Raises ValueError for another size."""
     grid = (config.task.height, config.task.width, config.model.channels)
     values = np.unpackbits(packed, axis=1, count=math.prod(grid))
     return values.reshape(config.pool.size, *grid)
@@ -337,7 +329,6 @@ def _bytes_of(file: Path) -> bytes:
 
 def _advice(file: Path) -> str:
     """Return what to do about an unusable checkpoint."""
-    # The best circuit can be done without, and the last checkpoint has one before it; all else needs a copy.
     if file.name == BEST:
         return f"Remove it, and the last circuit, {NAME}, is taken instead."
     previous = file.with_name(PREVIOUS)

@@ -1,7 +1,7 @@
-"""safetensors files with checksums: a SHA-256 of every array and one of the whole file, in the metadata.
+"""safetensors files with checksums in the metadata: a SHA-256 of every array and one of the whole file.
 
-`sha256.NAME` covers an array's type, shape and bytes; `sha256.file` covers the file's bytes with its
-own 64 digits set to zero, so that no byte can change unnoticed, the header's included.
+`sha256.NAME` covers an array's type, shape and bytes; `sha256.file` covers the file with its own 64 digits as zeros, so
+that no byte can change unnoticed, the header's included.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ Arrays = dict[str, npt.NDArray[Any]]
 _BLANK = b"0" * 64
 _FILE_CHECKSUM = re.compile(rb'"sha256\.file":"([0-9a-f]{64})"')
 _LENGTH_BYTES = 8
-"""A safetensors file begins with the length of its header, a little-endian uint64."""
+"""Length of the header's length, a little-endian uint64."""
 
 
 class ChecksumError(ValueError):
-    """The bytes are not what was written; the message says where, as the end of a sentence."""
+    """The bytes are not the original ones; the message says where, as the end of a sentence."""
 
 
 def encode(arrays: Arrays, metadata: dict[str, str]) -> bytes:
-    """A file with checksums of `arrays` (any shape, little-endian) and `metadata` (names without `sha256.`)."""
+    """Return a file with checksums of `arrays` (any shape, little-endian) and `metadata` (names without `sha256.`)."""
     digests = {f"sha256.{name}": _digest(array) for name, array in arrays.items()}
     blank = {"sha256.file": _BLANK.decode()}
     data = safetensors.numpy.save(
@@ -37,7 +37,7 @@ def encode(arrays: Arrays, metadata: dict[str, str]) -> bytes:
         metadata=metadata | digests | blank,
     )
     header = _sorted_header(data)
-    # The digits of the file's checksum cannot cover themselves: they count as zeros, here and when it is checked.
+    # The digits of the file's checksum cannot cover themselves.
     whole = bytearray(len(header).to_bytes(_LENGTH_BYTES, "little") + header)
     whole += memoryview(data)[_LENGTH_BYTES + len(_header(data)) :]
     start = _checksum_start(whole)
@@ -46,7 +46,7 @@ def encode(arrays: Arrays, metadata: dict[str, str]) -> bytes:
 
 
 def decode(data: bytes) -> Arrays:
-    """The arrays of such a file. Raises ChecksumError where a byte differs from what was written."""
+    """Return the arrays of a file. Raises ChecksumError if a byte is not the original one."""
     start = _checksum_start(data)
     if start < 0 or data[start : start + len(_BLANK)] != _file_digest(data, start):
         raise ChecksumError(_damage(data))
@@ -59,19 +59,19 @@ def part_of(arrays: Arrays, prefix: str) -> Arrays:
 
 
 def peek(data: bytes, name: str) -> str | None:
-    """The metadata value `name` as the header spells it, before any check; None where there is none."""
-    # Without parsing: the header of a damaged file may be no JSON, and its version is still worth knowing.
+    """Return the metadata value `name` as the header spells it, unchecked, or None."""
+    # Without parsing, since the header of a damaged file may be no JSON.
     match = re.search(rb'"%s":"([^"\\]*)"' % re.escape(name.encode()), _header(data))
     return match[1].decode(errors="replace") if match else None
 
 
 def metadata(data: bytes) -> dict[str, str]:
-    """The metadata of a file that `decode` has accepted."""
+    """Return the metadata of a file that `decode` has accepted."""
     return dict(json.loads(_header(data))["__metadata__"])
 
 
 def is_whole(data: bytes) -> bool:
-    """Return whether the header is intact, whoever wrote it, so that what it lacks was never there."""
+    """Return whether the header is intact, so that missing entries were never there."""
     try:
         return isinstance(json.loads(_header(data)), dict)
     except (ValueError, RecursionError):
@@ -88,7 +88,7 @@ def _sorted_header(data: bytes) -> bytes:
     header = json.loads(_header(data))
     header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
-    # The arrays behind it begin at a multiple of their entries' size, as the library has it.
+    # Arrays begin at a multiple of their entries' size, as the library has it.
     return text.ljust(-(-len(text) // _LENGTH_BYTES) * _LENGTH_BYTES)
 
 
@@ -105,19 +105,19 @@ def _file_digest(data: bytes | bytearray, start: int) -> bytes:
 
 
 def _digest(array: npt.NDArray[Any]) -> str:
-    # With type and shape, since the same bytes are another array when they are read in another way.
+    # Other types and shapes of the same bytes are other arrays.
     digest = hashlib.sha256(f"{array.dtype.str}{list(array.shape)}".encode())
     digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 
 def _damage(data: bytes) -> str:
-    """Return what is wrong with a file whose checksums do not match, as exactly as can be said."""
+    """Return what is wrong with a damaged file, as exactly as possible."""
     try:
         arrays = safetensors.numpy.load(data)
     except (safetensors.SafetensorError, KeyError, ValueError) as error:
         return f"it is truncated or its header is damaged ({error})"
-    # Only a file that is known to be damaged is looked at array by array: its sum alone is quicker to check.
+    # The checksum of the file is quicker to check than those of all arrays.
     for name, array in arrays.items():
         if peek(data, f"sha256.{name}") != _digest(array):
             return f"the array {name} does not match its checksum"

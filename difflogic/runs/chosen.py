@@ -1,7 +1,6 @@
-"""A command takes one circuit of a run: the best one, and of several attempts that of the best attempt.
+"""Choice of the circuit of a run that commands take: the best one, and of several attempts that of the best attempt.
 
-A run folder keeps its last state, which training goes on from, and the best one so far. Every command that takes a
-run comes here, and says by `told` what it took.
+`told` says which one it is.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from difflogic.runs.journal import JSONL
 from difflogic.system.words import counted
 
 Source = str | os.PathLike[str]
-"""A run folder or a file, by its path, or a `Run`, which is a path in Python's sense."""
+"""Run folder or file, by its path, or a `Run`, which is a path in Python's sense."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,23 +30,22 @@ class Chosen:
     """One model of a run."""
 
     path: Path
-    """The run folder, of attempts that of one of them; or the checkpoint file that was named."""
+    """Run folder, of attempts that of one of them; or the checkpoint file that was named."""
     model: ModelState
     last: int
-    """The epoch of the run's last state."""
+    """Epoch of the run's last state."""
     seeds: Sequence[int]
-    """The seeds of all models of the run."""
+    """Seeds of all models of the run."""
     told: str
-    """Which it is, in one sentence."""
-
+    """Description in one sentence."""
     kept: bool
-    """Whether it is the best one that the run kept; `model.best` are then its wrong values."""
+    """Whether it is the best one of the run; `model.best` are then its wrong values."""
     named: Path
-    """What was asked for: of several attempts the folder of them all, in which results are looked for."""
+    """Path that was asked for: of several attempts the folder of them all, which holds results."""
 
     @property
     def best(self) -> ModelState | None:
-        """The model, where it is the best that the run kept."""
+        """Model, if it is the best of the run."""
         return self.model if self.kept else None
 
     @property
@@ -56,26 +54,26 @@ class Chosen:
 
     @property
     def config(self) -> Config:
-        """The configuration with the model's own seed."""
+        """Configuration with the model's own seed."""
         return self.model.config
 
     @property
     def epoch(self) -> int:
-        """The epoch that the model is of, at most `last`."""
+        """Epoch of the model, at most `last`."""
         return self.model.state.epoch
 
     def data(self) -> Dataset | None:
-        """The samples of the run; None where its task is in none. Raises DataError."""
+        """Return the samples of the run, or None if its task has none. Raises DataError."""
         return dataset.of_run(self.config, self.path if self.path.is_dir() else self.path.parent)
 
     @property
     def index(self) -> int:
-        """Return which model of the run it is."""
+        """Index of the model in the run."""
         return self.seeds.index(self.config.seed)
 
 
 def path_of(source: Source) -> Path:
-    """Return the path that a user gives, as text, path or run. Raises UsageError for anything else."""
+    """Return the path of a text, path or run. Raises UsageError for anything else."""
     try:
         return Path(source)
     except TypeError:
@@ -84,33 +82,31 @@ def path_of(source: Source) -> Path:
 
 
 def run_folder(path: Path) -> Path:
-    """The run folder or checkpoint file that `path` stands for: of several attempts the solved one, else the one of the
-    fewest wrong values, of agents of the highest score.
+    """Return the run folder or checkpoint file of `path`: of several attempts the solved one, else the best one.
 
-    Raises RunFolderError where there is no attempt yet.
+    The best has the fewest wrong values, of agents the highest score. Raises RunFolderError if there is no attempt.
     """
     if not attempts.is_in(path):
         return path
     folders = [folder for folder in path.glob("attempt-*") if folder.name[8:].isdigit() and checkpoint.is_in(folder)]
     if not folders:
         raise RunFolderError(f"The run in {path} has no saved attempt yet: continue it first.")
-    # By number, since attempt-10 would come before attempt-2 by name; of equals the first is taken.
+    # Of equals the first is taken.
     folders.sort(key=lambda folder: int(folder.name[8:]))
     solved = [path / each.folder for each in attempts.read(path).attempts if each.status == "solved"]
     return solved[0] if solved and solved[0] in folders else min(folders, key=_shortfall)
 
 
 def load(path: Path, member: int | None = None) -> Chosen:
-    """The best model of a run, or of a population the last state of the one counted `member` from 1.
+    """Return the best model of a run, or of a population the last state of the one counted `member` from 1.
 
-    `path` is a run folder, one that holds attempts, or a checkpoint file, which is taken as it is. Raises
-    CheckpointError where there is no usable checkpoint, UsageError for a member that is not there, RunFolderError.
+    A checkpoint file is taken as it is. Raises CheckpointError if there is no usable checkpoint, UsageError for an
+    unknown member, RunFolderError.
     """
     folder = run_folder(Path(path))
     saved = checkpoint.read(folder)
     best = folder / checkpoint.BEST
-    # The last state is what training goes on from, not what it is for: gates may have changed for the worse since the
-    # best one was kept. Who names a member, or a file, gets just that.
+    # Gates may have become worse since the best state. A named member or file is taken as it is.
     kept = member is None and folder.is_dir() and best.exists()
     if kept:
         model, what = checkpoint.load(best), "the best circuit"
@@ -136,10 +132,7 @@ def _index(path: Path, member: int, seeds: Sequence[int]) -> int:
 
 
 def _shortfall(folder: Path) -> float:
-    """Return what attempts are compared by: wrong values of the circuit that is taken, of agents minus the last score.
-
-    Infinity where nothing was evaluated.
-    """
+    """Return a number that compares attempts: wrong values, of agents minus the last score, else infinity."""
     if manifest.is_policy(manifest.read(folder)):
         scores = [row["score"] for row in jsonl.objects(folder / JSONL) if row["score"] is not None]
         return -scores[-1] if scores else math.inf

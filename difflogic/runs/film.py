@@ -1,7 +1,6 @@
-"""The states of a rollout as pictures: a GIF or APNG that moves, a PNG strip that does not, and channels as tiles.
+"""Images of rollouts: a GIF or APNG that moves, a PNG strip, and channels as tiles.
 
-Where cells have six neighbours they are drawn as hexagons. Of a grid of one row a picture shows all steps so far, each
-below the one before.
+Cells with six neighbours are hexagons. For a grid of one row an image shows all steps so far, each below the last.
 """
 
 from __future__ import annotations
@@ -23,23 +22,23 @@ Pixels = npt.NDArray[np.uint8]
 FRAME_MS = 120
 LAST_FRAME_MS = 1500
 WIDTH = 512
-"""A picture is scaled so that its longer side comes near to so many pixels..."""
+"""Approximate length of an image's longer side in pixels..."""
 MAX_SCALE = 8
-"""...by at most so many pixels a cell."""
+"""...with at most this many pixels a cell."""
 STRIP_WIDTH = 1600
-"""A strip goes on in the next row when it is wider."""
+"""Width from which a strip continues in the next row."""
 MOST_ROWS = 256
-"""Of steps and of cells that an animation of one row shows."""
+"""Most steps, and cells, of an animation of one row."""
 GAP = (128, 128, 128)
-"""Between tiles."""
+"""Colour between tiles."""
 PAPER, INK = (224, 224, 224), (0, 0, 0)
 MARGIN = 6
 
 
 def tiles(states: Pixels) -> Pixels:
-    """RGB `[..., h, w, 3]` of 0/1 states `[..., H, W, C]`: every channel in black and white, row by row, C of them."""
+    """Draw every channel of 0/1 states `[..., H, W, C]` in black and white, as RGB tiles `[..., h, w, 3]`."""
     channels = states.shape[-1]
-    # As square as can be: 8 channels are 3 columns in 3 rows, and one tile stays grey.
+    # 8 channels are 3 columns in 3 rows, and one tile stays grey.
     columns = math.ceil(math.sqrt(channels))
     rows = math.ceil(channels / columns)
     height, width = states.shape[-3:-1]
@@ -52,14 +51,14 @@ def tiles(states: Pixels) -> Pixels:
 
 
 def beside(pictures: Sequence[Pixels]) -> Pixels:
-    """Pictures `[h, w, 3]` of one height in a row, a grey cell between them."""
+    """Join images `[h, w, 3]` of one height in a row, with a grey cell between them."""
     gap = np.full((pictures[0].shape[0], 1, 3), GAP, dtype=np.uint8)
     parts = [part for picture in pictures for part in (gap, picture)]
     return np.concatenate(parts[1:], axis=1)
 
 
 def scale_for(frames: Pixels) -> int:
-    """Pixels a cell, where nobody asked for others."""
+    """Return the default number of pixels a cell."""
     longest: int = max(frames.shape[-3:-1])
     return max(1, min(MAX_SCALE, WIDTH // longest))
 
@@ -67,30 +66,28 @@ def scale_for(frames: Pixels) -> int:
 def animation(
     frames: Pixels, kind: str, scale: int | None = None, frame_ms: int = FRAME_MS, neighbourhood: str = "moore"
 ) -> bytes:
-    """An endless `gif` or `apng` of `frames [n, h, w, 3]`, at most 256 colours, a pause on the last one."""
+    """Return an endless `gif` or `apng` of `frames [n, h, w, 3]`, at most 256 colours, with a pause at the end."""
     if frames.shape[1] == 1:
         frames = space_time(frames)
     images = _indexed(frames, pixels_of((frames.shape[1], frames.shape[2]), scale or scale_for(frames), neighbourhood))
-    # The end is what a viewer wants to see: an animation that begins again at once would hide it.
     durations = [frame_ms] * (len(images) - 1) + [max(frame_ms, LAST_FRAME_MS)]
     form = {"gif": "GIF", "apng": "PNG"}[kind]
     return file_of(images[0], form, save_all=True, append_images=images[1:], duration=durations, loop=0)
 
 
 def file_of(image: Image.Image, form: str = "PNG", **options: Any) -> bytes:
-    """A picture as Pillow writes it in that format."""
+    """Return the content of an image file."""
     buffer = io.BytesIO()
     image.save(buffer, form, **options)
     return buffer.getvalue()
 
 
 def space_time(frames: Pixels) -> Pixels:
-    """Turn states of one row, `[n, 1, w, 3]`, into frames `[n, n, w, 3]`: each with all rows up to its own, time
-    downwards.
+    """Turn states of one row, `[n, 1, w, 3]`, into frames `[n, n, w, 3]`: each with all rows so far, time downwards.
 
-    Of long or wide ones every so many steps and cells, so that at most MOST_ROWS a side are left.
+    At most MOST_ROWS a side are left, evenly.
     """
-    # The frames' bytes grow with the square of the steps: a run of thousands would not fit into memory.
+    # The size of the frames grows with the square of the steps.
     every = -(-len(frames) // MOST_ROWS)
     frames = frames[(len(frames) - 1) % every :: every, :, :: -(-frames.shape[2] // MOST_ROWS)]  # the last one stays
     count = len(frames)
@@ -99,14 +96,14 @@ def space_time(frames: Pixels) -> Pixels:
 
 
 def strip(frames: Pixels, labels: Sequence[str], scale: int | None = None, neighbourhood: str = "moore") -> bytes:
-    """A PNG of `frames [n, h, w, 3]` side by side, in as many rows as it takes, each above its label."""
+    """Return a PNG of `frames [n, h, w, 3]` side by side, in as many rows as needed, each above its label."""
     from PIL import Image, ImageDraw, ImageFont
 
     if frames.shape[1] == 1:
         frames, labels = frames[None, :, 0], [" to ".join(dict.fromkeys([labels[0], labels[-1]]))]
     places = pixels_of((frames.shape[1], frames.shape[2]), scale or scale_for(frames), neighbourhood)
     pixels = np.stack([enlarged(frame, places, np.array(PAPER, dtype=np.uint8)) for frame in frames])
-    # The font that Pillow brings along, so that a strip looks alike everywhere.
+    # The font of Pillow is the same everywhere.
     font = ImageFont.load_default()
     line = math.ceil(font.getbbox("0123456789 step")[3]) + MARGIN
     height, width = pixels.shape[1] + line, pixels.shape[2]
@@ -124,10 +121,9 @@ def strip(frames: Pixels, labels: Sequence[str], scale: int | None = None, neigh
 
 
 def pixels_of(grid: tuple[int, int], scale: int, neighbourhood: str = "moore") -> npt.NDArray[np.int64]:
-    """The cell number of each pixel `[h, w]` of a picture of a grid; pixels without a cell get the number after the
-    last.
+    """Return the cell number of each pixel `[h, w]` of an image of a grid, and for no cell the number after the last.
 
-    Squares have `scale` pixels a side; hexagons are so wide, at least 4, and stand on a corner. Each of their rows lies
+    Squares have `scale` pixels a side; hexagons are as wide, at least 4, and stand on a corner. Each of their rows is
     half a cell to the left of the one above, so that the neighbour at the top left touches, the one at the top right
     does not.
     """
@@ -135,8 +131,8 @@ def pixels_of(grid: tuple[int, int], scale: int, neighbourhood: str = "moore") -
     if neighbourhood != "hex":
         cells = np.arange(height * width, dtype=np.int64).reshape(height, width)
         return cells.repeat(scale, axis=0).repeat(scale, axis=1)
-    # A pixel is of the cell whose centre is nearest: with centres as here, what is nearest to one is a hexagon. The
-    # nearest is in one of the two rows between whose centres the pixel lies, and there the nearest in its column.
+    # A pixel belongs to the cell with the nearest centre, so that cells are hexagons. It is in one of the two rows
+    # between whose centres the pixel lies, and there the nearest in its column.
     wide = max(4, scale)
     row_height, radius = wide * np.sqrt(3) / 2, wide / np.sqrt(3)
     y = np.arange(np.ceil((height - 1) * row_height + 2 * radius))[:, None] + 0.5 - radius
@@ -152,16 +148,16 @@ def pixels_of(grid: tuple[int, int], scale: int, neighbourhood: str = "moore") -
 
 
 def enlarged(frame: npt.NDArray[Any], places: npt.NDArray[np.int64], around: npt.ArrayLike) -> npt.NDArray[Any]:
-    """A frame `[h, w, ...]` in pixels as `pixels_of` says; `around` is where no cell is."""
+    """Enlarge a frame `[h, w, ...]` to pixels as `pixels_of` says, with `around` outside the cells."""
     cells = frame.reshape(-1, *frame.shape[2:])
     return np.concatenate([cells, np.asarray(around, dtype=frame.dtype)[None]])[places]
 
 
 def _indexed(frames: Pixels, pixels: npt.NDArray[np.int64]) -> list[Image.Image]:
-    """Frames over one palette, so that no colour is approximated and files stay small."""
+    """Draw frames with one palette, so that colours are exact and files small."""
     from PIL import Image
 
-    # A pixel as one number, 0xRRGGBB, so that `unique` finds the colours, of which there are few.
+    # As one number, 0xRRGGBB, a pixel's colour is found by `unique`.
     packed = frames.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], dtype=np.uint32)
     around = [PAPER[0] << 16 | PAPER[1] << 8 | PAPER[2]] if pixels.max() == packed[0].size else []
     palette, places = np.unique(np.append(packed, np.array(around, dtype=np.uint32)), return_inverse=True)

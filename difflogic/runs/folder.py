@@ -1,4 +1,4 @@
-"""A run folder: one process at a time writes it, every file in it is whole, and its checkpoint resumes it.
+"""Run folders: one process at a time writes one, every file in it is complete, and its checkpoint resumes the run.
 
 manifest.json  config.toml  request.json        what the run is
 target.png                                       its target
@@ -30,7 +30,7 @@ LOCK = ".lock"
 
 
 def default_path(name: str) -> Path:
-    """`runs/<name>-<YYYYmmdd-HHMMSS>` under the current directory, numbered where that is taken."""
+    """Return `runs/<name>-<YYYYmmdd-HHMMSS>`, numbered if that exists."""
     stem = f"{name}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
     path, number = Path("runs") / stem, 1
     while path.exists():
@@ -40,7 +40,7 @@ def default_path(name: str) -> Path:
 
 
 def check_new(path: Path) -> None:
-    """Raises RunFolderError unless `path` is free: absent, or an empty folder."""
+    """Raise RunFolderError unless `path` is absent or an empty folder."""
     with _guard(path, "use"):
         if path.exists() and not path.is_dir():
             raise RunFolderError(f"{path} is a file, not a folder: choose another --out.")
@@ -53,8 +53,8 @@ def check_new(path: Path) -> None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold an existing folder. Raises RunFolderError where another process does."""
-    # The system gives the lock back when a process ends, however it ends: a killed run blocks nobody.
+    """Hold the lock of an existing folder. Raises RunFolderError if another process does."""
+    # The system releases the lock when a process ends.
     lock = filelock.FileLock(files.inside(path / LOCK, path))  # old versions of filelock follow links
     with _guard(path, "lock"):
         try:
@@ -70,7 +70,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def is_held(path: Path) -> bool:
-    """Return whether a process holds the folder; True too where this one may not ask."""
+    """Return whether a process holds the folder; True too if this one may not ask."""
     try:
         with locked(path):
             return False
@@ -79,10 +79,10 @@ def is_held(path: Path) -> bool:
 
 
 class RunFolder:
-    """A locked run folder. Every method raises RunFolderError where the disk refuses."""
+    """Locked run folder. Every method raises RunFolderError if the disk refuses."""
 
     def __init__(self, path: Path) -> None:
-        """Lock an existing folder. Raises RunFolderError where another process holds it."""
+        """Lock an existing folder. Raises RunFolderError if another process holds it."""
         self.path = path
         self._journal: Journal | None = None
         self._saved: str | None = None
@@ -98,17 +98,14 @@ class RunFolder:
         contents: Mapping[str, bytes] | None = None,
         columns: Sequence[str] = COLUMNS,
     ) -> RunFolder:
-        """A new folder with its first checkpoint, empty metrics, and other files.
-
-        Nothing stays where this fails.
-        """
+        """Create a folder with its first checkpoint, empty metrics, and other files, or nothing if this fails."""
         check_new(path)
         existed = path.exists()
         with _guard(path, "create"):
             path.mkdir(parents=True, exist_ok=True)
         folder = cls(path)
         try:
-            # Again, now that it is locked: between the first look and the lock another process may have written.
+            # Another process may have written before the folder was locked.
             check_new(path)
             folder.write(manifest.NAME, manifest_text)
             folder.write("config.toml", first.config.to_toml())
@@ -123,7 +120,7 @@ class RunFolder:
 
     @classmethod
     def reopen(cls, path: Path) -> tuple[RunFolder, Path]:
-        """The locked folder of an earlier run, and its checkpoint file, for a folder or its checkpoint file."""
+        """Lock the folder of an earlier run; return it with its checkpoint file, for a folder or that file."""
         file = checkpoint.locate(path)
         if file.name not in (checkpoint.NAME, checkpoint.PREVIOUS):
             raise CheckpointError(
@@ -132,9 +129,9 @@ class RunFolder:
         return cls(file.parent), file
 
     def promote(self, file: Path) -> None:
-        """Make `file`, one of the two checkpoints, the current one, so that saving keeps it."""
+        """Make `file`, one of the two checkpoints, the current one, which saving retains."""
         with _guard(self.path, "write to"):
-            # A process that was killed in the middle of writing leaves its temporary file.
+            # A process that was killed while it wrote leaves a temporary file.
             for left in self.path.glob(f"*{files.TEMPORARY}"):
                 left.unlink()
             if file.name == checkpoint.PREVIOUS:
@@ -147,7 +144,7 @@ class RunFolder:
     def start_journal(
         self, seeds: Sequence[int], rows: Sequence[Sequence[MetricsLine]], columns: Sequence[str] = COLUMNS
     ) -> None:
-        """Metrics files with these rows of each member, ready for more."""
+        """Begin metrics files with these rows of each member."""
         with self._writing("the metrics"):
             self._journal = Journal(self.path, seeds, rows, columns)
 
@@ -162,19 +159,18 @@ class RunFolder:
             self._rows.append(rows)
 
     def save(self, state: Checkpoint[Any]) -> None:
-        """Metrics to the disk, then the checkpoint."""
+        """Write the metrics to the disk, then the checkpoint, which cannot be resumed without them."""
         with self._writing(checkpoint.NAME):
-            # The rows first: a checkpoint without the rows that led to it cannot be resumed.
             self._rows.sync()
             checkpoint.save(self.path, state)
         self._saved = state.progress
 
     def keep_best(self, best: Checkpoint[Any]) -> None:
-        """Before the checkpoint of its epoch: `start.resumed` then knows one that is ahead of it."""
+        """Save the best circuit, before the checkpoint of its epoch: see `start.resumed`."""
         self.write(checkpoint.BEST, best.encode())
 
     def drop_best(self) -> None:
-        """It is not of this run any more."""
+        """Remove the best circuit, which belongs to another run."""
         with _guard(self.path, "write to"):
             (self.path / checkpoint.BEST).unlink(missing_ok=True)
 
@@ -189,14 +185,14 @@ class RunFolder:
 
     @contextmanager
     def _writing(self, name: str) -> Iterator[None]:
-        # Every write may be the one that finds the disk full: each refusal says what is safe, and how to go on.
+        # The disk may be full: errors say what is safe, and how to continue.
         kept = "" if self._saved is None else f" The checkpoint of {self._saved} is intact:"
         advice = f" free some space, then continue with --resume {files.quoted(self.path)}." if kept else ""
         with _guard(self.path, f"write {name} in", kept + advice):
             yield
 
     def _discard(self, existed: bool) -> None:
-        """Remove a folder that could not be begun, or, where it was there before, what was put into it."""
+        """Remove a folder that could not be created, or the new files in an existing one."""
         if self._journal is not None:
             self._journal.close()
         for child in self.path.iterdir():
@@ -209,7 +205,7 @@ class RunFolder:
 
 @contextmanager
 def _guard(path: Path, action: str, advice: str = "") -> Iterator[None]:
-    """Turn OSErrors into one sentence."""
+    """Turn an OSError into one sentence."""
     try:
         yield
     except OSError as error:

@@ -1,13 +1,12 @@
-"""The metrics of a run, one row per epoch: `metrics.jsonl` and `metrics.csv`, appended as they arrive.
+"""Metrics of a run, one row per epoch: `metrics.jsonl` and `metrics.csv`, to which rows are appended.
 
-`soft_loss` is the sum over the epoch's own batch; `train_hard_loss` the hard circuit's on the same
-batch, and `gap` the difference, what deciding every gate would cost; `hard_loss` its wrong values on all
-probes, `accuracy` its share of right ones (0 to 1), `best` the lowest `hard_loss` so far; `undecided`
-counts the gates none of whose sixteen is as likely as 90 %. These six are filled at evaluation epochs
-only and test the circuit after the epoch's update. `elapsed_s`: seconds of training when the row was
-read back. Floats are written so that they read back equal; a soft loss that is not finite is null, in
-CSV `nan`, as is that of an epoch that searched (`difflogic.engine.search`), whose batch are the probes. A
-population's rows begin with a `seed`; epoch by epoch they come in the order of the seeds.
+`soft_loss` is the sum over the epoch's batch; `train_hard_loss` the hard circuit's on the same batch, and `gap` the
+difference; `hard_loss` its wrong values on all probes, `accuracy` its share of right ones (0 to 1), `best` the lowest
+`hard_loss` so far; `undecided` counts the gates without a function of probability above 90 %. These six are set at
+evaluation epochs only and test the circuit after the epoch's update. `elapsed_s`: seconds of training when the row was
+read back. Floats are written so that they read back equal; a soft loss that is not finite is null, in CSV `nan`, like
+that of an epoch that searched (`difflogic.engine.search`), whose batch are the probes. A population's rows begin with a
+`seed`; those of an epoch are in the order of the seeds.
 """
 
 from __future__ import annotations
@@ -31,40 +30,40 @@ CSV = "metrics.csv"
 COLUMNS = ("epoch", "soft_loss", "train_hard_loss", "hard_loss", "accuracy", "best", "gap", "undecided", "elapsed_s")
 
 
-# A logging run encodes a line per epoch and model: what `json.dumps` would do anew each time is done once.
+# A line for each epoch and model is encoded by one encoder.
 _ENCODE = json.JSONEncoder(allow_nan=False, check_circular=False).encode
 
 
 class MetricsLine:
-    """A row of metrics, a dataclass: `Row` is that of an automaton's epoch, `PolicyRow` of an agent's iteration."""
+    """Row of metrics, a dataclass: `Row` is that of an automaton's epoch, `PolicyRow` of an agent's iteration."""
 
     columns: ClassVar[Sequence[str]]
-    """Of metrics.csv."""
+    """Columns of metrics.csv."""
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """The inverse of `to_dict`; a `seed` beside it does not count. Raises TypeError, KeyError."""
+        """Make a row of what `to_dict` returns, without `seed`. Raises TypeError, KeyError."""
         return cls(**{name: value for name, value in values.items() if name != "seed"})
 
     def to_dict(self) -> dict[str, int | float | None]:
-        """The row as JSON holds it, with null for what is missing or not finite."""
+        """Return the row as JSON holds it, with null for what is missing or not finite."""
         return {name: None if isinstance(value, float) and not math.isfinite(value) else value
                 for name, value in vars(self).items()}  # fmt: skip
 
     def json_line(self, seed: int | None = None) -> str:
-        """One JSON object and the end of the line, of a population with the member's seed."""
+        """Return a line with a JSON object, of a population with the member's seed."""
         label = {} if seed is None else {"seed": seed}
         return _ENCODE(label | self.to_dict()) + "\n"
 
     def csv_line(self, seed: int | None = None) -> str:
-        """The values of the columns, of a population after the member's seed."""
+        """Return the values of the columns, of a population after the member's seed."""
         values = [*([] if seed is None else [seed]), *(getattr(self, name) for name in self.columns)]
         return ",".join("" if value is None else repr(value) for value in values) + "\n"
 
 
 @dataclass(frozen=True)
 class Row(MetricsLine):
-    """The metrics of one epoch; see the module's text."""
+    """Metrics of one epoch; see the module's text."""
 
     columns = COLUMNS
 
@@ -76,19 +75,19 @@ class Row(MetricsLine):
     best: int | None
     elapsed_s: float
     skipped: bool
-    """True where the gradient was not finite and the step was not taken. Not a CSV column."""
+    """Whether the gradient was not finite and the step was not taken. Not a CSV column."""
     gap: float | None = None
     undecided: int | None = None
 
     @classmethod
     def of(cls, metrics: EpochMetrics, elapsed_s: float) -> Row:
-        """A row without evaluation."""
-        # Whatever is not finite becomes NaN: JSON has no infinity, and a row must read back as it was.
+        """Return a row without evaluation."""
+        # JSON has no infinity, and a row must read back as it was.
         loss = metrics.soft_loss if math.isfinite(metrics.soft_loss) else math.nan
         return cls(metrics.epoch, loss, None, None, None, None, round(elapsed_s, 3), metrics.skipped)
 
     def evaluated(self, result: Evaluation, best: int, undecided: int) -> Row:
-        """This row with the hard columns filled."""
+        """Return this row with the hard columns."""
         return dataclasses.replace(
             self,
             train_hard_loss=result.train_hard_loss,
@@ -104,23 +103,23 @@ class Row(MetricsLine):
         return super().from_dict({**values, "soft_loss": math.nan if (soft := values["soft_loss"]) is None else soft})
 
     def unevaluated(self) -> Row:
-        """This row with the hard columns empty."""
+        """Return this row without the hard columns."""
         return dataclasses.replace(
             self, train_hard_loss=None, hard_loss=None, accuracy=None, best=None, gap=None, undecided=None
         )
 
 
 Rows = Sequence[Sequence[Row]]
-"""The rows of each member of a run, of the same epochs."""
+"""Rows of each member of a run, of the same epochs."""
 
 
 def last_evaluated(rows: Sequence[Row]) -> Row | None:
-    """The last row with hard columns."""
+    """Return the last row with hard columns."""
     return next((row for row in reversed(rows) if row.hard_loss is not None), None)
 
 
 class Journal:
-    """The two files, open for appending. Its methods raise OSError."""
+    """The two files of metrics, open for appending. Its methods raise OSError."""
 
     def __init__(
         self,
@@ -129,13 +128,13 @@ class Journal:
         rows: Sequence[Sequence[MetricsLine]],
         columns: Sequence[str] = COLUMNS,
     ) -> None:
-        """Both files anew, holding `rows` and nothing else: what came after them is cut."""
+        """Write both files with `rows` alone: later ones are cut."""
         self._seeds = seeds
         self._descriptors: list[int] = []
         header = ",".join(columns if len(seeds) == 1 else ("seed", *columns))
         texts = self._texts(rows)
         for name, text in ((JSONL, texts[0]), (CSV, f"{header}\n{texts[1]}")):
-            # Rows after the checkpoint are not of the run that goes on: they will come again, and the same.
+            # Rows after the checkpoint will be the same again.
             write_atomically(folder / name, text.encode())
             self._descriptors.append(os.open(folder / name, os.O_WRONLY | os.O_APPEND | PLAIN))
 
@@ -149,7 +148,7 @@ class Journal:
         return jsonl, "".join([row.csv_line(seed) for seed, row in labelled])
 
     def sync(self) -> None:
-        """Flush to the disk: called before each checkpoint, so that none is ahead of its metrics."""
+        """Flush to the disk: before each checkpoint, so that none is ahead of its metrics."""
         for descriptor in self._descriptors:
             os.fsync(descriptor)
 
@@ -159,16 +158,14 @@ class Journal:
 
 
 def read_rows(folder: Path, seeds: Sequence[int] = (0,)) -> list[list[Row]]:
-    """Each member's rows of `metrics.jsonl`, up to the first line that is damaged or out of order.
+    """Return each member's rows of `metrics.jsonl`, up to the first line that is damaged or out of order.
 
-    `seeds` are the members'; of a single run any one. Nothing is read without the file. Raises OSError
-    where the file exists and cannot be read.
+    A single run may have any one of `seeds`. Raises OSError if an existing file cannot be read.
     """
     labels = _labels(seeds)
     rows: list[list[Row]] = [[] for _ in labels]
     for values, (epoch, member) in zip(jsonl.objects(folder / JSONL), _places(len(labels)), strict=False):
-        # Rows must stand where the writer would have put them: one that is missing makes all later ones worthless,
-        # since a resumed run counts on having every epoch.
+        # A resumed run needs every epoch, so that rows after a missing one are worthless.
         row = _row(values)
         if row is None or (values.get("seed"), row.epoch) != (labels[member], epoch):
             break
@@ -177,12 +174,12 @@ def read_rows(folder: Path, seeds: Sequence[int] = (0,)) -> list[list[Row]]:
 
 
 def _places(members: int) -> Iterator[tuple[int, int]]:
-    """Epoch and member of one line after another, without end."""
+    """Yield epoch and member of one line after another, without end."""
     return ((epoch, member) for epoch in itertools.count(1) for member in range(members))
 
 
 def _labels(seeds: Sequence[int]) -> Sequence[int | None]:
-    """Return what the lines of each member begin with: nothing in a single run."""
+    """Return the seed that the lines of each member begin with; None in a single run."""
     return seeds if len(seeds) > 1 else [None]
 
 

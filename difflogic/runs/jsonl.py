@@ -1,17 +1,15 @@
-"""The one reader of files of JSON lines that grow by epochs: metrics.jsonl of a run, gates.jsonl of a job.
+"""Reader of files of JSON lines that grow by epochs: metrics.jsonl of a run, gates.jsonl of a job.
 
-Each line is an object with an `epoch`, of agents with the `steps` so far in its place; epochs ascend, and of a
-population each has a line for every member. A file grows while it is read, and may be cut back to a checkpoint and grow
-again, with the same lines. Only whole lines count, up to the first that is damaged, and of a population only whole
-epochs.
+Each line is an object with an `epoch`, of agents with the `steps` so far; epochs ascend, and a population has a line
+for every member. A file grows while it is read, and may be cut back to a checkpoint and grow again.
+Only complete lines count, up to the first that is damaged, and of a population only complete epochs.
 
-* `objects` reads all of it, `after` the lines after an epoch, `until` those before them: both find their place by
-  looking at few lines, since epochs ascend. `last_epoch` reads the end alone.
-* `Sample` thins a file to as many lines as can be drawn, and reads again only what is new.
+* `objects` reads all lines, `after` those after an epoch, `until` those before: both by binary search. `last_epoch`
+  reads the end alone.
+* `Sample` thins a file to a number of lines that can be drawn, and reads only what is new.
 
-Lines are handed on as they are, since they are JSON; what is asked of one is read by a JSON parser, so that nothing
-depends on how it is spelled. For example, a run of two members that was killed in epoch 3 may leave
-
+Lines are passed on as they are, since they are JSON. For example, a run of two members that was killed in epoch 3 may
+leave
     {"seed": 1, "epoch": 1, ...}
     {"seed": 2, "epoch": 1, ...}
     {"seed": 1, "epoch": 2, ...}
@@ -19,7 +17,7 @@ depends on how it is spelled. For example, a run of two members that was killed 
     {"seed": 1, "epoch": 3, ...}
     {"seed": 2, "epo
 
-of which `after(path, 1, limit=10, members=2)` gives the lines 3 and 4, one epoch, and `last_epoch` is 3.
+of which `after(path, 1, limit=10, members=2)` returns the lines 3 and 4, one epoch, and `last_epoch` is 3.
 """
 
 from __future__ import annotations
@@ -38,32 +36,32 @@ from typing import Any, BinaryIO
 BLOCK = 1 << 16
 LINE_END = b"\n"
 FILES = 16
-"""Files whose samples are remembered."""
+"""Most files with a cached sample."""
 SAMPLE_BLOCK = 1 << 20
 NOTHING = "[]"
 
 
 @dataclass(frozen=True)
 class Excerpt:
-    """The lines of some epochs, one after another; false where there are none."""
+    """Lines of some epochs; false if there are none."""
 
     text: str
-    """A JSON list."""
+    """JSON list."""
     epochs: int
     until: int
-    """The last epoch."""
+    """Last epoch."""
 
     def __bool__(self) -> bool:
         return self.epochs > 0
 
 
 def epochs_in(rows: int, members: int) -> int:
-    """Whole epochs in so many rows, at least one."""
+    """Return the number of complete epochs in some rows, at least one."""
     return max(1, rows // members)
 
 
 def parse(line: bytes) -> dict[str, Any] | None:
-    """The object on a line; None for a line that is not whole, or damaged."""
+    """Return the object on a line; None for one that is incomplete or damaged."""
     return _object(line) if is_whole(line) else None
 
 
@@ -76,14 +74,14 @@ def _object(line: bytes) -> dict[str, Any] | None:
 
 
 def objects(path: Path) -> Iterator[dict[str, Any]]:
-    """All lines, up to the first that is damaged; none where there is no file. Raises OSError."""
+    """Yield all lines, up to the first that is damaged; none if there is no file. Raises OSError."""
     with _opened(path) as file:
         while (values := parse(file.readline())) is not None:
             yield values
 
 
 def until(path: Path, epoch: int) -> bytes:
-    """The lines up to an epoch and with it; empty where there is no file. Raises OSError."""
+    """Return the lines up to an epoch, included; empty if there is no file. Raises OSError."""
     with _opened(path) as file:
         _seek(file, epoch)
         end = file.tell()
@@ -92,7 +90,7 @@ def until(path: Path, epoch: int) -> bytes:
 
 
 def after(path: Path, epoch: int, limit: int, members: int = 1) -> Excerpt:
-    """The lines of at most `limit` epochs after `epoch`; none where there is no file. Raises OSError."""
+    """Return the lines of at most `limit` epochs after `epoch`; none if there is no file. Raises OSError."""
     with _opened(path) as file:
         _seek(file, epoch)
         lines = list(itertools.islice(itertools.takewhile(is_whole, file), limit * members))
@@ -105,9 +103,9 @@ def after(path: Path, epoch: int, limit: int, members: int = 1) -> Excerpt:
 
 
 def last_epoch(path: Path) -> int:
-    """The epoch of the last whole line; 0 where there is none. Raises OSError."""
+    """Return the epoch of the last complete line, or 0. Raises OSError."""
     with _opened(path) as file:
-        # A process that was killed may leave half a line at the end: the last whole one counts.
+        # A process that was killed may leave half a line at the end.
         start = file.seek(0, os.SEEK_END)
         while start > 0:
             start = _line_start(file, start - 1, 0)
@@ -118,7 +116,7 @@ def last_epoch(path: Path) -> int:
 
 
 def _opened(path: Path) -> BinaryIO:
-    """The file; an empty one where there is none yet. Raises OSError."""
+    """Open a file, or an empty one if there is none yet. Raises OSError."""
     try:
         return path.open("rb")
     except FileNotFoundError:
@@ -126,10 +124,9 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def _seek(file: BinaryIO, epoch: int) -> None:
-    """Go to the first line of a later epoch. Epochs ascend, so this is a binary search."""
+    """Go to the first line of a later epoch by binary search, since epochs ascend."""
     low, high = 0, file.seek(0, os.SEEK_END)
-    # `low` always begins a line, and what begins at `high` or later is of a later epoch. A file of 100,000 lines is
-    # searched by looking at some 17 of them.
+    # `low` always begins a line, and lines that begin at `high` or later are of a later epoch.
     while low < high:
         middle = (low + high) // 2
         start = _line_start(file, middle, low)
@@ -144,7 +141,7 @@ def _seek(file: BinaryIO, epoch: int) -> None:
 
 
 def _line_start(file: BinaryIO, position: int, least: int) -> int:
-    """Return where the line begins that `position` is in; not before `least`, which begins one."""
+    """Return the begin of the line that `position` is in; not before `least`, which begins one."""
     while position > least:
         begin = max(least, position - BLOCK)
         file.seek(begin)
@@ -156,26 +153,26 @@ def _line_start(file: BinaryIO, position: int, least: int) -> int:
 
 
 def _epoch(line: bytes) -> int | None:
-    """The epoch of a line; None where it is not whole, or names none."""
+    """Return the epoch of a line; None if it is incomplete, or has none."""
     values = parse(line)
     return None if values is None else values.get("epoch", values.get("steps"))
 
 
 def is_whole(line: bytes) -> bool:
-    """Return whether a line is an object to its end; a machine that lost its power may have left zeros."""
+    """Return whether a line is a complete object; a power failure may leave zeros."""
     return line.startswith(b"{") and line.endswith(b"}\n") and line.isascii() and b"\0" not in line
 
 
 class Every:
-    """Choose at most `most` of the given items, evenly."""
+    """Evenly spread choice of at most `most` items."""
 
     def __init__(self, most: int) -> None:
         self._most, self._step, self._seen = most, 1, 0
         self.kept: dict[int, bytes] = {}
 
     def add(self, number: int, text: bytes) -> None:
-        # With room for 4, numbers 1 2 3 4 are kept; the fifth leaves 1 3 5 and a step of 2, so that 7 comes next. So a
-        # number that is left out never comes back, and a curve that is drawn from the others does not jump about.
+        # With room for 4, numbers 1 2 3 4 are kept; the fifth leaves 1 3 5 and a step of 2, so that 7 comes next. A
+        # number that is left out never returns, so that a curve does not jump about.
         if self._seen % self._step == 0:
             self.kept[number] = text
         self._seen += 1
@@ -185,10 +182,10 @@ class Every:
 
 
 class Sample:
-    """The lines of one file that grows, thinned to a number that can be drawn; what was read is not read again.
+    """Lines of one growing file, thinned to a number that can be drawn, each read once.
 
-    Every 2^k-th line is kept, and the last. What is kept stays while the file grows, until k does. `members` lines at a
-    time belong together: those of one epoch of a population. Methods raise OSError.
+    Every 2^k-th line is kept, and the last; k grows with the file. `members` lines belong together: those of one epoch
+    of a population. Methods raise OSError.
     """
 
     def __init__(self, path: Path, most: int, members: int) -> None:
@@ -202,7 +199,7 @@ class Sample:
         self._every, self._judged = Every(self._most // 2), Every(self._most // 2)
 
     def lines(self) -> list[bytes]:
-        """Return rows as JSON, with commas between them; half of them have an evaluation, where so many do."""
+        """Return rows as JSON, with commas between them; half of them have an evaluation, if there are as many."""
         with self._lock:
             try:
                 with self._path.open("rb") as file:
@@ -216,19 +213,20 @@ class Sample:
 
     def _read_on(self, file: BinaryIO) -> None:
         status = os.fstat(file.fileno())
-        # Another file of this name, or a shorter one: a run that goes on after a crash writes its metrics anew.
+        # Another file of this name, or a shorter one: a resumed run writes its metrics anew.
         if status.st_ino != self._file or status.st_size < self._offset:
             self._begin(status.st_ino)
         file.seek(self._offset)
         together: list[bytes] = []
         for line in _lines(file):
-            # Damaged, or not where a line begins, as the file was written anew meanwhile: next time from the beginning.
+            # Damaged, or not the begin of a line, since the file was written anew: the next time reads all.
             if not is_whole(line):
                 self._file = 0
                 return
             together.append(line)
             if len(together) == self._members:
-                self._add(b"".join(together), _is_judged(together[0]))
+                values = _object(together[0]) or {}  # all members of a population are evaluated at once
+                self._add(b"".join(together), values.get("hard_loss", values.get("score")) is not None)
                 together.clear()
 
     def _add(self, lines: bytes, is_judged: bool) -> None:
@@ -238,12 +236,6 @@ class Sample:
         self._every.add(self._number, self._last)
         if is_judged:
             self._judged.add(self._number, self._last)
-
-
-def _is_judged(line: bytes) -> bool:
-    """Return whether the line of an epoch has an evaluation; all members of a population have theirs at once."""
-    values = _object(line) or {}
-    return values.get("hard_loss", values.get("score")) is not None
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
@@ -262,5 +254,5 @@ def _sample(path: Path, most: int, members: int) -> Sample:
 
 
 def thinned(path: Path, most: int, members: int = 1) -> str:
-    """About `most` lines, of a population of epochs, as a JSON list; NOTHING where there is none. Raises OSError."""
+    """Return about `most` lines, of a population epochs, as a JSON list; NOTHING if there are none. Raises OSError."""
     return f"[{b','.join(_sample(path, most, members).lines()).decode()}]"

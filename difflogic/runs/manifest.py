@@ -1,4 +1,4 @@
-"""`manifest.json`: what a run was, so that it can be understood and repeated years later."""
+"""`manifest.json`: description of a run, so that it can be understood and repeated years later."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Manifest = dict[str, Any]
 def begin(
     config: Document, engine: EngineInfo, reason: str, init_from: Path | None, seeds: Sequence[int] = ()
 ) -> Manifest:
-    """The manifest of a run that starts now; a population lists its seeds."""
+    """Return the manifest of a run that starts now; a population lists its seeds."""
     data = config.to_dict()
     return {
         "format": FORMAT,
@@ -50,8 +50,7 @@ def begin(
 
 
 def resume(earlier: Manifest, config: Document, engine: EngineInfo, reason: str, epoch: int) -> Manifest:
-    """The manifest of a run that goes on now after `epoch`; each resume is listed with what ran it."""
-    # Another machine may go on: a result was computed by all that are listed, not by the last one alone.
+    """Return the manifest of a run that continues after `epoch`, with one more resume."""
     here = _here(engine, reason)
     entry = {"resumed": now(), "after_epoch": epoch, **here}
     resumes = [*earlier.get("resumes", []), entry]
@@ -59,22 +58,22 @@ def resume(earlier: Manifest, config: Document, engine: EngineInfo, reason: str,
 
 
 def placed(manifest: Manifest, engine: EngineInfo, reason: str, measured: Sequence[dict[str, Any]]) -> Manifest:
-    """The manifest of a run whose engine was chosen by its first epochs; `measured` says which ran them."""
+    """Return the manifest of a run whose engine was chosen by its first epochs, which `measured` lists."""
     return {**manifest, "engine": {**asdict(engine), "why": reason}, "measured": list(measured)}
 
 
 def end(manifest: Manifest, status: str, epoch: int, summary: str) -> Manifest:
-    """The manifest of a run that ends now."""
+    """Return the manifest of a run that ends now."""
     return {**manifest, "status": status, "ended": now(), "epoch": epoch, "result": summary.splitlines()[0]}
 
 
 def to_json(manifest: Manifest) -> str:
-    """The text of manifest.json."""
+    """Return the text of manifest.json."""
     return json.dumps(manifest, indent=2) + "\n"
 
 
 def read(folder: Path) -> Manifest:
-    """The manifest of a run folder; {} where there is none that can be read: training does not need it."""
+    """Return the manifest of a run folder, or {} if it cannot be read: training does not need it."""
     try:
         data = json.loads((folder / NAME).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -83,12 +82,12 @@ def read(folder: Path) -> Manifest:
 
 
 def is_policy(manifest: Manifest) -> bool:
-    """Return whether it is of a run of agents, and not of automata."""
+    """Return whether the run is of agents."""
     return document.is_policy(manifest.get("config"))
 
 
 def last_engine(manifest: Manifest) -> EngineInfo | None:
-    """The engine that last worked on a run; None where the manifest does not tell."""
+    """Return the engine that last trained a run, or None if the manifest does not tell."""
     try:
         entry = [manifest, *manifest["resumes"]][-1]["engine"]
         return EngineInfo(**{key: value for key, value in entry.items() if key != "why"})
@@ -97,7 +96,7 @@ def last_engine(manifest: Manifest) -> EngineInfo | None:
 
 
 def now() -> str:
-    """ISO 8601, local time with its offset."""
+    """Return the local time with its offset, as ISO 8601."""
     return datetime.now(UTC).astimezone().isoformat(timespec="seconds")
 
 
@@ -106,9 +105,8 @@ def _here(engine: EngineInfo, reason: str) -> Manifest:
 
 
 def versions() -> dict[str, str]:
-    """Versions of what computes; wgpu's only where it is in use."""
+    """Return versions of what computes; wgpu's only if it is in use, since its import takes time."""
     found = {"difflogic": __version__, "python": platform.python_version(), "system": platform.platform()}
-    # Asking for a version must not import a package that the run does without.
     for package in ("numpy", "wgpu"):
         if package in sys.modules:
             found[package] = importlib.metadata.version(package)
@@ -117,13 +115,13 @@ def versions() -> dict[str, str]:
 
 @cache
 def git_commit() -> str | None:
-    """The commit of the checkout that this package runs from, `-dirty` where it was changed; else None."""
-    # Asked once: what the process has loaded is what was there then, and to ask takes longer than a short run.
+    """Return the commit of the checkout that this package runs from, `-dirty` if it was changed, or None."""
+    # Cached, as the loaded code does not change and asking takes longer than a short run.
     checkout = Path(__file__).resolve().parents[2]
     git = shutil.which("git")
     if git is None or not (checkout / ".git").exists():
         return None
-    # `--exclude=*` passes over tags: what is wanted is the commit itself, whatever somebody named it.
+    # `--exclude=*` passes over tags.
     command = [git, "-C", str(checkout), "describe", "--always", "--dirty", "--exclude=*", "--abbrev=40"]
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     return answer.stdout.strip() or None

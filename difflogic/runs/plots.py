@@ -32,13 +32,14 @@ if TYPE_CHECKING:
 
 CELL_PIXELS = 8
 RULE_EXAMPLES = 8
-"""Grids that stand for a rule."""
+"""Number of grids that show a rule."""
 GREY = 128
 
 
 def loss_png(rows: Sequence[Row], config: Config, title: str) -> bytes:
-    """Soft and hard loss of the training batch above, the gap between them shaded; below the hard loss on the probes,
-    and how many gates are undecided. Lines say where a grid grows, and where a search begins.
+    """Draw soft and hard loss on the training batch, and the gap between them; below the hard loss on the probes.
+
+    A dashed line is the number of undecided gates. Vertical lines are at the ends of smaller grids, and at a search.
     """
     figure, batch, probes = _two_panels(title)
     _mark(batch, probes, config, rows)
@@ -59,11 +60,11 @@ def loss_png(rows: Sequence[Row], config: Config, title: str) -> bytes:
 
 
 def population_png(members: Sequence[Sequence[Row]], leader: int, config: Config, title: str) -> bytes:
-    """Soft loss of every member above, hard loss on the probes below; the leader's stand out. Lines: see `loss_png`."""
+    """Draw the soft loss of every member, below the hard loss on the probes; the leader's stand out."""
     figure, batch, probes = _two_panels(title)
     _mark(batch, probes, config, members[leader])
     crowd = {"color": "0.6", "linewidth": 0.6, "alpha": max(0.25, 1 / math.sqrt(len(members)))}
-    # Drawn last, so that it lies above the others.
+    # Drawn last, the leader's lies above the others.
     order = [index for index in range(len(members)) if index != leader] + [leader]
     for index in order:
         rows, style = members[index], {"linewidth": 1.5} if index == leader else crowd
@@ -85,9 +86,9 @@ def returns_png(
     size: tuple[float, float] = (8, 4.5),
     words: tuple[str, str] = ("environment steps", "mean return of an episode"),
 ) -> bytes:
-    """Mean returns of agents, by their seeds, over environment steps; the best one's evaluations are points.
+    """Draw mean returns of agents, by their seeds, over environment steps; the best one's evaluations are points.
 
-    `size` is the width and height in inches, `words` what the axes say.
+    `size` is the width and height in inches, `words` are the labels of the axes.
     """
     figure, axes = _diagram(*size, *words, title)
     for seed, each in rows.items():
@@ -108,11 +109,11 @@ def returns_png(
 @cache
 def _load_matplotlib() -> None:
     """Import matplotlib, whatever backend MPLBACKEND names, and without its messages about its cache."""
-    # A command in a notebook inherits the kernel's backend, which need not be installed where the command is.
+    # A command in a notebook inherits the kernel's backend, which may not be installed.
     is_first = "matplotlib" not in sys.modules
     backend = os.environ.pop("MPLBACKEND", None) if is_first else None
     folder = user_cache() / "matplotlib"
-    if VARIABLE in os.environ:  # else matplotlib reads the user's settings in its own usual place
+    if VARIABLE in os.environ:  # else matplotlib reads the user's settings
         os.environ.setdefault("MPLCONFIGDIR", str(folder))
     logger = logging.getLogger("matplotlib")
     level = logger.level
@@ -121,7 +122,7 @@ def _load_matplotlib() -> None:
     import matplotlib.figure
 
     logger.setLevel(level)
-    # A matplotlibrc in the current folder may be anybody's, and have LaTeX run on a text of theirs.
+    # A matplotlibrc in the current folder may be anybody's, and run LaTeX on a text of theirs.
     if is_first and not Path(mpl.matplotlib_fname()).is_absolute():
         mpl.rcdefaults()
     if backend is not None:
@@ -136,14 +137,14 @@ def _figure(width: float, height: float, dpi: int) -> Figure:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    # Drawn into memory, never through pyplot: that would look for a display, and keeps every figure until it is closed.
+    # pyplot would look for a display, and keep every figure until it is closed.
     figure = Figure(figsize=(width, height), dpi=dpi, layout="constrained")
     FigureCanvasAgg(figure)
     return figure
 
 
 def _diagram(width: float, height: float, x: str, y: str, title: str = "", dpi: int = 110) -> tuple[Figure, Axes]:
-    """One diagram, with words at its axes that are shown as they are."""
+    """Return a figure with one diagram, and labels at its axes without markup."""
     figure = _figure(width, height, dpi)
     axes = figure.subplots()
     axes.set_title(title, parse_math=False)
@@ -154,7 +155,7 @@ def _diagram(width: float, height: float, x: str, y: str, title: str = "", dpi: 
 
 
 def _two_panels(title: str) -> tuple[Figure, Any, Any]:
-    """Two diagrams over the same epochs."""
+    """Return a figure with two diagrams over the same epochs."""
     figure = _figure(8, 6, 110)
     above, below = figure.subplots(2, 1, sharex=True)
     above.set_title(title, parse_math=False)
@@ -163,8 +164,8 @@ def _two_panels(title: str) -> tuple[Figure, Any, Any]:
 
 
 def _mark(above: Axes, below: Axes, config: Config, rows: Sequence[Row]) -> None:
-    """A line where another grid is trained on, or a search begins, as far as the rows go; its name stands on top."""
-    # Losses on both sides of a line are not to be compared: they are sums over grids of different sizes.
+    """Draw a line with its name where another grid is trained on, or a search begins, as far as the rows go."""
+    # Losses on both sides of a line are sums over grids of different sizes.
     marks = [(epoch, words) for epoch, words in schedule.marks(config) if epoch < len(rows)]
     if not marks:
         return
@@ -178,15 +179,14 @@ def _mark(above: Axes, below: Axes, config: Config, rows: Sequence[Row]) -> None
 def _png(figure: Figure) -> bytes:
     buffer = io.BytesIO()
     with warnings.catch_warnings():
-        # A name may be in any script: boxes stand for what the font does not have.
+        # A name may be in any script: boxes stand for missing glyphs.
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         figure.savefig(buffer, format="png")
     return buffer.getvalue()
 
 
 def _label(axes: Axes, text: str, values: Sequence[float]) -> None:
-    """A scale that is logarithmic above 1 and reaches 0, since a solved circuit's loss is exactly 0."""
-    # A plain logarithm has no 0, which is where a run wants to get; a linear scale would hide all but the first epochs.
+    """Set a scale that is logarithmic above 1 and reaches 0, the loss of a solved circuit."""
     axes.set_yscale("symlog", linthresh=1)
     axes.set_ylim(-0.1, 2 * max([1.0, *values]))
     axes.set_ylabel(text)
@@ -195,13 +195,13 @@ def _label(axes: Axes, text: str, values: Sequence[float]) -> None:
 
 
 def colors(bits: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """RGB `[..., 3]` of `bits [..., n]`: white where there is one channel, else red, green and blue.
+    """Return RGB `[..., 3]` of `bits [..., n]`: white for one channel, else red, green and blue.
 
     Of six channels, the last three hold the low bits of red, green and blue.
     """
     if bits.shape[-1] == 1:
         return np.repeat(bits * np.uint8(255), 3, axis=-1)
-    # With two bits a colour has four levels, 0 85 170 255: 85 times the number that both make.
+    # Two bits of a colour are four levels: 0, 85, 170 and 255.
     padded = np.zeros((*bits.shape[:-1], 6), dtype=np.uint8)
     padded[..., : min(6, bits.shape[-1])] = bits[..., :6]
     if bits.shape[-1] <= 3:
@@ -210,7 +210,7 @@ def colors(bits: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
 
 
 def target_png(job: Job) -> bytes:
-    """Draw what states should be; where that depends on the start, starts above what each should become."""
+    """Draw the target; if it depends on the start, starts above what each should become."""
     if job.target is not None:
         picture = colors(job.target.astype(np.uint8))
     else:
@@ -223,18 +223,18 @@ def target_png(job: Job) -> bytes:
 
 
 def row_png(grids: Sequence[npt.NDArray[np.uint8]]) -> bytes:
-    """Grids `[H, W, channels]` of one height side by side, each with a line around it."""
+    """Draw grids `[H, W, channels]` of one height side by side, each with a line around it."""
     return picture_png(np.concatenate([_framed(grid[None])[0] for grid in grids], axis=1))
 
 
 def _framed(grids: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """RGB with a grey line around each, so that grids in a row can be told apart."""
+    """Return RGB with a grey line around each grid."""
     border = ((0, 0), (1, 1), (1, 1), (0, 0))
     return np.pad(colors(grids), border, constant_values=GREY)
 
 
 def picture_png(picture: npt.NDArray[np.uint8]) -> bytes:
-    """RGB `[H, W, 3]`, a square of several pixels for each of its own."""
+    """Draw RGB `[H, W, 3]` with a square of several pixels for each cell."""
     from PIL import Image
 
     large = picture.repeat(CELL_PIXELS, axis=0).repeat(CELL_PIXELS, axis=1)
@@ -242,7 +242,7 @@ def picture_png(picture: npt.NDArray[np.uint8]) -> bytes:
 
 
 def gates_png(layers: Sequence[Layer], title: str) -> bytes:
-    """Draw how many gates of each layer are each of the sixteen: a table in shades, undecided ones at the right."""
+    """Draw the number of gates of each kind and layer: a table in shades, with undecided ones."""
     counts = np.array([layer.kinds for layer in layers])
     figure = _figure(11, 1.8 + 0.3 * len(layers), 110)
     from matplotlib.colors import LogNorm
@@ -255,17 +255,14 @@ def gates_png(layers: Sequence[Layer], title: str) -> bytes:
         dark = math.log(counts[row, column]) > 0.6 * math.log(max(2, counts.max()))
         axes.text(column, row, str(counts[row, column]), ha="center", va="center", size=8, color="w" if dark else "k")
     axes.set_xticks(range(len(gates.NAMES)), gates.NAMES, rotation=35, ha="right", size=9)
-    axes.set_yticks(range(len(layers)), [_layer_label(layer) for layer in layers], size=9)
+    undecided = [f", {layer.undecided} undecided" if layer.undecided else "" for layer in layers]
+    names = [f"{layer.name}: {layer.gates} gates{more}" for layer, more in zip(layers, undecided, strict=True)]
+    axes.set_yticks(range(len(layers)), names, size=9)
     return _png(figure)
 
 
-def _layer_label(layer: Layer) -> str:
-    undecided = f", {layer.undecided} undecided" if layer.undecided else ""
-    return f"{layer.name}: {layer.gates} gates{undecided}"
-
-
 def accuracy_png(curves: Sequence[tuple[str, Sequence[float], Sequence[float]]]) -> bytes:
-    """A panel for each curve of a name, where it is taken, and the accuracy there."""
+    """Draw a panel for each curve of a name, its places, and the accuracy there."""
     figure = _figure(3.8 * len(curves), 2.8, 140)
     panels = figure.subplots(1, len(curves), squeeze=False)[0]
     for axes, (name, at, accuracy) in zip(panels, curves, strict=True):
@@ -277,7 +274,7 @@ def accuracy_png(curves: Sequence[tuple[str, Sequence[float], Sequence[float]]])
 
 
 def errors_png(curves: Mapping[str, tuple[Sequence[float], int]]) -> bytes:
-    """The share of wrong values over CA steps of several runs, by name: their curves, and how many values there are."""
+    """Draw the share of wrong cells over CA steps of several runs, by name: curves, and numbers of values."""
     figure, axes = _diagram(8, 4.5, "CA step", "wrong cells, %")
     for name, (wrong, values) in curves.items():
         axes.plot([100 * each / values for each in wrong], label=name, linewidth=1)
@@ -287,7 +284,7 @@ def errors_png(curves: Mapping[str, tuple[Sequence[float], int]]) -> bytes:
 
 
 def curve_png(curve: Sequence[float], steps: Sequence[int], text: str) -> bytes:
-    """Wrong values over CA steps, small."""
+    """Draw wrong values over CA steps, small."""
     figure, axes = _diagram(3.8, 1.9, "CA step", text, dpi=140)
     axes.plot(steps, curve, linewidth=1)
     axes.set_ylim(bottom=0)

@@ -1,9 +1,9 @@
-"""`request.json`: the request that a run was made from, so that a resumed run is trained as the run was.
+"""`request.json`: the request of a run, by which a resumed run is trained.
 
     {"format": 1, "config": {...}, "stop_when_solved": 1}
 
-It holds the options of `TrainRequest` that differ from their defaults. Paths are not saved: a run folder has copies of
-its samples. Runs of version 0.1.0 have no such file.
+It holds the options of `TrainRequest` that differ from their defaults, without paths. Runs of version 0.1.0 have no
+such file.
 """
 
 from __future__ import annotations

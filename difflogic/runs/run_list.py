@@ -1,4 +1,4 @@
-"""The runs on a disk: every run folder below a folder, each in a few words, broken ones by what is wrong with them."""
+"""Runs on a disk: every run folder below a folder in brief, or why it cannot be read."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from difflogic.runs import folder as folders
 from difflogic.runs.journal import JSONL, Row, last_evaluated, read_rows
 
 MARKS = (attempts.NAME, manifest.NAME, checkpoint.NAME, checkpoint.PREVIOUS)
-"""A folder with one of these is a run folder."""
+"""Files of which a run folder has one."""
 DEPTH = 4
-"""Folders are searched so many levels deep; nothing is searched inside a run folder."""
+"""Levels of folders that are searched; nothing is searched inside a run folder."""
 
 
 @dataclass(frozen=True)
@@ -27,32 +27,32 @@ class Entry:
 
     path: Path
     name: str
-    """The name of its configuration, a preset's."""
+    """Name of its configuration, a preset's."""
     status: str
     """`running`, `complete`, `built` without training, `interrupted`, `failed`, or `killed`: running, and no process
     holds it."""
     engine: str
-    """The one that worked on it last: `cpu`, `gpu`, `reference`."""
+    """Last engine: `cpu`, `gpu`, `reference`."""
     seed: int
     members: int
     epoch: int
-    """Epochs in the metrics; a run that is under way may be further than its manifest."""
+    """Number of epochs in the metrics, which may be ahead of the manifest."""
     epochs: int
     soft_loss: float | None
-    """Of the last epoch, of a population the lowest; None where it is not finite."""
+    """Loss of the last epoch, of a population the lowest; None if it is not finite."""
     hard_loss: int | None
     """Wrong values of the best circuit so far."""
     solved: int | None
-    """Models without a wrong value: at their last evaluation, or at least one where the best circuit has none. None
-    where nothing says when agents are solved: a classifier has an accuracy, and nothing false beside it."""
+    """Number of models without a wrong value at their last evaluation, at least one if the best circuit has none.
+    None for a classifier, which is never solved."""
     size: int
     """Bytes on the disk."""
     started: str
-    """ISO 8601."""
+    """Time in ISO 8601."""
     attempts: int = 1
-    """More than one where training began again with other wiring: epochs are then those of all."""
+    """Number of attempts, whose epochs are added."""
     score: float | None = None
-    """Of a run of agents, whose epochs are environment steps: the best one's mean return when it was last evaluated."""
+    """Last evaluation of the best agent, for agents, whose epochs are environment steps."""
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {"path": str(self.path)}
@@ -60,14 +60,14 @@ class Entry:
 
 @dataclass(frozen=True)
 class Broken:
-    """A run folder that does not say what it is."""
+    """Run folder that cannot be read."""
 
     path: Path
     why: str
 
 
 def find(folder: Path) -> Iterator[Path]:
-    """The run folders at and below `folder`, in order of their names. Raises RunFolderError without such a folder."""
+    """Yield the run folders at and below `folder`, in order of their names. Raises RunFolderError without one."""
     if not folder.is_dir():
         what = "is a file" if folder.exists() else "does not exist"
         raise NotFoundError(f"{folder} {what}: expected a folder with runs in it.")
@@ -75,7 +75,7 @@ def find(folder: Path) -> Iterator[Path]:
 
 
 def _search(folder: Path, depth: int) -> Iterator[Path]:
-    # Attempts are run folders inside: they are told of with this run, and are none of the list's own.
+    # Attempts are run folders inside, and belong to this run.
     if any((folder / mark).exists() for mark in MARKS):
         yield folder
         return
@@ -84,13 +84,13 @@ def _search(folder: Path, depth: int) -> Iterator[Path]:
     try:
         children = sorted(Path(entry.path) for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False))
     except PermissionError:
-        return  # not ours to look into, as other people's folders are
+        return  # the folder of another user
     for child in children:
         yield from _search(child, depth - 1)
 
 
 def read(path: Path) -> Entry | Broken:
-    """Return what a run folder says of itself; nothing of it has to be whole."""
+    """Read a run folder, any file of which may be damaged."""
     try:
         if attempts.is_in(path):
             return _entry_of_attempts(path)
@@ -107,13 +107,13 @@ def read(path: Path) -> Entry | Broken:
 
 
 def _entry_of_attempts(path: Path) -> Entry | Broken:
-    """The entry of the chosen attempt, with the epochs and the size of all attempts."""
+    """Return the entry of the chosen attempt, with the epochs and the size of all attempts."""
     record, taken = attempts.read(path), read(chosen.run_folder(path))
     if isinstance(taken, Broken):
         return taken
     last, has_budget = record.attempts[-1], record.restarts is not None
     status = "complete" if record.is_over else "killed" if last.status == "running" else "interrupted"
-    # restarts.json is written when an attempt begins and ends; in between its own metrics know how far it is.
+    # While an attempt runs, only its own metrics have its progress.
     own = read(path / last.folder)
     done = record.with_attempt(replace(last, epoch=own.epoch or last.epoch) if isinstance(own, Entry) else last)
     return replace(
@@ -130,7 +130,7 @@ def _entry_of_attempts(path: Path) -> Entry | Broken:
 
 def _status(path: Path, record: dict[str, Any]) -> str:
     status = str(record["status"])
-    # A process that was killed could not write how it ended: the lock, which the system took back, tells it.
+    # The system released the lock of a process that was killed.
     return "killed" if status == "running" and not folders.is_held(path) else status
 
 
@@ -153,8 +153,7 @@ def _record(path: Path) -> dict[str, Any]:
 
 
 def _entry(path: Path, record: dict[str, Any], rows: list[list[Row]]) -> Entry:
-    # Checkpoints of populations are large, and a list of many runs should not wait for them: how many models are solved
-    # is read from the metrics, and if any is, from the best circuit.
+    # A list of many runs should not read checkpoints of populations: the metrics have the number of solved models.
     last, wrong = [last_evaluated(each) for each in rows], checkpoint.fewest_wrong(path)
     right = sum(row is not None and row.hard_loss == 0 for row in last)
     soft = [each[-1].soft_loss for each in rows if each and each[-1].soft_loss == each[-1].soft_loss]
@@ -169,7 +168,7 @@ def _entry(path: Path, record: dict[str, Any], rows: list[list[Row]]) -> Entry:
 
 
 def _of_every_run(path: Path, record: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of an entry that the manifest tells, whatever was trained."""
+    """Return the fields of an entry that the manifest has for all kinds of runs."""
     return {
         "path": path,
         "name": str(record["name"]),
@@ -183,7 +182,7 @@ def _of_every_run(path: Path, record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _entry_of_agents(path: Path, record: dict[str, Any]) -> Entry:
-    """The entry of a run of agents: rows by iteration, each with the steps so far and the score if it was evaluated."""
+    """Return the entry of a run of agents, whose rows are of iterations, with the steps so far and the score."""
     rows, seeds = list(jsonl.objects(path / JSONL)), record.get("seeds", [record["seed"]])
     scores = [[row["score"] for row in rows[k :: len(seeds)] if row["score"] is not None] for k in range(len(seeds))]
     last = [each[-1] for each in scores if each]
@@ -200,5 +199,5 @@ def _entry_of_agents(path: Path, record: dict[str, Any]) -> Entry:
 
 
 def size_of(path: Path) -> int:
-    """Bytes of the files in a folder and below. Raises OSError."""
+    """Return the bytes of the files in a folder and below. Raises OSError."""
     return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
