@@ -1,4 +1,4 @@
-"""The axes of a sweep: a field of the configuration, and the values that trials have in it.
+"""Axes of a sweep: a field of the configuration, and its values.
 
 optimizer.lr=0.02:0.2:log     any number between, by its logarithm; without `:log` evenly, `:0.01` in such steps
 model.kernels=4,8,16          one of these
@@ -17,7 +17,7 @@ from difflogic.config.limits import Limits
 from difflogic.errors import ConfigError, UsageError
 
 SEED = "seed"
-"""The axis that is never searched: seeds are what a setting is repeated with."""
+"""Axis that is never searched, since a setting is repeated with seeds."""
 MOST_VALUES = 100_000
 
 _NUMBER = r"[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
@@ -27,13 +27,12 @@ _RANGE = re.compile(rf"\s*({_NUMBER}):({_NUMBER})(?::(log|{_NUMBER}))?\s*")
 
 @dataclass(frozen=True)
 class Axis:
-    """A field by its path, and what trials have there: one of the values, or without any a number in a range."""
+    """Field by its path, and its values, or without any a range of numbers, ends included."""
 
     path: str
     values: tuple[Any, ...] = ()
     low: float = 0.0
     high: float = 0.0
-    """Both ends of the range are in it."""
     step: float | None = None
     is_log: bool = False
     is_whole: bool = False
@@ -41,9 +40,9 @@ class Axis:
 
 
 def axis(path: str, given: Any, base: Document) -> Axis:
-    """The axis of a field of `base`; what is given is text as in the examples above, or a list of values.
+    """Return the axis of a field of `base`; `given` is text as in the examples above, or a list of values.
 
-    Raises UsageError for a field that is not there, a range without numbers, and values that the field does not take.
+    Raises UsageError for an unknown field, a range without numbers, and values that the field does not take.
     """
     kind, limits = _field(path, base)
     if isinstance(given, str) and (found := _RANGE.fullmatch(given)):
@@ -61,7 +60,7 @@ def axis(path: str, given: Any, base: Document) -> Axis:
 
 
 def _values(path: str, given: Any) -> list[Any]:
-    """Between commas as TOML writes them; what is not TOML is text, since shells strip quotes."""
+    """Parse values between commas as TOML; other text is itself, since shells strip quotes."""
     if not isinstance(given, str):
         values = list(given) if isinstance(given, list | tuple | range) else [given]
     elif found := _COUNT.fullmatch(given):
@@ -101,7 +100,7 @@ def _check_range(found: Axis, given: str) -> None:
 
 
 def _taken(kind: Any, limits: Limits | None, value: Any, path: str) -> Any:
-    """The value as the field holds it. Raises UsageError."""
+    """Return the value as the field holds it. Raises UsageError."""
     if kind is int and isinstance(value, float) and value.is_integer():
         value = int(value)
     made = convert(kind, plain(value), path, limits)
@@ -111,14 +110,14 @@ def _taken(kind: Any, limits: Limits | None, value: Any, path: str) -> Any:
 
 
 def _field(path: str, base: Document) -> tuple[Any, Limits | None]:
-    """The type and the limits of a field. Raises UsageError, which names the nearest one."""
+    """Return the type and the limits of a field. Raises UsageError, which names the nearest one."""
     known = {where: (kind, field.metadata.get("limits")) for where, kind, field in leaves(type(base))}
     del known["name"]
     if path in known:
         return known[path]
     if inside := [each for each in known if each.startswith(f"{path}.")]:
         raise UsageError(f"{path} is a section: sweep a field of it, say {inside[0]}.")
-    # `train.lr` was meant for the section that has an `lr`: nearer than any path that only sounds alike.
+    # `train.lr` was meant for the section that has an `lr`.
     same = [each for each in known if each.rpartition(".")[2] == path.rpartition(".")[2]]
     near = f" (did you mean {same[0]}?)" if same else hint(path, known)
     raise UsageError(f"There is no field {shown(path)} to sweep{near}: `difflogic presets NAME` lists all.")

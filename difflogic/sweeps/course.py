@@ -1,8 +1,8 @@
-"""The course of a sweep: which trials are asked for, in which order they are ranked, and what is known of them.
+"""Search of a sweep: the choice of trials, their ranking, and their results so far.
 
-Everything that a sweep decides follows from its specification and from what came of its trials, in a fixed order. What
-came of them is kept, line by line, in `trials.jsonl`. So to resume is to do it all again, with what is known looked up
-and not trained: a sweep that was killed at any moment ends as one that never was.
+All decisions follow from the specification and from the results, in a fixed order. Results are stored, line by line, in
+`trials.jsonl`. To resume is to do it all again, with known results looked up and not trained, so that a sweep that was
+killed at any moment ends as one that never was.
 """
 
 from __future__ import annotations
@@ -26,43 +26,43 @@ from difflogic.train.signals import Stop
 
 LEDGER = "trials.jsonl"
 POLL_S = 0.5
-"""Seconds between two looks for a signal while trials are trained."""
+"""Seconds between two checks for a signal while trials are trained."""
 
 Ended = Literal["complete", "pruned", "failed"]
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A trial that is over."""
+    """Trial that is over."""
 
     number: int
     values: Mapping[str, Any]
-    """By the paths of the axes."""
+    """Values by the paths of the axes."""
     status: Ended
     value: float | None
-    """By the metric of the sweep; None where there is none: unsolved, or failed."""
+    """Metric of the sweep; None if unsolved or failed."""
     outcome: Outcome
 
     @property
     def folder(self) -> str:
-        """Return the trial's run folder, in that of the sweep."""
+        """Name of the trial's run folder, in that of the sweep."""
         return folder_of(self.number)
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """A sweep that ended, was interrupted, or is under way."""
+    """Sweep that ended, was interrupted, or is under way."""
 
     path: Path
     spec: Spec
     trials: Sequence[Trial]
-    """Those that are over, in order."""
+    """Trials that are over, in order."""
     interrupted: Any = None
-    """What stopped it early: a signal, or the reason that was given to its `Stop`."""
+    """Signal that stopped it early, or the reason that was given to its `Stop`."""
 
     @property
     def ranked(self) -> list[Trial]:
-        """The best trials first, of equals the first; those without a value last."""
+        """Trials, the best first, of equals the earlier; those without a value last."""
 
         def rank(each: Trial) -> tuple[bool, float, int]:
             return each.value is None, self.spec.sign * (each.value or 0.0), each.number
@@ -71,45 +71,45 @@ class Sweep:
 
     @property
     def best(self) -> Trial | None:
-        """The complete trial of the best value; None where none has a value."""
+        """Best complete trial, if one has a value."""
         return next((each for each in self.ranked if each.status == "complete" and each.value is not None), None)
 
 
 class SweepObserver:
-    """Override what you want to hear."""
+    """Observer with methods to override."""
 
     def began(self, described: Spec, path: Path, known: int, workers: int) -> None:
-        """Before the first trial; outcomes of so many are known already."""
+        """Receive the begin, before the first trial; `known` results exist already."""
 
     def ended(self, trial: Trial, done: int, most: int) -> None:
-        """A trial is over, told in the order in which they are ranked."""
+        """Receive a trial that is over, in the order of ranking."""
 
     def noticed(self, text: str) -> None:
-        """Something that a person should know, one sentence."""
+        """Receive a sentence for people."""
 
 
 class Workers(Protocol):
-    """Workers train the trials of a sweep."""
+    """Trains the trials of a sweep."""
 
     @property
     def size(self) -> int:
-        """So many at once."""
+        """Number of trials at once."""
 
     def submit(self, rung: Rung) -> None:
-        """Have it trained where there is room, in the order of asking."""
+        """Train a trial once there is room, in the order of calls."""
 
     def ended(self, seconds: float) -> Sequence[tuple[Rung, Outcome]]:
-        """What has ended since; waits so long for one."""
+        """Return trials finished since the last call; block for at most `seconds`."""
 
     def put_away(self, trial: int) -> None:
-        """A trial is over, whose run is wanted in the folder of the sweep."""
+        """Move the run of a trial that is over into the folder of the sweep."""
 
 
 @contextmanager
 def opened(described: Spec | None, out: Path | None, trials: int | None = None) -> Iterator[tuple[Spec, Path]]:
-    """A sweep's folder, locked: a new one, or without a description that of an earlier sweep, with so many trials.
+    """Lock a sweep's folder: a new one, or without a description an earlier sweep's, with another number of trials.
 
-    Raises RunFolderError where it is not free, NotFoundError where it holds no sweep, UsageError.
+    Raises RunFolderError if it is not free, NotFoundError if it holds no sweep, UsageError.
     """
     if described is not None:
         sampling.check(described)
@@ -121,7 +121,6 @@ def opened(described: Spec | None, out: Path | None, trials: int | None = None) 
     else:
         described = Spec.load(out / spec.NAME)
         if trials is not None and trials < described.most:
-            # Some would be thrown away.
             raise UsageError(f"The sweep has {described.most} trials: give --trials of more, got {trials}.")
         described = described if trials is None else described.with_(trials=trials)
     with folders.locked(out):
@@ -131,17 +130,17 @@ def opened(described: Spec | None, out: Path | None, trials: int | None = None) 
 
 
 class Course:
-    """The one order in which trials are chosen and ranked."""
+    """Choice and ranking of trials in one order."""
 
     def __init__(self, described: Spec, out: Path, workers: Workers, observer: SweepObserver) -> None:
         self._spec, self._out, self._workers, self._observer = described, out, workers, observer
         self._ledger = _Ledger(out / LEDGER)
         self._sampler = sampling.sampler(described, out)
         self._rungs = described.rungs()
+        # A grid and random trials do not wait for results: a few more than there are workers keep these busy. Others
+        # are chosen by results. With `ahead` = 8, trial 8 of `optuna` is chosen when the result of trial 0 is known and
+        # no other is, so that the choice does not depend on the number of workers.
         is_blind = described.method in ("grid", "random")
-        # Trials that are chosen blindly need not wait for results: a few more than there are workers keep these busy.
-        # The others are chosen by results. With `optuna` and `ahead` = 8, trial 8 is chosen when the result of trial 0
-        # is known and no other is, on however many workers: so this number must not follow from theirs.
         self._ahead = None if is_blind else described.ahead
         self._over: list[Trial] = []
         observer.began(described, out, len(self._ledger.values), workers.size)
@@ -152,7 +151,7 @@ class Course:
             )
 
     def go(self, stop: Stop) -> Sweep:
-        """Have trials trained until all are over, or it is to stop."""
+        """Train trials until all are over, or the sweep is stopped."""
         asked, waiting = 0, deque[Rung]()
         while stop.reason is None:
             while len(waiting) < (self._ahead or 4 * self._workers.size) and asked < self._spec.most:
@@ -160,11 +159,11 @@ class Course:
                 asked += 1
             if not waiting:
                 break
-            # Always the one that was asked for first, even where a later one is done: that order is the same each time.
+            # The first in order, even if a later one is done: that order is always the same.
             first = waiting[0]
             if (outcome := self._ledger.outcomes.get((first.trial, first.until))) is None:
                 for each, known in self._workers.ended(POLL_S):
-                    # As soon as it is known, whatever waits for its turn: a kill loses nothing that was trained.
+                    # Stored at once, so that a kill loses nothing.
                     self._ledger.keep(each, known)
                 continue
             if (more := self._judged(waiting.popleft(), outcome)) is not None:
@@ -173,7 +172,7 @@ class Course:
         return Sweep(self._out, self._spec, self._over, None if is_whole else stop.reason)
 
     def _judged(self, rung: Rung, outcome: Outcome) -> Rung | None:
-        """The trial's next rung, unless it is over."""
+        """Return the trial's next rung, unless it is over."""
         number, values, metric = rung.trial, rung.values, self._spec.metric
         status: Ended = "failed" if outcome.status == "failed" else "complete"
         if outcome.status == PAUSED:
@@ -188,7 +187,7 @@ class Course:
         return None
 
     def _begun(self, trial: int, values: Mapping[str, Any], number: int) -> Rung:
-        """A trial that is trained up to a rung, or known to have been."""
+        """Return a rung of a trial, which is trained unless its result is known."""
         rung = Rung(self._spec, trial, values, number, self._rungs[number])
         if (trial, rung.until) not in self._ledger.outcomes:
             self._workers.submit(rung)
@@ -196,7 +195,7 @@ class Course:
 
 
 class _Ledger:
-    """`trials.jsonl`: the outcome of each rung as it came in."""
+    """Results of rungs in `trials.jsonl`, as they came in."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -206,18 +205,18 @@ class _Ledger:
         try:
             for each in lines:
                 self.outcomes[each["trial"], each["until"]] = Outcome(**each["outcome"])
-                # Lists were tuples.
+                # JSON has lists for tuples.
                 self.values[each["trial"]] = {path: tuple(value) if isinstance(value, list) else value
                                               for path, value in each["values"].items()}  # fmt: skip
         except (KeyError, TypeError, AttributeError) as error:
             raise RunFolderError(
                 f"{path} was written by another version of difflogic: use that version to continue it."
             ) from error
-        # A line that was cut short by a kill goes: nothing may follow it.
+        # Nothing may follow a line that was cut short by a kill.
         files.write_atomically(path, "".join(json.dumps(each) + "\n" for each in lines).encode())
 
     def keep(self, rung: Rung, outcome: Outcome) -> None:
-        """Before it is ranked. Raises OSError."""
+        """Store a result, before it is ranked. Raises OSError."""
         line = {"trial": rung.trial, "until": rung.until, "values": dict(rung.values), "outcome": asdict(outcome)}
         files.append(self._path, f"{json.dumps(line)}\n".encode())
         self.outcomes[rung.trial, rung.until] = outcome

@@ -1,6 +1,6 @@
-"""The page of a sweep: every trial as a line through its values, and as a row of a table.
+"""Page of a sweep in one file: every trial as a line through its values, and as a row of a table.
 
-The page is one file that needs no network. Without scripts the table is in the order of the metric, and all is there.
+Without scripts the table is in the order of the metric, and complete.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from difflogic.version import __version__
 
 WIDTH, HEIGHT, MARGIN = 1000, 420, 70
 SHADES = 5
-"""Colours from the best fifth of the lines to the last."""
+"""Number of colours, from the best lines to the worst."""
 MOST_TICKS = 12
 NONE = "none"
 Values = dict[str, Any]
@@ -23,18 +23,18 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True)
 class Column:
-    """An upright axis of the drawing."""
+    """Vertical axis of the drawing."""
 
     name: str
     x: float
     ticks: Sequence[tuple[float, str]]
-    """Heights and words."""
+    """Heights and labels."""
     places: dict[str, float]
-    """The height of each value that occurs."""
+    """Height of each value that occurs."""
 
 
 def html(found: Sweep, is_alone: bool = False) -> str:
-    """The text of the page; `is_alone`: without links to trials, for where they are not beside it."""
+    """Return the page; with `is_alone` without links to trials."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     packages = [PackageLoader("difflogic.sweeps", "templates"), PackageLoader("difflogic.evaluation", "templates")]
@@ -44,7 +44,11 @@ def html(found: Sweep, is_alone: bool = False) -> str:
     rows = [(each, {**each.values, found.spec.metric: each.value}) for each in found.ranked]
     drawn = [(each, values) for each, values in rows if each.status != "failed"]
     columns = _columns(found, [values for _, values in drawn])
-    lines = [(each, _line(values, columns), place * SHADES // len(drawn)) for place, (each, values) in enumerate(drawn)]
+    lines = [
+        (each, " ".join(f"{column.x:.1f},{column.places[str(values[column.name])]:.1f}" for column in columns),
+         place * SHADES // len(drawn))
+        for place, (each, values) in enumerate(drawn)
+    ]  # fmt: skip
     return template.render(
         sweep=found,
         is_alone=is_alone,
@@ -60,15 +64,10 @@ def html(found: Sweep, is_alone: bool = False) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value for people."""
+    """Return a value as text for people."""
     if isinstance(value, tuple):
         return str(list(value))
     return NONE if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _line(values: Values, columns: Sequence[Column]) -> str:
-    """The points of a trial's line."""
-    return " ".join(f"{column.x:.1f},{column.places[str(values[column.name])]:.1f}" for column in columns)
 
 
 def _columns(found: Sweep, drawn: Sequence[Values]) -> list[Column]:
@@ -81,7 +80,7 @@ def _columns(found: Sweep, drawn: Sequence[Values]) -> list[Column]:
 
 
 def _column(name: str, x: float, values: Sequence[Any], is_log: bool) -> Column:
-    """Numbers where they lie between the least and the most, at the top; all else at equal distances."""
+    """Place numbers by their size, and other values at equal distances."""
     known = [value for value in values if value is not None]
     top, bottom = MARGIN, HEIGHT - MARGIN / 2  # in SVG heights grow downwards
     if known and all(type(value) in (int, float) for value in known):
@@ -95,7 +94,7 @@ def _column(name: str, x: float, values: Sequence[Any], is_log: bool) -> Column:
         words = list(dict.fromkeys(str(value) for value in sorted(known, key=str)))
         places = {word: top + (bottom - top) * 0.9 * (place + 0.5) / len(words) for place, word in enumerate(words)}
         ticks = [(places[word], word[:24]) for word in words[:MOST_TICKS]]
-    if len(known) < len(values):  # what has no value lies below all that have one
+    if len(known) < len(values):  # None is below all others
         places[str(None)] = HEIGHT - 10.0
         ticks.append((places[str(None)], NONE))
     return Column(name, x, ticks, places)

@@ -1,7 +1,7 @@
-"""A sampler chooses the next trial's values: every point of a grid in turn, or what Optuna says.
+"""Samplers choose the next trial's values: every point of a grid in turn, or by Optuna.
 
-Optuna hears of results in the order of trials and never as they happen to come in, and each trial is drawn with a key
-of its own. So a sweep comes out the same on any number of workers, and when it is resumed.
+Optuna receives results in the order of trials, and each trial has its own key, so that a sweep is the same on any
+number of workers, and when it is resumed.
 """
 
 from __future__ import annotations
@@ -23,38 +23,38 @@ if TYPE_CHECKING:
 
 DATABASE = "study.db"
 Values = dict[str, Any]
-"""Of a trial, by the paths of the axes."""
+"""Values of a trial by the paths of the axes."""
 
 
 class GridSampler:
-    """Every combination; the last axis changes first."""
+    """Sampler of every combination; the last axis changes first."""
 
     def __init__(self, spec: Spec) -> None:
         self._paths = [each.path for each in spec.axes]
         self._points = itertools.product(*(each.values for each in spec.axes))
 
     def ask(self, number: int, known: Values | None) -> Values:
-        """The values of the next trial; `known`, where it was drawn before."""
+        """Return the values of the next trial, which are `known` if it was chosen before."""
         return dict(zip(self._paths, next(self._points), strict=True))
 
     def is_hopeless(self, number: int, rung: int, value: float | None) -> bool:
-        """Return whether a trial is to end after this rung, counted from 0, where it has this value."""
+        """Return whether a trial with this value should end after this rung, counted from 0."""
         return False
 
     def tell(self, number: int, value: float | None, status: str) -> None:
-        """A trial is over: complete, pruned or failed."""
+        """Receive the end of a trial: complete, pruned or failed."""
 
 
 class OptunaSampler(GridSampler):
-    """Optuna's: RandomSampler for `random` and `halving`, TPESampler for `optuna`; SuccessiveHalvingPruner."""
+    """Sampler by Optuna: RandomSampler for `random` and `halving`, TPESampler for `optuna`; SuccessiveHalvingPruner."""
 
     def __init__(self, spec: Spec, folder: Path) -> None:
-        """The study stands in the folder's `study.db`, and is made anew from what the sweep knows."""
+        """Make the study in the folder's `study.db` anew."""
         import optuna
 
         def connected() -> sqlite3.Connection:
             connection = sqlite3.connect(folder / DATABASE, check_same_thread=False)
-            # Not flushed to the disk at each of a trial's ten changes: after a power cut the study is made anew.
+            # Not flushed at each of a trial's ten changes, since the study can be made anew.
             connection.execute("PRAGMA synchronous=OFF")
             return connection
 
@@ -75,9 +75,8 @@ class OptunaSampler(GridSampler):
     def ask(self, number: int, known: Values | None) -> Values:
         if known is not None:
             self._study.enqueue_trial({path: _word(known[path]) for path in self._space})
-        # A sampler for each trial: the state of one that was used before would be lost with the process. Its key has
-        # the trial in the lower 20 bits and the sweep's seed above it, cut to the 32 bits that NumPy's RandomState
-        # takes as a seed: trial 7 of seed 5 has 5 * 2^20 + 7 = 5242887.
+        # The state of a sampler would be lost with the process, so that each trial has its own. Its key has the trial
+        # in the lower 20 bits and the sweep's seed above, cut to the 32 bits of a seed of NumPy's RandomState.
         samplers, key = self._optuna.samplers, (self._spec.sampler_seed << 20) + number & 0xFFFFFFFF
         is_random = self._spec.method != "optuna"
         self._study.sampler = samplers.RandomSampler(key) if is_random else samplers.TPESampler(seed=key)
@@ -110,16 +109,16 @@ class OptunaSampler(GridSampler):
 
 
 def _word(value: Any) -> Any:
-    """Lists as text: Optuna keeps numbers, text and truth values."""
+    """Return a list as text, since Optuna stores numbers, text and truth values."""
     return json.dumps(value) if isinstance(value, list | tuple) else value
 
 
 def check(spec: Spec) -> None:
-    """Raises MissingPackagesError where a sweep needs Optuna and it is not installed."""
+    """Raise MissingPackagesError if a sweep needs Optuna and it is not installed."""
     if spec.method != "grid" and importlib.util.find_spec("optuna") is None:
         raise MissingPackagesError.of(f"--method {spec.method}", "sweep", "optuna")
 
 
 def sampler(spec: Spec, folder: Path) -> GridSampler:
-    """Return what chooses the trials of a sweep."""
+    """Return the sampler of a sweep."""
     return GridSampler(spec) if spec.method == "grid" else OptunaSampler(spec, folder)

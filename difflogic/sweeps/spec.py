@@ -1,4 +1,4 @@
-"""A sweep is a configuration, the axes along which trials differ from it, and how they are chosen and ranked.
+"""Specification of a sweep: a configuration, the axes along which trials differ from it, and their choice and ranking.
 
 preset = "checkerboard-small"     # of `difflogic train` or `train-policy`; or config = "mine.toml"
 recipe = "robust"
@@ -34,30 +34,26 @@ from difflogic.sweeps.axes import SEED, Axis, axis
 NAME = "sweep.toml"
 FORMAT = 1
 RUNGS, REDUCTION = 3, 3
-"""`halving` looks at a trial after a ninth and after a third of its training, and lets about every third go on."""
+"""`halving` checks a trial after a ninth and after a third of its training, and continues about every third."""
 ENTRIES = ("config", *(each.name for each in options(SweepRequest)))
 OF_TRIALS = ("set", *(each.name for each in options(TrainRequest) if each.of_trials))
-"""Entries of a specification: what a sweep is, and what all its trials have alike."""
+"""Entries of a specification: those of the sweep, and those that all trials share."""
 OF_AUTOMATA, OF_AGENTS = ("tts", "hard_loss", "gates"), ("return", "tts")
 
 
 @section
 class Spec(SweepRequest, Document):
-    """A sweep, whole: everything that its table depends on. Make one with `of`, which fills in what is usual."""
+    """Everything that the table of a sweep depends on. Make one with `of`, which sets usual values."""
 
-    if TYPE_CHECKING:  # `of` fills them in
+    if TYPE_CHECKING:  # `of` sets them
         metric: str = ""
         method: str = ""
-    config: Table = field(
-        "The configuration that trials begin with, whole: what a preset is may change", default=Table()
-    )
-    asked: TrainRequest = field(
-        "What all trials have alike: options of a request, and fields that override its recipe", default=TrainRequest()
-    )
+    config: Table = field("The whole configuration that trials begin with, since a preset may change", default=Table())
+    asked: TrainRequest = field("The options and fields that all trials share", default=TrainRequest())
 
     @classmethod
     def of(cls, **given: Any) -> Self:
-        """The sweep of these entries, as a file has them; `preset`, or for `config` a file or a configuration.
+        """Return the sweep of the entries of a file, and of `preset`; `config` may be a file or a configuration.
 
         Raises UsageError, ConfigError.
         """
@@ -88,7 +84,7 @@ class Spec(SweepRequest, Document):
         return made
 
     def to_dict(self) -> dict[str, Any]:
-        """The entries of a file, with everything that trials depend on."""
+        """Return the entries of a file, with everything that trials depend on."""
         entries = {name: plain(getattr(self, name)) for name in ENTRIES if getattr(self, name) is not None}
         return {"format": FORMAT} | entries | self.asked.to_dict()
 
@@ -101,7 +97,7 @@ class Spec(SweepRequest, Document):
         return cls.of(**data | {name: value for name, value in changed.items() if value is not None})
 
     def __post_init__(self) -> None:
-        """Raises UsageError for what contradicts itself, ConfigError where the fields are none."""
+        """Raise UsageError for contradictions, ConfigError for wrong fields."""
         super().__post_init__()
         own, kind = (OF_AGENTS, "agents") if self.is_policy else (OF_AUTOMATA, "automata")
         if self.metric not in own:
@@ -135,15 +131,15 @@ class Spec(SweepRequest, Document):
             raise UsageError("Agents are swept without `until_solved`: drop it.")
         if isinstance(self.base, Config):
             kept_starts.refuse(self.base, "a sweep")
-        # Everything that is wrong with all trials is refused here, and not found in as many failures.
+        # Errors of all trials are reported here, and not by each of them.
         try:
             self.configured({})
-        except ConfigError:  # the fields of `set` may fit only beside values of the axes: the first of each is tried
+        except ConfigError:  # the fields of `set` may fit only with values of the axes: the first of each is tried
             self.configured({each.path: each.values[0] if each.values else each.low for each in self.axes})
 
     @cached_property
     def base(self) -> Config | PolicyConfig:
-        """The configuration that trials start from."""
+        """Configuration that trials start from."""
         return base_of(None, dict(self.config))
 
     @cached_property
@@ -152,36 +148,36 @@ class Spec(SweepRequest, Document):
 
     @property
     def is_policy(self) -> bool:
-        """Return whether trials are runs of agents."""
+        """Whether trials are runs of agents."""
         return isinstance(self.base, PolicyConfig)
 
     @property
     def searched(self) -> list[Axis]:
-        """The axes but the seeds."""
+        """Axes but the seeds."""
         return [each for each in self.axes if each.path != SEED]
 
     @property
     def sign(self) -> int:
-        """Times this, less of the metric is better."""
+        """Factor of the metric by which less is better."""
         return -1 if self.metric == "return" else 1
 
     @property
     def most(self) -> int:
-        """Return how many trials there are in the end."""
+        """Total number of trials."""
         points = math.prod(len(each.values) for each in self.axes) if self.method == "grid" else math.inf
         return int(min(points, math.inf if self.trials is None else self.trials))
 
     def rungs(self) -> list[int | None]:
-        """Epochs, of agents steps, after which a trial is looked at; the last one, None, is its end."""
+        """Return the epochs, of agents steps, after which a trial is checked; the last one, None, is its end."""
         if self.method != "halving":
             return [None]
-        # Three rungs of 1000 epochs, each three times as far as the one before: [112, 334, None].
+        # Of 1000 epochs: [112, 334, None].
         config = self.configured({})
         whole = config.train.epochs if isinstance(config, Config) else config.steps
         return [*(math.ceil(whole / REDUCTION**rest) for rest in range(RUNGS - 1, 0, -1)), None]
 
     def configured(self, values: Mapping[str, Any]) -> Config | PolicyConfig:
-        """The configuration of a trial with these values, by their paths. Raises ConfigError."""
+        """Return the configuration of a trial with these values, by their paths. Raises ConfigError."""
         fields = dict(self.asked.set)
         for path, value in values.items():
             fields = merged(fields, nested(path, value))
@@ -192,15 +188,15 @@ class Spec(SweepRequest, Document):
 
     @property
     def request(self) -> TrainRequest:
-        """Return how each trial is trained; of agents, how many, and whether a solution ends it."""
-        # The time to a solution is over when there is one; who looks for few gates or values lets it go on.
+        """Request of each trial: for agents their number, and whether a solution ends it."""
+        # A solution ends the time to a solution; fewer gates or values are found after it.
         asked = replace(self.asked, set={}, stop_when_solved=self.asked.population if self.metric == "tts" else 0)
-        # Halving judges runs before they end, so that no recipe may begin them again.
+        # Halving compares unfinished runs, so that no recipe may restart them.
         return replace(asked, restarts=0) if self.method == "halving" else asked
 
 
 def base_of(preset: Any, config: Any) -> Config | PolicyConfig:
-    """A preset of automata or of agents, or what a file or a table holds. Raises UsageError, ConfigError."""
+    """Return a preset of automata or of agents, or the content of a file or table. Raises UsageError, ConfigError."""
     if (preset is None) == (config is None):
         raise UsageError("Say what to sweep: `preset`, `config`, or a sweep's own file.")
     if isinstance(config, Config | PolicyConfig):
@@ -218,14 +214,14 @@ def base_of(preset: Any, config: Any) -> Config | PolicyConfig:
 
 
 def _table(found: Any, name: str) -> Mapping[str, Any]:
-    """Raises UsageError unless an entry is a table."""
+    """Return an entry. Raises UsageError unless it is a table."""
     if not isinstance(found, Mapping):
         raise UsageError(f"{name} must be a table of fields, got {shown(found)}.")
     return found
 
 
 def _fitted(base: Config, fields: dict[str, Any]) -> dict[str, Any]:
-    """Fit the ends of the update network where kernels or channels change, unless somebody set them."""
+    """Fit the ends of the update network if kernels or channels change and its widths are not set."""
     model = fields.get("model", {})
     if not isinstance(model, dict) or not {"kernels", "channels"} & set(model) or "widths" in model.get("update", {}):
         return fields

@@ -1,4 +1,4 @@
-"""A sweep leaves these beside its trials: tables, a page, and the best run.
+"""Results of a sweep beside its trials: tables, a page, and the best run.
 
 trials.csv  trials.json   a row for each trial
 settings.csv              a row for each setting, over all its seeds, with the rate of success
@@ -31,7 +31,7 @@ OF_OUTCOME = [each.name for each in fields(Outcome) if each.name != "status"]
 
 
 def trial_rows(found: Sweep) -> list[Row]:
-    """A row for each trial that is over, in order; `seconds` is the only column that depends on when and where."""
+    """Return a row for each trial that is over; `seconds` is the only column that depends on time and machine."""
     return [
         {"trial": each.number, "status": each.status, **plain(dict(each.values)), found.spec.metric: each.value}
         | {name: getattr(each.outcome, name) for name in OF_OUTCOME}
@@ -40,7 +40,7 @@ def trial_rows(found: Sweep) -> list[Row]:
 
 
 def settings(found: Sweep) -> list[Row]:
-    """A row for each setting of the axes but the seed: its rate of success, and the metric over all its trials."""
+    """Return a row for each setting of the axes but the seed: its rate of success, and the metric of its trials."""
     groups: dict[str, list[Trial]] = {}
     for each in sorted(found.trials, key=lambda trial: trial.number):
         groups.setdefault(repr(_setting(each)), []).append(each)
@@ -58,7 +58,7 @@ def _row(metric: str, group: Sequence[Trial]) -> Row:
     values = [each.value for each in ended if each.value is not None]
     mean = sum(values) / len(values) if values else None
     if metric == "tts":
-        # Over several trials too: all that was spent, for each solution that it gave.
+        # Over several trials too: the total effort for each solution.
         mean = sum(each.outcome.effort or 0.0 for each in ended) / solved if solved else None
     return dict(plain(_setting(group[0]))) | {
         "trials": len(group),
@@ -74,7 +74,7 @@ def _row(metric: str, group: Sequence[Trial]) -> Row:
 
 
 def write(found: Sweep) -> None:
-    """All that a sweep leaves, with what is there so far. Raises OSError."""
+    """Write the results so far. Raises OSError."""
     rows, grouped = trial_rows(found), settings(found)
     files.write_atomically(found.path / "trials.csv", _csv(rows))
     files.write_atomically(found.path / "settings.csv", _csv(grouped))
@@ -96,7 +96,7 @@ def _csv(rows: Sequence[Row]) -> bytes:
 
 
 def _copy_best(path: Path, folder: str) -> None:
-    """Whole or not at all: the copy is made beside its place."""
+    """Copy the best run as a whole, by way of a temporary folder."""
     made = path / f"{BEST}{files.TEMPORARY}"
     shutil.rmtree(made, ignore_errors=True)
     shutil.copytree(path / folder, made, ignore=shutil.ignore_patterns(".lock"))

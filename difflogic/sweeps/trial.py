@@ -1,4 +1,4 @@
-"""One trial, where it is trained: a run in a folder of its own, begun or gone on with, and what came of it."""
+"""Trials: each is a run in a folder of its own, which is begun or continued, and its result."""
 
 from __future__ import annotations
 
@@ -28,66 +28,66 @@ BILLION = 10**9
 
 
 class Rung(NamedTuple):
-    """A trial, up to where it is looked at."""
+    """Trial, up to where it is checked."""
 
     spec: Spec
     trial: int
     values: Mapping[str, Any]
-    """By the paths of the axes."""
+    """Values by the paths of the axes."""
     number: int
-    """Of the rungs of a trial, counted from 0."""
+    """Number among the rungs of a trial, from 0."""
     until: int | None
-    """Epochs, of agents steps, after which it is looked at, at the next evaluation; None: to its end."""
+    """Epochs, of agents steps, after which it is checked, at the next evaluation; None: at its end."""
 
 
 def folder_of(number: int) -> str:
-    """The run folder of a trial, in that of the sweep."""
+    """Return the run folder of a trial, in that of the sweep."""
     return f"trials/{number:05}"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """An outcome is what came of a trial so far, as numbers. What is not known, or is not there, is None."""
+    """Result of a trial so far; what is unknown or absent is None."""
 
     status: Status
-    """`paused`: it was looked at before its end."""
+    """`paused`: before its end."""
     models: int = 1
     solved: int = 0
     effort: float | None = None
-    """Of all models, each up to its first solution: billions of gate evaluations, of agents environment steps."""
+    """Cost of all models, each up to its first solution: billions of gate evaluations, of agents environment steps."""
     wrong: float | None = None
-    """The mean over all models of the fewest wrong values."""
+    """Mean over all models of the fewest wrong values."""
     gates: float | None = None
     """Mean number of gates per cell over all solved models."""
     score: float | None = None
-    """The mean over all agents of their last mean returns."""
+    """Mean over all agents of their last mean returns."""
     done: int = 0
     """Epochs, of agents steps."""
     engine: str = ""
     error: str = ""
     seconds: float = 0.0
-    """The one number that another machine or another time changes."""
+    """Duration, the one number that depends on the machine and the time."""
 
     def value(self, metric: str) -> float | None:
-        """Return what the trial is ranked by; None where it has none, which is worse than any."""
+        """Return the metric of the trial, or None, which is worse than any number."""
         if metric == "tts":
-            # The expected effort until one solution, where one model after the other is tried.
+            # The expected effort until one solution, if models are tried one after another.
             return self.effort / self.solved if self.solved and self.effort is not None else None
         return {"hard_loss": self.wrong, "gates": self.gates, "return": self.score}[metric]
 
     def standing(self, metric: str) -> float | None:
-        """Return what it is compared by before its end, when few are solved."""
+        """Return the number that compares it before its end, when few are solved."""
         return self.score if metric == "return" else self.wrong
 
 
 def train(request: TrainRequest, folder: Path, placement: Placement, observer: Observer) -> Outcome:
-    """Begin in the folder, or go on there, until the end or until the observer's stop says so.
+    """Train a trial in a folder, which may hold a part of it, until its end or the observer's stop.
 
     `request` has its configuration. Raises what `run_request` raises.
     """
     record = attempts.read(folder) if attempts.is_in(folder) else None
     if record is not None and record.is_over:
-        # Killed between its end and the line that says so: there is nothing to train.
+        # Killed between its end and the record of it: there is nothing to train.
         return _measured("complete", load_any(folder / record.attempts[record.best].folder), record)
     out, resume = (None, folder) if is_in(folder) else (folder, None)
     trained = run_request(request, placement, out, resume, observer)
@@ -103,7 +103,7 @@ def _measured(status: Status, run: Run | AgentRun, record: Record | None) -> Out
 
 
 def _of_agents(status: Status, run: AgentRun, record: Record | None) -> Outcome:
-    # A paused agent is compared by its last evaluation, which its rows have; at the end by fresh episodes.
+    # A paused agent is compared by its last evaluation, at the end by fresh episodes.
     last = [[row.score for row in each.metrics if row.score is not None][-1:] for each in run.members]
     ended = [each.score.mean for each in run.members if each.score is not None]
     scores = ended if run.complete else [score for each in last for score in each]
@@ -121,7 +121,7 @@ def _of_agents(status: Status, run: AgentRun, record: Record | None) -> Outcome:
 def _of_automata(status: Status, run: Run, record: Record | None) -> Outcome:
     config = run.config
     if record is not None:
-        # Attempts are one way to one solution, and have spent what all of them have.
+        # All attempts together give one solution.
         models, solved = 1, int(any(attempt.status == "solved" for attempt in record.attempts))
         spent, wrongs = record.effort, [run.wrong]
     else:
@@ -133,7 +133,7 @@ def _of_automata(status: Status, run: Run, record: Record | None) -> Outcome:
                   for each in run.members]  # fmt: skip
     kept = [run.circuit] if solved else []
     right = kept if models == 1 else [each.circuit for each in run.members if each.solved]
-    # `spent` counts epochs of the whole task, of which one on a smaller grid, while it grows, is a fraction.
+    # `spent` counts epochs of the whole task; one on a smaller grid is a fraction of it.
     return Outcome(
         status,
         models,
@@ -147,5 +147,5 @@ def _of_automata(status: Status, run: Run, record: Record | None) -> Outcome:
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """The mean; None for no values."""
+    """Return the mean; None for no values."""
     return sum(values) / len(values) if values else None
