@@ -1,4 +1,4 @@
-"""A run of agents in a gallery: an episode of the best one, returns, gates, controller, and every export that fits."""
+"""Agents in a gallery: an episode of the best one, returns, gates, controller, and every export that fits."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from difflogic.runs.journal import CSV
 
 STEPS, FRAME_MS = 500, 40
 CARD = "card.png"
-"""What the gallery shows where there is no film: the returns, square as films are."""
+"""Image in the gallery if there is no film: the returns, square like films."""
 
 
 def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
-    """Exhibit the best agent of a run that has ended; see `evaluation.gallery.exhibit`.
+    """Exhibit the best agent of a run that has ended: see `evaluation.gallery.exhibit`.
 
-    Raises CheckpointError, RunFolderError where the run has not ended.
+    Raises CheckpointError, RunFolderError if the run has not ended.
     """
     run = chosen.run_folder(run)
     scored = results.read(run)
@@ -93,7 +93,7 @@ def _facts(member: Member) -> str:
 
 
 def _scores(scored: dict[str, Any]) -> list[tuple[str, str]]:
-    """Mean returns on fresh episodes, of every agent and of those without a mind."""
+    """Return mean returns on fresh episodes, of every agent and of the baselines."""
     agents = [(f"seed {each['seed']}", f"{each['mean']:.1f} ± {each['spread']:.1f}") for each in scored["members"]]
     return agents + [(name, f"{value:.1f}") for name, value in scored["baselines"].items()]
 

@@ -1,4 +1,4 @@
-"""`evaluate`: every test that applies to a run, and its document `evaluation.json`.
+"""`evaluate`: all tests of a run, and the document `evaluation.json`.
 
     {"format": "difflogic-evaluation", "version": 1, "difflogic": "0.1.0", "run": "runs/NAME", "name": "checkerboard",
      "seed": 23, "epoch": 500, "engine": "cpu: ...", "starts": 64, "quick": false,
@@ -7,7 +7,7 @@
      "gates": {"gates": 3040, "active": 21, "undecided": 68, "paper_active": 22, "layers": [
         {"name": "perceive 0", "gates": 128, "active": 0, "undecided": 0, "kinds": [16 numbers]}, ...]}}
 
-A test that does not apply to the run's task is absent. The text of a measure is for people and may change.
+A test that does not fit the run's task is absent. The text of a measure is for people and may change.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ STARTS, QUICK_STARTS = 64, 8
 
 @dataclass(frozen=True, eq=False)
 class RunEvaluation:
-    """The results of evaluating a run."""
+    """Results of evaluating a run."""
 
     trained: TrainedCircuit
     engine: str
@@ -55,7 +55,7 @@ class RunEvaluation:
 
     @property
     def fault_curves(self) -> list[tuple[str, Sequence[float], Sequence[float]]]:
-        """Return for each type of fault its number or probability and the accuracy; empty if none were asked for."""
+        """Numbers or probabilities of each type of fault, and the accuracies."""
         return [(each.key, *points(each)) for each in self.measures if each.key in CURVES]
 
     @property
@@ -104,7 +104,7 @@ class RunEvaluation:
         return json.dumps(self.to_dict(), allow_nan=False) + "\n"
 
     def files(self) -> Files:
-        """What a run folder keeps of it, by name."""
+        """Return the files for the run folder, by name."""
         made: Files = {NAME: self.to_json()}
         if self.fault_curves:
             made[FAULTS] = plots.accuracy_png(self.fault_curves)
@@ -123,15 +123,15 @@ def evaluate(
     settings: Mapping[str, Any] | None = None,
     faults: Iterable[Test] = (),
 ) -> RunEvaluation:
-    """Test the discrete circuit of a run by every test that applies to its task: see `difflogic.actions.evaluate`.
+    """Test the discrete circuit of a run by all tests that fit its task: see `difflogic.actions.evaluate`.
 
-    Starts come from the run's seed, but from a stream of their own. Raises UsageError, CheckpointError.
+    Starts come from a stream of their own of the run's seed. Raises UsageError, CheckpointError.
     """
     trained = trained_circuit.load(Path(run), member)
     engine = engine_of(trained) if engine is None else engine
     count = starts or (QUICK_STARTS if quick else STARTS)
     context, measures = EvaluationContext(engine, trained, count, quick, data, settings or {}), []
-    # Wrong samples or settings are refused before the first test, and not minutes later by the test that meets them.
+    # Wrong samples or settings are refused before the first test, which may take minutes.
     samples.check(context)
     own_task.check(context)
     for test in (*TESTS, *faults):

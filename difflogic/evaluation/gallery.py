@@ -1,6 +1,6 @@
-"""A gallery: `index.html`, and for each run a folder of plain files, which any web server can host.
+"""Galleries: `index.html`, and for each run a folder of plain files, which any web server can host.
 
-Of a run it shows the living automaton, its film, losses, gates, circuit, and every export that fits.
+An exhibit shows the running automaton, its film, losses, gates, circuit, and every export that fits.
 """
 
 from __future__ import annotations
@@ -32,34 +32,33 @@ from difflogic.system.words import counted
 
 INDEX = "index.html"
 RULE_SIDE, RULE_STEPS = 48, 60
-"""A rule is learned on boards of nine cells, where there is little to see: it is shown on so many, for so long."""
+"""Grid and steps of a rule, which is learned on boards of nine cells, where there is little to see."""
 
 
 @dataclass(frozen=True, eq=False)
 class Exhibit:
-    """A folder `name` with `files`, by their path in it, and what the gallery says of it."""
+    """Folder `name` with `files`, by their path in it, and its texts in the gallery."""
 
     name: str
     title: str
     headline: str
     counts: str
     told: str
-    """Which circuit of the run it is, in one sentence."""
+    """Circuit of the run, in one sentence."""
     files: Files
     cover: str = "film.gif"
-    """What the gallery shows of it."""
+    """Image in the gallery."""
 
 
 def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
-    """The exhibit of a run; of a population, of its best model. The circuit is simplified, and proved to be the same,
-    before it is shown.
+    """Exhibit a run, of a population its best model, with a simplified circuit that is proved to be the same.
 
-    `on_pass` hears of each pass of that. Raises CheckpointError where there is no trained circuit, RunFolderError where
-    the metrics or the evaluation cannot be read.
+    `on_pass` receives each pass of simplification. Raises CheckpointError if there is no trained circuit,
+    RunFolderError if the metrics or the evaluation cannot be read.
     """
     trained = trained_circuit.load(run)
     netlist = CellNetlist.of_run(trained.circuit, trained.config)
-    # What visitors take home is the simplified circuit. The film is of the trained one, which it is proved equal to.
+    # Downloads are of the simplified circuit, the film is of the trained one.
     found = simplified(netlist, on_pass)
     spec = RenderSpec()
     if (task := trained.config.task).target == "rule":
@@ -92,8 +91,7 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
 
 
 def add_exports(files: Files, netlist: CellNetlist | FunctionNetlist, name: str) -> list[str]:
-    """Add every export that fits, what the page itself shows by its names for them; return what does not, and why."""
-    # A circuit may be too large for a drawing, or have too many channels for Golly.
+    """Add every export that fits, by the names that the page uses; return what does not fit, and why."""
     exports, left_out = formats.exports(netlist, name)
     for form, made in exports.items():
         for file, content in made.items():
@@ -102,7 +100,7 @@ def add_exports(files: Files, netlist: CellNetlist | FunctionNetlist, name: str)
 
 
 def _downloads(trained: TrainedCircuit, netlist: CellNetlist, name: str) -> Files:
-    """The run's own: every gate, its configuration, its metrics."""
+    """Return the run's own files: every gate, its configuration, its metrics."""
     files: Files = {
         f"files/{name}_as_trained.json": netlist_json.to_json(netlist),
         "files/config.toml": trained.config.to_toml(),
@@ -134,14 +132,14 @@ def _counts(trained: TrainedCircuit, netlist: CellNetlist, found: Simplified[Cel
 
 
 def _measures(trained: TrainedCircuit) -> list[dict[str, str]]:
-    """Return what `difflogic evaluate` found, where it was asked and the run is still the same."""
+    """Return the results of `difflogic evaluate`, if there are any of the same circuit."""
     path = None if trained.folder is None else trained.folder / evaluate.NAME
     if path is None or not path.exists():
         return []
     current = (evaluate.FORMAT, evaluate.VERSION, trained.config.seed, trained.epoch)
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
-        # A run that trained on since has another circuit, of which these figures would be false.
+        # A run that was continued has another circuit.
         if tuple(kept[key] for key in ("format", "version", "seed", "epoch")) != current:
             return []
         return [{key: each[key] for key in ("title", "text", "paper")} for each in kept["measures"]]
@@ -150,18 +148,17 @@ def _measures(trained: TrainedCircuit) -> list[dict[str, str]]:
 
 
 def listed(files: Files) -> list[tuple[str, str, str]]:
-    """The name of each file to take home, its path, and its size in words."""
-    taken = sorted(each for each in files.items() if each[0].startswith("files/"))
-    return [(path.partition("/")[2], path, _size(content)) for path, content in taken]
-
-
-def _size(content: str | bytes) -> str:
-    count = len(content if isinstance(content, bytes) else content.encode())
-    return f"{count / 1000:.1f} kB" if count < 1_000_000 else f"{count / 1e6:.1f} MB"
+    """Return the name of each file to download, its path, and its size in words."""
+    found = []
+    for path, content in sorted(each for each in files.items() if each[0].startswith("files/")):
+        count = len(content if isinstance(content, bytes) else content.encode())
+        size = f"{count / 1000:.1f} kB" if count < 1_000_000 else f"{count / 1e6:.1f} MB"
+        found.append((path.partition("/")[2], path, size))
+    return found
 
 
 def names_of(runs: list[Path]) -> Iterator[tuple[Path, str]]:
-    """Each run with a folder's name of its own, a word in every language."""
+    """Yield each run with a folder name of its own, a word in every language."""
     taken: set[str] = set()
     for run in runs:
         stem = word = identifier(run.resolve().name)
@@ -174,11 +171,8 @@ def names_of(runs: list[Path]) -> Iterator[tuple[Path, str]]:
 
 
 def runs_in(paths: Sequence[Path]) -> list[Path]:
-    """The run folders that `paths` are or hold, each once, in order.
-
-    Raises RunFolderError for a path that is no folder, UsageError where there is no run.
-    """
-    # A folder and a run in it may both be named: the run is shown once, where it came first.
+    """Return the run folders at or below `paths`, each once. Raises RunFolderError, UsageError if there is none."""
+    # A folder and a run in it may both be named.
     found = list(dict.fromkeys(run for path in paths for run in run_list.find(path)))
     if not found:
         raise UsageError(f"There is no run in {', '.join(map(str, paths))}: expected run folders, or folders of them.")
@@ -186,7 +180,7 @@ def runs_in(paths: Sequence[Path]) -> list[Path]:
 
 
 def check_out(out: Path, force: bool) -> None:
-    """Raises UsageError where `out` is no place for a gallery, before any work is done for it."""
+    """Raise UsageError before any work if `out` is no place for a gallery."""
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out} is a file: name a folder.")
     if not force and out.is_dir() and any(out.iterdir()):
@@ -194,13 +188,13 @@ def check_out(out: Path, force: bool) -> None:
 
 
 def write_exhibit(out: Path, exhibit: Exhibit) -> None:
-    """Raises DifflogicError where the disk refuses, or a link leads out of the gallery."""
+    """Write an exhibit. Raises DifflogicError if the disk refuses, or a link leads out of the gallery."""
     for file, content in exhibit.files.items():
         _write(inside(out / exhibit.name / file, out), content)
 
 
 def write_index(out: Path, exhibits: Sequence[Exhibit]) -> None:
-    """The page that leads to them; last, so that it never leads nowhere. Raises DifflogicError."""
+    """Write the page that links exhibits, after them. Raises DifflogicError."""
     _write(inside(out / INDEX, out), page(INDEX, exhibits=exhibits))
 
 

@@ -1,4 +1,4 @@
-"""One measurement: a title, a result in words and in numbers, and what there is to see."""
+"""Measures: a title, a result in words and in numbers, and a film."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from difflogic.evaluation.rollout import evenly
 from difflogic.system.brief import brief
 
 FRAMES = 60
-"""A film has at most so many states."""
+"""Most states of a film."""
 
 
 @dataclass(frozen=True, eq=False)
 class Film:
-    """A film shows a rollout: uint8 `frames [n, H, W, L]`, the loss channels of the first sample after `steps`."""
+    """Film of a rollout: uint8 `frames [n, H, W, L]`, the loss channels of the first sample after `steps`."""
 
     frames: Bits
     steps: Sequence[int]
@@ -29,14 +29,14 @@ class Film:
 
 @dataclass(frozen=True, eq=False)
 class RolloutRecord:
-    """A record holds what was seen of a rollout beside its target."""
+    """Comparison of a rollout with its target."""
 
     wrong: npt.NDArray[np.int64]
-    """`[n, B]`: wrong values of each sample after each compared step, damage done."""
+    """`[n, B]`: wrong values of each sample after each compared step, with damage."""
     values: int
-    """Values compared per sample and step."""
+    """Number of compared values per sample and step."""
     outside: npt.NDArray[np.int64]
-    """`[B]`: wrong values at the end, of those that were not damaged there."""
+    """`[B]`: wrong values at the end, outside the damage."""
     film: Film
 
     __repr__ = brief
@@ -49,7 +49,7 @@ def watch(
 
     A step without a target is not counted. `damaged` are the rows and columns that the last damage zeroed.
     """
-    # States pass by once: kept are the counts of all steps, and of at most FRAMES the picture of the first sample.
+    # Of the states, only the counts of all steps and at most FRAMES images of the first sample are kept.
     kept, frames, wrong = set(evenly(steps, FRAMES)), {}, []
     differs = np.zeros((0, 0, 0, 0), dtype=np.bool_)
     for step, (state, target) in enumerate(zip(states, targets, strict=False)):
@@ -57,11 +57,11 @@ def watch(
             continue
         visible = state[..., : target.shape[-1]]
         differs = visible != target
-        # Each sample is counted by itself: that one in 64 starts fails is another result than one wrong value in each.
+        # By sample: one wrong start in 64 is another result than one wrong value in each.
         wrong.append(np.count_nonzero(differs, axis=(1, 2, 3)))
         if step in kept:
             frames[step] = visible[0].copy()
-    # Cells under the last damage are wrong by construction: what the rest of the grid makes of it is told apart.
+    # Cells under the last damage are always wrong.
     outside = differs.copy()
     if damaged:
         outside[:, *damaged] = False
@@ -71,34 +71,32 @@ def watch(
 
 @dataclass(frozen=True, eq=False)
 class Measure:
-    """The result of one test; a test that says nothing about a task has none."""
+    """Result of one test; a test that does not fit a task has none."""
 
     key: str
-    """For programs: `fault-tolerance`."""
+    """Name for programs: `fault-tolerance`."""
     title: str
     text: str
-    """The result, for people."""
+    """Result for people."""
     values: dict[str, float]
-    """The result, for programs."""
+    """Result for programs."""
     paper: str = ""
-    """What the paper reports; empty where it is silent."""
+    """Result of the paper, if there is one."""
     met: bool | None = None
-    """Whether the result is at least as good as the paper's; None where there is nothing to compare."""
+    """Whether the result is at least as good as the paper's; None if they are not comparable."""
     curve: Sequence[float] = ()
-    """Wrong values after each compared step, the mean over the samples."""
+    """Mean number of wrong values over the samples, after each compared step."""
     film: Film | None = field(default=None, repr=False)
-
     __repr__ = brief
 
     @classmethod
     def of(
         cls, key: str, title: str, records: Sequence[RolloutRecord], exact_in_paper: bool = False, **more: float
     ) -> Measure:
-        """Wrong values at the end of rollouts of as many steps."""
-        # Rollouts under several draws of the fire masks are samples like others: their columns stand side by side.
+        """Measure the wrong values at the end of rollouts of as many steps."""
+        # Rollouts with other fire masks are further samples.
         wrong = np.concatenate([record.wrong for record in records], axis=1)
         samples = wrong.shape[1]
-        # The measure is of the end of the rollout; the curve, a mean over samples, tells how it came there.
         total, values = int(wrong[-1].sum()), samples * records[0].values
         return cls(
             key=key,
@@ -119,13 +117,13 @@ class Measure:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The measure as evaluation.json holds it, without the film."""
+        """Return the measure as evaluation.json holds it, without the film."""
         names = ("key", "title", "text", "values", "paper", "met")
         return {name: getattr(self, name) for name in names} | {"curve": list(self.curve)}
 
 
 def in_words(wrong: int, values: int, samples: int = 1) -> str:
-    """`exact`, or how many of how many values are wrong, over all samples."""
+    """Return `exact`, or the number of wrong values, over all samples."""
     over = f" over {samples} samples" if samples > 1 else ""
     if wrong == 0:
         return f"exact{over}"

@@ -1,4 +1,4 @@
-"""A task in Python evaluates a circuit that learned it, on fresh samples of the run's settings or of others."""
+"""Evaluation of a task in Python, on fresh samples of the run's settings or of others."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from difflogic.evaluation.samples import AT_ONCE, compared_states
 
 
 def check(context: EvaluationContext) -> None:
-    """Refuse wrong settings before the first test, which may take minutes. Raises as `own_numbers`."""
+    """Refuse wrong settings before the first test. Raises as `own_numbers`."""
     if context.settings:
         _task(context)
 
 
 def own_numbers(context: EvaluationContext) -> Measure | None:
-    """Return how many fresh samples are right, and the task's own numbers.
+    """Measure fresh samples, and the task's own numbers.
 
-    Raises ConfigError for settings that it does not take, UsageError where there is no task to set them of,
-    FaultyTaskError.
+    Raises ConfigError for settings that the task does not take, UsageError if there is no task, FaultyTaskError.
     """
     own = _task(context)
     if own is None:
@@ -37,7 +36,7 @@ def own_numbers(context: EvaluationContext) -> Measure | None:
     numbers = own.judged(states.swapaxes(0, 1), samples)
     told = [
         f"{count} samples are wrong" if count else "exact",
-        *(f"{name} {value:.4g}" for name, value in numbers.items()),
+        *(f"{key} {value:.4g}" for key, value in numbers.items()),
     ]
     settings = ", ".join(f"{name} {value}" for name, value in own.settings.items())
     title = f"{len(samples)} fresh samples of {own.name}, {settings}"
@@ -45,7 +44,7 @@ def own_numbers(context: EvaluationContext) -> Measure | None:
 
 
 def _task(context: EvaluationContext) -> OwnTask | str | None:
-    """The task of the run, with the settings that are asked for; a sentence where it is not installed."""
+    """Return the task of the run, with the requested settings, or a sentence if it is not installed."""
     plugin, asked = context.config.plugin, context.settings
     if not plugin.name:
         if asked:
@@ -56,7 +55,7 @@ def _task(context: EvaluationContext) -> OwnTask | str | None:
     except ConfigError as error:
         if asked:
             raise
-        return str(error)  # what the run has kept is tested all the same
+        return str(error)  # the samples of the run are tested all the same
     if unknown := sorted(set(asked) - own.takes):
         raise ConfigError(f"{own.name} has no setting {unknown[0]}: it takes {', '.join(sorted(own.takes))}.")
     return own

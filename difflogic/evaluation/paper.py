@@ -1,7 +1,4 @@
-"""These are the paper's figures for its five experiments.
-
-Source: Miotti et al. 2025 (arXiv 2506.04912) and the authors' notebook, at seed 23.
-"""
+"""Figures of the paper for its five experiments: Miotti et al. 2025 (arXiv 2506.04912) and its notebook, at seed 23."""
 
 from __future__ import annotations
 
@@ -14,16 +11,16 @@ from difflogic.core import rules
 
 @dataclass(frozen=True)
 class Published:
-    """The paper's figures for one experiment; None where it gives none."""
+    """Figures for one experiment; None if the paper has none."""
 
     solved_at: int | None = None
-    """The epoch from which the hard loss is 0."""
+    """Epoch from which the hard loss is 0."""
     active_gates: int | None = None
-    """Argmax neither A nor B, a perception gate once per kernel."""
+    """Number of gates whose argmax is neither A nor B, a perception gate once per kernel."""
     robustness: int | None = None
     """Mean error over 4000 asynchronous steps on 64x64, a 10x10 square zeroed after each."""
     exact: bool = False
-    """True where its rule is shown to be exact: of a board on a grid four times as large, and after healing."""
+    """Whether its rule is exact: of a board on a grid four times as large, and after healing."""
 
 
 PUBLISHED = {
@@ -36,18 +33,18 @@ PUBLISHED = {
 
 
 def published(config: Config) -> Published:
-    """Return what it reports of the experiment that was trained; nothing for a task that is not the paper's own."""
+    """Return the paper's figures of an experiment; none for a task that is not the paper's own."""
     found = PUBLISHED.get(config.name)
     return found if found is not None and is_own_task(config) else Published()
 
 
 def is_own_task(config: Config) -> bool:
-    """Return whether it asks for what the preset of its name does: rule or picture, start, grid, steps, timing."""
+    """Return whether a task is that of the preset of its name: rule or image, start, grid, steps, timing."""
     return _asked(config) == _asked(presets.get(config.name))
 
 
 def _asked(config: Config) -> tuple[object, ...]:
     task, rule = config.task, config.task.rule
-    # B3/S23 and its table of 512 bits are the same task, so tables are compared; the text is made the same for both.
+    # B3/S23 and its table of 512 bits are the same task, so that tables are compared.
     entries = rules.table(rule).tobytes() if rule else b""  # one rule is written in several ways
     return replace(task, rule=rule and "B/S"), entries, config.model.periodic, config.train.fire_rate

@@ -1,21 +1,20 @@
-"""`prove RUN`: what holds of a run's circuit for certain, as a claim that anyone can check again.
+"""`prove RUN`: claims about a run's circuit, which anyone can check again.
 
 Three claims, by the task:
 
 * every start: all grids of 0 and 1 in all channels end in the target (`difflogic.circuits.synthesis.every_start`);
-* one start: the picture that grows from the task's one start, or from that of a sample, and whether it stays;
+* one start: the image that grows from the task's one start, or from that of a sample, and whether it stays;
 * rule: a step is one generation of the rule, on every grid, since every neighbourhood is compared.
 
-Its file is proof.json. It holds the circuit, so that nothing else is needed to check it:
+The file proof.json holds the circuit, so that nothing else is needed to check it:
 
     {"format": "difflogic-proof", "version": 1, "difflogic": "0.1.0", "claim": "every-start", "proved": true,
      "text": "Every one of the 2^2048 starts ...", "method": "three-valued simulation", "from_step": 16,
      "height": 16, "width": 16, "periodic": false, "steps": 20, "fire_rate": 1.0, "rule": "",
      "target": ["..11..11", ...], "circuit_sha256": "...", "circuit": {"format": "difflogic-circuit", ...}}
 
-`steps` is the step at which the task compares, `from_step` the first from which on the claim holds; of an asynchronous
-circuit it counts rounds, in each of which every cell fires at least once. `circuit_sha256` is the hash of the circuit's
-gates, wires and outputs, whatever they are called in a file: see `fingerprint`.
+`steps` is the step at which the task compares, `from_step` the first from which the claim holds; for an asynchronous
+circuit it counts rounds, in which every cell fires at least once. `circuit_sha256`: see `fingerprint`.
 """
 
 from __future__ import annotations
@@ -52,30 +51,30 @@ from difflogic.version import __version__
 FORMAT, VERSION = source.PROOF, 1
 NAME = "proof.json"
 SECONDS = 60.0
-"""For the search for a start that is wrong."""
+"""Time for the search for a start that is wrong."""
 ROLLOUT = "rollout"
 OWN = "difflogic"
-"""The judge that needs no other program."""
+"""Judge that needs no other program."""
 SMALLEST = 3
-"""Cells a side of a grid that tasks are on."""
+"""Smallest side of a task's grid."""
 CLAIMS = ("every-start", "one-start", "rule")
 MOST_SAMPLES = 64
-"""Of which each is a proof."""
+"""Most samples, each of which is a proof."""
 MOST_STEPS = 10_000
-"""A rollout from one start that has not repeated itself by then is said to be right so far."""
+"""Step until which a rollout from one start is followed, unless it repeats itself."""
 
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """A claim is what is to be proved, with all that it needs."""
+    """Claim to prove, with all that it needs."""
 
     claim: str
     """One of CLAIMS."""
     netlist: CellNetlist
-    """The circuit, with the scenario of its task on the grid of the claim."""
     scenario: Scenario
+    """Scenario of the task on the grid of the claim."""
     target: Bits
-    """`[H, W, L]`; empty, `[0, 0, 0]`, of a rule."""
+    """`[H, W, L]`; empty, `[0, 0, 0]`, for a rule."""
     rule: str = ""
 
     __repr__ = brief
@@ -83,11 +82,11 @@ class Claim:
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """A claim and what came of it."""
+    """Claim and its result."""
 
     claim: Claim
     proved: bool | None
-    """None where it was not decided."""
+    """Result; None if undecided."""
     method: str
     text: str
     """One or two sentences for people."""
@@ -99,12 +98,12 @@ class Proof:
 
     @property
     def judge(self) -> str:
-        """The judge that decided it."""
+        """Judge that decided it."""
         return tools.ABC if self.method == model_check.METHOD else OWN
 
     @property
     def late(self) -> bool:
-        """Return whether the target is reached after the step at which the task compares."""
+        """Whether the target is reached after the step at which the task compares."""
         return self.from_step is not None and self.from_step > self.claim.scenario.steps
 
     def to_dict(self) -> dict[str, Any]:
@@ -134,8 +133,8 @@ class Proof:
 
 
 def fingerprint(netlist: CellNetlist) -> str:
-    """SHA-256 of what a circuit computes on: its channels, boundary, gates, wires and outputs, as 32-bit numbers."""
-    # Numbers of one width in one byte order: the hash is the same on every machine, whatever a file calls its gates.
+    """Return the SHA-256 of a circuit: its channels, boundary, gates, wires and outputs, as 32-bit numbers."""
+    # Numbers of one width in one byte order are the same on every machine.
     head = np.array([netlist.channels, netlist.visible, netlist.periodic, len(netlist.gates)])
     parts = (head, np.array(netlist.origin), netlist.gates, netlist.wires, netlist.outputs)
     return hashlib.sha256(b"".join(part.astype("<i4").tobytes() for part in parts)).hexdigest()
@@ -177,7 +176,7 @@ def of_circuit(
             f'The task of {run} has one start ("{config.task.start}"), which its picture grows from: other starts have '
             "no target. Leave `every_start` out, and the rollout from that start is proved."
         )
-    # On another grid a claim needs a target, and only some tasks say what it is there.
+    # Only some tasks have a target on another grid.
     if size is not None and not knows_larger_grids(config.task):
         raise UsageError(f"The picture of {run} takes its place from the border of its grid: leave `size` out.")
     scenario, target = _on_grid(config, *(size or (config.task.height, config.task.width)))
@@ -185,10 +184,7 @@ def of_circuit(
 
 
 def of_samples(trained: TrainedCircuit) -> list[Claim]:
-    """The claims that each sample of a run's task becomes its target, of a few that each begin in one way.
-
-    Raises UsageError for samples of which this cannot be claimed.
-    """
+    """Return the claims that each of a few samples of a run becomes its target. Raises UsageError for other samples."""
     config, task = trained.config, trained.config.task
     samples = trained.data()
     if (
@@ -209,24 +205,24 @@ def of_samples(trained: TrainedCircuit) -> list[Claim]:
 
 
 def _on_grid(config: Config, height: int, width: int) -> tuple[Scenario, Bits]:
-    """The scenario of a task on another grid, and its target there."""
+    """Return the scenario of a task on another grid, and its target there."""
     here = resized(config, height, width)
-    # As evaluations do: a board on a grid twice as high or wide has twice the time, a picture grows in its own.
+    # A board on a grid twice as high or wide has twice the time, an image grows in its own.
     has_one = job.start(config) is not None
     times = 1 if has_one else max(math.ceil(height / config.task.height), math.ceil(width / config.task.width))
     return replace(Scenario.of(here), steps=times * config.task.steps), job.fixed_target(here.task)
 
 
 def claimed_grid(netlist: CellNetlist, config: Config | None, height: int, width: int) -> Grid:
-    """All cells of a circuit; of a run whose every start should end in its target, with the claim that it does.
+    """Return all cells of a circuit, with the claim that every start ends in the run's target, if there is one.
 
-    Nothing is claimed where the task says nothing of a grid of that size, or where cells fire at random. Raises
-    CircuitError for a grid that does not fit.
+    Nothing is claimed if the task has no target on a grid of that size, or if cells fire at random. Raises CircuitError
+    for a grid that does not fit.
     """
     grid = Grid(netlist, height, width)
     if config is None or not job.is_of_every_start(config) or config.train.asynchronous:
         return grid
-    # Export is for any circuit on any grid: where nothing can be claimed, the grid goes without a claim, and no error.
+    # Export is for any circuit on any grid, with or without a claim.
     own = (height, width) == (config.task.height, config.task.width)
     if min(height, width) < SMALLEST or not (own or knows_larger_grids(config.task)):
         return grid
@@ -242,15 +238,15 @@ def _of_rule(config: Config, netlist: CellNetlist) -> Claim:
 
 
 def at_once(trained: TrainedCircuit) -> Proof | None:
-    """Prove by three-valued simulation alone, in milliseconds; None where starts are not drawn."""
+    """Prove by three-valued simulation alone, in milliseconds; None if starts are not random."""
     return decide(of_run(trained), None) if job.is_of_every_start(trained.config) else None
 
 
 def decide(claim: Claim, seconds: float | None = SECONDS, judge: str = OWN) -> Proof:
-    """Prove the claim, refute it, or neither; a search for a start that is wrong ends after so many seconds.
+    """Prove or refute a claim; a search for a start that is wrong ends after `seconds`, None leaves it out.
 
-    None leaves the search out. `judge` may be `berkeley-abc` of a claim of every start. Raises LimitError for a grid
-    beyond memory, UsageError for what that judge cannot decide, and ToolError where it is missing or fails.
+    `judge` may be `berkeley-abc` for a claim of every start. Raises LimitError for a grid beyond memory, UsageError for
+    a claim that the judge cannot decide, and ToolError if it is missing or fails.
     """
     if judge != OWN:
         return _by_abc(claim, SECONDS if seconds is None else seconds)
@@ -264,14 +260,14 @@ def _by_abc(claim: Claim, seconds: float) -> Proof:
             f"--judge {tools.ABC} is for claims of every start, of cells that are all updated in each step: leave it "
             "out, and difflogic judges."
         )
-    # The whole grid as one netlist with latches: ABC knows no cells, and so shares no mistake with our simulation.
+    # The whole grid as one netlist with latches: ABC has no cells, and so shares no mistake with our simulation.
     grid = Grid(claim.netlist, scenario.height, scenario.width, claim.target, scenario.steps)
     return _of_all_starts(claim, model_check.always(grid, claim.target, seconds))
 
 
 def _every_start(claim: Claim, seconds: float | None) -> Proof:
     scenario, netlist = claim.scenario, claim.netlist
-    # Before anything is allocated: a side that is mistyped would fill the memory, and the system would end the process.
+    # Before anything is allocated, since a mistyped side would fill the memory.
     every_start.check_fits(netlist, scenario.height, scenario.width, memory.free_memory())
     synchronous = scenario.fire_rate == 1
     found = every_start.prove_every_start(netlist, claim.target, scenario.steps, seconds, synchronous)
@@ -285,7 +281,9 @@ def _of_all_starts(claim: Claim, found: EveryStart) -> Proof:
         word = "Inconclusive" if found.proved is None else "Wrong"
         text = f"{word} for every start on {grid}: {found.reason}."
         if found.counterexample is not None:
-            text += f" {_replayed(claim, found.counterexample)}"
+            wrong, steps = int(np.count_nonzero(shown(claim, found.counterexample) != claim.target)), scenario.steps
+            # The search worked on a simplified circuit.
+            text += f" From the counterexample {wrong} of {claim.target.size} values are wrong at step {steps}."
     else:
         starts = f"Every one of the 2^{scenario.height * scenario.width * netlist.channels} starts on {grid}"
         text = f"{starts} shows the target {_when(claim, found.from_step)}."
@@ -298,14 +296,8 @@ def _of_all_starts(claim: Claim, found: EveryStart) -> Proof:
 
 
 def shown(claim: Claim, start: Bits) -> Bits:
-    """The visible channels `[H, W, L]` at the compared step of a rollout of the circuit as it is, from that start."""
+    """Return the visible channels `[H, W, L]` at the compared step of a rollout of the circuit from that start."""
     return claim.netlist.after(start, claim.scenario.steps)[..., : claim.target.shape[-1]]
-
-
-def _replayed(claim: Claim, start: Bits) -> str:
-    """Return what the circuit itself makes of a counterexample: the search worked on a simplified one."""
-    wrong = int(np.count_nonzero(shown(claim, start) != claim.target))
-    return f"From the counterexample {wrong} of {claim.target.size} values are wrong at step {claim.scenario.steps}."
 
 
 def _when(claim: Claim, step: int) -> str:
@@ -322,7 +314,7 @@ def _when(claim: Claim, step: int) -> str:
 
 
 def _one_start(claim: Claim, seconds: float | None) -> Proof:
-    """The rollout itself, until it repeats a state: then all that comes is known."""
+    """Follow the rollout until it repeats a state: then all later states are known."""
     scenario, netlist, target = claim.scenario, claim.netlist, claim.target
     if scenario.fire_rate < 1:
         raise UsageError(
@@ -343,12 +335,11 @@ def _one_start(claim: Claim, seconds: float | None) -> Proof:
         if wrong and step > scenario.steps:
             ending = f"is lost at step {step}"
             break
-        # The step from which on every state so far is right; 0 where this one is wrong.
+        # The step from which every state so far is right; 0 if this one is wrong.
         right_from = 0 if wrong else right_from or step
-        # Brent's way to find a cycle: keep the state of step 1, 2, 4, 8, ... and wait for it to come again. The kept
-        # state is that of step power // 2, and all states since then come again: if one of them was wrong, it will be
-        # wrong again. Take steps = 6 and states that are right, wrong, right by turns from step 4 on. Step 7 is the
-        # state of step 4, but the wrong state of step 5 lies between the two and comes again as step 8.
+        # Brent's algorithm: keep the state of step 1, 2, 4, 8, ... until it returns. All states since the kept one, of
+        # step power // 2, return too, also a wrong one. Take steps = 6 and states that are right, wrong, right by turns
+        # from step 4 on: step 7 is the state of step 4, but the wrong state of step 5 between them returns as step 8.
         if step > scenario.steps and right_from <= power // 2 and np.array_equal(state, seen):
             ending = "stays for ever, since the states repeat"
             break
@@ -360,7 +351,7 @@ def _one_start(claim: Claim, seconds: float | None) -> Proof:
 
 def _rule(claim: Claim, seconds: float | None) -> Proof:
     netlist = claim.netlist
-    # A rule is a circuit of one cell, so that its proof is a comparison of two: no grid is needed, and all are covered.
+    # A rule is a circuit of one cell, so that no grid is needed.
     [verdict] = equality.prove(netlist, rule_netlist(claim.rule, netlist.periodic), ["difflogic"])
     method = verdict.how
     if verdict.equal is None:
@@ -374,6 +365,6 @@ def _rule(claim: Claim, seconds: float | None) -> Proof:
 
 
 def lies(proof: Proof, again: Proof) -> list[str]:
-    """The fields of proof.json that are not what came out when its claim was decided once more."""
+    """Return the fields of proof.json that differ when its claim is decided again."""
     said, found = proof.to_dict(), again.to_dict()
     return [name for name in found if said[name] != found[name]]

@@ -1,4 +1,4 @@
-"""A proof is kept in proof.json, with a counterexample beside it, and read again; `proof` says what the file holds."""
+"""Files of a proof: proof.json, whose content `proof` describes, and a counterexample."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from difflogic.model import netlist_json
 from difflogic.runs import plots
 
 NUMBERED = "proof-{}.json"
-"""Of a further sample."""
+"""File name for a further sample."""
 COUNTEREXAMPLE = ("proof-counterexample.npy", "proof-counterexample.png")
 
 
 def read(path: Path) -> Proof:
-    """A proof.json, not yet checked. Raises CircuitError, which names the file and says what is wrong with it."""
+    """Read a proof.json, unchecked. Raises CircuitError, which names the file and the error."""
     return netlist_json.load_as(_from_data, path)
 
 
@@ -55,7 +55,7 @@ def _from_data(data: dict[str, Any]) -> Proof:
             raise CircuitError(f"The target must have the grid's {scenario.width}x{scenario.height} cells.")
     claim = Claim(data["claim"], netlist, scenario, target, data["rule"])
     proof = Proof(claim, data["proved"], data["method"], data["text"], first)
-    # What the file says twice must agree: people read its first lines, and the circuit is what is proved again.
+    # Values that the file holds twice must agree: people read its first lines, and the circuit is proved again.
     for name in ("height", "width", "periodic", "steps", "fire_rate"):
         if data.get(name) != (held := proof.to_dict()[name]):
             raise CircuitError(
@@ -65,7 +65,7 @@ def _from_data(data: dict[str, Any]) -> Proof:
 
 
 def files_of(proof: Proof) -> Files:
-    """proof.json and, where there is a counterexample, that as .npy and as a picture."""
+    """Return proof.json and, if there is a counterexample, that as .npy and as an image."""
     files: Files = {NAME: proof.to_json()}
     if (start := proof.counterexample) is not None:
         files |= dict(zip(COUNTEREXAMPLE, (_npy(start), _picture(proof.claim, start)), strict=True))
@@ -79,7 +79,7 @@ def _npy(start: Bits) -> bytes:
 
 
 def _picture(claim: Claim, start: Bits) -> bytes:
-    """A picture that shows, from left to right, the start, the result, the target and their difference."""
+    """Draw the start, the result, the target and their difference, from left to right."""
     became = shown(claim, start)
     differs = (became != claim.target).any(axis=-1, keepdims=True).astype(np.uint8)
     return plots.row_png([start[..., : claim.target.shape[-1]], became, claim.target, differs])

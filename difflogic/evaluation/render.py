@@ -33,47 +33,44 @@ from difflogic.system.files import Output, check_links
 PICTURES = (".png", ".gif", ".jpg", ".jpeg", ".bmp", ".webp", ".ppm")
 KINDS = {".gif": "gif", ".apng": "apng", ".png": "png"}
 FILM_FRAMES, STRIP_FRAMES = 200, 8
-"""States shown where nobody says which."""
+"""Default numbers of states."""
 
 
 @dataclass(frozen=True)
 class RenderSpec:
-    """A rollout to show; None is as the run was trained."""
+    """Rollout to draw; None is as in training."""
 
     size: tuple[int, int] | None = None
     """Rows and columns."""
     steps: int | None = None
     start: str | None = None
-    """One of `difflogic.config.task.STARTS`, or a .npy file of 0/1 `[H, W]` or `[H, W, C]`, or a picture."""
+    """One of `difflogic.config.task.STARTS`, or a .npy file of 0/1 `[H, W]` or `[H, W, C]`, or an image."""
     seed: int | None = None
-    """The seed of a drawn start, of fire masks and of places of damage."""
+    """Seed of a random start, of fire masks and of places of damage."""
     fire_rate: float | None = None
     damage: DamagePlan | None = None
     periodic: bool | None = None
     rollouts: int = 1
-    """So many from the same start, side by side: in each other cells fire, and other places are damaged."""
+    """Number of rollouts from the same start, side by side, with other masks and other places of damage."""
 
 
 def states(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, draw: int = 0) -> tuple[Iterator[Bits], int]:
-    """The states uint8 `[H, W, C]` of a rollout, and its number of steps; `draw` counts rollouts from the same start.
-
-    Raises UsageErrors.
-    """
+    """Return the states uint8 `[H, W, C]` of rollout number `draw`, and the number of steps. Raises UsageError."""
     task = trained.config.task
     config = resized(trained.config, *(spec.size or (task.height, task.width)))
     steps = task.steps if spec.steps is None else spec.steps
     seed = config.seed if spec.seed is None else spec.seed
-    # The start and what happens to it have a key each: other steps, sizes or draws of masks keep the start that it is.
+    # Separate keys keep the start for other steps, sizes or masks.
     start_key, play_key = prng.split(rehearsal.evaluation_key(replace(config, seed=seed)))
     start = _start(trained, config, spec.start, start_key)
     fire_rate = config.train.fire_rate if spec.fire_rate is None else spec.fire_rate
     circuit = trained.circuit
     if spec.damage is not None:
         spec.damage.check_fits(config.task.height, config.task.width)
-    # The same gates on a grid with another boundary, which nobody trained them for.
+    # The same gates with another boundary, for which they were not trained.
     if spec.periodic is not None:
         circuit = replace(circuit, periodic=spec.periodic)
-    # The first rollout is the one that is drawn alone, so that more of them beside it change nothing of it.
+    # The first rollout is the same whether it is alone or not.
     if draw:
         play_key = prng.fold_in(play_key, draw)
     played = play(engine, circuit, start[None], steps, play_key, fire_rate, spec.damage)
@@ -99,7 +96,7 @@ def _start(trained: TrainedCircuit, config: Config, start: str | None, key: prng
 
 
 def _of_samples(trained: TrainedCircuit, config: Config, samples: Dataset, key: prng.Key) -> Bits:
-    """Return what the first sample begins with, in the middle of the grid."""
+    """Return the initial state of the first sample, in the middle of the grid."""
     own = job.begun(trained.config, samples.only(np.arange(1)), key)[0]
     grid = np.zeros((config.task.height, config.task.width, config.model.channels), dtype=np.uint8)
     _place(grid, own, "The sample")
@@ -114,13 +111,13 @@ def _place(grid: Bits, bits: Bits, name: str) -> None:
             f"{name} has {width}x{height} cells of {channels} channels, but the grid has {grid.shape[1]}x"
             f"{grid.shape[0]} of {grid.shape[2]}: give a larger --size."
         )
-    # As training and `simulate` put it: an odd cell is left below and at the right.
+    # Like training and `simulate`: an odd cell is below and at the right.
     top, left = (grid.shape[0] - height) // 2, (grid.shape[1] - width) // 2
     grid[top : top + height, left : left + width, :channels] = bits
 
 
 def _from_file(path: Path, config: Config) -> Bits:
-    """`[h, w, c]`, 0 or 1; a picture has as many colours as the run's target."""
+    """Return `[h, w, c]`, 0 or 1; an image has as many colours as the run's target."""
     if path.suffix.lower() in PICTURES:
         channels = config.task.loss_channels
         colors = next((count for count, needed in picture_file.CHANNELS.items() if needed >= channels), 64)
@@ -136,7 +133,7 @@ Channels = Literal["loss", "all"] | int
 
 
 def _seen(state: Bits, channels: Channels, loss_channels: int) -> npt.NDArray[np.uint8]:
-    """RGB `[h, w, 3]` of a state `[H, W, C]`: its loss channels as colours, all as tiles, or one in black and white."""
+    """Return RGB `[h, w, 3]` of a state `[H, W, C]`: its loss channels as colours, all as tiles, or one."""
     if channels == "all":
         return film.tiles(state)
     if channels == "loss":
@@ -148,13 +145,13 @@ def _seen(state: Bits, channels: Channels, loss_channels: int) -> npt.NDArray[np
 
 @dataclass(frozen=True)
 class Look:
-    """A look says how a rollout is shown; None means what fits."""
+    """Appearance of a rollout; None means a fitting value."""
 
     channels: Channels = "loss"
     scale: int | None = None
     """Pixels a cell."""
     steps: Sequence[int] | None = None
-    """The states to show, by CA step."""
+    """CA steps of the states to show."""
     frame_ms: int = film.FRAME_MS
 
 
@@ -208,12 +205,12 @@ def render(
 
 
 def rollout_picture(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, look: Look, kind: str) -> bytes:
-    """A `gif`, an `apng`, or a strip as `png`. Raises UsageErrors, and LimitError for what memory does not hold."""
+    """Draw a `gif`, an `apng`, or a strip as `png`. Raises UsageError, and LimitError for more than the memory."""
     task = trained.config.task
     steps = task.steps if spec.steps is None else spec.steps
     height, width = spec.size or (task.height, task.width)
-    # Time and memory are estimated first: all frames are held until the last is there, since a GIF has one palette.
-    # Of one row all steps are one picture, else a strip has a picture for each.
+    # Time and memory are estimated first, since a GIF has one palette for all frames. A strip has an image for each
+    # state, but of one row all states are one image.
     shown = _shown(look.steps, steps, STRIP_FRAMES if kind == "png" and height > 1 else FILM_FRAMES)
     colours = 3 * (trained.circuit.channels if look.channels == "all" else 1) * (look.scale or 1) ** 2
     long = cost.check_rollout(trained.config.model, height * width, steps, len(shown) * colours * spec.rollouts)
@@ -221,14 +218,14 @@ def rollout_picture(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, l
         warn(long)
     _check_rollouts(trained, spec)
     played = zip(*(states(engine, trained, spec, draw)[0] for draw in range(spec.rollouts)), strict=True)
-    # Only the states that are shown are kept; a rollout of a million steps passes by one state at a time.
+    # Only the states to show are kept.
     wanted, loss_channels = set(shown), trained.config.task.loss_channels
     frames = [
         film.beside([_seen(state, look.channels, loss_channels) for state in several])
         for step, several in enumerate(played)
         if step in wanted
     ]
-    # Tiles of all channels are a chart and no grid: hexagons would lose their places in it.
+    # Tiles of all channels are a chart, which hexagons would distort.
     neighbourhood = "moore" if look.channels == "all" else trained.circuit.neighbourhood
     if kind == "png":
         return film.strip(np.stack(frames), [f"step {step}" for step in shown], look.scale, neighbourhood)
@@ -236,7 +233,7 @@ def rollout_picture(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, l
 
 
 def _check_rollouts(trained: TrainedCircuit, spec: RenderSpec) -> None:
-    """Raises UsageError where all rollouts from one start would be the same."""
+    """Raise UsageError if all rollouts from one start are the same."""
     rate = trained.config.train.fire_rate if spec.fire_rate is None else spec.fire_rate
     drawn = spec.damage is not None and spec.damage.place == "random"
     if spec.rollouts > 1 and rate == 1 and not drawn:
@@ -256,7 +253,7 @@ def _shown(asked: Sequence[int] | None, steps: int, most: int) -> list[int]:
 
 
 def kind_of(path: Path, what: str) -> str:
-    """The kind of picture by the file's ending. Raises UsageError for one that is unknown, or does not suit `what`."""
+    """Return the kind of picture by the file's ending. Raises UsageError for one that does not suit `what`."""
     kind = KINDS.get(path.suffix.lower())
     if what not in DRAWINGS:
         raise UsageError(f"There is no picture {what!r}: expected {', '.join(DRAWINGS)}.")

@@ -1,4 +1,4 @@
-"""An evaluation as one HTML file that needs nothing else: pictures are inside it, and there is no script."""
+"""Evaluations as one HTML file with all images, without scripts."""
 
 from __future__ import annotations
 
@@ -19,19 +19,23 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 MAX_CURVE = 1000
-"""A curve is drawn through so many points at most."""
+"""Most points of a curve."""
 
 
 def to_html(evaluation: RunEvaluation) -> str:
-    """The report's text."""
-    trained = evaluation.trained
+    """Return the report."""
+    trained, neighbourhood = evaluation.trained, evaluation.trained.circuit.neighbourhood
     return page(
         "report.html",
         title=trained.title,
         facts=_facts(evaluation),
         evaluation=evaluation,
         shown=[
-            (each, _film(each.film, evaluation.trained.circuit.neighbourhood), _curve(each.curve, each.film))
+            (
+                each,
+                _base64(film.animation(plots.colors(each.film.frames), "gif", scale=1, neighbourhood=neighbourhood)),
+                _curve(each.curve, each.film),
+            )
             for each in evaluation.measures
             if each.film is not None
         ],
@@ -43,7 +47,7 @@ def to_html(evaluation: RunEvaluation) -> str:
 
 
 def page(file: str, **values: Any) -> str:
-    """The text of a page; every value that its template names must be given."""
+    """Return a page; every value of its template must be given."""
     return _environment().get_template(file).render(version=__version__, **values)
 
 
@@ -66,15 +70,10 @@ def _facts(evaluation: RunEvaluation) -> str:
     )
 
 
-def _film(shots: Film, neighbourhood: str) -> str:
-    """A pixel a cell: the browser enlarges it, sharply."""
-    return _base64(film.animation(plots.colors(shots.frames), "gif", scale=1, neighbourhood=neighbourhood))
-
-
 def _curve(wrong: Sequence[float], shots: Film) -> str:
     if len(wrong) < 2 or not any(wrong):
         return ""
-    # More points than pixels would only take longer to draw; first and last are always among those shown.
+    # More points than pixels would take longer; first and last are always shown.
     count = len(wrong)
     shown = np.unique(np.linspace(0, count - 1, min(count, MAX_CURVE)).astype(int))
     step = shots.steps[-1] / (count - 1)

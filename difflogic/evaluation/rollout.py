@@ -1,7 +1,7 @@
-"""A hard circuit at work on any grid, for any number of steps, asynchronous or damaged: one state at a time.
+"""Hard rollouts on any grid, for any number of steps, asynchronous or damaged: one state at a time.
 
-States come from `Engine.rollout`, stretch by stretch, so a long rollout takes no more memory than a short one and is
-what the engine's hard rollout is, bit for bit, whatever the stretches are.
+States come from `Engine.rollout` in stretches, so that a long rollout takes no more memory than a short one. The states
+do not depend on the stretches.
 """
 
 from __future__ import annotations
@@ -25,24 +25,23 @@ from difflogic.errors import UsageError
 from difflogic.model.circuit import Circuit
 
 STRETCH_BYTES = 1 << 24
-"""An engine is asked for so many bytes of states at once, and for one step at least."""
+"""Most bytes of states of a stretch, which has one step at least."""
 FIRE_STREAM, DAMAGE_STREAM = 0x66697265, 0x64616D61
 """`fold_in` data of the fire masks ("fire") and of the places of damage ("dama")."""
 
 
 @dataclass(frozen=True)
 class DamagePlan:
-    """A plan says when and where a square of `side` cells is zeroed, in all channels and clipped at the border."""
+    """Times and places at which a square of `side` cells is zeroed in all channels, clipped at the border."""
 
     side: int
     steps: Sequence[int]
     """CA steps after which it is done, ascending: 0 is the start."""
     place: Literal["centre", "random"] | tuple[int, int] = "centre"
-    """Where its first row and column are: so that it lies in the middle, at a cell drawn uniformly for each sample
-    and step, or at this cell."""
+    """First row and column: in the middle, at a random cell for each sample and step, or at this cell."""
 
     def check_fits(self, height: int, width: int) -> None:
-        """Raises UsageError where the place is outside a grid."""
+        """Raise UsageError if the place is outside a grid."""
         if isinstance(self.place, tuple) and not (0 <= self.place[0] < height and 0 <= self.place[1] < width):
             row, column = self.place
             raise UsageError(
@@ -51,7 +50,7 @@ class DamagePlan:
             )
 
     def hit(self, key: prng.Key, state: Bits) -> Bits:
-        """`state [B, H, W, C]` with its squares zeroed."""
+        """Return `state [B, H, W, C]` with its squares zeroed."""
         batch, height, width, _ = state.shape
         corners = np.tile(np.array(self._corner(height, width)), (1, batch, 1))
         if self.place == "random":
@@ -60,7 +59,7 @@ class DamagePlan:
         return np.where(kept[..., None], state, np.uint8(0))
 
     def square(self, height: int, width: int) -> tuple[slice, ...]:
-        """Rows and columns of the damage; nothing for a place that is drawn."""
+        """Return rows and columns of the damage; nothing for a random place."""
         if self.place == "random":
             return ()
         row, column = self._corner(height, width)
@@ -81,22 +80,20 @@ def play(
     fire_rate: float = 1.0,
     damage: DamagePlan | None = None,
 ) -> Iterator[Bits]:
-    """The states uint8 `[B, H, W, C]` after 0, 1, ... `steps` steps, each with its damage done.
+    """Yield the states uint8 `[B, H, W, C]` after 0, 1, ... `steps` steps, each with its damage.
 
-    `start [B, H, W, C]`, 0 or 1. Below a `fire_rate` of 1 a cell takes its new state with that probability, the
-    same cells in every sample; masks and places of damage come from `key`. Raises DataError, and what engines raise.
+    `start [B, H, W, C]`, 0 or 1. Below a `fire_rate` of 1 a cell updates with that probability, the same cells in every
+    sample; masks and places of damage come from `key`. Raises DataError, and the errors of engines.
     """
     grid = check_grids(circuit, start, steps, mode="hard")[0].astype(np.uint8)
-    # Masks and places of damage have streams of their own, so that damage does not change which cells fire, and a
-    # rollout with it can be compared with one without.
+    # Separate streams: damage does not change which cells fire, so that rollouts can be compared.
     fire_key, damage_key = prng.fold_in(key, FIRE_STREAM), prng.fold_in(key, DAMAGE_STREAM)
     hits = damage.steps if damage is not None else ()
     longest = max(1, STRETCH_BYTES // (4 * grid.size))
     state, done = _hit(damage, damage_key, grid, 0), 0
     yield state
     while done < steps:
-        # A stretch ends at the next damage, which is done between two calls of the engine; with damage at steps 3 and
-        # 5, ten steps are asked for as 3, 2 and 5.
+        # A stretch ends at the next damage: with damage at steps 3 and 5, ten steps are 3, 2 and 5.
         upcoming = bisect_right(hits, done)
         until = hits[upcoming] if upcoming < len(hits) else steps
         count = min(longest, until - done, steps - done)
@@ -118,6 +115,6 @@ def _hit(damage: DamagePlan | None, key: prng.Key, state: Bits, step: int) -> Bi
 
 def evenly(steps: int, most: int) -> list[int]:
     """Return at most `most` of the steps 0 to `steps`, evenly spread, first and last among them."""
-    # At most 8 of the steps 0 to 20: a stride of ceil(20 / 7) = 3 gives 0, 3, ..., 18, and the last step is added.
+    # At most 8 of the steps 0 to 20: a stride of ceil(20 / 7) = 3 gives 0, 3, ..., 18, and 20 is added.
     stride = max(1, math.ceil(steps / (most - 1)))
     return sorted({*range(0, steps, stride), steps})

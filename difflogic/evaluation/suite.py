@@ -1,4 +1,4 @@
-"""The tests of a trained circuit, by the kind of its task; each gives a Measure, or None where it does not apply.
+"""Tests of a trained circuit by the kind of its task; each returns a Measure, or None if it does not apply.
 
 Sources: the evaluations of the authors' notebook (a grid four times as large for 4T steps, fault tolerance,
 self-healing, 4000 asynchronous steps with damage after each), and their counterparts for other tasks.
@@ -23,18 +23,18 @@ from difflogic.evaluation.rehearsal import EvaluationContext
 from difflogic.evaluation.rollout import DamagePlan
 
 FAULT_SIDE = 20
-"""Cells a side of the paper's damage; on a grid smaller than 40x40, half the grid."""
+"""Sides of the paper's damage, and of its most robust test; on a grid smaller than 40x40, half the grid."""
 ROBUST_SIDE, ROBUST_STEPS, ROBUST_DAMAGE = 64, 4000, 10
 ROBUST_TRIALS = 4
 RULE_SIDE, RULE_GENERATIONS = 64, 100
 QUICKER = 10
-"""A quick evaluation takes so many times fewer steps in the two long tests."""
+"""Factor of fewer steps in the two long tests of a quick evaluation."""
 
 Test = Callable[[EvaluationContext], Measure | None]
 
 
 def training(context: EvaluationContext) -> Measure | None:
-    """Read from the metrics when the hard circuit was first exact on the probes."""
+    """Measure when the hard circuit was first exact on the probes, from the metrics."""
     last, first, paper = context.trained.last_evaluation, context.trained.first_solved, context.paper.solved_at
     if last is None or last.hard_loss is None:
         return None
@@ -43,11 +43,8 @@ def training(context: EvaluationContext) -> Measure | None:
     values: dict[str, float] = {"epoch": context.trained.epoch, "hard_loss": last.hard_loss}
     values |= {"soft_loss": last.soft_loss} if math.isfinite(last.soft_loss) else {}
     values |= {} if first is None else {"first_solved": first}
-    return Measure("training", "training: first hard loss 0 on the evaluation grids", text, values, _epoch(paper))
-
-
-def _epoch(number: int | None) -> str:
-    return "" if number is None else f"epoch {number}"
+    published = "" if paper is None else f"epoch {paper}"
+    return Measure("training", "training: first hard loss 0 on the evaluation grids", text, values, published)
 
 
 def accuracy(context: EvaluationContext) -> Measure | None:
@@ -57,7 +54,7 @@ def accuracy(context: EvaluationContext) -> Measure | None:
     steps = context.own.task.steps
     starts = f"{context.starts} fresh starts" if context.draws_starts else "its one start"
     found = Measure.of("accuracy", f"{starts}, after T = {steps} steps", context.draws(steps, test=100))
-    # Of a decided circuit the two are the same; a gap means that some gates are still between two functions.
+    # The gap of a converged circuit is 0.
     hard, soft = found.values["wrong"] / found.values["samples"], context.soft_loss(test=100)
     values = {"hard_loss_per_sample": hard, "soft_loss_per_sample": soft, "gap_per_sample": hard - soft}
     return replace(
@@ -66,9 +63,7 @@ def accuracy(context: EvaluationContext) -> Measure | None:
 
 
 def every_start(context: EvaluationContext) -> Measure | None:
-    """All starts of the task's grid at once, as a proof: no fresh start can show more than this."""
-    # Three-valued simulation takes milliseconds. The search that `prove` goes on with takes minutes and may end without
-    # an answer: an evaluation does without it.
+    """Prove all starts of the task's grid at once, as far as three-valued simulation can in milliseconds."""
     found = proof.at_once(context.trained)
     if found is None:
         return None
@@ -77,9 +72,9 @@ def every_start(context: EvaluationContext) -> Measure | None:
 
 
 def damaged_as_trained(context: EvaluationContext) -> Measure | None:
-    """After T steps with the damage of the training."""
+    """Measure T steps with the damage of the training."""
     task = context.config.task
-    if not task.damage_side or not context.config.task.is_fixed:
+    if not task.damage_side or not task.is_fixed:
         return None
     damage = DamagePlan(task.damage_side, task.damage_steps, "random")
     record = context.watch(context.own, task.steps, test=200, damage=damage, samples=context.starts)
@@ -92,15 +87,15 @@ def _square(damage: DamagePlan) -> str:
 
 
 def neighbourhoods(context: EvaluationContext) -> Measure | None:
-    """A rule on each of its neighbourhoods, 512 of nine cells: the middle cell of 3x3 boards, after one step."""
+    """Measure a rule on each of its neighbourhoods, 512 of nine cells: the middle of 3x3 boards, after one step."""
     task = context.config.task
     if task.target != "rule" or task.steps != 1:
         return None
-    # Of boards that differ only where perception reads nothing, one is enough: there the others are 0.
+    # Of boards that differ only in cells that perception does not read, one is enough.
     unread = np.delete(rules.patches(), wiring.NEIGHBOURHOODS[context.config.model.neighbourhood], axis=1)
     entries = np.flatnonzero(~unread.any(axis=1))
     boards = rehearsal.fresh_starts(resized(context.config, 3, 3), len(entries), context.keys(300)[0])
-    # Channel 0 is the board; other channels, if there are any, begin as they do in training.
+    # Channel 0 is the board; other channels begin as in training.
     boards[..., 0] = rules.patches()[entries].reshape(-1, 3, 3)
     after = context.engine.rollout(context.trained.circuit, boards, 1, "hard")[-1, :, 1, 1, 0]
     right = int(np.count_nonzero(after == rules.table(task.rule)[entries]))
@@ -111,7 +106,7 @@ def neighbourhoods(context: EvaluationContext) -> Measure | None:
 
 
 def generations(context: EvaluationContext) -> Measure | None:
-    """A rule beside itself: noise on a large grid, generation after generation."""
+    """Compare a circuit with its rule: noise on a large grid, generation after generation."""
     task = context.config.task
     if task.target != "rule" or context.config.model.channels > 1 or context.config.train.asynchronous:
         return None
@@ -125,7 +120,7 @@ def generations(context: EvaluationContext) -> Measure | None:
 
 
 def _generations(table: Bits, board: Bits, periodic: bool, steps: int) -> Iterator[Bits | None]:
-    """The board `[H, W, 1]` itself, then each of its generations after so many steps without a target."""
+    """Yield the board `[H, W, 1]`, then each of its generations after `steps - 1` steps without a target."""
     while True:
         yield board
         yield from [None] * (steps - 1)
@@ -133,21 +128,21 @@ def _generations(table: Bits, board: Bits, periodic: bool, steps: int) -> Iterat
 
 
 def persistence(factor: int, context: EvaluationContext) -> Measure | None:
-    """The target is there after T steps; is it still there later?"""
+    """Measure whether the target stays after T steps."""
     if not context.config.task.is_fixed:
         return None
-    # The draws of `accuracy` again, watched for longer: a difference is one of time, and not of other starts.
+    # The random numbers of `accuracy`, so that only the time differs.
     steps = factor * context.own.task.steps
     title = f"still there after {factor}T = {steps} steps"
     return Measure.of(f"persistence-{factor}t", title, context.draws(steps, 100))
 
 
 def larger_grid(factor: int, context: EvaluationContext) -> Measure | None:
-    """A board on a larger grid for as many times as many steps; a picture grows in the middle of it, in T."""
+    """Measure a board on a larger grid for as many times the steps; an image grows in the middle of it, in T."""
     task = context.config.task
     if not knows_larger_grids(task):
         return None
-    # Order spreads from cell to cell, so that a board needs time for its width. A picture has the size that it had.
+    # Order spreads from cell to cell, so that a board needs time for its width, while an image has its own size.
     board, config = task.target == "checkerboard", context.larger(factor)
     steps = factor * task.steps if board else task.steps
     record = context.watch(config, steps, test=400 + factor)
@@ -156,10 +151,10 @@ def larger_grid(factor: int, context: EvaluationContext) -> Measure | None:
 
 
 def other_timing(context: EvaluationContext) -> Measure | None:
-    """A synchronous rule with cells that fire at random, an asynchronous one with all cells in step."""
+    """Measure a synchronous circuit asynchronously, and an asynchronous one synchronously."""
     if not context.config.task.is_fixed:
         return None
-    # At a fire rate of 0.6 a cell takes part in 12 of 20 steps: it gets four times as many, so as not to test haste.
+    # At a fire rate of 0.6 a cell fires in 12 of 20 steps: four times the steps are enough.
     steps = 4 * context.own.task.steps
     if context.config.train.asynchronous:
         return Measure.of(
@@ -171,11 +166,11 @@ def other_timing(context: EvaluationContext) -> Measure | None:
 
 
 def fault_tolerance(context: EvaluationContext) -> Measure | None:
-    """A square in the middle of a large grid is zeroed after every step: what of the rest?"""
+    """Measure the rest of a large grid whose middle is zeroed after every step."""
     if context.config.task.target != "checkerboard":
         return None
     config, steps = context.larger(4), 4 * context.config.task.steps
-    # The square is wrong by construction, so what is told is the rest of the grid, `wrong_outside`.
+    # The square is always wrong.
     damage = DamagePlan(_fault_side(config.task), range(1, steps + 1))
     record = context.watch(config, steps, test=600, damage=damage)
     outside = int(record.outside.sum())
@@ -186,11 +181,11 @@ def fault_tolerance(context: EvaluationContext) -> Measure | None:
 
 
 def self_healing(context: EvaluationContext) -> Measure | None:
-    """A board is damaged in the first half of the time, a picture when it is there: are they whole in the end?"""
+    """Measure a board that is damaged in the first half of the time, or an image that is damaged when complete."""
     task = context.config.task
-    if not context.config.task.is_fixed:
+    if not task.is_fixed:
         return None
-    # A board is known on a larger grid, and is damaged while it grows; a picture must be whole before it can heal.
+    # A board grows on a larger grid; an image must be complete before it can heal.
     board, steps = task.target == "checkerboard", 4 * task.steps
     config = context.larger(4) if board else context.own
     times = range(1, steps // 2 + 1) if board else [task.steps]
@@ -201,8 +196,7 @@ def self_healing(context: EvaluationContext) -> Measure | None:
     found = Measure.of("self-healing", title, [record], board and context.paper.exact)
     if record.wrong[-1].any():
         return found
-    # The step after the last one with a wrong value; 0 where there never was one, since the picture began whole and the
-    # square had no ones in it.
+    # The step after the last one with a wrong value, or 0 if the square had no ones in it.
     wrong_at = np.flatnonzero(record.wrong[:, 0])
     healed = int(wrong_at[-1]) + 1 if wrong_at.size else 0
     return replace(found, text=f"{found.text} from step {healed} on", values=found.values | {"exact_from": healed})
@@ -213,10 +207,9 @@ def _fault_side(task: TaskConfig) -> int:
 
 
 def robustness(context: EvaluationContext) -> Measure | None:
-    """Thousands of asynchronous steps with damage after each: the mean error, taken when the damage is done.
+    """Measure the mean error over thousands of asynchronous steps, with damage after each.
 
-    The paper's figure is of one trial. Ours is the mean over several, with their standard deviation: within two of
-    them a worse figure says nothing, so it is not called worse.
+    The paper's figure is of one trial, ours is the mean over several, with their standard deviation.
     """
     if context.config.task.target != "checkerboard":
         return None
@@ -226,8 +219,8 @@ def robustness(context: EvaluationContext) -> Measure | None:
     record = context.watch(
         config, steps, test=700, fire_rate=context.asynchronous_rate, damage=damage, samples=ROBUST_TRIALS
     )
-    # The start is noise, and no result: the mean begins after the first step. The deviation is one between trials, and
-    # not between steps, which follow from each other.
+    # The mean begins after the first step, since the start is noise. The deviation is between trials, as steps follow
+    # from each other.
     errors = record.wrong[1:]
     trials = errors.mean(axis=0)
     mean, spread, worst = float(trials.mean()), float(trials.std(ddof=1)), int(errors.max())
@@ -242,8 +235,7 @@ def robustness(context: EvaluationContext) -> Measure | None:
     said = f"mean error {paper} in {ROBUST_STEPS} steps, 1 trial"
     if context.quick:  # which is not the same test
         return replace(found, text=text, paper=said)
-    # The paper reports one trial, ours are several. A mean above it, but within two standard deviations of our trials,
-    # shows neither that we are worse nor that we are as good: then nothing is said.
+    # A mean above the paper's single trial, but within two standard deviations, shows neither better nor worse.
     met = True if mean <= paper else False if mean > paper + 2 * spread else None
     return replace(found, text=text, paper=said, met=met)
 
@@ -271,4 +263,4 @@ TESTS: tuple[Test, ...] = (
     self_healing,
     robustness,
 )
-"""All tests, in the order in which they are shown."""
+"""Tests in the order in which they are shown."""

@@ -1,4 +1,4 @@
-"""The trained circuit that is evaluated or rendered, and the run it comes from."""
+"""Trained circuits to evaluate or draw, and their runs."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ class TrainedCircuit(chosen.Chosen):
     """One model of a run that was trained: the best, unless another is asked for."""
 
     rows: Sequence[Row]
-    """The run's metrics; none where only a checkpoint file was named."""
+    """Metrics of the run; none for a checkpoint file."""
 
     __repr__ = brief
 
     @property
     def folder(self) -> Path | None:
-        """The run folder, where results are kept: of several attempts that of them all."""
+        """Run folder, which holds results: of several attempts that of them all."""
         return self.named if self.named.is_dir() else None
 
     @property
     def first_solved(self) -> int | None:
-        """The first epoch whose evaluation found no wrong value."""
+        """First epoch whose evaluation has no wrong value."""
         return next((row.epoch for row in self.rows if row.hard_loss == 0), None)
 
     @property
     def last_evaluation(self) -> Row | None:
-        """The row of its evaluation on the probes, or of the last one before that."""
+        """Row of its evaluation on the probes, or of the last one before."""
         return last_evaluated(self.rows[: self.epoch])
 
     @property
@@ -49,8 +49,7 @@ class TrainedCircuit(chosen.Chosen):
 def load(path: Path, member: int | None = None) -> TrainedCircuit:
     """Return a run's best circuit, by `difflogic.runs.chosen`, or the last of the model counted `member` from 1.
 
-    Raises CheckpointError where there is no usable or no trained checkpoint, UsageError for a member that is not
-    there, RunFolderError where the metrics cannot be read.
+    Raises CheckpointError if there is no usable, trained checkpoint, UsageError for an unknown member, RunFolderError.
     """
     found = chosen.load(path, member)
     if found.epoch == 0 and not found.kept:
@@ -65,7 +64,7 @@ def load(path: Path, member: int | None = None) -> TrainedCircuit:
 
 
 def engine_of(trained: TrainedCircuit) -> Engine:
-    """The engine that tests a run's circuit. Hard rollouts are exact on all engines, so only speed matters."""
-    # A checkpoint file lies in its run's folder, whose manifest says which engine trained it.
+    """Return the engine that tests a run's circuit: the run's own, since hard rollouts are exact on all engines."""
+    # A checkpoint file lies in its run's folder, whose manifest names the engine.
     folder = trained.path if trained.path.is_dir() else trained.path.parent
     return placement.place_hard(manifest.last_engine(manifest.read(folder))).engine
