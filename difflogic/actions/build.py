@@ -51,15 +51,12 @@ HELD_OUT = 0.2
 RULE, IMAGE = "game-of-life", "lizard"
 """Presets that say the grid, steps and initial state of any rule, and of any image."""
 OPTIONS: dict[str, tuple[str, ...]] = {
-    "a rule": ("set",),
-    "a preset": ("set",),
     "a run": (),
-    "samples": ("set",),
     "a recording": ("film_frames", "set"),
     "a pattern": ("film_rule", "film_frames", "size", "set"),
     "an image": ("start", "colors", "size", "threshold", "invert", "padding", "set"),
 }
-"""Options by the kind of target that they apply to."""
+"""Options by the kind of target that they apply to; all others take `set`."""
 LEARNED: dict[str, Any] = {"data": {"held_out": 0.0}}
 """Fields of a task in samples: the circuit itself is induced from all of them."""
 KINDS = {".npz": "samples", ".gif": "a recording", ".npy": "a recording", ".rle": "a pattern", ".cells": "a pattern"}
@@ -70,6 +67,8 @@ class Build(ActionResult):
     """A circuit that was built, and what is proved of it."""
 
     netlist: CellNetlist
+    circuit: Circuit
+    """The same gates in layers, as a run has them."""
     config: Config
     """Task of the circuit, with a model of its shape."""
     samples: Dataset | None = None
@@ -80,9 +79,8 @@ class Build(ActionResult):
         Raises:
             RunFolderError: The folder is not empty, or cannot be written.
         """
-        circuit = _trainable(self.netlist)
-        state = job.TrainState.initial(job.make_job(self.config, circuit, self.samples))
-        saved = Checkpoint((ModelState(self.config, circuit, state, best=0),))
+        state = job.TrainState.initial(job.make_job(self.config, self.circuit, self.samples))
+        saved = Checkpoint((ModelState(self.config, self.circuit, state, best=0),))
         record = manifest.begin(self.config, ReferenceEngine().info, "built without training", None)
         contents = {name: text if isinstance(text, bytes) else text.encode() for name, text in self.files.items()}
         if self.samples is not None:
@@ -122,7 +120,9 @@ def build(what: str | Path | Dataset, *, effort: str = "normal", on_pass: OnPass
     if (netlist := _synthesized(config, samples)) is not None:
         return _proved(simplify(netlist, effort=effort, on_pass=on_pass), config, samples)
     why = "a lookup circuit is for an image that nothing disturbs, from one initial cell or within a border"
-    if samples is not None and (pairs := samples.single_steps()) is not None:
+    if not can_build(config) and (config.train.asynchronous or config.task.target == "rule"):
+        why = "a rule is built for single steps in which all cells are updated"
+    elif samples is not None and (pairs := samples.single_steps()) is not None:
         why = contradiction(pairs.x, pairs.y[:, 0], config.model.periodic, config.model.neighbourhood)
         why = why or "no simple rule explains all samples"
     raise UsageError(f"No circuit is built without training for the task of {config.name}: {why}. Train it.")
@@ -147,7 +147,7 @@ def command_for(run: Run | AgentRun) -> str | None:
 def _task(what: str | Path | Dataset, options: dict[str, Any]) -> tuple[Config, Dataset | None]:
     """Return the configuration of a task, and its samples, if it has any. Raises UsageError, ConfigError, DataError."""
     kind, path = ("samples", Path("data")) if isinstance(what, Dataset) else (_kind(Path(what)), Path(what))
-    if refused := [name for name in options if name not in OPTIONS[kind]]:
+    if refused := [name for name in options if name not in OPTIONS.get(kind, ("set",))]:
         raise UsageError(f"`{refused[0]}` does not apply to {kind}: drop it.")
     if kind == "a run":
         model = chosen.load(path)
@@ -156,11 +156,10 @@ def _task(what: str | Path | Dataset, options: dict[str, Any]) -> tuple[Config, 
             raise UsageError(f"The run in {path} trains agents, of which no circuit is built without training.")
         of_run = model.data()
         return config if of_run is None else config.with_(**LEARNED), of_run
-    name = str(path).replace("/", "")[:100] if kind == "a rule" and not path.exists() else customise.named(path)
+    rule, samples = rules_of.named(path), None
+    name = customise.named(path) if rule is None or path.exists() else rule.replace("/", "")[:100]
     fields = merged({} if kind == "a preset" else {"name": name}, in_tables(options.pop("set", {})))
-    samples = None
     if kind in ("a rule", "a preset"):
-        rule = rules_of.named(path)
         request = TrainRequest(str(path) if rule is None else RULE, rule=rule, set=fields)
     elif kind == "an image":
         request = TrainRequest.of(preset=IMAGE, target=path, set=fields, **options)
@@ -206,14 +205,11 @@ def _synthesized(config: Config, samples: Dataset | None) -> CellNetlist | None:
     return lean(CellNetlist.of_run(layered(graph, model.periodic, model.neighbourhood), config))
 
 
-def _trainable(netlist: CellNetlist) -> Circuit:
-    return layered(to_xag(netlist), netlist.periodic, netlist.neighbourhood)
-
-
 def _proved(small: Simplification, task: Config, samples: Dataset | None) -> Build:
     """Return a simplified circuit, proved to be right for its task, or tested on all pairs of states."""
     netlist = cast("CellNetlist", small.netlist)
-    config = finishing.fitted(task, _trainable(netlist))
+    circuit = layered(to_xag(netlist), netlist.periodic, netlist.neighbourhood)
+    config = finishing.fitted(task, circuit)
     files: Files = {CIRCUIT: netlist_json.to_json(netlist)}
     facts: dict[str, Any]
     if samples is None:
@@ -223,11 +219,12 @@ def _proved(small: Simplification, task: Config, samples: Dataset | None) -> Bui
     else:
         words, facts = _tested(netlist, config, samples.single_steps() or samples)
         is_right = not facts["wrong"]
-    gates = counted(live_gates(netlist), "gate")
-    title = f"{config.task.rule or config.name:.40}: {gates} per cell, built without training"
+    name, rule = config.name, config.task.rule
+    name = rule if name == rule.replace("/", "") else name
+    title = f"{name}: {counted(live_gates(netlist), 'gate')} per cell, built without training"
     report = {name: value for name, value in small.report.items() if name not in ("kind", "steps")} | facts
     lines, ok = (*words, *small.words), small.ok and is_right
-    return Build(title, lines, report, files, netlist, config, samples, ok=ok, stopped=small.stopped)
+    return Build(title, lines, report, files, netlist, circuit, config, samples, ok=ok, stopped=small.stopped)
 
 
 def _tested(netlist: CellNetlist, config: Config, pairs: Dataset) -> tuple[list[str], dict[str, Any]]:

@@ -12,7 +12,7 @@ from difflogic.circuits.export.text import Files, channel_names
 from difflogic.circuits.readers.source import LoadedCircuit
 from difflogic.circuits.synthesis import function as functions
 from difflogic.circuits.synthesis import pipeline
-from difflogic.circuits.synthesis.convert import gate_count, gates_once
+from difflogic.circuits.synthesis.convert import gates_once
 from difflogic.circuits.synthesis.function import live_gates
 from difflogic.circuits.synthesis.pipeline import PipelineResult
 from difflogic.circuits.synthesis.simplify import OnPass, PassReport, silent
@@ -89,7 +89,7 @@ def simplify(
 
 def _of_cell(given: LoadedCircuit, result: PipelineResult) -> Simplification:
     found, netlist = result.found, result.netlist
-    count, once = gate_count(netlist), gates_once(netlist)
+    count, once = live_gates(netlist), gates_once(netlist)
     report: dict[str, Any] = {
         "kind": given.kind,
         # `once` counts the gates that see one channel alone once for all channels, as the paper does perception.
@@ -136,7 +136,7 @@ def _of_function(given: FunctionNetlist, task: bool, on_pass: OnPass) -> Simplif
     verdict, stopped = smaller.verdict, smaller.stopped if tested is None else tested.smaller.stopped
     report: dict[str, Any] = {
         "kind": given.kind,
-        "gates": {"before": live_gates(given), "after": gate_count(made)},
+        "gates": {"before": live_gates(given), "after": live_gates(made)},
         "thresholds": {"before": given.inputs, "after": made.inputs},
         "equal": verdict.equal,
         "how": verdict.how,
@@ -149,7 +149,7 @@ def _of_function(given: FunctionNetlist, task: bool, on_pass: OnPass) -> Simplif
     if tested is not None:
         words.append(f"Pruned to its task: {tested.words}")
     thresholds = "" if given.reads_bits else f", {given.inputs} thresholds became {made.inputs}"
-    words.append(f"{live_gates(given)} gates became {gate_count(made)}{thresholds}.")
+    words.append(f"{live_gates(given)} gates became {live_gates(made)}{thresholds}.")
     steps = (*smaller.steps, *(() if tested is None else tested.smaller.steps))
     # A pruned controller is not proved: it has to do as well in episodes that it was not pruned for.
     ok = bool(verdict.equal) and not (tested is not None and tested.is_worse)

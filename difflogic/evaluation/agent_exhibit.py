@@ -7,7 +7,6 @@ from typing import Any
 
 from difflogic.circuits.export.text import Files
 from difflogic.circuits.synthesis import function as synthesis
-from difflogic.circuits.synthesis.convert import gate_count
 from difflogic.circuits.synthesis.function import live_gates
 from difflogic.circuits.synthesis.simplify import OnPass, Simplified, silent
 from difflogic.errors import MissingPackagesError, RunFolderError, UsageError
@@ -78,7 +77,7 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
         config=config.to_toml(),
     )
     member.environments.close()
-    counts = "no controller" if found is None else f"{gate_count(found.netlist)} gates, {config.environment.id}"
+    counts = "no controller" if found is None else f"{live_gates(found.netlist)} gates, {config.environment.id}"
     told = f"The agent of seed {scored['best']}, the best of {len(scored['members'])}."
     return Exhibit(name, config.name, headline, counts, told, files, cover)
 
@@ -103,7 +102,7 @@ def _counts(given: Controller | None, found: Simplified[Controller] | None) -> l
         return []
     return [
         ("gates, the decision included", live_gates(given)),
-        ("gates, simplified", gate_count(found.netlist)),
+        ("gates, simplified", live_gates(found.netlist)),
         ("thresholds, as trained", given.inputs),
         ("thresholds, simplified", found.netlist.inputs),
     ]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from difflogic.circuits.export import formats
 from difflogic.circuits.export.text import Files, identifier
-from difflogic.circuits.synthesis.convert import gate_count, gates_once
+from difflogic.circuits.synthesis.convert import gates_once
 from difflogic.circuits.synthesis.function import live_gates
 from difflogic.circuits.synthesis.simplify import OnPass, Simplified, silent, simplified
 from difflogic.errors import DifflogicError, RunFolderError, UsageError
@@ -86,7 +86,7 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
         left_out=left_out,
         config=trained.config.to_toml(),
     )
-    brief = f"{gate_count(found.netlist)} gates, {found.netlist.channels} of {netlist.channels} channels"
+    brief = f"{live_gates(found.netlist)} gates, {found.netlist.channels} of {netlist.channels} channels"
     return Exhibit(name, trained.title, heading, brief, trained.told, files)
 
 
@@ -124,7 +124,7 @@ def _facts(trained: TrainedCircuit) -> str:
 def _counts(trained: TrainedCircuit, netlist: CellNetlist, found: Simplified[CellNetlist]) -> list[tuple[str, int]]:
     return [
         ("gates per cell", live_gates(netlist)),
-        ("gates per cell, simplified", gate_count(found.netlist)),
+        ("gates per cell, simplified", live_gates(found.netlist)),
         ("soft gates", trained.config.model.gates),
         ("active soft gates: neither A nor B, as the paper counts", active_gates(trained.circuit.flat_logits())),
         ("the same, a gate that sees one channel alone once for all channels", gates_once(found.netlist)),

@@ -245,6 +245,8 @@ def _read(path: Path) -> tuple[Path, Checkpoint[Any]]:
 def decode(data: bytes, file: Path) -> Checkpoint[Any]:
     """Read the content of a file, which is named in errors. Raises CheckpointError."""
     # The format comes before the checksums, since a file of another version is not corrupt.
+    if data.lstrip()[:1] == b"{":  # circuit.json, most likely
+        raise CheckpointError(f"{file} is JSON and not a run: name the run folder, as `difflogic build` writes one.")
     written, writer = checksummed.peek(data, "format"), checksummed.peek(data, "difflogic")
     if writer is None and checksummed.is_whole(data):
         raise CheckpointError(

@@ -34,7 +34,7 @@ def inputs(difflogic: Call) -> Path:
     ("what", "title", "words"),
     [
         ("B36/S23", "B36/S23: 2", RULE),
-        ("game-of-life", "B3/S23: 24 gates per cell", "is one generation of B3/S23."),
+        ("game-of-life", "game-of-life: 24 gates per cell", "is one generation of B3/S23."),
         ("film.npy", "film: 2", "It has 0 wrong cells in all 7 pairs of states."),
         ("film.npy --frames 2", "film: ", "There is one pair of states, so that none is held out"),
         ("r.cells --film-rule B3/S23 --size 24x20", "r: 24 gates", "It has 0 wrong cells in all 49 pairs of states."),

@@ -7,6 +7,7 @@ from importlib import resources
 from itertools import chain, groupby
 from pathlib import Path
 
+from difflogic.circuits.synthesis.function import live_gates
 from difflogic.errors import ExportError, UsageError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.controller import Controller
@@ -92,12 +93,15 @@ def fill(file: str, netlist: Netlist, name: str, **values: object) -> str:
 
 
 def about(netlist: Netlist) -> str:
-    """One line: what made the file, and from what; gates are counted that read two inputs, as everywhere.
+    """One line: what made the file, and from what, with the number of gates as everywhere, but of a whole grid.
 
     Channels are named where some were dropped: `3 channels (0, 2, 3)`.
     """
-    gates = counted(sum(len(line.reads) == 2 for line in lines(netlist)), "gate")
-    return f"difflogic {__version__}: {gates}, {_ends(netlist)}."
+    if isinstance(netlist, CellNetlist | FunctionNetlist):
+        gates = live_gates(netlist)
+    else:
+        gates = sum(len(line.reads) == 2 for line in lines(netlist))
+    return f"difflogic {__version__}: {counted(gates, 'gate')}, {_ends(netlist)}."
 
 
 def _ends(netlist: Netlist) -> str:
