@@ -12,7 +12,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from difflogic.bench import memory
 from difflogic.bench.cases import Case
 from difflogic.bench.profile import Profile, profile
 from difflogic.bench.timed import Timed, WrongResultError
@@ -50,8 +49,6 @@ class Contender(Timed):
     first_loss: float
     first_s: float
     """The first train step, which may compile."""
-    peak: int | None = None
-    """Bytes that opening the model and its first step took, where that is known: see `Case.once`."""
 
     def _repeat(self, count: int) -> None:
         _REPETITIONS[self.case.kind](self.model, count)
@@ -75,18 +72,16 @@ def open_contender(case: Case, name: str, engine: Engine) -> Contender:
     seeds = population.configs(case.config, case.models)
     jobs = [make_job(config, Circuit.initial(config.model, config.seed)) for config in seeds]
     states = [TrainState.initial(job) for job in jobs]
-    # A huge case takes minutes on software, too long for a process of its own that measures memory alone.
-    before = memory.forget_own_peak() if case.once else None
     model = engine.open(jobs, states)
     try:
-        return _verified(case, name, model, jobs[0], states[0], before)
+        return _verified(case, name, model, jobs[0], states[0])
     except BaseException:
         model.close()
         raise
 
 
-def _verified(case: Case, name: str, model: Model, job: Job, state: TrainState, before: int | None) -> Contender:
-    """Trained once or twice; `before`: bytes that were resident at the start."""
+def _verified(case: Case, name: str, model: Model, job: Job, state: TrainState) -> Contender:
+    """Train once or twice, and return the contender if the results are right."""
     # A verdict is exact, so one that is off by a single value is an error and no rounding.
     if case.kind in ("hard", "judged"):
         got, right = model.evaluate()[0], ReferenceModel(job, state).evaluate()[0]
@@ -96,7 +91,6 @@ def _verified(case: Case, name: str, model: Model, job: Job, state: TrainState, 
     model.train(1)
     losses = [metrics.soft_loss for metrics in model.drain()[0]]
     first_s = time.perf_counter() - begin
-    peak = None if before is None else memory.own_peak_bytes()
     expected = expected_losses(case, job, state)
     # The second loss follows from the first gradients: it shows a backward pass that is wrong.
     for _ in expected[1:]:
@@ -107,8 +101,6 @@ def _verified(case: Case, name: str, model: Model, job: Job, state: TrainState, 
     contender = Contender(name=name, case=case, model=model, first_loss=losses[0], first_s=first_s)
     if contender.once:
         contender.seconds.append(first_s)
-    if before is not None and peak is not None:
-        contender.peak = peak - before
     return contender
 
 

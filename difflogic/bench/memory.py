@@ -29,16 +29,6 @@ def own_peak_bytes() -> int | None:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-def forget_own_peak() -> int | None:
-    """Let the peak start anew from what is resident, and say what that is; None where the system cannot."""
-    try:
-        # Linux: writing 5 sets the peak back to what is resident now.
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    except OSError:
-        return None
-    return own_peak_bytes()
-
-
 def peak_bytes(case: str, engine: str) -> int | None:
     """Peak of opening the case, two train steps and an evaluation, less that of doing nothing."""
     # What the interpreter and its imports take says nothing about an engine.

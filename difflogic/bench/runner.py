@@ -186,7 +186,7 @@ def _figures(each: Contender, bench: Bench, is_cut: bool) -> Line:
         "first_loss": each.first_loss,
         "gate_evaluations": case.evaluations,
         "gate_evaluations_per_s": case.evaluations / seconds,
-        "peak_mb": None if each.peak is None else each.peak / 1e6,
+        "peak_mb": None,
         **({} if each.once or is_cut else _transfers(each)),
     }
     if case.kind == "train":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -54,12 +55,18 @@ def logging_share(results: Results, engine: str) -> float | None:
 
 def curves(results: Results) -> list[Curve]:
     """Every curve of at least two points."""
-    points: dict[tuple[str, str], dict[int, Line]] = {}
+    found = {key: lines for key, lines in _series(results).items() if key[1][:-1] in SCALING and len(lines) > 1}
+    return [_curve(prefix[:-1], engine, lines) for (engine, prefix), lines in found.items()]
+
+
+def _series(results: Results) -> dict[tuple[str, str], dict[int, Line]]:
+    """Return the lines of cases that differ in size alone: by engine and the beginning of their names, then by size."""
+    series: dict[tuple[str, str], dict[int, Line]] = {}
     for line in results.cases:
-        group, _, size = line["case"].partition("/")
-        if group in SCALING:
-            points.setdefault((group, line["engine"]), {})[int(size)] = line
-    return [_curve(axis, engine, found) for (axis, engine), found in points.items() if len(found) > 1]
+        prefix, size = re.split("(?<=[/-])(?=[^/-]*$)", line["case"])
+        if prefix[:-1] in SCALING or prefix.startswith("arrays/"):
+            series.setdefault((line["engine"], prefix), {})[int(size)] = line
+    return series
 
 
 def _curve(axis: str, engine: str, found: dict[int, Line]) -> Curve:
@@ -70,32 +77,17 @@ def _curve(axis: str, engine: str, found: dict[int, Line]) -> Curve:
 
 
 def overtaking(results: Results) -> list[str]:
-    """A sentence for every engine on a GPU and all that it and the CPU engine were measured at in several sizes."""
-    found = {(line["engine"], line["case"]): line for line in results.cases}
-    asked = [
-        *((each.engine, f"{each.axis}/", each.sizes, "A train step", SCALING[each.axis]) for each in curves(results)),
-        *_array_sizes(results),
-    ]
-    sentences = []
-    for engine, prefix, measured, what, axis in asked:
-        is_gpu = results.engines[engine]["engine"] == "gpu"
-        sizes = [size for size in measured if is_gpu and ("cpu", f"{prefix}{size}") in found]
-        faster = [ratio(*(found[name, f"{prefix}{size}"] for name in (engine, "cpu"))) < 1 for size in sizes]
-        if sizes:
-            sentences.append(f"{what} on {results.shown(engine)} {_overtakes(axis, sizes, faster)}")
+    """A sentence for every engine on a GPU and all that it and the CPU engine were measured at, by size."""
+    series, sentences = _series(results), []
+    for (engine, prefix), lines in series.items():
+        others, what = series.get(("cpu", prefix), {}), prefix[:-1]
+        sizes = sorted(lines.keys() & others.keys())
+        if results.engines[engine]["engine"] == "gpu" and sizes:
+            faster = [ratio(lines[size], others[size]) < 1 for size in sizes]
+            words = "A train step" if what in SCALING else what.removeprefix("arrays/").capitalize()
+            overtakes = _overtakes(SCALING.get(what, "size"), sizes, faster)
+            sentences.append(f"{words} on {results.shown(engine)} {overtakes}")
     return sentences
-
-
-def _array_sizes(results: Results) -> Iterator[tuple[str, str, tuple[int, ...], str, str]]:
-    """Engine, beginning of the cases' names, sizes, and words for the operation and for its size."""
-    sizes: dict[tuple[str, str], list[int]] = {}
-    for line in results.cases:
-        case, _, size = line["case"].rpartition("-")
-        if case.startswith("arrays/"):
-            sizes.setdefault((line["engine"], case), []).append(int(size))
-    for (engine, case), measured in sizes.items():
-        what = case.removeprefix("arrays/").capitalize()
-        yield engine, f"{case}-", tuple(sorted(measured)), what, "size"
 
 
 def _overtakes(axis: str, sizes: list[int], faster: list[bool]) -> str:

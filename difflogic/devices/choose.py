@@ -8,7 +8,8 @@ was used last.
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass, replace
+import re
+from dataclasses import asdict, replace
 from functools import partial
 
 from difflogic.config.choices import Placing
@@ -62,55 +63,42 @@ def keep_measured(gpu: EngineInfo, config: Config, population: int, decision: De
 
 def keep_faster(gpu: EngineInfo, config: Config, population: int, faster: EngineInfo, why: str) -> None:
     """Store for later runs of this shape which engine is faster on a machine with this GPU."""
-    PLACES.write(_measured_key(gpu, config, population), asdict(_Place.of(faster, why)))
+    PLACES.write(_measured_key(gpu, config, population), {"selector": _selector(faster), "why": why})
 
 
 def keep_last(config: Config, population: int, engine: EngineInfo) -> None:
     """Keep where a run of this shape was trained."""
-    key, place = _last_key(config, population), _Place.of(engine)
+    key, place = _last_key(config, population), (_selector(engine), "")
     # Most runs are where the last one was: the file is left alone then.
     if _read(key) != place:
-        PLACES.write(key, asdict(place))
+        PLACES.write(key, dict(zip(("selector", "why"), place, strict=True)))
 
 
-@dataclass(frozen=True)
-class _Place:
-    """An engine, by what is needed to open it again."""
-
-    engine: str
-    """`gpu`, `cpu` or `reference`."""
-    adapter: str = ""
-    why: str = ""
-
-    @classmethod
-    def of(cls, engine: EngineInfo, why: str = "") -> _Place:
-        return cls(engine.engine, engine.adapter if engine.engine == "gpu" else "", why)
-
-    @property
-    def selector(self) -> str:
-        return f"gpu:{self.adapter}" if self.engine == "gpu" else self.engine
+def _selector(engine: EngineInfo) -> str:
+    """Return what opens an engine again; a GPU by its name, because another card may have been plugged in since."""
+    return f"gpu:{engine.adapter}" if engine.engine == "gpu" else engine.engine
 
 
 def _where_it_was(config: Config, population: int, require_hardware: bool) -> Placement | None:
-    last = _read(_last_key(config, population))
-    if last is None or ((require_hardware or config.train.half) and last.engine != "gpu"):
+    selector, _ = _read(_last_key(config, population)) or (None, "")
+    if selector is None or ((require_hardware or config.train.half) and not selector.startswith("gpu")):
         return None
     try:
-        again = devices.place(last.selector, require_hardware, trusted=True)
+        again = devices.place(selector, require_hardware, trusted=True)
     except DeviceError:  # it is gone, or not to be trusted now
         return None
     return replace(again, reason="the last run of this shape was on it")
 
 
 def _remembered(gpu: Placement, config: Config, population: int) -> Placement | None:
-    place = _read(_measured_key(gpu.engine.info, config, population))
-    if place is None:
+    selector, why = _read(_measured_key(gpu.engine.info, config, population)) or (None, "")
+    if selector is None:
         return None
-    reason = f"found on an earlier run of this shape: {place.why}"
-    if place.engine == "gpu":
+    reason = f"found on an earlier run of this shape: {why}"
+    if selector.startswith("gpu"):
         return replace(gpu, reason=reason)
     try:
-        return Placement(devices.open_engine(place.engine), reason)
+        return Placement(devices.open_engine(selector), reason)
     except DeviceError:
         return None
 
@@ -147,12 +135,10 @@ def _shape(config: Config, population: int) -> tuple[object, ...]:
     )
 
 
-def _read(key: str) -> _Place | None:
-    entry = PLACES.read().get(key)
-    if entry is None:
-        return None
-    engine, adapter, why = (entry.get(name) for name in ("engine", "adapter", "why"))
+def _read(key: str) -> tuple[str, str] | None:
+    """Return the selector of an engine and why it was stored; None if there is no such entry."""
+    entry = PLACES.read().get(key, {})
+    selector, why = entry.get("selector"), entry.get("why")
     # The file is the user's: anything may stand in it.
-    if engine not in ("gpu", "cpu", "reference") or not isinstance(adapter, str) or not isinstance(why, str):
-        return None
-    return None if engine == "gpu" and not adapter else _Place(engine, adapter, why)
+    known = isinstance(selector, str) and re.fullmatch("cpu|reference|gpu:.+", selector)
+    return (str(selector), why) if known and isinstance(why, str) else None

@@ -141,44 +141,30 @@ def place_hard(earlier: EngineInfo | None) -> Placement:
 
 
 def _auto(require_hardware: bool, trusted: bool) -> Placement:
-    try:
-        # First whatever hardware GPU the system names first; where that fails its self-test, the next one.
-        engine, passed_over = _open_gpu(None, True, trusted), ""
-    except DeviceError as error:
-        other = _another_gpu(trusted)
-        # The error of the first one says more than that of those after it.
-        if other is None and require_hardware:
-            raise
-        if other is None:
-            return _auto_without_gpu(_why_not(error), trusted)
-        engine, passed_over = other, f", since {error}"
-    return Placement(engine, f"auto found the hardware GPU {engine.info.adapter}{passed_over}")
-
-
-def _another_gpu(trusted: bool) -> Engine | None:
-    """The first hardware GPU after the first that can be used."""
-    for index in hardware_gpus()[1:]:
-        with suppress(DeviceError):
-            return _open_gpu(str(index), True, trusted)
-    return None
-
-
-def _why_not(error: DeviceError) -> str:
-    if isinstance(error, NoAdapterError):
-        return "auto found no hardware GPU that can be used (difflogic doctor tells more)"
-    return f"auto found no usable hardware GPU: {error}"
-
-
-def _auto_without_gpu(why: str, trusted: bool) -> Placement:
+    errors: list[DeviceError] = []
+    # First whatever hardware GPU the system names first; if that fails its self-test, the next one.
+    for which in (None, *map(str, hardware_gpus()[1:])):
+        try:
+            engine = _open_gpu(which, True, trusted)
+        except DeviceError as error:
+            errors.append(error)
+        else:
+            passed_over = f", since {errors[0]}" if errors else ""
+            return Placement(engine, f"auto found the hardware GPU {engine.info.adapter}{passed_over}")
+    # The error of the first one says more than that of those after it.
+    if require_hardware:
+        raise errors[0]
+    why = f"auto found no usable hardware GPU: {errors[0]}"
+    if isinstance(errors[0], NoAdapterError):
+        why = "auto found no hardware GPU that can be used (difflogic doctor tells more)"
     try:
         # The CPU engine is faster than any software adapter, which comes next, and that than the reference.
         return Placement(_open_cpu(), why)
     except DeviceError as error:
         why = f"{why}, and no CPU engine: {error}"
-    try:
+    with suppress(DeviceError):
         return Placement(_open_gpu(None, False, trusted), why)
-    except DeviceError:
-        return Placement(_open_reference(), why)
+    return Placement(_open_reference(), why)
 
 
 def _open_reference() -> Engine:

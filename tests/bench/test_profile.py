@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pytest
 
-from difflogic.bench.profile import PHASES, UNKNOWN, Profile, ProfilePart, profile
+from difflogic.bench.profile import PHASES, profile
 from difflogic.devices.open import open_engine
 from difflogic.engine.api import Model
 from difflogic.engine.job import TrainState, make_job
@@ -98,15 +98,3 @@ def test_an_adapter_without_timestamps() -> None:
     assert [part.name for part in found.kernels if part.name in KERNELS] == KERNELS
     assert all(part.seconds > 0 for part in found.kernels)
     model.close()
-
-
-def test_what_is_not_explained_is_not_counted() -> None:
-    parts = (
-        ProfilePart("adamw", "update", 1, 0.5),
-        ProfilePart("encode", "host", 1, 0.1),
-        ProfilePart("rest", UNKNOWN, 1, 0.4),
-    )
-    found = Profile("gpu", "", 1.0, parts)
-    assert found.share == pytest.approx(0.6)
-    assert found.kernel_seconds == 0.5
-    assert found.host_seconds == 0.1

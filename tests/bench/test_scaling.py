@@ -43,8 +43,5 @@ def test_where_a_gpu_overtakes_the_cpu(results: Results, gpu: tuple[float, ...],
     lines = [line(f"grid/{size}", ms, "gpu:0") for size, ms in zip((16, 32, 64), gpu, strict=True)]
     engines = {**results.engines, "gpu:0": {**results.engines["cpu"], "engine": "gpu"}}
     found = Results({**results.data, "engines": engines, "cases": [*results.cases, *lines]})
-    assert scaling.overtaking(found) == [said]
-
-
-def test_without_both_engines_nothing_is_overtaken(results: Results) -> None:
     assert scaling.overtaking(results) == []
+    assert scaling.overtaking(found) == [said]

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from difflogic.bench.cases import Case, all_cases
+from difflogic.bench.cases import all_cases
 from difflogic.bench.work import work_of
 from difflogic.config import presets
 from difflogic.model.circuit import Circuit
@@ -34,14 +34,6 @@ def test_instances_are_those_of_the_layout(config) -> None:
 def test_kept_nodes_are_traffic() -> None:
     work = work_of(tiny_config())
     assert work.traffic(keeps_nodes=True) - work.traffic(keeps_nodes=False) == 4 * (2 * work.nodes - work.states)
-
-
-@pytest.mark.parametrize("kind", ["train", "logged", "judged", "hard"])
-def test_evaluations_of_a_repetition(kind) -> None:
-    case = Case("x/y", kind, tiny_config(), models=3)
-    soft = 0 if kind == "hard" else case.work.soft_evaluations
-    hard = case.work.hard_evaluations if kind in ("judged", "hard") else 0
-    assert case.evaluations == 3 * (soft + hard)
 
 
 @pytest.mark.parametrize(("group", "points"), [("grid", 3), ("batch", 3), ("population", 4)])

@@ -121,17 +121,6 @@ def test_compare(results: Results, tmp_path: Path, said: Said) -> None:
     assert json.loads(said("bench", "--compare", old, new, "--json").out)[0]["ratio"] == 2.0
 
 
-def test_incomparable(results: Results, tmp_path: Path, said: Said) -> None:
-    old, new = tmp_path / "old.json", tmp_path / "new.json"
-    old.write_text(results.to_json())
-    results.engines["cpu"]["driver"] = "Numba 2"
-    new.write_text(results.to_json())
-    assert said("bench", "--compare", old, new, code=2).err == (
-        "Error: The files cannot be compared: the driver of engine cpu is 'Numba 1' in the first and 'Numba 2' in the "
-        "second.\n"
-    )
-
-
 @pytest.mark.parametrize("engine", sampled(["gpu", "cpu"], ["cpu"]))
 def test_a_training_kernel_by_kernel(engine: str, call: Call, said: Said) -> None:
     out = said("bench", "--batch", "3", "--engine", engine, "--quick", "--rounds", "1").out

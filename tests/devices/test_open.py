@@ -22,19 +22,18 @@ def test_auto_takes_hardware(adapters: list[Any]) -> None:
     assert placement.reason == "auto found the hardware GPU Quick 9000"
 
 
-@pytest.mark.parametrize("found", [[], [SOFTWARE]])
-def test_auto_without_hardware_takes_the_cpu_engine(adapters: list[Any], found: list[Any]) -> None:
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [
+        ([], "no hardware GPU that can be used (difflogic doctor tells more)"),
+        ([SOFTWARE], "no hardware GPU that can be used (difflogic doctor tells more)"),
+        ([LimitError("Too small.")], "no usable hardware GPU: Too small."),
+    ],
+)
+def test_auto_without_hardware_takes_the_cpu_engine(adapters: list[Any], found: list[Any], why: str) -> None:
     adapters.extend(found)
     placement = place("auto")
-    assert placement.engine.info.engine == "cpu"
-    assert placement.reason == "auto found no hardware GPU that can be used (difflogic doctor tells more)"
-
-
-def test_auto_says_why_the_hardware_was_not_taken(adapters: list[Any]) -> None:
-    adapters.append(LimitError("Too small."))
-    placement = place("auto")
-    assert placement.engine.info.engine == "cpu"
-    assert placement.reason == "auto found no usable hardware GPU: Too small."
+    assert (placement.engine.info.engine, placement.reason) == ("cpu", f"auto found {why}")
 
 
 @pytest.mark.parametrize(("found", "taken"), [([], "reference"), ([SOFTWARE], "gpu")])

@@ -65,17 +65,15 @@ def test_one_test_per_driver(
     assert selftest.kept(adapter) is None
 
 
-def test_a_failure_is_kept_too(adapter: Adapter, answer: list[Check], monkeypatch: pytest.MonkeyPatch) -> None:
-    answer += BAD
-    with pytest.raises(DeviceError, match=REFUSAL):
+@pytest.mark.parametrize(("checks", "refusal"), [(BAD, REFUSAL), ([], "no check was made")])
+def test_a_failure_is_kept_too(
+    checks: list[Check], refusal: str, adapter: Adapter, answer: list[Check], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer += checks
+    with pytest.raises(DeviceError, match=refusal):
         selftest.require(adapter)
     forbid_tests(monkeypatch)
-    with pytest.raises(DeviceError, match=REFUSAL):
-        selftest.require(adapter)
-
-
-def test_a_test_without_checks_is_no_proof(adapter: Adapter, answer: list[Check]) -> None:
-    with pytest.raises(DeviceError, match="no check was made"):
+    with pytest.raises(DeviceError, match=refusal):
         selftest.require(adapter)
 
 

@@ -15,8 +15,6 @@ from difflogic.cli.work import work, work_options
 
 if TYPE_CHECKING:
     from difflogic.devices.tune import SweepProgress, TuningResult
-    from difflogic.gpu.launch import LaunchConfig
-    from difflogic.gpu.tuning_cache import Seconds
 
 
 @click.command("tune")
@@ -71,17 +69,20 @@ def command(population: int, adapter: str | None, reset: bool, as_json: bool, **
     except KeyboardInterrupt:
         tell(f"Stopped: {len(tuner.measured)} variant(s) measured so far are kept; tune again to go on.", None)
         raise
+    variants = tuner.measured.variants()
     if as_json:
-        echo(json.dumps(dataclasses.asdict(outcome) | {"variants": tuner.measured.variants()}))
+        echo(json.dumps(dataclasses.asdict(outcome) | {"variants": variants}))
         return
-    rows = [_row(launch, tuner.measured.get(launch) or {}) for launch in tuner.measured]
-    table.show(("workgroup size", "chunks", *sorted(FUSED)), rows, "Milliseconds of a kernel:")
+    rows = [
+        (
+            str(each["schedule"]["wg"]),
+            str(each["schedule"]["lanes"]),
+            *(f"{1e3 * each['seconds'][k]:.2f}" for k in FUSED),
+        )
+        for each in variants
+    ]
+    table.show(("workgroup size", "chunks", *FUSED), rows, "Milliseconds of a kernel:")
     echo(_verdict(outcome))
-
-
-def _row(launch: LaunchConfig, seconds: Seconds) -> tuple[str, ...]:
-    sizes = launch.workgroup_size, launch.chunks_per_workgroup
-    return (*map(str, sizes), *(f"{1e3 * each:.2f}" for _, each in sorted(seconds.items())))
 
 
 def _verdict(outcome: TuningResult) -> str:
