@@ -52,9 +52,9 @@ def test_what_nothing_was_measured_on_is_said() -> None:
     assert report.untried(said) == ""
 
 
-def lines(rounds: dict[str, list[float]], models: int = 1, date: str = "2026-01-01") -> list[store.Line]:
-    """One run of a software GPU: the times of each case by round."""
-    device = {"engine": "gpu", "software": True, "adapter": "Soft (1)", "driver": "2.0", "device_mb": 139.4}
+def lines(rounds: dict[str, list[float]], models: int = 1, date: str = "2026-01-01", **on: object) -> list[store.Line]:
+    """One run of a software GPU, or on another device: the times of each case by round."""
+    device = {"engine": "gpu", "software": True, "adapter": "Soft (1)", "driver": "2.0", "device_mb": 139.4} | on
     here = {"machine": {"processor": "P", "cores": 2}, "date": date, "commit": "c", "rounds": 3, "models": models}
     here["gate_evaluations_per_s"] = 1e9
     return [
@@ -74,47 +74,35 @@ def test_growth_is_the_median_of_ratios_round_by_round() -> None:
 
 
 def test_engines_are_compared_within_their_run_only() -> None:
-    software, other_day = (
-        lines({"train/checkerboard": [90, 100, 110]}),
-        lines({"train/checkerboard": [5] * 3}, date="2"),
-    )
-    reference = [line | {"engine": "reference", "median_ms": 400} for line in software]
-    elsewhere = [line | {"adapter": "Card (1)", "software": False} for line in other_day]
-    store.append("bench", [*software, *reference, *elsewhere])
+    case = "train/checkerboard"
+    store.append("bench", lines({case: [90, 100, 110]}) + lines({case: [400] * 3}, engine="reference"))
+    store.append("bench", lines({case: [5] * 3}, date="2", adapter="Card (1)", software=False))
     rows = [row.split(" | ") for row in report.section().splitlines() if row.startswith("| train/checkerboard ")]
     assert [row[3:5] for row in rows] == [["100 ms", "4.0"], ["400 ms", "1.0"], ["5 ms", ""]]
 
 
 def test_card_is_compared_with_the_processor_of_its_run() -> None:
     assert report.NOT_COMPARED in report.section()
-    card = [
-        line | {"adapter": "Card (1)", "software": False} for line in lines({"grid/16": [2] * 3, "grid/32": [3] * 3})
-    ]
-    card[1]["kernels_ms"] = {"loss": 0.0123}
-    processor = [
-        line | {"engine": "cpu"} for line in lines({"grid/16": [1] * 3, "grid/32": [12] * 3, "grid/64": [9] * 3})
-    ]
-    elsewhere = [line | {"engine": "cpu"} for line in lines({"grid/32": [99] * 3}, date="2")]
-    store.append("bench", [*card, *processor, *elsewhere])
-    shown = report.section()
-    assert "| grid/32 | gpu on hardware: Card, 2.0 | P, 2 cores | 3 ms | 12 ms | 4.0 |" in shown
+    store.append("bench", lines({"grid/16": [2] * 3, "grid/32": [3] * 3}, adapter="Card (1)", software=False))
+    store.append("bench", lines({"grid/16": [1] * 3, "grid/32": [12] * 3, "grid/64": [9] * 3}, engine="cpu"))
+    store.append("bench", lines({"grid/32": [99] * 3}, date="2", engine="cpu"))
+    assert "| grid/32 | gpu on hardware: Card, 2.0 | P, 2 cores | 3 ms | 12 ms | 4.0 |" in report.section()
     sentence = "A train step on Card (1) overtakes the processor (P, 2 cores) between grid side 16 and 32."
-    assert sentence in shown
+    assert sentence in report.section()
     assert sentence in report._on_cards()
 
 
 def test_arithmetic_is_confirmed_or_refuted_by_each_card() -> None:
-    rows = {row[0]: row[2:] for row in expected.rows()}
-    assert rows["Gap between two dispatches"] == ["open", "2", "", "open", ""]
     here = {"software": False, "engine": "gpu", "date": "2026-12-01", "commit": "c"}
     rates = here | {"case": "rates", "contender": "device", "dispatch_us": 2.1, "copy_gb_per_s": 1000.0}
-    store.append("card", [rates | {"adapter": name} for name in ("NVIDIA H100 80GB", "Card 9")])
+    store.append("card", [rates | {"adapter": name} for name in ("NVIDIA H100", "Card 9")])
     simulated = here | {"contender": "gpu", "device": "Card 9, 2.0", "date": "2026-11-01", "updates_per_s": 1e12}
     steps = simulated | {"contender": "gpu, step by step", "updates_per_s": 2e11}
     store.append("simulate", [simulated, steps, steps | {"commit": "other", "updates_per_s": 1e9}])
     rows = {(row[0], row[2].partition(",")[0]): row[3:] for row in expected.rows()}
+    assert rows["Train step, checkerboard", "open"] == ["0.35", "0.5", "open", ""]
     assert rows["Gap between two dispatches", "Card 9"] == ["2", "", "2.1", "confirmed"]
-    assert rows["Memory, 1 GiB copied by a shader", "NVIDIA H100 80GB"][2:] == ["1e+03", "refuted by a factor of 3.0"]
+    assert rows["Memory, 1 GiB copied by a shader", "NVIDIA H100"][2:] == ["1e+03", "refuted by a factor of 3.0"]
     assert rows["Memory, 1 GiB copied by a shader", "Card 9"] == ["", "", "1e+03", ""]
     assert rows["- generations in blocks, compared with one a dispatch", "Card 9"][2:] == ["5", "open: older kernels"]
 
