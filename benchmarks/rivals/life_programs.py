@@ -22,6 +22,7 @@ from difflogic.circuits import rle
 from difflogic.circuits.simulation.starts import planes_of
 from difflogic.core import bernoulli
 from difflogic.core.bits import Bits, unpack_planes
+from difflogic.core.patterns import read
 from difflogic.engine.simulation import SimulationSpec
 from difflogic.reference.simulation import ReferenceSimulation
 
@@ -95,7 +96,7 @@ def verify(name: str, program: Program, spec: SimulationSpec, folder: Path) -> N
     wide.put(planes_of(wide.spec, str(before), 0))
     wide.run(steps)
     expected = unpack_planes(wide.planes(), wide.spec.width)
-    if not np.array_equal(_trimmed(rle.read(after, 1)), _trimmed(expected)):
+    if not np.array_equal(_trimmed(read(after).states[..., None]), _trimmed(expected)):
         raise SystemExit(f"{name} does not compute what the reference does: nothing is timed.")
 
 

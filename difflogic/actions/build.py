@@ -26,7 +26,7 @@ from difflogic.config.fields import hint, in_tables, merged
 from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
 from difflogic.config.values import Size, coerced
-from difflogic.core import rules
+from difflogic.core import patterns, rules
 from difflogic.core.neighbourhoods import contradiction
 from difflogic.engine import job
 from difflogic.errors import ConfigError, UsageError
@@ -59,7 +59,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
 """Options by the kind of target that they apply to; all others take `set`."""
 LEARNED: dict[str, Any] = {"data": {"held_out": 0.0}}
 """Fields of a task in samples: the circuit itself is induced from all of them."""
-KINDS = {".npz": "samples", ".gif": "a recording", ".npy": "a recording", ".rle": "a pattern", ".cells": "a pattern"}
+KINDS = {".npz": "samples", ".gif": "a recording", ".npy": "a recording"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,7 +103,7 @@ def build(what: str | Path | Dataset, *, effort: str = "normal", on_pass: OnPass
 
     Args:
         what: A rule, as `B36/S23`; a file with a rule's table; a recording or samples, `.gif`, `.npy`, `.npz`, or a
-            pattern, `.rle` or `.cells`; an image; a preset; or a run folder, whose task is built.
+            pattern, as RLE; an image; a preset; or a run folder, whose task is built.
         effort: As for `simplify`.
         on_pass: As for `simplify`.
         options: Fields of `TrainRequest` that describe a target, such as `size`, `colors` and `invert`, and `set`; of a
@@ -189,6 +189,8 @@ def _kind(path: Path) -> str:
         except ConfigError as error:
             meant = hint(str(path), presets.PRESETS)
             raise UsageError(f"There is no file or preset {path}{meant}, and {error}") from error
+    if patterns.is_pattern(path):
+        return "a pattern"
     return "samples" if path.is_dir() else KINDS.get(path.suffix.lower(), "an image")
 
 

@@ -3,8 +3,7 @@
     .gif     a picture a frame; colours are states, the darkest 0, and a cell may be a square of several pixels
     .npy     [T, H, W] or, of a line, [T, W] of states, or [T, H, W, C] of bits; of two values, say 0 and 255, the
              larger is 1
-    .rle     a pattern, moved by the rule of its header, or another
-    .cells   a pattern of plain text, `.` and `O`, moved by a rule
+    pattern  RLE, plain text, Life 1.05 or 1.06, or MacroCell, moved by the rule that it states, or another
 
 A state is a cell's channels as bits, channel 0 the lowest. Each pair is a sample of one step.
 """
@@ -12,7 +11,6 @@ A state is a cell's channels as bits, channel 0 the lowest. Each pair is a sampl
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,10 +18,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.circuits import misread, rle
+from difflogic.circuits import misread
 from difflogic.circuits.misread import bits_of
 from difflogic.config.dataset import Dataset, numbers_in
-from difflogic.core import rules
+from difflogic.core import patterns, rules
 from difflogic.errors import DataError, LimitError, UsageError
 from difflogic.system.array_files import UNREADABLE, reason
 from difflogic.system.cache import warn
@@ -50,14 +48,14 @@ def samples(
     alike; UsageError for what a film has no use for.
     """
     kind = path.suffix.lower()
-    if kind in (".gif", ".npy"):
-        if rule is not None or size is not None:
-            raise UsageError(f"--film-rule and --size are for patterns, .rle and .cells: {path} is a film already.")
-        film = (_gif(path) if kind == ".gif" else _npy(path))[:frames]
-    elif kind in (".rle", ".cells"):
+    if patterns.is_pattern(path):
         film = _moved(path, rule, frames or FRAMES, size)
+    elif kind in (".gif", ".npy"):
+        if rule is not None or size is not None:
+            raise UsageError(f"--film-rule and --size are for patterns: {path} is a film already.")
+        film = (_gif(path) if kind == ".gif" else _npy(path))[:frames]
     else:
-        raise UsageError(f"A film is .gif or .npy, a pattern .rle or .cells, got {str(path)!r}.")
+        raise UsageError(f"A film is .gif or .npy, a pattern {patterns.FORMATS}, got {str(path)!r}.")
     if len(film) < 2:
         raise DataError(f"{path} has one frame: a film needs at least 2.")
     bits = bits_of(film)
@@ -132,18 +130,14 @@ def _cell_side(film: States) -> int:
 
 def _moved(path: Path, rule: str | None, frames: int, size: tuple[int, int] | None) -> States:
     """`[frames, H, W]`: a pattern in the middle of a torus, and what becomes of it."""
-    try:
-        pattern = _cells(path) if path.suffix.lower() == ".cells" else rle.numbers(rle.read(path, MOST_CHANNELS))
-        header = re.search(r"rule\s*=\s*([^\s,:]+)", path.read_text(encoding="utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not a pattern: byte {error.start} is not text in UTF-8.") from error
-    except OSError as error:
-        raise DataError(f"Cannot read the pattern {path}: {error.strerror or error}.") from error
-    name = rule or (header[1] if header else "")
+    pattern, stated, is_periodic = patterns.read(path)
+    name = rule or stated
     if not name:
         raise UsageError(f"{path} does not say which rule moves it: name one with --film-rule, say B3/S23.")
     step = named(name)
-    height, width = size or tuple(max(3, ROOM * side) for side in pattern.shape)
+    patterns.check_states(pattern, name)
+    room = 1 if is_periodic is not None else ROOM
+    height, width = size or tuple(max(3, room * side) for side in pattern.shape)
     if height < pattern.shape[0] or width < pattern.shape[1]:
         rows, columns = pattern.shape
         raise UsageError(f"The pattern in {path} is {columns} cells wide and {rows} high: give a larger --size.")
@@ -153,17 +147,9 @@ def _moved(path: Path, rule: str | None, frames: int, size: tuple[int, int] | No
     grid[top : top + pattern.shape[0], left : left + pattern.shape[1]] = pattern
     film = [grid]
     while len(film) < frames:
-        film.append(step(film[-1]))
+        # A torus with a border that is empty before each step is a plane.
+        film.append(step(np.pad(film[-1], 1))[1:-1, 1:-1] if is_periodic is False else step(film[-1]))
     return np.stack(film)
-
-
-def _cells(path: Path) -> States:
-    """A pattern in plain text: `!` begins a remark, `.` is 0, `O` or `*` is 1."""
-    rows = [line.rstrip() for line in path.read_text(encoding="utf-8-sig").splitlines() if not line.startswith("!")]
-    width = max(map(len, rows), default=0)
-    if not width or set("".join(rows)) - set(".O*"):
-        raise DataError(f"{path} is not a pattern of plain text: expected rows of . and O.")
-    return np.array([[cell in "O*" for cell in row.ljust(width, ".")] for row in rows], dtype=np.int64)
 
 
 def named(name: str) -> Rule:

@@ -1,8 +1,4 @@
-"""Patterns as RLE, the text format of Golly and the Life lexicons.
-
-A line `x = WIDTH, y = HEIGHT, rule = ...`, then runs: a count and a state, `$` ends a row, `!` the pattern. States are
-`b` or `.` for 0, `o` or `A` for 1, `B` to `X` for 2 to 24, then two letters: `pA` is 25, `yO` is 255. Lines before the
-first that begin with `#` are remarks; what follows `!` is no pattern.
+"""Patterns written as RLE, the format of Golly and the Life lexicons, which `difflogic.core.patterns` reads.
 
 A state holds a cell's channels as bits, channel 0 the lowest: one file has at most eight of them.
 """
@@ -10,62 +6,19 @@ A state holds a cell's channels as bits, channel 0 the lowest: one file has at m
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Iterator
 from itertools import groupby
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from difflogic.core import rules
 from difflogic.core.bits import Bits, pack_bits, unpack_bits
-from difflogic.errors import DataError
 from difflogic.model.cell_netlist import CellNetlist
-from difflogic.system.words import counted
 
 MOST_CHANNELS = 8
 LINE = 70
 """Characters of a line, by the format's custom."""
-MOST_BYTES = 1 << 28
-
-_HEADER = re.compile(r"\s*x\s*=\s*(\d{1,9})\s*,\s*y\s*=\s*(\d{1,9})\s*(,.*)?")
-_TOKEN = re.compile(r"(\d*)\s*([p-y][A-X]|[bo.A-X$!])\s*")
-
-
-def size(path: Path) -> tuple[int, int]:
-    """Height and width that the header names. Raises DataError."""
-    return _header(path, _lines(path))[1:]
-
-
-def read(path: Path, channels: int) -> Bits:
-    """uint8 `[H, W, C]`. Raises DataError with the line and the reason."""
-    lines = _lines(path)
-    header, height, width = _header(path, lines)
-    number = header
-    states = np.zeros((height, width), dtype=np.uint8)
-    row, column = 0, 0
-    for number, position, count, tag in _runs(path, lines, header):
-        where = f"{path}: line {number}, character {position}"
-        if tag == "!":
-            break
-        if tag == "$":
-            row, column = row + count, 0
-            continue
-        state = _state(tag)
-        if state >> channels:
-            raise DataError(
-                f"{where}: {tag!r} is state {state}, but a cell of this circuit has {counted(channels, 'channel')}: "
-                f"states 0 to {(1 << channels) - 1}."
-            )
-        if row >= height or column + count > width:
-            raise DataError(f"{where}: the pattern leaves the {width} columns and {height} rows of its header.")
-        states[row, column : column + count] = state
-        column += count
-    else:
-        raise DataError(f"{path}: line {number}: the pattern ends without '!': the file is cut short.")
-    bits: Bits = (states[..., None] >> np.arange(min(channels, MOST_CHANNELS), dtype=np.uint8) & 1).astype(np.uint8)
-    return bits
 
 
 def rule_of(netlist: CellNetlist, height: int, width: int) -> tuple[str, str]:
@@ -130,54 +83,6 @@ def wrapped(words: list[str]) -> Iterator[str]:
         line.append(word)
         length += len(word)
     yield "".join(line)
-
-
-def _lines(path: Path) -> list[str]:
-    if path.stat().st_size > MOST_BYTES:
-        raise DataError(f"{path} has more than {MOST_BYTES >> 20} MiB: give a pattern of that size as .npy.")
-    try:
-        return path.read_text(encoding="utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not an RLE pattern: byte {error.start} is not text in UTF-8.") from error
-
-
-def _header(path: Path, lines: list[str]) -> tuple[int, int, int]:
-    """The number of the header's line, counted from 1, height and width."""
-    for number, line in enumerate(lines, start=1):
-        if line.strip() and not line.lstrip().startswith("#"):
-            found = _HEADER.fullmatch(line)
-            if found is None:
-                raise DataError(
-                    f"{path}: line {number}: expected the header 'x = WIDTH, y = HEIGHT', got {line[:60]!r}."
-                )
-            return number, int(found[2]), int(found[1])
-    raise DataError(f"{path}: the header 'x = WIDTH, y = HEIGHT' is missing.")
-
-
-def _runs(path: Path, lines: list[str], header: int) -> Iterator[tuple[int, int, int, str]]:
-    """Line, character, count and tag of each run behind the header."""
-    for number, line in enumerate(lines[header:], start=header + 1):
-        position = len(line) - len(line.lstrip())
-        while position < len(line):
-            found = _TOKEN.match(line, position)
-            if found is None or len(found[1]) > 9:
-                raise DataError(
-                    f"{path}: line {number}, character {position + 1}: expected a count and a state, $ or !, got "
-                    f"{line[position : position + 12]!r}."
-                )
-            yield number, position + 1, int(found[1] or 1), found[2]
-            if found[2] == "!":
-                return
-            position = found.end()
-
-
-def _state(tag: str) -> int:
-    if tag in "b.":
-        return 0
-    if tag == "o":
-        return 1
-    last = ord(tag[-1]) - ord("A") + 1
-    return last if len(tag) == 1 else 24 * (ord(tag[0]) - ord("p") + 1) + last
 
 
 def _tag(state: int) -> str:

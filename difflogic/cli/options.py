@@ -224,7 +224,7 @@ target_options = together(
         "--from-film",
         type=PATH,
         metavar="FILE",
-        help="Learn the rule of this film: .gif or .npy. Or of a pattern, .rle or .cells, that --film-rule animates.",
+        help="Learn the rule of this film: .gif or .npy. Or of a pattern (RLE, .cells, ...) that --film-rule animates.",
     ),
     film_options,
 )

@@ -223,7 +223,7 @@ def _begin_with(
 def _picture(path: Path, request: TrainRequest, channels: int, loss_channels: int) -> Bits:
     """Read an image, by default in as many colours as the loss channels can hold, otherwise in black and white."""
     usual = {needed: colors for colors, needed in CHANNELS.items()}.get(loss_channels, 2)
-    colors = request.colors or usual
+    colors = request.colors or max(usual, picture_file.least_colors(path))
     if CHANNELS[colors] > channels:
         fitting = max(number for number, needed in CHANNELS.items() if needed <= channels)
         raise ConfigError(

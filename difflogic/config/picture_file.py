@@ -2,7 +2,8 @@
 
 A cell is on or off (2 colours), has a bit each of red, green and blue (8), or two of each (64): the high bits in
 channels 0, 1 and 2, the low ones in 3, 4 and 5. Colours are multiplied by their opacity. An image that is too large is
-scaled down by Lanczos resampling in its own proportions, as in the authors' notebook.
+scaled down by Lanczos resampling in its own proportions, as in the authors' notebook. A pattern is an image too:
+state 1 of two is white, and the bits of more states are those of the colours.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.config.choices import COLORS
+from difflogic.core import patterns
 from difflogic.core.bits import Bits
 from difflogic.errors import DataError
 
@@ -66,6 +68,28 @@ def load(
         too = "light" if invert else "dark"
         raise DataError(f"Every pixel of {path} is transparent or too {too} to count: expected some that are on.")
     return bits
+
+
+def least_colors(path: Path) -> int:
+    """Return the least number of colours that hold the states of a pattern; 2 for an image. Raises DataError."""
+    largest = int(patterns.read(path, max(CHANNELS.values())).states.max(initial=0)) if patterns.is_pattern(path) else 0
+    return next(colors for colors, channels in CHANNELS.items() if not largest >> channels)
+
+
+def _drawn(path: Path, most: int) -> Image.Image:
+    """Return a pattern as an image of as many colours as `least_colors`."""
+    from PIL import Image
+
+    states = patterns.read(path, max(CHANNELS.values())).states
+    _check_pixels(path, (states.shape[1], states.shape[0]), most)
+    if not states.any():
+        raise DataError(f"No cell of the pattern {path} is on: expected some that are.")
+    levels = patterns.bits_of(states, max(CHANNELS.values())).reshape(*states.shape, 2, 3)
+    if states.max() == 1:
+        levels[...] = states[..., None, None]
+    elif states.max() < 1 << CHANNELS[8]:
+        levels[..., 1, :] = levels[..., 0, :]
+    return Image.fromarray((levels[..., 0, :] * 170 + levels[..., 1, :] * 85).astype(np.uint8)).convert("RGBA")
 
 
 def saved(given: Any) -> Path:
@@ -122,6 +146,8 @@ def upright(path: Path, most: int = MAX_PIXELS) -> Image.Image:
 
     if path.is_dir() or (path.exists() and not path.is_file()):
         raise DataError(f"{path} is not a file: expected a picture ({', '.join(FORMATS)}).")
+    if patterns.is_pattern(path):
+        return _drawn(path, most)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what matters in a damaged file is an error
@@ -145,9 +171,13 @@ def _unreadable(path: Path) -> DataError:
     return DataError(f"{path} is not a picture that can be read, expected {', '.join(FORMATS)}, undamaged.")
 
 
+def _check_pixels(path: Path, size: tuple[int, int], most: int) -> None:
+    if size[0] * size[1] > most:
+        raise DataError(f"{path} is {_sides(size)} pixels, more than {most:,}: scale it down first.")
+
+
 def _check_still(path: Path, picture: Image.Image, most: int) -> None:
-    if picture.width * picture.height > most:
-        raise DataError(f"{path} is {_sides(picture.size)} pixels, more than {most:,}: scale it down first.")
+    _check_pixels(path, picture.size, most)
     if picture.format != "MPO" and getattr(picture, "is_animated", False):
         raise DataError(f"{path} is animated: expected a still picture, save one of its frames as PNG.")
 

@@ -33,6 +33,11 @@ def test_a_pattern_moves_by_the_rule_of_its_header(tmp_path: Path) -> None:
     np.testing.assert_array_equal(samples.y[3, 0], np.roll(samples.x[0], (1, 1), (0, 1)))
     other = recorded.samples(tmp_path / "glider.cells", "b3/s23", 5, (12, 12))
     assert other.sha256 == samples.sha256
+    (tmp_path / "plane").write_text(GLIDER.replace("S23", "S23:P30,20"))
+    plane = recorded.samples(tmp_path / "plane")
+    assert plane.x.shape == (49, 20, 30, 1)
+    assert plane.contradiction(periodic=True)
+    assert not plane.contradiction(periodic=False)
 
 
 def test_states_are_bits() -> None:
@@ -145,13 +150,13 @@ def test_the_usual_fault_of_a_recording_is_named(said: str, tmp_path: Path) -> N
         ("nan.npy", np.full((2, 5, 5), np.nan), {}, "which are whole numbers, got nan."),
         ("many.npy", np.full((2, 5, 5), 256), {}, "must be 0 to 255, got 256 to 256."),
         ("pickled.npy", np.array([{}]), {}, "Cannot read the film"),
-        ("film.npy", np.zeros((2, 5, 5), dtype=int), {"rule": "B3/S23"}, "are for patterns, .rle and .cells"),
+        ("film.npy", np.zeros((2, 5, 5), dtype=int), {"rule": "B3/S23"}, "are for patterns: "),
         ("no.gif", "text", {}, "Cannot read the film"),
         ("large.rle", "x = 2000, y = 2000, rule = B3/S23\n!", {}, "cells in all its frames: expected at most"),
-        ("binary.cells", b"\xff.O", {"rule": "B3/S23"}, "is not a pattern: byte 0 is not text in UTF-8."),
+        ("two.rle", "x = 2, y = 1\nAB!", {"rule": "B3/S23"}, "has state 2, but the rule B3/S23 has states 0 to 1."),
         ("glider.rle", GLIDER, {"size": (1 << 20, 1 << 20)}, "cells in all its frames: expected at most"),
-        ("film.mp4", "text", {}, "A film is .gif or .npy, a pattern .rle or .cells, got "),
-        ("bad.cells", "x.O", {"rule": "B3/S23"}, "is not a pattern of plain text: expected rows of . and O."),
+        ("film.mp4", "text", {}, "A film is .gif or .npy, a pattern RLE, "),
+        ("bad.cells", "!\nx.O", {"rule": "B3/S23"}, "expected rows of . and O, got 'x'."),
         ("nameless.cells", ".O", {}, "does not say which rule moves it: name one with --film-rule, say B3/S23."),
         ("glider.rle", GLIDER, {"rule": "B3S23"}, "'B3S23' is not a rule"),
         ("glider.rle", GLIDER, {"size": (2, 9)}, "is 3 cells wide and 3 high: give a larger --size."),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +18,7 @@ from difflogic.circuits.export import golly
 from difflogic.circuits.simulation import pictures, starts
 from difflogic.circuits.simulation.results import Recording
 from difflogic.circuits.synthesis import tools
-from difflogic.core import bernoulli, rules
+from difflogic.core import bernoulli, patterns, rules
 from difflogic.core.bits import pack_planes, unpack_planes
 from difflogic.engine.simulation import SimulationSpec
 from difflogic.errors import DataError, DifflogicError, UsageError
@@ -54,61 +53,13 @@ def grids(most_channels: int = 8) -> st.SearchStrategy[np.ndarray]:
 
 
 @given(grids())
-def test_rle_written_and_read(tmp_path_factory: pytest.TempPathFactory, grid: np.ndarray) -> None:
+def test_rle_returns_as_the_same_states(tmp_path_factory: pytest.TempPathFactory, grid: np.ndarray) -> None:
     path = tmp_path_factory.mktemp("rle") / "a.rle"
-    path.write_text(rle.text(grid, "B3/S23"))
+    path.write_text(rle.text(grid, "LifeHistory"))
     assert max(len(line) for line in path.read_text().splitlines()[1:]) <= rle.LINE
-    assert rle.size(path) == grid.shape[:2]
-    np.testing.assert_array_equal(rle.read(path, grid.shape[2]), grid)
-
-
-def test_rle_as_others_write_it(tmp_path: Path) -> None:
-    path = tmp_path / "glider.rle"
-    path.write_text("\ufeff" + GLIDER)
-    np.testing.assert_array_equal(rle.read(path, 1)[..., 0], CELLS)
-    path.write_text("x=3,y=5\r\n 2 $ . A\r\n2$\r\n3A !")
-    assert rle.read(path, 1)[..., 0].tolist() == [[0] * 3, [0] * 3, [0, 1, 0], [0] * 3, [1] * 3]
-    path.write_text("x = 4, y = 1\nApAqAyO!")
-    assert (rle.read(path, 8)[0] << np.arange(8)).sum(axis=1).tolist() == [1, 25, 49, 255]
-
-
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("", "the header 'x = WIDTH, y = HEIGHT' is missing."),
-        ("#C only remarks\n", "the header 'x = WIDTH, y = HEIGHT' is missing."),
-        ("bob$2bo$3o!", "line 1: expected the header 'x = WIDTH, y = HEIGHT', got 'bob$2bo$3o!'."),
-        ("x = 3, y = 3\nbob$2bo$3o", "line 2: the pattern ends without '!': the file is cut short."),
-        ("x = 3, y = 3\nbob$\n2bz$3o!", "line 3, character 3: expected a count and a state, $ or !, got 'z$3o!'."),
-        ("x = 3, y = 3\n4o!", "line 2, character 1: the pattern leaves the 3 columns and 3 rows of its header."),
-        ("x = 3, y = 3\n3$o!", "line 2, character 3: the pattern leaves the 3 columns and 3 rows of its header."),
-        (
-            "x = 3, y = 3\n999999999999o!",
-            "line 2, character 1: expected a count and a state, $ or !, got '999999999999'.",
-        ),
-        (
-            "x = 3, y = 3\n2AB!",
-            "line 2, character 3: 'B' is state 2, but a cell of this circuit has 1 channel: states 0 to 1.",
-        ),
-        ("x = 3, y = 3\n\xe9!", "is not an RLE pattern: byte 13 is not text in UTF-8."),
-    ],
-)
-def test_malformed_rle(tmp_path: Path, text: str, complaint: str) -> None:
-    path = tmp_path / "bad.rle"
-    path.write_text(text, encoding="latin-1")
-    with pytest.raises(DataError) as caught:
-        rle.read(path, 1)
-    assert str(caught.value).removeprefix(str(path)).lstrip(": ") == complaint
-
-
-@given(st.binary(max_size=60), st.sampled_from([b"", b"x = 9, y = 9\n"]))
-def test_any_bytes_are_a_pattern_or_a_sentence(
-    tmp_path_factory: pytest.TempPathFactory, data: bytes, head: bytes
-) -> None:
-    path = tmp_path_factory.mktemp("rle") / "a.rle"
-    path.write_bytes(head + data)
-    with contextlib.suppress(DataError):
-        assert rle.read(path, 2).shape[2] == 2
+    pattern = patterns.read(path)
+    np.testing.assert_array_equal(patterns.bits_of(pattern.states, grid.shape[2]), grid)
+    assert pattern.rule == "LifeHistory"
 
 
 @given(grids(3))
@@ -168,7 +119,7 @@ def test_a_file_is_put_into_the_middle(tmp_path: Path, suffix: str) -> None:
     else:
         with path.open("wb") as file:
             np.save(file, CELLS.astype(bool))
-    assert starts.size_of(path) == (3, 3)
+    assert starts.start_file(str(path)) == (3, 3, None)
     cells = unpack_planes(starts.planes_of(spec(2), str(path), 0), 70)
     np.testing.assert_array_equal(cells[3:6, 33:36, 0], CELLS)
     assert cells.sum() == 5
@@ -220,10 +171,9 @@ def test_a_damaged_picture(tmp_path: Path) -> None:
     [
         (
             "noise",
-            "'noise' is not a start: a start is random, seed, zeros, picture (the circuit's own), or a file that "
-            "ends in .rle, .png or .npy.",
+            "'noise' is not a start: a start is random, seed, zeros, picture (the circuit's own), or a file: a "
+            "pattern, .png or .npy.",
         ),
-        ("a.txt", "'a.txt' is not a start: "),
         ("absent.rle", "There is no start file absent.rle."),
     ],
 )
@@ -267,7 +217,7 @@ def test_an_rle_of_many_channels_holds_the_visible_ones(tmp_path: Path) -> None:
     grid = np.random.default_rng(2).integers(0, 2, (4, 5, 9)).astype(np.uint8)
     recording = recorded(tmp_path, "a.rle", grid, visible=3)
     assert recording.notes == ["the RLE holds 3 of 9 channels, the .npy would hold all"]
-    np.testing.assert_array_equal(rle.read(tmp_path / "a.rle", 3), grid[..., :3])
+    np.testing.assert_array_equal(patterns.bits_of(patterns.read(tmp_path / "a.rle").states, 3), grid[..., :3])
 
 
 @pytest.mark.parametrize("periodic", [True, False])
@@ -283,12 +233,12 @@ def test_golly_opens_an_rle_and_goes_on_as_the_circuit_does(
     grid = rng.integers(0, 2, (9, 14, netlist.channels)).astype(np.uint8)
     folder = tmp_path_factory.mktemp("golly")
     Recording(Output(folder / "a.rle"), SimulationSpec(netlist, 9, 14), 1, None).write(pack_planes(grid))
-    np.testing.assert_array_equal(rle.read(folder / "a.rle", netlist.channels), grid)
+    np.testing.assert_array_equal(patterns.read(folder / "a.rle").states, rle.numbers(grid))
     exact = "012345678//" not in (folder / "a.rle").read_text()
     steps, algorithm = (7, "QuickLife") if exact else (0, "Generations")
     tools.run_in(folder, "bgolly", "-a", algorithm, "-m", str(steps), "-o", "b.rle", "a.rle")
     expected = rle.numbers(netlist.after(grid, steps))
-    found = rle.numbers(rle.read(folder / "b.rle", rle.MOST_CHANNELS))
+    found = golly.cut(patterns.read(folder / "b.rle").states)
     assert np.array_equal(found, golly.cut(expected))
 
 

@@ -70,6 +70,15 @@ def test_one_run_is_two(simulate: Simulate, tmp_path: Path) -> None:
         assert (tmp_path / f"b.{suffix}").read_bytes() == (tmp_path / f"c.{suffix}").read_bytes()
 
 
+def test_bounded_rule_of_start_gives_size_and_boundary(simulate: Simulate, tmp_path: Path) -> None:
+    """On a plane of 30x20 cells a glider is a block after 40 steps; an option wins."""
+    (tmp_path / "plane.txt").write_text("x = 3, y = 3, rule = B3/S23:P30,20\nbob$2bo$3o!")
+    done = simulate("--start", "plane.txt", "--steps", 40, "-o", "a.npy")
+    assert "30x20 cells, 0 outside the grid" in done.out, done.errors
+    assert np.load(tmp_path / "a.npy").sum() == 4
+    assert "30x20 cells, wrapped at the border" in simulate("--start", "plane.txt", "--boundary", "periodic").out
+
+
 def test_a_run_folder_knows_its_rule(simulate: Simulate, tmp_path: Path) -> None:
     """Boundary, fire rate and start are the run's, and the state is what the engine makes of it."""
     config = tiny_config().with_(train={"epochs": 1})

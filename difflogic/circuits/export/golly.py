@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,7 @@ from difflogic.circuits.export.proving import folder_of
 from difflogic.circuits.export.testbench import random_bits
 from difflogic.circuits.export.text import Files, about
 from difflogic.circuits.synthesis import tools
-from difflogic.core import prng
+from difflogic.core import patterns, prng
 from difflogic.core.bits import Bits
 from difflogic.errors import CircuitError, ExportError
 from difflogic.model.cell_netlist import CellNetlist
@@ -188,7 +189,7 @@ def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
         bounded = f"{rule}:{_boundary(netlist, grid)}"
         arguments = ["-a", "RuleLoader", "-s", f"{folder}/", "-r", bounded, "-m", str(GENERATIONS)]
         tools.run_in(folder, "bgolly", *arguments, "-o", "after.rle", f"{rule}.rle")
-        found = rle.numbers(rle.read(folder / "after.rle", MAX_CHANNELS))
+        found = cut(patterns.read(folder / "after.rle").states)
     expected = first_state(netlist) + rle.numbers(netlist.after(grid, GENERATIONS))
     if not np.array_equal(found, cut(expected)):
         raise ExportError(f"bgolly shows another grid than the circuit after {GENERATIONS} generations.")
@@ -196,9 +197,9 @@ def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
     return [f"bgolly agrees after {GENERATIONS} generations on a {where} of {grid.shape[1]}x{grid.shape[0]}"]
 
 
-def cut(grid: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The rectangle that holds everything but state 0: bgolly writes no more."""
+def cut(grid: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the rectangle that holds everything but state 0: bgolly writes no more."""
     rows, columns = np.nonzero(grid)
     if not len(rows):
-        return np.zeros((0, 0), dtype=np.int64)
+        return grid[:0, :0]
     return grid[rows.min() : rows.max() + 1, columns.min() : columns.max() + 1]

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from difflogic.circuits import rle
 from difflogic.circuits.simulation import pictures
 from difflogic.config.dataset import bits_in, numbers_in
-from difflogic.core import bernoulli
+from difflogic.core import bernoulli, patterns
 from difflogic.core.bits import Bits, Planes, pack_planes
 from difflogic.engine.simulation import SimulationSpec
 from difflogic.errors import DataError, UsageError
 
 NAMES = ("random", "seed", "zeros", "picture")
-FILES = (".rle", ".png", ".npy")
 SHAPES = ("[H, W]", "[H, W, C]")
 """Of the cells in a file."""
-GRAMMAR = "a start is random, seed, zeros, picture (the circuit's own), or a file that ends in .rle, .png or .npy"
+GRAMMAR = "a start is random, seed, zeros, picture (the circuit's own), or a file: a pattern, .png or .npy"
+
+
+class StartFile(NamedTuple):
+    """Size of the cells in a start file, or of the grid that its rule bounds."""
+
+    height: int
+    width: int
+    is_periodic: bool | None = None
+    """Boundary that the rule of a pattern states, else None."""
 
 
 def file_of(start: str) -> Path | None:
@@ -26,19 +34,30 @@ def file_of(start: str) -> Path | None:
     if start in NAMES:
         return None
     path = Path(start)
-    if path.suffix.lower() not in FILES:
-        raise UsageError(f"{start!r} is not a start: {GRAMMAR}.")
-    if not path.is_file():
-        raise UsageError(f"There is no start file {path}.")
-    return path
+    if path.is_file():
+        return path
+    raise UsageError(f"There is no start file {path}." if path.suffix else f"{start!r} is not a start: {GRAMMAR}.")
 
 
-def size_of(path: Path) -> tuple[int, int]:
-    """Height and width of a start's file. Raises DataError."""
+def start_file(start: str) -> StartFile | None:
+    """Return the extent of a start file, or None if the start is one of `NAMES`. Raises DataError and UsageError."""
+    if (path := file_of(start)) is None:
+        return None
+    kind = _kind_of(path)
+    if kind == ".npy":
+        height, width = numbers_in(path, "start", *SHAPES).shape[:2]
+        return StartFile(height, width)
+    if kind == ".png":
+        return StartFile(*pictures.size(path))
+    pattern = patterns.read(path)
+    height, width = pattern.states.shape
+    return StartFile(height, width, pattern.is_periodic)
+
+
+def _kind_of(path: Path) -> str:
+    """Return .npy, .png, or an empty text for a pattern, which is recognised by its content."""
     suffix = path.suffix.lower()
-    if suffix == ".npy":
-        return numbers_in(path, "start", *SHAPES).shape[:2]
-    return rle.size(path) if suffix == ".rle" else pictures.size(path)
+    return suffix if suffix in (".npy", ".png") and not patterns.is_pattern(path) else ""
 
 
 def planes_of(spec: SimulationSpec, start: str, units: int) -> Planes:
@@ -48,8 +67,9 @@ def planes_of(spec: SimulationSpec, start: str, units: int) -> Planes:
     """
     path = file_of(start)
     if path is not None:
-        _check_room(spec, size_of(path), str(path))
-        return _placed(spec, _read(spec, path))
+        cells = _read(spec, path)
+        _check_room(spec, cells.shape[:2], str(path))
+        return _placed(spec, cells)
     if start == "picture":
         return _placed(spec, _own_picture(spec))
     planes = np.zeros((spec.height, spec.channels, spec.words), dtype=np.uint64)
@@ -93,10 +113,10 @@ def _placed(spec: SimulationSpec, cells: Bits) -> Planes:
 
 def _read(spec: SimulationSpec, path: Path) -> Bits:
     """uint8 `[h, w, c]`, at most the channels of the circuit."""
-    suffix = path.suffix.lower()
-    if suffix == ".rle":
-        return rle.read(path, spec.channels)
-    if suffix == ".png":
+    kind = _kind_of(path)
+    if not kind:
+        return patterns.bits_of(patterns.read(path, spec.channels).states, spec.channels)
+    if kind == ".png":
         return pictures.read(path, spec.channels, spec.netlist.visible)
     array = bits_in(path, "start", *SHAPES)
     cells = array if array.ndim == 3 else array[..., None]

@@ -36,7 +36,7 @@ def command(what: Path, out: Path | None, as_json: bool, **asked: Any) -> int:
     """Make the circuit of WHAT without training, simplify it, and prove that it is right.
 
     WHAT is one of these. A rule, such as B36/S23, or a file with its table: the circuit is made from the table. A
-    recording or samples, .gif, .npy, .npz, .rle or .cells: the simplest local rule that explains all pairs of states
+    recording, samples or a pattern, .gif, .npy, .npz or RLE: the simplest local rule that explains all pairs of states
     is found by induction. An image, or a preset of one: a lookup circuit, whose cells count their place. A run folder:
     the task of the run.
 

@@ -43,8 +43,8 @@ DEFAULT_SIDE = 256
 @click.option(
     "--start",
     metavar="random|seed|zeros|picture|FILE",
-    help="The first state: random bits, one cell in the middle, nothing, the circuit's own picture, or a .rle, .png or "
-    ".npy file, put into the middle [as it was trained, or random].",
+    help="The first state: random bits, one cell in the middle, nothing, the circuit's own picture, or a file, "
+    "put into the middle: a pattern (RLE, .cells, Life, MacroCell), .png or .npy [as it was trained, or random].",
 )
 @click.option("--density", type=float, default=0.5, show_default=True, help="The share of ones in a random start.")
 @click.option(
@@ -86,13 +86,14 @@ def command(
     from difflogic.train.signals import StopSignals
 
     units = bernoulli.probability("--density", asked["density"], least=0)
-    boundary = asked["boundary"]
-    source = sources.load(circuit, None if boundary is None else boundary == "periodic", asked["visible"])
+    boundary, extent = asked["boundary"], None if start is None else starts.start_file(start)
+    is_periodic = boundary == "periodic" if boundary is not None else extent and extent.is_periodic
+    source = sources.load(circuit, is_periodic, asked["visible"])
     tell_choice(source.told)
     scenario = source.netlist.scenario
     start = start or ("random" if scenario is None else scenario.start)
-    spec, engine = _spec(source, start, size, asked["fire_rate"], asked["seed"]), asked["engine"]
-    repetition = Repetition.of(asked["until"], spec)
+    spec = _spec(source, size or (extent and extent[:2]), asked["fire_rate"], asked["seed"])
+    engine, repetition = asked["engine"], Repetition.of(asked["until"], spec)
     recording = None if out is None else Recording(out, spec, steps, None if live else every)
     # Before anything is allocated, since a grid of a million cells a side is a slip of the finger.
     engines.check_fits(spec, free_memory(), engine, recording.held_bytes if recording else 0)
@@ -107,22 +108,13 @@ def command(
     return 0 if signals.received is None else SIGNAL_BASE + signals.received
 
 
-def _spec(
-    source: LoadedCircuit, start: str, size: tuple[int, int] | None, fire_rate: float | None, seed: int
-) -> SimulationSpec:
+def _spec(source: LoadedCircuit, size: tuple[int, int] | None, fire_rate: float | None, seed: int) -> SimulationSpec:
     """Return the circuit on its grid, without what costs time and changes nothing."""
-    from difflogic.circuits.simulation import starts
     from difflogic.circuits.synthesis.convert import lean
     from difflogic.core import bernoulli
     from difflogic.engine.simulation import SimulationSpec
 
-    file = starts.file_of(start)
-    if size is not None:
-        height, width = size
-    elif file is not None:
-        height, width = starts.size_of(file)
-    else:
-        height, width = 1 if source.netlist.neighbourhood == "line" else DEFAULT_SIDE, DEFAULT_SIDE
+    height, width = size or (1 if source.netlist.neighbourhood == "line" else DEFAULT_SIDE, DEFAULT_SIDE)
     if fire_rate is None:
         fire_rate = 1.0 if source.netlist.scenario is None else source.netlist.scenario.fire_rate
     # Constants, pass-throughs and dead gates cost time in every cell of every step.

@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 
 from difflogic.config import picture_file
+from difflogic.core import patterns
 from difflogic.errors import DataError, LimitError, UsageError
 from difflogic.system.child import python_command
 
@@ -59,9 +60,9 @@ def _plain_samples(path: Path) -> None:
     from difflogic.circuits import recorded
     from difflogic.config import dataset
 
-    kind = KINDS.get(path.read_bytes()[:4])
+    kind = "" if patterns.is_pattern(path) else KINDS.get(path.read_bytes()[:4])
     if kind is None:
-        raise DataError(f"{path} must be samples, .npz, or a film, .gif or .npy.")
+        raise DataError(f"{path} must be samples, .npz, a film, .gif or .npy, or a pattern that states its rule.")
     named = path.rename(path.with_suffix(kind))
     found = (dataset.load if kind == ".npz" else recorded.samples)(named)
     path.write_bytes(found.encode())

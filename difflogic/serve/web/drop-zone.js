@@ -2,7 +2,7 @@
 
 import { h, setText } from "./dom.js";
 
-const PICTURES = "image/png,image/gif,image/jpeg,image/bmp,image/webp,.ppm";
+const PICTURES = "image/png,image/gif,image/jpeg,image/bmp,image/webp,.ppm,.rle,.cells,.lif,.mc";
 
 // {element, file(): File or null, take(File or null)}; `changed()` is called when there is another picture.
 export function dropZone(title, changed, types = PICTURES) {
@@ -13,7 +13,7 @@ export function dropZone(title, changed, types = PICTURES) {
     const input = h("input", { type: "file", accept: types, onchange: () => take(input.files[0]) });
     const words = h("span", { class: "quiet" });
     const away = h("button", { type: "button", hidden: true, onclick: () => take(null) }, "Remove it");
-    const picture = h("img", { alt: "", hidden: true });
+    const picture = h("img", { alt: "", hidden: true, onerror: () => (picture.hidden = true) });
     const zone = h("label", { class: "drop" }, picture, h("b", {}, title), words, input);
     const element = h("div", { class: "drop-zone" }, zone, away);
 

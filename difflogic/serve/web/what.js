@@ -20,7 +20,7 @@ const PICTURES = {
 const RULE = "game-of-life",
     OWN = "colored-g"; // grows a picture in eight colours out of an empty grid
 const TABLES = ".txt,.npy",
-    FILMS = ".gif,.npy,.npz";
+    FILMS = ".gif,.npy,.npz,.rle,.cells,.lif,.mc";
 const LARGEST = 128, // cells of a picture a side, at most
     USUAL = 32, // and where a larger one comes
     SIDE = 12; // of a drawing
@@ -47,7 +47,7 @@ export function whatToLearn(offers, copy, { rule }, { canvas, cursor }, { change
     const parts = {
         picture: ["A picture", pictures, () => takePicture(offerIn(pictures, [...given, own]))],
         rule: ["A rule", ofRule, () => choose(of(RULE))],
-        film: ["A film", h("div", { class: "stacked film" }, film.element, h("p", { class: "quiet" }, "A film, .gif or .npy: its rule is learned. Samples, .npz: x and what becomes of it, y.")), () => choose(of(RULE))],
+        film: ["A film", h("div", { class: "stacked film" }, film.element, h("p", { class: "quiet" }, "A film, .gif or .npy, or a pattern with its rule, as RLE: that rule is learned. Samples, .npz: x and what becomes of it, y.")), () => choose(of(RULE))],
         task: ["A task", cards, () => choose(offerIn(cards, tasks))],
         ...(copy && { copy: ["As the copied job", h("p", { class: "quiet" }, `The settings of ${copy.name}. Change what you like under More.`), () => choose(copy)] }),
     };

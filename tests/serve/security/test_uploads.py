@@ -53,6 +53,8 @@ def test_a_picture_becomes_the_target(client: httpx.Client) -> None:
     task = answer.json()["config"]["task"]
     assert (task["width"], task["height"], task["picture"][0]) == (9, 7, "1" * 9)
     assert upload(client, png(200, 100), size="20x20").json()["config"]["task"]["width"] == 20
+    pattern = upload(client, b"x = 0, y = 0\nbobo$2bo$3o!").json()["config"]["task"]
+    assert pattern["picture"] == [".1.1", "..1.", "111."]
 
 
 @pytest.mark.parametrize("sides", [(257, 256), (30_000, 30_000), (2**31 - 1, 2**31 - 1)])

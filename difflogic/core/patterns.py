@@ -1,0 +1,300 @@
+"""Pattern files of cellular automata: RLE, plain text (`.cells`), Life 1.05 and 1.06, and MacroCell.
+
+The content of a file decides its format, because suffixes differ. The size in the header of an RLE file is a hint,
+because programs write `x = 0, y = 0`. A rule that bounds the grid, as `B3/S23:T30,20` does, decides its size.
+
+RLE is runs of a count and a state: `$` ends a row, `!` the pattern. States are `b` or `.` for 0, `o` or `A` for 1, `B`
+to `X` for 2 to 24, then two letters: `pA` is 25, `yO` is 255.
+Sources: Golly's help, *File formats*; LifeWiki, *Run Length Encoded*, *Plaintext*, *Life 1.05* and *Life 1.06*.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import chain, compress
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.core import rules
+from difflogic.errors import ConfigError, DataError
+from difflogic.system.words import counted
+
+FORMATS = "RLE, plain text (.cells), Life 1.05 or 1.06, or MacroCell"
+MOST_BYTES = 1 << 28
+MOST_CELLS = 1 << 30
+MOST_STATE = 255
+_HEAD = 1 << 20
+"""Number of first bytes that decide the format of a file."""
+
+_HEADER = re.compile(
+    r"x[ \t]*=[ \t]*(\d{1,9})[ \t,]*y[ \t]*=[ \t]*(\d{1,9})(?:[ \t,]*rule[ \t]*=(.*))?.*", re.IGNORECASE
+)
+_RULE_LINE = re.compile(r"^#R[ \t]+(\S.*)", re.MULTILINE | re.IGNORECASE)
+_POSITION = re.compile(r"^#CXRLE\b.*\bPos[ \t]*=[ \t]*(-?\d{1,9}),(-?\d{1,9})", re.MULTILINE)
+_TOKEN = re.compile(r"([\d\s]*)([p-y][A-X]|[bo.A-X$!])")
+_LEAF = re.compile(r"(?:[.*]{0,8}\$){1,8}")
+_END = re.compile(r"\s*\Z")
+_BOUNDED = re.compile(r":[ \t]*([TP])(\d{1,9})(?:,(\d{1,9}))?[ \t]*\Z", re.IGNORECASE)
+
+Run = tuple[int, int, int, int]
+"""Row, column, number of cells and their state."""
+_Box = tuple[int, int, int, int]
+
+
+class Pattern(NamedTuple):
+    """Cells of a pattern file, and the rule that it states."""
+
+    states: npt.NDArray[np.uint8]
+    """uint8 `[H, W]`: the whole grid if the rule bounds it."""
+    rule: str
+    """The rule in the file's notation, without the size of a grid; empty if the file states none."""
+    is_periodic: bool | None
+    """Boundary of a grid that the rule bounds, else None."""
+
+
+def is_pattern(path: Path) -> bool:
+    """Return whether the content of a file is a pattern."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return _reader(_text(file.read(_HEAD))) is not None
+
+
+def read(path: Path, channels: int = 8) -> Pattern:
+    """Read a pattern file.
+
+    Args:
+        path: A file of one of `FORMATS`.
+        channels: Number of bits that hold the state of a cell.
+
+    Returns:
+        The cells and the rule.
+
+    Raises:
+        DataError: The file is no pattern, is damaged or too large, or has states that its rule does not have.
+    """
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise DataError(f"{path} has more than {MOST_BYTES >> 20} MiB: give a pattern of that size as .npy.")
+        text = _text(path.read_bytes())
+    except OSError as error:
+        raise DataError(f"Cannot read the pattern {path}: {error.strerror or error}.") from error
+    if (reader := _reader(text)) is None:
+        raise DataError(f"{path} is not a pattern: expected {FORMATS}.")
+    try:
+        pattern = reader(text)
+        check_states(pattern.states, pattern.rule, channels)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
+    return pattern
+
+
+def bits_of(states: npt.NDArray[np.uint8], channels: int) -> npt.NDArray[np.uint8]:
+    """Return states `[...]` as bits `[..., C]`, channel 0 the lowest, of at most `channels`."""
+    return np.unpackbits(states[..., None], axis=-1, count=min(channels, 8), bitorder="little")
+
+
+def _text(data: bytes) -> str:
+    """Decode a file: only its comments may hold characters beyond ASCII, in any encoding."""
+    is_wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+    text = data.decode("utf-16", "replace") if is_wide else data.removeprefix(b"\xef\xbb\xbf").decode("latin-1")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def check_states(states: npt.NDArray[np.uint8], rule: str, channels: int = 8) -> None:
+    """Raise DataError for a state that the rule does not have, or that does not fit in the channels of a cell."""
+    most, holder = (1 << channels) - 1, f"a cell of {counted(channels, 'channel')}"
+    with suppress(ConfigError):
+        if rules.table(rule).size:
+            most, holder = 1, f"the rule {rule}"
+    if (largest := int(states.max(initial=0))) > most:
+        raise DataError(f"the pattern has state {largest}, but {holder} has states 0 to {most}.")
+
+
+def _painted(
+    runs: Iterable[Run], rule: str = "", size: tuple[int, int] = (0, 0), corner: tuple[int, int] | None = None
+) -> Pattern:
+    """Return runs as cells of at least `size`; `corner` is the first one's place, from the centre of a bounded grid."""
+    rows, columns, counts, states = np.fromiter(chain.from_iterable(runs), dtype=np.int64).reshape(-1, 4).T
+    height = max(size[0], int((rows + 1).max(initial=0)))
+    width = max(size[1], int((columns + counts).max(initial=0)))
+    top = left = 0
+    rule = rule.strip()
+    if boundary := _BOUNDED.search(rule):
+        # A side of 0 is infinite: it gets the size of the pattern.
+        sides = int(boundary[3] or boundary[2]) or height, int(boundary[2]) or width
+        corner = corner or (-(height // 2), -(width // 2))
+        top, left = (first + side // 2 for first, side in zip(corner, sides, strict=True))
+        if min(top, left) < 0 or top + height > sides[0] or left + width > sides[1]:
+            raise DataError(f"the pattern of {width}x{height} cells does not fit into the grid of its rule {rule}.")
+        height, width = sides
+    _check_size(height, width)
+    if states.max(initial=0) > MOST_STATE:
+        raise DataError(f"the pattern has state {states.max()}, expected 0 to {MOST_STATE}.")
+    cells = np.zeros((height, width), dtype=np.uint8)
+    # Each run begins at another cell: the distances between them are added to the numbers of all cells in runs.
+    firsts = (rows + top) * width + columns + left - (counts.cumsum() - counts)
+    cells.reshape(-1)[np.repeat(firsts, counts) + np.arange(counts.sum())] = np.repeat(states, counts)
+    return Pattern(cells, rule[: boundary.start()].strip() if boundary else rule, boundary and boundary[1] in "Tt")
+
+
+def _check_size(height: int, width: int) -> None:
+    if height * width > MOST_CELLS:
+        raise DataError(f"the pattern spans {width}x{height} cells, expected at most {MOST_CELLS:,} in all.")
+
+
+def _cropped(runs: Iterable[Run], rule: str) -> Pattern:
+    runs = list(runs)
+    top, left = (min((run[axis] for run in runs), default=0) for axis in (0, 1))
+    return _painted(((row - top, column - left, count, state) for row, column, count, state in runs), rule)
+
+
+def _rle(text: str) -> Pattern:
+    position, named = _POSITION.search(text), _RULE_LINE.search(text)
+    # Blanks replace comments and the header, so that what follows keeps its line and character.
+    text = re.sub(r"(?m)^[ \t]*#.*$", lambda comment: " " * len(comment[0]), text)
+    height = width = 0
+    rule = named[1] if named else ""
+    if header := _HEADER.match(text, len(text) - len(text.lstrip())):
+        width, height, rule = int(header[1]), int(header[2]), header[3] or rule
+        text = re.sub(r"[^\n]", " ", text[: header.end()]) + text[header.end() :]
+    corner = (int(position[2]), int(position[1])) if position else None
+    return _painted(_runs(text), rule, (height, width), corner)
+
+
+def _runs(text: str) -> Iterator[Run]:
+    row, column, position = 0, 0, 0
+    while not _END.match(text, position):
+        token = _TOKEN.match(text, position)
+        digits = "".join(token[1].split()) if token else ""
+        if token is None or len(digits) > 9:
+            start = len(text) - len(text[position:].lstrip())
+            line, character = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
+            raise DataError(
+                f"line {line}, character {character}: expected a count and a state, $ or !, got "
+                f"{text[start : start + 12].split(chr(10))[0]!r}."
+            )
+        count, tag, position = int(digits or 1), token[2], token.end()
+        if tag == "!":
+            return
+        if tag == "$":
+            row, column = row + count, 0
+        else:
+            yield row, column, count, _state(tag)
+            column += count
+
+
+def _state(tag: str) -> int:
+    if tag in "b.":
+        return 0
+    if tag == "o":
+        return 1
+    last = ord(tag[-1]) - ord("A") + 1
+    return last if len(tag) == 1 else 24 * (ord(tag[0]) - ord("p") + 1) + last
+
+
+def _plain_text(text: str) -> Pattern:
+    """Read rows of `.`, and of `O` or `*`; lines that begin with `!` are comments."""
+    rows = [row.rstrip() for row in text.rstrip().split("\n") if not row.startswith("!")]
+    if unknown := sorted(set("".join(rows)) - set(".O*")):
+        raise DataError(f"expected rows of . and O, got {unknown[0]!r}.")
+    return _painted(_cells_in(rows), size=(len(rows), max(map(len, rows), default=0)))
+
+
+def _cells_in(rows: Sequence[str], top: int = 0, left: int = 0) -> Iterator[Run]:
+    for row, cells in enumerate(rows, start=top):
+        for run in re.finditer(r"[O*]+", cells):
+            yield row, left + run.start(), len(run[0]), 1
+
+
+def _life_105(text: str) -> Pattern:
+    """Read blocks of rows, each below a line `#P COLUMN ROW`; Life is the rule that needs no name."""
+    runs: list[Run] = []
+    for block in re.split(r"(?m)^#P", text)[1:]:
+        place, *rows = (line for line in block.split("\n") if not line.startswith("#"))
+        column, row = _integers(place, 2) if place.strip() else (0, 0)
+        runs += _cells_in(rows, row, column)
+    named = _RULE_LINE.search(text)
+    return _cropped(runs, named[1] if named else "B3/S23")
+
+
+def _life_106(text: str) -> Pattern:
+    """Read a line `COLUMN ROW` for each cell that is on."""
+    places = (_integers(line, 2) for line in text.split("\n") if line.strip() and not line.startswith("#"))
+    return _cropped(((row, column, 1, 1) for column, row in places), "")
+
+
+def _integers(line: str, count: int) -> list[int]:
+    words = line.split()
+    if len(words) != count or not all(re.fullmatch(r"-?[0-9]{1,18}", word) for word in words):
+        raise DataError(f"expected {count} whole numbers, got {line[:60]!r}.")
+    return [int(word) for word in words]
+
+
+def _macrocell(text: str) -> Pattern:
+    """Read a quadtree, children before parents: leaves of 8x8 cells of two states, or squares of 2x2 cells."""
+    # A node is a list of runs; a run of no cells is a child, and has its number in place of a state. Node 0 is empty.
+    levels: list[int] = [0]
+    nodes: list[list[Run]] = [[]]
+    boxes: list[_Box] = [(0, 0, 0, 0)]
+    for line in text.split("\n")[1:]:
+        if not line.strip() or line.startswith("#"):
+            continue
+        if _LEAF.fullmatch(line):
+            level, node = 3, list(_cells_in(line.split("$")))
+        else:
+            level, *quarters = _integers(line, 5)
+            children = [each for each in quarters if each and level > 1]
+            if not 0 < level < 64 or min(quarters) < 0 or any(levels[n : n + 1] != [level - 1] for n in children):
+                raise DataError(f"expected the level of a node and four earlier nodes, got {line[:60]!r}.")
+            half = 1 << level - 1
+            places = zip((0, 0, half, half), (0, half, 0, half), quarters, strict=True)
+            is_on = [each if level == 1 else nodes[each] for each in quarters]
+            node = [(row, column, int(level == 1), each) for row, column, each in compress(places, is_on)]
+        levels.append(level)
+        nodes.append(node)
+        boxes.append(_box(node, boxes))
+    top, left, bottom, right = boxes[-1]
+    _check_size(bottom - top, right - left)
+    named = _RULE_LINE.search(text)
+    return _cropped(_walk(nodes, len(nodes) - 1), named[1] if named else "")
+
+
+def _box(node: Sequence[Run], boxes: Sequence[_Box]) -> _Box:
+    """Return the first row and column that hold cells of a node, and those behind the last."""
+    inner = [boxes[value] if not count else (0, 0, 1, count) for _, _, count, value in node]
+    sides = [
+        (row + box[0], column + box[1], row + box[2], column + box[3])
+        for (row, column, _, _), box in zip(node, inner, strict=True)
+    ]
+    tops, lefts, bottoms, rights = zip(*sides, strict=True) if sides else ((0,),) * 4
+    return min(tops), min(lefts), max(bottoms), max(rights)
+
+
+def _walk(nodes: Sequence[Sequence[Run]], number: int, top: int = 0, left: int = 0) -> Iterator[Run]:
+    for row, column, count, value in nodes[number]:
+        if count:
+            yield top + row, left + column, count, value
+        else:
+            yield from _walk(nodes, value, top + row, left + column)
+
+
+_LINES = r"(?:[ \t]*(?:#.*)?\n)*[ \t]*"
+_READERS: dict[str, Callable[[str], Pattern]] = {
+    r"\[M2\]": _macrocell,
+    r"\s*#Life 1\.05": _life_105,
+    r"\s*#Life 1\.06": _life_106,
+    _LINES + r"[xX][ \t]*=": _rle,
+    r"\s*!|\s*[.O*][.O*\s]*\Z": _plain_text,
+    _LINES + r"[\dbo.A-Xp-y\s]*[$!]": _rle,
+}
+"""Readers by the beginning of the text."""
+
+
+def _reader(text: str) -> Callable[[str], Pattern] | None:
+    return next((reader for beginning, reader in _READERS.items() if re.match(beginning, text)), None)
