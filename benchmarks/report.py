@@ -186,6 +186,20 @@ def _kernels() -> str:
     return table(["preset", "card", "machine", *names], rows)
 
 
+def _instructions() -> str:
+    """The static instructions of each kernel by how it is compiled, of the newest run of each preset."""
+    lines = newest(load("instructions"), "case", "contender", "family")
+    if not lines:
+        return "Not counted yet.\n"
+    names = dict.fromkeys(name for line in lines for name in line["instructions"])
+    rows = [
+        [line["case"].partition("/")[2], line["contender"], line["family"],
+         *(str(line["instructions"].get(name, "")) for name in names)]
+        for line in lines
+    ]  # fmt: skip
+    return table(["preset", "compiled", "card", *names], rows)
+
+
 def _growth_here() -> str:
     rows = []
     axes: dict[tuple[str, str, str], list[Line]] = {}
@@ -327,6 +341,10 @@ Cards, compared with the processor of the same machine in the same run:
 The kernels of a train step on a card, in microseconds:
 
 {_kernels()}
+Instructions of the kernels, counted without a card: Mesa's RADV compiles them for one of AMD. `baked` has the sizes of
+the plan in the text, `trusted` has no bounds checks, and training on a card has both. Loops count once:
+
+{_instructions()}
 What arithmetic expects of a card, from counted instructions, bytes and dispatches. `must` is the goal. Numbers are open
 until a card has run these kernels:
 
@@ -388,6 +406,7 @@ MEASURED = {
     "card": "the rates of a card, and its kernels compiled in four ways",
     "checkerboard": "the main job, whole",
     "first_command": "the README's first command, in an empty home",
+    "instructions": "instructions of the kernels on a card, counted without one",
     "presets": "the paper's experiments, trained, tested and made small",
     "success": "how often training succeeds",
     "success_single": "the same, without attempts",

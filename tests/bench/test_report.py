@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import expected, keep, report, store
+from benchmarks import expected, instructions, keep, report, store
 from difflogic.bench.engines import Bench
 from difflogic.bench.runner import Effort, measure
 from difflogic.devices.open import open_engine
@@ -105,6 +105,15 @@ def test_arithmetic_is_confirmed_or_refuted_by_each_card() -> None:
     assert rows["Memory, 1 GiB copied by a shader", "NVIDIA H100"][2:] == ["1e+03", "refuted by a factor of 3.0"]
     assert rows["Memory, 1 GiB copied by a shader", "Card 9"] == ["", "", "1e+03", ""]
     assert rows["- generations in blocks, compared with one a dispatch", "Card 9"][2:] == ["5", "open: older kernels"]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(not instructions.RADV.exists(), reason="Mesa's driver for cards of AMD is not installed")
+def test_known_sizes_and_trust_save_instructions_of_a_card() -> None:
+    lines = {line["contender"]: line["instructions"] for line in instructions.measure("game-of-life", "navi21")}
+    assert lines["plain"].keys() >= {"gate_forward", "gate_backward", "adamw"}
+    for kernel in ("gate_forward", "gate_backward"):
+        assert lines["plain"][kernel] > lines["baked"][kernel] > lines["baked, trusted"][kernel] > 100
 
 
 def test_what_logging_costs() -> None:

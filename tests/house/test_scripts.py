@@ -115,7 +115,7 @@ def test_one_command_measures_every_row_of_a_card(checkout):
     subprocess.run([command, "--card"], check=True)
     modules = [line.split()[1] for line in told.read_text().splitlines()]
     kept = ["difflogic.cli.main", "benchmarks.keep"]
-    parts = ("card", "simulate", "checkerboard", "checkerboard", "rivals", "simulate", "expected")
+    parts = ("card", "simulate", "checkerboard", "checkerboard", "rivals", "simulate", "instructions", "expected")
     others = [f"benchmarks.{name}" for name in parts]
     assert modules == [*others[:4], *kept, *others[4:]]
     told.unlink()
