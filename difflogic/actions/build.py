@@ -119,7 +119,7 @@ def build(what: str | Path | Dataset, *, effort: str = "normal", on_pass: OnPass
     config, samples = _task(what, {name: value for name, value in options.items() if value not in (None, False)})
     if (netlist := _synthesized(config, samples)) is not None:
         return _proved(simplify(netlist, effort=effort, on_pass=on_pass), config, samples)
-    why = "a lookup circuit is for an image that nothing disturbs, from one initial cell or within a border"
+    why = "a lookup circuit is for an image without damage, which has the steps to grow from one cell or a border"
     if not can_build(config) and (config.train.asynchronous or config.task.target == "rule"):
         why = "a rule is built for single steps in which all cells are updated"
     elif samples is not None and (pairs := samples.single_steps()) is not None:
@@ -172,7 +172,12 @@ def _task(what: str | Path | Dataset, options: dict[str, Any]) -> tuple[Config, 
         else:
             samples = dataset.load(path) if kind == "samples" else recorded.samples(path, **given)
         request = TrainRequest(data=samples, set=merged(LEARNED, fields))
-    return customise.configure(request).config, samples
+    config = customise.configure(request).config
+    if kind == "an image" and "steps" not in fields.get("task", {}):
+        # The number of a cell's row and column spreads by one cell a step, from the middle or from both borders.
+        reach = (max(config.task.height, config.task.width) + 1) // 2
+        config = config.with_(task={"steps": max(config.task.steps, reach + 2)})
+    return config, samples
 
 
 def _kind(path: Path) -> str:

@@ -105,15 +105,7 @@ def evaluate(
     if damage is not None:
         raise UsageError("--damage is for agents: an automaton that grows a picture is always tested damaged too.")
     found = automata.evaluate(
-        path,
-        engine,
-        starts=starts,
-        quick=quick,
-        member=member,
-        tell=tell,
-        data=data,
-        settings=settings,
-        faults=faults,
+        path, engine, starts=starts, quick=quick, member=member, tell=tell, data=data, settings=settings, faults=faults
     )
     told, folder = found.trained.told, found.trained.folder
     if called is not None:

@@ -1,4 +1,4 @@
-"""`export`: a circuit in the forms that other programs take."""
+"""`export`: a circuit in the formats of other programs."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Exports(ActionResult):
     """The files of each format."""
 
     netlist: Exported
-    """What was exported: a cell, a grid of them, or a function."""
+    """A cell, a grid of cells, or a function."""
     name: str
-    """What files and modules are called."""
+    """Name of files and modules."""
     by_format: dict[str, Files]
 
     def verify(self, form: str) -> list[str]:
-        """What a program for the format proves of its files, in sentences; raises ToolError where something differs."""
+        """Return sentences on what programs prove of a format's files. Raises ToolError for a difference."""
         return formats.verify(self.netlist, self.name, form, self.by_format[form])
 
 
@@ -52,16 +52,16 @@ def export(
         ['keep.h', 'keep_demo.c']
 
     Args:
-        given: A run or its folder, a file that holds a circuit or a function, or one of these.
-        forms: Names of formats, as `difflogic.circuits.export.formats.FORMATS` lists them; none: all that fit.
-        grid: `(height, width)`: a whole automaton of so many cells, in the formats that have one.
-        name: What files and modules are called; None: as the circuit's file or folder.
-        fraction_bits: Of numbers in fixed point; None: 16, or more for thresholds that are close.
-        periodic: Whether the grid is a torus, in place of what the file says.
-        visible: The first so many channels are the picture, in place of what the file says.
+        given: A run or its folder, a file of a circuit or a function, or one of these.
+        forms: Formats of `difflogic.circuits.export.formats.FORMATS`; none: all that fit.
+        grid: `(height, width)` of a complete automaton, in the formats that have one.
+        name: Name of files and modules; None: that of the circuit's file or folder.
+        fraction_bits: Bits behind the point; None: 16, or more for thresholds that are close.
+        periodic: Boundary of the grid; None: as the file says.
+        visible: Number of visible channels; None: as the file says.
 
     Returns:
-        The files, the same bytes for the same circuit. `ok` is False where a format that was named does not fit.
+        The files, the same bytes for the same circuit. `ok` is False if a named format does not fit.
 
     Raises:
         UsageError: There is no such format, or an option does not apply to the circuit.

@@ -1,4 +1,4 @@
-"""`prove`: what holds of a run's circuit for certain, and whether two circuits compute the same."""
+"""`prove`: the claim of a run's task, and the equivalence of two circuits."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
     from difflogic.evaluation.proof import Claim, Proof
 
 NETWORK = "network"
-"""The judge that asks the trained network itself; it looks at samples."""
+"""Judge that evaluates the trained network itself, on samples."""
 VERDICTS, CONFIG = "verdicts.json", "config.toml"
 WORDS = {True: "equal", False: "DIFFERENT", None: "undecided"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Proved(ActionResult):
-    """Of two circuits whether they are equal, of a run whether its claim holds; None where it was not decided."""
+    """Whether two circuits are equal, or the claim of a run is proved; None if it is undecided."""
 
     proved: bool | None
     verdicts: tuple[Equivalence, ...] = ()
-    """Of two circuits: what each judge found."""
+    """Result of each judge of two circuits."""
     proof: Proof | None = None
-    """Of a run: the claim, and what came of it."""
+    """Claim of a run, and its result."""
 
     @property
     def text(self) -> str:
-        """The words in one line; of two circuits the verdict first, then what each judge said."""
+        """Text in one line, which begins with the verdict on two circuits."""
         *others, verdict = self.words
         return " ".join([verdict, *(f"{each.judge}: {each.how}." for each in self.verdicts), *others])
 
@@ -59,32 +59,31 @@ def prove(
     periodic: bool | None = None,
     visible: int | None = None,
 ) -> Proved:
-    """Prove that two circuits compute the same, or what a run's circuit does from every start.
+    """Prove that two circuits compute the same, or the claim of a run's task.
 
         >>> keep = difflogic.CellNetlist.build(channels=1, periodic=True, gates=[], wires=[], outputs=[4])
         >>> [verdict.equal for verdict in difflogic.prove(keep, keep, judges=["difflogic"]).verdicts]
         [True]
 
     Args:
-        given: A run or its folder, or a circuit's file beside the config.toml of its run; or the one circuit, as a
-            run, a file or a netlist.
-        other: The other circuit; None: the claim of the run is proved.
-        every_start: Of a run: prove that every start ends in the target. Else the claim fits the run's task.
-        size: Of a run: `(height, width)` of the grid; None: the run's.
-        seconds: Of a run: the search for a counterexample ends after so many.
-        judges: Of two circuits: some of `network`, `difflogic`, `berkeley-abc` and `yosys`; none: all. Of a run:
-            `difflogic` or, for every start, `berkeley-abc`; none: `difflogic`.
-        periodic: Of two circuits: whether the grid is a torus, in place of what the files say.
-        visible: Of two circuits: the first so many channels are the picture.
+        given: A run, its folder, a file of a circuit next to the config.toml of its run, or a netlist.
+        other: The circuit to compare it with; None proves the claim of the run.
+        every_start: Prove that every initial state of a run ends in the target.
+        size: `(height, width)` of the grid of a run; None: its own.
+        seconds: Limit of the search for a counterexample.
+        judges: Some of `network`, `difflogic`, `berkeley-abc` and `yosys` for two circuits; none: all. For a run
+            `difflogic` or, with `every_start`, `berkeley-abc`; none: `difflogic`.
+        periodic: Boundary of two circuits; None: as the files say.
+        visible: Number of visible channels of two circuits; None: as the files say.
 
     Returns:
-        What was found, by every judge that was asked.
+        The result of every judge.
 
     Raises:
-        UsageError: What is asked for does not apply to the circuit.
-        CircuitError: A file is no circuit, or the two have not the same inputs and outputs.
+        UsageError: An argument does not apply to the circuit.
+        CircuitError: A file holds no circuit, or the inputs or outputs of the two differ.
         LimitError: The grid of a proof is beyond the memory.
-        ToolError: The one judge that was asked is missing, or fails.
+        ToolError: The only judge is missing, or fails.
     """
     if other is not None:
         return _compared(given, other, tuple(judges), periodic, visible)
@@ -128,7 +127,7 @@ def prove(
 
 
 def _claim_of_file(path: Path, every_start: bool, size: tuple[int, int] | None) -> Claim:
-    """Return what is claimed of the circuit in a file, which does not say its task: config.toml beside it does."""
+    """Return the claim of a circuit's file, whose task is in config.toml next to it."""
     from difflogic.config.schema import Config
     from difflogic.evaluation import proof as proofs
 
@@ -140,9 +139,9 @@ def _claim_of_file(path: Path, every_start: bool, size: tuple[int, int] | None) 
 
 
 def check(file: Path, given: Given | None = None, seconds: float = 60.0) -> ActionResult:
-    """Prove the claim of a proof.json once more, and say what in it is not what comes out.
+    """Prove the claim of a proof.json, of the circuit `given`, again, and report differences.
 
-    With `given` it must be about that circuit. Raises CircuitError for a file that is no proof, UsageError.
+    Raises CircuitError for a file that is no proof, UsageError.
     """
     from difflogic.evaluation import proof as proofs
     from difflogic.evaluation import proof_file
@@ -154,7 +153,7 @@ def check(file: Path, given: Given | None = None, seconds: float = 60.0) -> Acti
             claimed.claim.netlist
         ):
             raise UsageError(f"{file} is about another circuit than that of {given}: their hashes differ.")
-    # Nothing that the file says of its proof is believed: the claim is proved anew, and the two results are compared.
+    # The proof in the file is not trusted: the claim is proved again, and the results are compared.
     again = proofs.decide(claimed.claim, seconds, claimed.judge)
     lies = proofs.lies(claimed, again)
     verdict = f"NOT confirmed: {', '.join(lies)} of {file} differ" if lies else "Confirmed"
@@ -178,10 +177,7 @@ def _compared(one: Given, other: Given, judges: tuple[str, ...], periodic: bool 
 def _framed(
     given: Given, circuit: LoadedCircuit | FunctionNetlist, other: LoadedCircuit | FunctionNetlist
 ) -> LoadedCircuit | FunctionNetlist:
-    """Return the gates of a BLIF or AIGER file between the inputs and outputs of the circuit it is compared with.
-
-    Such a file has no thresholds, boundary or names of classes, which `other` gives. An export of a cell has a comment.
-    """
+    """Return the gates of a BLIF or AIGER file with the thresholds, boundary and classes of the `other` circuit."""
     frame = other.netlist if isinstance(other, LoadedCircuit) else other
     netlist = circuit.netlist if isinstance(circuit, LoadedCircuit) else circuit
     same = (netlist.input_names, netlist.output_names) == (frame.input_names, frame.output_names)
@@ -192,7 +188,7 @@ def _framed(
         if signals.is_described:
             return None
         try:
-            # An export numbers the thresholds and channels that it has, which are not all of the circuit's.
+            # An export has only the thresholds and channels that its gates read.
             return signals.like(written(frame, "blif"))
         except CircuitError:
             return signals.like(frame)
@@ -212,11 +208,10 @@ def _functions_compared(one: FunctionNetlist, other: FunctionNetlist, programs: 
 
 def _cells_compared(one: LoadedCircuit, other: LoadedCircuit, asked: Sequence[str], programs: list[str]) -> Proved:
     pair = (one, other)
-    # The trained network itself is a judge too, where there is one: the netlist was only taken from it.
     verdicts = [equality.network(each.circuit, each.netlist) for each in pair if each.circuit and NETWORK in asked]
     verdicts += equality.prove(one.netlist, other.netlist, programs)
     alike = one.netlist.periodic == other.netlist.periodic
-    # Judges compare one cell with its neighbours as inputs. What lies beyond the border is not a part of that.
+    # Judges compare one cell with its neighbours as inputs, whatever the boundary is.
     border = "Note: one of the two is periodic and the other is not; cells at the border of a grid see that."
     told = "\n".join(filter(None, (each.told for each in pair)))
     return _of_verdicts(

@@ -1,4 +1,4 @@
-"""What an action came to, in one form for automata and agents: words for people, a report for programs, and files."""
+"""Result of an action: text, a report for programs, and files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from difflogic.system import files
 from difflogic.system.brief import brief
 
 Given = Source | LoadedCircuit | CellNetlist | FunctionNetlist | Circuit
-"""A run, its folder or a file, or the circuit in it; or a rule, as `B36/S23`."""
+"""A run, its folder, a file or the circuit in it; or a rule, as `B36/S23`."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,20 +44,20 @@ class ActionResult:
     words: tuple[str, ...]
     """Sentences, a line each."""
     report: dict[str, Any]
-    """The same as JSON holds it."""
+    """The result for programs, as JSON holds it."""
     files: Files
-    """The files that the action makes, by name; the first is the one that it is for."""
+    """Files that the action makes, by name, the main one first."""
     ok: bool = field(default=True, kw_only=True)
-    """Whether all that was to be shown is shown; else a command ends with exit code 1."""
+    """Whether all was shown that should be; else a command ends with exit code 1."""
     told: str = field(default="", kw_only=True)
-    """Which circuit of a run was taken, in one sentence."""
+    """Sentence on the circuit of a run that was taken."""
     table: ResultTable | None = field(default=None, kw_only=True)
     stopped: bool = field(default=False, kw_only=True)
-    """Whether Ctrl-C ended it, so that this is what was reached until then."""
+    """Whether Ctrl-C ended it early."""
     folder: Path | None = field(default=None, kw_only=True)
-    """The run folder, where the files are looked for later; None where they belong elsewhere."""
+    """Run folder in which later commands look for the files; None if there is none."""
     outdated: tuple[str, ...] = field(default=(), kw_only=True)
-    """Files that an earlier outcome may have left in the folder, and that are not true of this one."""
+    """Files of an earlier result in the folder, which do not hold for this one."""
 
     __repr__ = brief
 
@@ -91,11 +91,9 @@ class ActionResult:
 
 
 def opened(given: Given, periodic: bool | None = None, visible: int | None = None) -> LoadedCircuit | FunctionNetlist:
-    """Return the circuit of a cell, with what is known of its run, or a function, such as the controller of agents.
+    """Return the circuit of a cell with its run, or a function, from whatever stands for a circuit.
 
-    Every function that takes a circuit comes here with what it is given, a result with a `netlist` included.
-
-    Raises CircuitError, CheckpointError, and UsageError for a run of agents that has no controller, or another object.
+    Raises CircuitError, CheckpointError, and UsageError for a run of agents without a controller, or another object.
     """
     if isinstance(given, str | PathLike):
         return source.function(Path(given)) or source.load(given, periodic, visible)
@@ -111,7 +109,7 @@ def opened(given: Given, periodic: bool | None = None, visible: int | None = Non
 
 
 def name_of(given: Given) -> str:
-    """Return the folder's name for a run and `circuit.json`, a file's without its ending, for a rule B36S23."""
+    """Return the folder's name of a run or `circuit.json`, another file's stem, or a rule without its slash."""
     if not isinstance(given, str | PathLike):
         return given.name.replace("/", "") if isinstance(given, LoadedCircuit) else "circuit"
     whole = Path(given).resolve()

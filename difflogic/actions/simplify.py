@@ -1,4 +1,4 @@
-"""`simplify`: a smaller circuit of a cell, or function, such as the controller of an agent, proved to be the same."""
+"""`simplify`: a circuit with fewer gates, of a cell or of a function such as a controller, proved equal."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from difflogic.model.function_netlist import FunctionNetlist
 
 CIRCUIT, REPORT = "circuit.json", "simplify.json"
 EPISODES = 100
-"""Episodes that a controller is pruned for, and as many others that it is tested in."""
+"""Number of episodes that a controller is pruned for, and of others in which it is tested."""
 WORDS = {True: "Proved equal", False: "NOT EQUAL, which is an error in difflogic", None: "Not proved equal"}
 STOPPED = "Stopped by Ctrl-C: this is the smallest circuit until then."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Simplification(ActionResult):
-    """The smaller circuit, and how it came about."""
+    """Simplified circuit, and the passes that led to it."""
 
     netlist: CellNetlist | FunctionNetlist
     steps: tuple[PassReport, ...]
@@ -49,30 +49,30 @@ def simplify(
     visible: int | None = None,
     on_pass: OnPass = silent,
 ) -> Simplification:
-    """Make a circuit smaller without changing what it shows.
+    """Reduce the gates of a circuit without changing its visible channels.
 
         >>> twice_not = difflogic.CellNetlist.build(1, True, gates=[12, 12], wires=[[4, 4], [9, 9]], outputs=[10])
         >>> len(difflogic.simplify(twice_not).netlist.gates)
         0
 
     Args:
-        given: A run or its folder, a file that holds a circuit or a function, or one of these.
-        from_start: Whether it only has to stay the same from its own start on.
-        size: With `from_start`, `(height, width)` of the only grid on which it has to stay the same; None: any grid.
-        task: Whether only what the run was trained for has to stay the same. This is tested, not proved.
-        effort: `normal`, or `high`: the search for fewer gates goes on for ten times as long without a gain.
-        periodic: Whether the grid is a torus, in place of what the file says.
-        visible: The first so many channels are the picture, in place of what the file says.
-        on_pass: Hears of each pass.
+        given: A run or its folder, a file of a circuit or a function, or one of these.
+        from_start: Keep only the states that follow from its own initial state.
+        size: `(height, width)` of the only grid for `from_start`; None: any grid.
+        task: Keep only the behaviour that the run was trained for. This is tested, not proved.
+        effort: `normal`, or `high` to search ten times as long.
+        periodic: Boundary of the grid; None: as the file says.
+        visible: Number of visible channels; None: as the file says.
+        on_pass: Callback for the report of each pass.
 
     Returns:
-        The smaller circuit, its passes, and whether it was proved. Where Ctrl-C stops a pass and `on_pass` allows it,
-        the result is that of the passes before.
+        The simplified circuit, its passes, and whether it is proved equal. If Ctrl-C stops a pass and `on_pass` permits
+        it, the result is that of the passes before.
 
     Raises:
-        UsageError: The task or the start is not known, options contradict each other, or one is no choice.
-        CircuitError: The file is no circuit.
-        LimitError: On a grid of this `size` no state comes again within a million updates of cells.
+        UsageError: The task or the initial state is unknown, or options contradict each other.
+        CircuitError: The file holds no circuit.
+        LimitError: On a grid of this `size` no state repeats within a million updates of cells.
     """
     if effort not in EFFORTS:
         raise UsageError(f"`effort` must be one of {', '.join(EFFORTS)}, got {effort!r}.")
@@ -92,7 +92,6 @@ def _of_cell(given: LoadedCircuit, result: PipelineResult) -> Simplification:
     count, once = live_gates(netlist), gates_once(netlist)
     report: dict[str, Any] = {
         "kind": given.kind,
-        # `once` counts the gates that see one channel alone once for all channels, as the paper does perception.
         "gates": {"before": live_gates(given.netlist), "after": count, "once": once, "paper": given.paper_gates},
         "channels": list(netlist.origin),
         "equal": found.verdict.equal,
@@ -151,7 +150,7 @@ def _of_function(given: FunctionNetlist, task: bool, on_pass: OnPass) -> Simplif
     thresholds = "" if given.reads_bits else f", {given.inputs} thresholds became {made.inputs}"
     words.append(f"{live_gates(given)} gates became {live_gates(made)}{thresholds}.")
     steps = (*smaller.steps, *(() if tested is None else tested.smaller.steps))
-    # A pruned controller is not proved: it has to do as well in episodes that it was not pruned for.
+    # A pruned controller is tested: it must score as well in other episodes.
     ok = bool(verdict.equal) and not (tested is not None and tested.is_worse)
     called = (given.environment if isinstance(given, Controller) else "") or given.kind.capitalize()
     return _made(f"{called}: {_size(given)}", words, report, made, steps, "inputs", ok)
@@ -172,7 +171,7 @@ def _made(
     ok: bool,
     told: str = "",
 ) -> Simplification:
-    """The parts that are alike; `inputs` is what a pass may leave fewer of."""
+    """Return the result of a cell or a function; `inputs` is the header of what passes may remove."""
     stopped = any(step.stopped for step in steps)
     report |= {"steps": [asdict(step) for step in steps], "stopped": stopped}
     text = netlist_json.to_json(netlist) if isinstance(netlist, CellNetlist) else function_json.to_json(netlist)
@@ -194,6 +193,6 @@ def _made(
 
 
 def drawings(netlist: CellNetlist | FunctionNetlist, name: str) -> Files:
-    """What there is to see of a circuit, without what is too large to be drawn."""
+    """Return the drawings of a circuit, without those that are too large."""
     made, _ = formats.exports(netlist, name, formats.SHOWN)
     return {formats.SHOWN[form]: content for form, files in made.items() for content in files.values()}

@@ -74,11 +74,7 @@ class EveryStart:
 
 
 def prove_every_start(
-    netlist: CellNetlist,
-    target: Bits,
-    steps: int,
-    seconds: float | None,
-    synchronous: bool = True,
+    netlist: CellNetlist, target: Bits, steps: int, seconds: float | None, synchronous: bool = True
 ) -> EveryStart:
     """Do all starts show `target`, uint8 `[H, W, L]`, after `steps` steps, on a grid of its size?
 

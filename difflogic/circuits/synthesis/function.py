@@ -125,11 +125,7 @@ def _passes(codes: Bits, clauses: Sequence[Clause] | None) -> dict[str, Pass]:
     def resynthesised(graph: XAG) -> XAG:
         return improved(graph, words) if clauses is None else resynthesised_where(graph, words, clauses)
 
-    return {
-        "equal gates shared": rebuilt,
-        "nodes that agree on these codes merged": merged,
-        RESYNTHESIS: resynthesised,
-    }
+    return {"equal gates shared": rebuilt, "nodes that agree on these codes merged": merged, RESYNTHESIS: resynthesised}
 
 
 def _on_read_thresholds(graph: XAG, function: F) -> F:

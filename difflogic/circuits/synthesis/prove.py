@@ -180,9 +180,6 @@ JUDGES: dict[str, Judge] = {
     "difflogic": own,
     "berkeley-abc": _asked(tools.ABC, ["-q", "cec one.blif other.blif"], "Networks are equivalent", "NOT EQUIVALENT"),
     "yosys": _asked(
-        tools.YOSYS,
-        ["-Q", "-T", "-p", f"{_MITER}sat -verify -prove trigger 0 miter"],
-        "SUCCESS!",
-        "proof did fail!",
+        tools.YOSYS, ["-Q", "-T", "-p", f"{_MITER}sat -verify -prove trigger 0 miter"], "SUCCESS!", "proof did fail!"
     ),
 }
