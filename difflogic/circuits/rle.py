@@ -5,7 +5,6 @@ A state holds a cell's channels as bits, channel 0 the lowest: one file has at m
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator
 from itertools import groupby
 
@@ -37,8 +36,7 @@ def rule_of(netlist: CellNetlist, height: int, width: int) -> tuple[str, str]:
             f"012345678//{states}",
             "Another rule moves it, a file that difflogic export CIRCUIT --format golly writes.",
         )
-    name = rules.life_like(entries) or f"MAP{base64.b64encode(np.packbits(entries).tobytes()).decode().rstrip('=')}"
-    return f"{name}:{'T' if netlist.periodic else 'P'}{width},{height}", ""
+    return f"{rules.name(entries)}:{'T' if netlist.periodic else 'P'}{width},{height}", ""
 
 
 def numbers(grid: Bits) -> npt.NDArray[np.int64]:

@@ -1,14 +1,17 @@
-"""Two-state rules on the 3x3 neighbourhood: a table of 512 entries, a life-like rule, or an elementary one by number.
+"""Notations of rules on the 3x3 neighbourhood, each read and written here alone.
 
-Entry `n` is the cell's next state where the bits of `n`, most significant first, are its patch, row by row from the
-top left: the numbering of the authors' notebook. Life-like rules are written as Golly writes them: an H at their end
-says that neighbours are the six of a hexagon, a V the four at the sides. An elementary rule has Wolfram's number, of
-whose eight bits number `4*left + 2*centre + right` is the next state.
+The table of a two-state rule has 512 entries. Entry `n` is the cell's next state where the bits of `n`, most
+significant first, are its patch, row by row from the top left: the numbering of the authors' notebook and of MAP.
+Sources: Golly's help, *QuickLife*, *Generations* and *Bounded grids*; Hensel's letters for isotropic rules; Wolfram's
+numbers, of whose eight bits number `4*left + 2*centre + right` is the next state.
 """
 
 from __future__ import annotations
 
+import base64
 import re
+from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -17,102 +20,237 @@ from difflogic.core.wiring import CENTRE, NEIGHBOURHOODS, PATCH
 from difflogic.errors import ConfigError
 
 ENTRIES = 1 << PATCH
+MOST_STATES = 256
+HISTORY_STATES = 7
 GRAMMAR = (
-    "a rule is written B3/S23 (B: neighbours that give birth, S: that survive, digits 0 to 8), B2/S34H on hexagons "
-    f"(0 to 6), B13/S01V with four neighbours (0 to 4), 110 or W110 on a line (0 to 255), or as its {ENTRIES} entries "
-    f"in {ENTRIES // 4} hexadecimal digits"
+    "a rule is written B3/S23 (B: neighbours that give birth, S: that survive, digits 0 to 8) or 23/3, B2-a/S12 with "
+    "Hensel's letters, B2/S34H on hexagons (0 to 6), B13/S01V with four neighbours (0 to 4), B2/S/C3 with 3 states, "
+    f"B3/S23History, 110 or W110 on a line (0 to 255), MAP and Base64, or as its {ENTRIES} entries in {ENTRIES // 4} "
+    "hexadecimal digits; a grid is written behind it, as :T30,20 or :P30,20"
 )
 SUFFIXES = {"": "moore", "V": "von-neumann", "H": "hex"}
-"""Behind a life-like rule, by the neighbourhood whose cells it counts."""
+"""Neighbourhood whose cells are counted, by the letter behind a rule."""
 
-_TABLE = re.compile(rf"[0-9a-fA-F]{{{ENTRIES // 4}}}")
-_ELEMENTARY = re.compile(r"[Ww]?(\d{1,3})")
-_LIFE_LIKE = re.compile(r"[Bb]([0-8]*)/[Ss]([0-8]*)([HhVv]?)")
+Table = npt.NDArray[np.uint8]
+
+_PART = r"((?:[0-8](?:-?[aceijknqrtwyz]*))*)"
+_COUNTED = re.compile(rf"([bs]?){_PART}([/_]?[bs]|[/_]){_PART}([hv]?)(?:[/_][cg]?(\d+))?([hv]?)(history)?")
+_DIGITS = re.compile(rf"[0-9a-f]{{{ENTRIES // 4}}}")
+_ELEMENTARY = re.compile(r"w?(\d{1,3})")
+_MAP = re.compile(r"map[a-z0-9_+/-]+={0,2}", re.IGNORECASE | re.ASCII)
+_BOUNDS = re.compile(r"(.*):([tp])(\d{1,5})(?:,(\d{1,5}))?", re.IGNORECASE)
+_REFUSED = {
+    r"r(\d+),.*": "Larger than Life, which reads cells up to {} away",
+    r"ms?,?d?(?:\d+[,;]){15}\d+": "a Margolus rule, which changes blocks of 2x2 cells",
+    r"3d[a-z]{0,2}[\d/.,]+.*": "a rule of three dimensions",
+    r".*:k[\d*,+-]+": "on a Klein bottle, not a torus (T) or plane (P)",
+    r".*:c[\d,]+": "on a cross-surface, not a torus (T) or plane (P)",
+    r".*:s\d+": "on a sphere, not a torus (T) or plane (P)",
+    r".*:t[\d,]+[*+-][\d,*+-]*": "on a shifted torus",
+    r".*:[tp](?:0+(?:,\d+)?|\d+,0+)": "on a grid without an end",
+}
+"""Notations that others read, by pattern, each with the reason that difflogic does not."""
+_READ = f"difflogic reads rules of the 3x3 neighbourhood with at most {MOST_STATES} states, on a torus or a plane"
+_LETTERS = {
+    1: {"c": 1, "e": 2},
+    2: dict(zip("ceaikn", (5, 10, 3, 40, 33, 68), strict=True)),
+    3: dict(zip("ceaijknqry", (69, 42, 11, 7, 14, 98, 13, 70, 41, 97), strict=True)),
+    4: dict(zip("ceaijknqrtwyz", (325, 170, 15, 45, 106, 99, 71, 102, 43, 105, 78, 101, 108), strict=True)),
+}
+"""One patch of each letter by the number of neighbours; with 5 to 7 neighbours the other cells are as with 3 to 1."""
 
 
-def patches() -> npt.NDArray[np.uint8]:
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """A rule as its notation states it."""
+
+    name: str
+    """Canonical notation, without a grid."""
+    table: Table
+    """uint8 `[512]`: whether a cell lives after a step, from the living cells of its patch."""
+    neighbourhood: str | None = "moore"
+    """Neighbourhood that the notation refers to; None for a table."""
+    states: int = 2
+    """2; with more, a dying cell counts up to the last state (Generations); with a history the 7 of LifeHistory."""
+    has_history: bool = False
+    periodic: bool = True
+    size: tuple[int, int] | None = None
+    """Height and width of the grid that the notation names."""
+
+
+def parse(rule: str) -> Rule:
+    """Return the rule that a notation states.
+
+    Args:
+        rule: Any notation of `GRAMMAR`, in any case, with blanks around it.
+
+    Returns:
+        The rule.
+
+    Raises:
+        ConfigError: It is no rule, or none that difflogic reads.
+    """
+    if reason := refusal(rule):
+        raise ConfigError(reason)
+    text, periodic, size = bounds(rule)
+    held = _map(text) if _MAP.fullmatch(text) else _plain(text.lower())
+    if held is None:
+        raise ConfigError(f"{rule!r} is not a rule: {GRAMMAR}.")
+    return held if size is None else replace(held, periodic=periodic, size=size)
+
+
+def refusal(rule: str) -> str:
+    """Return why a rule in a notation of other programs is not read, or an empty text."""
+    text = "".join(rule.lower().split())
+    for pattern, reason in _REFUSED.items():
+        if match := re.fullmatch(pattern, text):
+            return f"{rule!r} is {reason.format(*match.groups())}: {_READ}."
+    if (match := _COUNTED.fullmatch(text)) and int(match[6] or 2) > MOST_STATES:
+        return f"{rule!r} has {match[6]} states: {_READ}."
+    return ""
+
+
+def bounds(rule: str) -> tuple[str, bool, tuple[int, int] | None]:
+    """Return the notation without its grid, whether that is a torus, and its height and width."""
+    text = "".join(rule.split())
+    if (match := _BOUNDS.fullmatch(text)) is None:
+        return text, True, None
+    base, kind, width, height = match.groups()
+    return base, kind in "Tt", (int(height or width), int(width))
+
+
+def _plain(text: str) -> Rule | None:
+    """Return a rule in digits or by counts, or None."""
+    if _DIGITS.fullmatch(text):
+        return Rule(text, np.unpackbits(np.frombuffer(bytes.fromhex(text), dtype=np.uint8)), None)
+    if (elementary := _ELEMENTARY.fullmatch(text)) and (number := int(elementary[1])) < 1 << 8:
+        left, centre, right = patches()[:, NEIGHBOURHOODS["line"]].T
+        return Rule(f"W{number}", number >> (4 * left + 2 * centre + right) & 1, "line")
+    if text == "lifehistory":
+        text = "b3/s23history"
+    if (match := _COUNTED.fullmatch(text)) is None:
+        return None
+    first, one, mark, other, suffix, states, behind, history = match.groups()
+    suffix, count, second = (suffix or behind).upper(), int(states or 2), mark.strip("/_")
+    birth, survival = (one, other) if first == "b" or second == "s" else (other, one)
+    if (second and first in (second, mark[:-1])) or count < 2 or (history and states):
+        return None
+    classes, whether = _classes(suffix), np.zeros((2, PATCH, 128), dtype=np.uint8)
+    for centre, part in enumerate((birth, survival)):
+        cases = re.findall(r"(\d)(-?)([a-z]*)", part)
+        for digit, minus, letters in cases:
+            known = {letter for number, letter in set(map(tuple, classes[:, 1:].tolist())) if number == int(digit)}
+            named = set(map(ord, letters))
+            if not known or not named <= known or len(named) < len(letters):
+                return None
+            whether[centre, int(digit), list(known - named if minus or not named else named)] = 1
+        if len({digit for digit, *_ in cases}) < len(cases):
+            return None
+    table: Table = whether[tuple(classes.T)]
+    name = f"{_by_counts(table, suffix)}{f'/C{count}' if count > 2 else ''}{'History' if history else ''}"
+    return Rule(name, table, SUFFIXES[suffix], HISTORY_STATES if history else count, bool(history))
+
+
+def _map(text: str) -> Rule | None:
+    """Return a rule of all neighbourhoods in Base64, or None."""
+    # Either alphabet: a path, which names a rule too, holds no slash twice.
+    digits = text[3:].rstrip("=").replace("_", "/").replace("-", "+")
+    for neighbourhood, cells in NEIGHBOURHOODS.items():
+        if len(digits) == -(-(1 << len(cells)) // 6) and neighbourhood != "line":
+            bits = np.unpackbits(np.frombuffer(base64.b64decode(digits + "=" * (-len(digits) % 4)), dtype=np.uint8))
+            table = bits[patches()[:, cells] @ (1 << np.arange(len(cells))[::-1])]
+            name = counted(table) or np.packbits(table).tobytes().hex()
+            return Rule(name, table, neighbourhood if len(cells) < PATCH else None)
+    return None
+
+
+def patches() -> Table:
     """`[512, 9]`: all patches in the order of a table's entries."""
-    bits: npt.NDArray[np.uint8] = (np.arange(ENTRIES)[:, None] >> np.arange(PATCH)[::-1] & 1).astype(np.uint8)
+    bits: Table = (np.arange(ENTRIES)[:, None] >> np.arange(PATCH)[::-1] & 1).astype(np.uint8)
     return bits
 
 
-def table(rule: str) -> npt.NDArray[np.uint8]:
-    """uint8 `[512]`, 0 or 1. Raises ConfigError, with the grammar, for anything else."""
-    entries: npt.NDArray[np.uint8]
-    if _TABLE.fullmatch(rule):
-        return np.unpackbits(np.frombuffer(bytes.fromhex(rule), dtype=np.uint8))
-    if (elementary := _ELEMENTARY.fullmatch(rule)) and int(elementary[1]) < 1 << 8:
-        left, centre, right = patches()[:, NEIGHBOURHOODS["line"]].T
-        entries = int(elementary[1]) >> (4 * left + 2 * centre + right) & 1
-        return entries
-    if (life_like := _LIFE_LIKE.fullmatch(rule)) is None:
-        raise ConfigError(f"{rule!r} is not a rule: {GRAMMAR}.")
-    *digits, suffix = life_like.groups()
-    centre, neighbours, most = _counted(SUFFIXES[suffix.upper()])
-    if any(len(set(part)) != len(part) or any(int(digit) > most for digit in part) for part in digits):
-        raise ConfigError(f"{rule!r} is not a rule: {GRAMMAR}.")
-    # `B3/S23`: birth is true at 3, survival at 2 and 3; each is looked up by the number of neighbours.
-    birth, survival = (np.isin(np.arange(PATCH), [int(digit) for digit in part]) for part in digits)
-    entries = np.where(centre == 1, survival[neighbours], birth[neighbours]).astype(np.uint8)
-    return entries
+@cache
+def _classes(suffix: str) -> npt.NDArray[np.int64]:
+    """Return centre, number of neighbours and code of their letter, 0 for none, of all patches `[512, 3]`."""
+    all_patches = patches().astype(np.int64)
+    centres = all_patches[:, CENTRE]
+    counts = all_patches[:, NEIGHBOURHOODS[SUFFIXES[suffix]]].sum(axis=1) - centres
+    codes = np.zeros(ENTRIES, dtype=np.int64)
+    for count, letters in _LETTERS.items() if not suffix else ():
+        for letter, mask in letters.items():
+            square = all_patches[mask].reshape(3, 3)
+            turned = [np.rot90(each, quarters).ravel() for each in (square, square.T) for quarters in range(4)]
+            masks = np.array(turned) @ (1 << np.arange(PATCH)[::-1])
+            inverted = masks ^ (ENTRIES - 1 - (1 << CENTRE))
+            codes[[masks, masks | 1 << CENTRE]] = ord(letter)
+            if count < 4:
+                codes[[inverted, inverted | 1 << CENTRE]] = ord(letter)
+    return np.stack([centres, counts, codes], axis=1)
 
 
-def _counted(neighbourhood: str) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8], int]:
-    """Return the cell of each patch and the number of its neighbours, uint8 `[512]`, and the largest number."""
-    cells = NEIGHBOURHOODS[neighbourhood]
-    centre = patches()[:, CENTRE]
-    return centre, patches()[:, cells].sum(axis=1, dtype=np.uint8) - centre, len(cells) - 1
+def table(rule: str) -> Table:
+    """Return the table of a two-state rule, uint8 `[512]`, 0 or 1. Raises ConfigError."""
+    held = parse(rule)
+    if held.states > 2:
+        raise ConfigError(
+            f"{rule!r} has {held.states} states, and a table is that of a rule of two: `difflogic build` makes its "
+            "circuit."
+        )
+    return held.table
 
 
 def neighbourhood(rule: str) -> str | None:
     """The neighbourhood that the notation of a valid rule refers to; None for a table."""
-    if _TABLE.fullmatch(rule):
-        return None
-    return "line" if _ELEMENTARY.fullmatch(rule) else SUFFIXES.get(rule[-1].upper(), "moore")
+    return parse(rule).neighbourhood
 
 
-def read_cells(entries: npt.NDArray[np.uint8]) -> list[int]:
+def read_cells(entries: Table) -> list[int]:
     """The cells of the patch that a rule depends on."""
     # A cell matters where the table's two halves, without it and with it, differ.
     halves = entries.reshape((2,) * PATCH)
     return [f for f in range(PATCH) if (halves.take(0, axis=f) != halves.take(1, axis=f)).any()]
 
 
-def life_like(entries: npt.NDArray[np.uint8]) -> str | None:
-    """The inverse of `table`: `B3/S23` where a rule knows only how many neighbours there are, else None."""
-    return next(filter(None, (_life_like(entries, suffix) for suffix in SUFFIXES)), None)
+def name(entries: Table) -> str:
+    """Return the notation of a table that Golly reads: by counts and letters if the rule is isotropic, else MAP."""
+    return counted(entries) or f"MAP{base64.b64encode(np.packbits(entries).tobytes()).decode().rstrip('=')}"
 
 
-def _life_like(entries: npt.NDArray[np.uint8], suffix: str) -> str | None:
-    # Each case, a centre and a number of neighbours, must lead to one value whatever their places.
-    counts = {"B": "", "S": ""}
-    centres, neighbours, most = _counted(SUFFIXES[suffix])
-    for centre, letter in enumerate("BS"):
-        for count in range(most + 1):
-            values = set(entries[(centres == centre) & (neighbours == count)].tolist())
-            if len(values) > 1:
-                return None
-            counts[letter] += str(count) * values.pop()
-    return f"B{counts['B']}/S{counts['S']}{suffix}"
+def counted(entries: Table) -> str | None:
+    """Return the notation of a table by counts of neighbours, perhaps with Hensel's letters; None if it has none."""
+    names = filter(None, (_by_counts(entries, suffix) for suffix in SUFFIXES))
+    return min(names, key=lambda each: any(map(str.islower, each)), default=None)  # letters only where needed
+
+
+def _by_counts(entries: Table, suffix: str) -> str | None:
+    # Each class, a centre, a number of neighbours and a letter, must lead to one value.
+    values: dict[tuple[int, ...], set[int]] = {}
+    for key, value in zip(map(tuple, _classes(suffix).tolist()), entries.tolist(), strict=True):
+        values.setdefault(key, set()).add(value)
+    if any(len(each) > 1 for each in values.values()):
+        return None
+    parts = ["", ""]
+    for centre, count in sorted({key[:2] for key in values}):
+        off, on = (
+            "".join(sorted(chr(key[2]) for key in values if key[:2] == (centre, count) and values[key] == {value}))
+            for value in (0, 1)
+        )
+        if on:
+            letters = "" if not off else on if len(on) <= len(off) + 1 else f"-{off}"
+            parts[centre] += f"{count}{letters}"
+    return f"B{parts[0]}/S{parts[1]}{suffix}"
 
 
 def canonical(rule: str) -> str:
-    """The one way to write a rule: B3/S23 in capitals and ascending, W110, a table in small digits.
+    """Return the canonical notation: B3/S23 in capitals and ascending, W110, a table in small digits.
 
     Raises ConfigError.
     """
-    table(rule)
-    if elementary := _ELEMENTARY.fullmatch(rule):
-        return f"W{int(elementary[1])}"
-    birth, _, survival = rule.upper().partition("/")
-    return f"{_ascending(birth)}/{_ascending(survival)}" if survival else rule.lower()
+    return parse(rule).name
 
 
-def _ascending(digits: str) -> str:
-    return digits[0] + "".join(sorted(digits[1:]))
-
-
-def apply(entries: npt.NDArray[np.uint8], grid: npt.NDArray[np.uint8], periodic: bool) -> npt.NDArray[np.uint8]:
+def apply(entries: Table, grid: Table, periodic: bool) -> Table:
     """One generation of `grid [..., H, W]`, 0 or 1; outside it there is 0, or its other side."""
     border = [(0, 0)] * (grid.ndim - 2) + [(1, 1), (1, 1)]
     wide = np.pad(grid, border, mode="wrap" if periodic else "constant")
@@ -121,5 +259,5 @@ def apply(entries: npt.NDArray[np.uint8], grid: npt.NDArray[np.uint8], periodic:
     index = np.zeros(grid.shape, dtype=np.int64)
     for f in range(PATCH):
         index = index << 1 | wide[..., f // 3 : f // 3 + height, f % 3 : f % 3 + width]
-    after: npt.NDArray[np.uint8] = entries[index]
+    after: Table = entries[index]
     return after

@@ -110,4 +110,4 @@ def _name(context: EvaluationContext) -> str | None:
     entries: npt.NDArray[np.uint8] = context.engine.rollout(context.trained.circuit, boards, 1, "hard")[
         -1, :, 1, 1, 0
     ].astype(np.uint8)
-    return rules.life_like(entries)
+    return rules.counted(entries)

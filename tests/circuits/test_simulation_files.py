@@ -261,10 +261,10 @@ def test_the_rule_of_an_rle_is_named_as_others_name_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rule", ["B3/S23", "B36/S23", "B/S", "B012345678/S012345678"])
 def test_a_rule_and_its_name(rule: str) -> None:
-    assert rules.life_like(rules.table(rule)) == rule
+    assert rules.counted(rules.table(rule)) == rule
     entries = rules.table(rule)
     entries[5] ^= 1
-    assert rules.life_like(entries) is None
+    assert rules.counted(entries) is None
 
 
 def test_several_states(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from difflogic.cli import request
 from difflogic.config import agent_presets, presets, recipes
 from difflogic.config.schema import Config
 from difflogic.config.train import HardeningConfig, TrainConfig
+from difflogic.core import rules
 from difflogic.errors import UsageError
 from difflogic.runs import checkpoint
 from tests import tolerances
@@ -225,9 +226,7 @@ BAD_INPUT = [
         "down with --size 32x32, say."),
     (["train", "tiny", "--target", "nowhere.png"], "Cannot read the picture nowhere.png: No such file or directory."),
     (["train", "tiny", "--invert"], "--invert is for pictures: give --target or --start with it."),
-    (["train", "tiny", "--rule", "B3S23"], "'B3S23' is not a rule: a rule is written B3/S23 (B: neighbours that give "
-        "birth, S: that survive, digits 0 to 8), B2/S34H on hexagons (0 to 6), B13/S01V with four neighbours (0 to 4), "
-        "110 or W110 on a line (0 to 255), or as its 512 entries in 128 hexadecimal digits."),
+    (["train", "tiny", "--rule", "B3"], f"'B3' is not a rule: {rules.GRAMMAR}."),
     (["train", "tiny", "--start", "ones"], "--start must be one of random, boards, seed, zeros, or a picture file, got "
         "'ones'."),
     (["train", "tiny", "--size", "0x9"], "--size must be WIDTHxHEIGHT of 1 to 128 cells each, got 0x9."),

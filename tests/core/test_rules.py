@@ -37,6 +37,13 @@ def test_without_birth_or_survival_all_dies():
         ("B31/s10v", "B13/S01V"),
         ("110", "W110"),
         ("w030", "W30"),
+        (" b3s23 ", "B3/S23"),
+        ("23/3", "B3/S23"),
+        ("S23/b3", "B3/S23"),
+        ("B2ceikn/S12", "B2-a/S12"),
+        ("b2-a3i8/S2i3-a4e8", "B2-a3i8/S2i3-a4e8"),
+        ("MAPHmlphg==", "B2/S013V"),
+        ("b3/s23:p30,20", "B3/S23"),
     ],
 )
 def test_one_way_to_write_a_rule(rule, written):
@@ -45,7 +52,11 @@ def test_one_way_to_write_a_rule(rule, written):
 
 
 @pytest.mark.parametrize(
-    "rule", ["", "B3", "B9/S2", "B33/S2", "23/3", "B3/S23/C4", "0" * 127, "g" * 128, "256", "W", "-1", "B7/SH", "B5/SV"]
+    "rule",
+    [
+        *["", "B3", "B9/S2", "B33/S2", "b3/b2", "23b3", "B1a/S", "B5z/S", "B2aa/S", "B2k/SH", "B3/S23/1", "MAPAB"],
+        *["0" * 127, "g" * 128, "256", "W", "-1", "B7/SH", "B5/SV"],
+    ],
 )
 def test_what_is_no_rule(rule):
     with pytest.raises(ConfigError, match="is not a rule: a rule is written B3/S23"):
@@ -57,6 +68,61 @@ def test_a_rule_reads_the_cells_of_its_neighbourhood(rule, neighbourhood):
     assert rules.neighbourhood(rule) == neighbourhood
     assert tuple(rules.read_cells(rules.table(rule))) == NEIGHBOURHOODS[neighbourhood]
     assert rules.neighbourhood("ab" * 64) is None
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("/2/3", ("B2/S/C3", 3, False, True, None)),
+        ("23/3/8", ("B3/S23/C8", 8, False, True, None)),
+        ("b2/s345/4:P30,20", ("B2/S345/C4", 4, False, False, (20, 30))),
+        ("LifeHistory", ("B3/S23History", 7, True, True, None)),
+        ("b36/s23history:T9", ("B36/S23History", 7, True, True, (9, 9))),
+    ],
+)
+def test_states_and_grid_come_from_the_notation(rule, expected):
+    held = rules.parse(rule)
+    assert (held.name, held.states, held.has_history, held.periodic, held.size) == expected
+    with pytest.raises(ConfigError, match=f"has {held.states} states"):
+        rules.table(rule)
+
+
+@pytest.mark.parametrize(
+    ("rule", "reason"),
+    [
+        ("R5,C0,M1,S34..58,B34..45,NM", "is Larger than Life, which reads cells up to 5 away"),
+        ("MS,D0;8;4;3;2;5;9;7;1;6;10;11;12;13;14;15", "is a Margolus rule"),
+        ("3D5..7/6", "is a rule of three dimensions"),
+        ("B3/S23:K30*,20", "is on a Klein bottle"),
+        ("B3/S23:C30,20", "is on a cross-surface"),
+        ("WireWorld:S30", "is on a sphere"),
+        ("B3/S23:T30+5,20", "is on a shifted torus"),
+        ("B3/S23:T0,20", "is on a grid without an end"),
+        ("23/3/257", "has 257 states"),
+    ],
+)
+def test_notation_of_other_programs_is_refused_by_name(rule, reason):
+    with pytest.raises(ConfigError, match=f"{reason}.*: difflogic reads rules of the 3x3 neighbourhood"):
+        rules.parse(rule)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_table_keeps_its_notation(seed):
+    """Through MAP, and with equal values for each of Hensel's classes through letters."""
+    random = np.random.default_rng(seed)
+    entries = random.integers(0, 2, 512, dtype=np.uint8)
+    isotropic = random.integers(0, 2, (2, 9, 128), dtype=np.uint8)[tuple(rules._classes("").T)]
+    assert rules.name(entries)[:3] == "MAP"
+    assert rules.name(isotropic)[0] == "B"
+    for each in (entries, isotropic):
+        np.testing.assert_array_equal(rules.table(rules.name(each)), each)
+
+
+def test_letters_are_those_of_hensel():
+    """One patch of each letter whose classes look alike, as bgolly moves them."""
+    masks = {"3j": 14, "3k": 98, "3n": 13, "4j": 106, "4k": 99, "4n": 71, "4t": 105, "4w": 78, "4y": 101}
+    for name, mask in masks.items():
+        assert rules.table(f"B{name}/S")[mask] == rules.table(f"B/S{name}")[mask | 1 << 4] == 1
 
 
 def test_hexagons_count_six_neighbours():

@@ -19,6 +19,8 @@ def named(path: Path) -> str | None:
 
     What there is at a path goes first: a file that is called 110 is no rule.
     """
+    if not path.exists() and (reason := rules.refusal(str(path))):
+        raise ConfigError(reason)
     with suppress(ConfigError):
         if not path.exists():
             return rules.canonical(str(path))
