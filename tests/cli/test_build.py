@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from difflogic import Dataset, build
 from difflogic.core import rules
-from difflogic.errors import UsageError
 from tests.cli.conftest import Call
 
 RULE = "each step is one generation of B36/S23."
@@ -77,15 +75,6 @@ def test_commands_take_a_built_folder(what: str, difflogic: Call, inputs: Path) 
 def test_held_out_pairs_test_an_induced_rule(difflogic: Call, inputs: Path) -> None:
     report = json.loads(difflogic("build", "film.npy", "--json").out)
     assert (report["pairs"], report["wrong"], report["held_out"]) == (7, 0, {"pairs": 1, "wrong": 0})
-
-
-def test_contradictory_samples_are_named(difflogic: Call) -> None:
-    x = np.zeros((3, 5, 5), np.uint8)
-    x[:2, 2, 2] = 1
-    y = x.copy()
-    y[1, 2, 2] = 0
-    with pytest.raises(UsageError, match="the cell in the middle of 0 0 0 0 1 0 0 0 0 becomes 1 and 0"):
-        build(Dataset.of(x, y))
 
 
 def test_train_on_a_recording_names_the_build_command_first(difflogic: Call) -> None:

@@ -1,14 +1,13 @@
-"""A circuit from observation: what cells were seen to become decides how they do it, the simplest way that fits.
+"""Rule induction: find the simplest local rule that explains all observed transitions.
 
-Samples of one step are a part of a truth table, of all that a cell sees to what it becomes, and mostly a tiny one: nine
-cells of three bits have 2^27 states. A right circuit must know what matters. So for each state of the cell itself, and
-each bit that it becomes, a few *features* are sought that decide the bit. A feature counts some of the neighbours that
-are in some of the states: the bit of one neighbour is a feature, and so is the number of all eight in state 1. Each set
-of features is charged for what it leaves open and for each combination that it tells apart (minimum description length,
-Rissanen 1978), and changed by one feature, one cell or one state at a time for as long as it gets cheaper.
+Samples of one step show a part of a truth table, mostly a tiny one: nine cells of three bits have 2^27 states. So for
+each state of the cell, and each bit of its next state, a few *features* are sought that decide the bit. A feature is
+the number of some neighbours that are in some states, such as all eight in state 1, or one neighbour's bit. A set of
+features costs what it leaves open and each combination that it tells apart (minimum description length, Rissanen 1978).
+It is changed by one feature, cell or state at a time while it gets cheaper.
 
-Example: of a cyclic automaton of five states in state 2, the feature `cells at the four sides in state 3` costs five
-combinations and leaves nothing open. All 13,000 samples of state 2 are then told by a table of five entries.
+Example: for state 2 of a cyclic automaton of five states, the feature `cells at the four sides in state 3` has five
+combinations and leaves nothing open: a table of five entries explains all 13,000 samples.
 """
 
 from __future__ import annotations
@@ -28,25 +27,25 @@ from difflogic.core import wiring
 from difflogic.core.neighbourhoods import surroundings
 
 MOST_CHANNELS = 6
-"""What nine cells of so many bits see is a number of 54."""
+"""Most bits of a cell: nine cells then are a number of 54 bits."""
 MOST_PATCHES = 1 << 17
-"""Of different patches so many are looked at, which takes seconds."""
+"""Number of different patches that are used, which takes seconds."""
 MOST_CODES = 1 << 12
-"""Combinations of features: more are no simple rule."""
+"""Most combinations of features of a simple rule."""
 CODE, FEATURE, IRREGULAR = 8.0, 8.0, 16.0
-"""Bits that a combination costs, a feature, and one more whose cells are neither all, sides, diagonals nor one."""
+"""Cost in bits of a combination, of a feature, and of one whose cells are not all, sides, diagonals or one."""
 STRICTER, STRICTEST = 4.0, 4.0**6
-"""What is left open costs so many times as much again, until nothing is."""
+"""Factor by which the cost of open bits grows until none is left, and its largest value."""
 NEARLY_ALL = 0.9
-"""Of all that cells can see."""
+"""Share of all neighbourhoods whose rule may be longer than the samples."""
 SIDES, DIAGONALS = (1, 3, 5, 7), (0, 2, 6, 8)
-"""Of a patch."""
+"""Cells of a patch."""
 
 Numbers = npt.NDArray[np.int64]
 
 
 class Feature(NamedTuple):
-    """How many of these cells are in one of these states; cells are numbered within the neighbourhood."""
+    """Number of cells that are in one of the states; cells are numbered within the neighbourhood."""
 
     cells: frozenset[int]
     states: frozenset[int]
@@ -56,10 +55,9 @@ Features = tuple[Feature, ...]
 
 
 def observed(samples: Dataset, periodic: bool, neighbourhood: str) -> XAG | None:
-    """Return a graph from the 9*C bits of a patch to the cell's next C bits, right on all that the samples show.
+    """Return a graph from the 9*C bits of a patch to the cell's next C bits, right on all samples.
 
-    None where no simple one is: where samples are not of single steps, or do not show all of a state, where equal cells
-    become different ones, or too many features are needed.
+    None if samples are not of single steps or complete states, contradict each other, or need too many features.
     """
     pairs, cells = samples.single_steps(), wiring.NEIGHBOURHOODS[neighbourhood]
     channels = samples.x.shape[-1]
@@ -68,7 +66,6 @@ def observed(samples: Dataset, periodic: bool, neighbourhood: str) -> XAG | None
     powers, counts = 1 << np.arange(channels), (pairs.y >= 0).all(axis=-1).reshape(-1)
     seen = surroundings(pairs.x, periodic, neighbourhood).reshape(-1, len(cells), channels)[counts] @ powers
     after = pairs.y.reshape(-1, channels)[counts] @ powers
-    # A patch is a number: equal ones, of which the first says what they become.
     numbers = seen @ (1 << channels * np.arange(len(cells)))
     first, kinds = np.unique(numbers, return_index=True, return_inverse=True)[1:]
     if (after != after[first[kinds]]).any():
@@ -92,12 +89,12 @@ def observed(samples: Dataset, periodic: bool, neighbourhood: str) -> XAG | None
             halves = zip(by_state[::2], by_state[1::2], strict=True)
             by_state = [_either(builder, mine, zero, one) for zero, one in halves]
         outputs.append(by_state[0] or 0)
-    # What is not shorter than the samples themselves was learned by heart: that does where they show nearly all.
+    # A rule that is not shorter than the samples is memorised, which is right only if they show nearly all.
     return builder.finish(outputs) if saved >= 0 or shown >= NEARLY_ALL else None
 
 
 class _View:
-    """What cells of one state saw, as states `[N, cells]`, and whether a bit was 1 in what each became."""
+    """Neighbourhoods of the cells of one state, `[N, cells]`, and a bit of the next state of each."""
 
     def __init__(self, seen: Numbers, after: Numbers, cells: Sequence[int], channels: int) -> None:
         self._seen, self._after, self._known = np.ascontiguousarray(seen.T), after, dict[Feature, Numbers]()
@@ -114,7 +111,7 @@ class _View:
         self._first = [Feature(group, states) for group in self._groups if group for states in kinds]
 
     def explained(self) -> Features | None:
-        """Return the cheapest features found that leave nothing open."""
+        """Return the cheapest features that leave nothing open; None if there are none."""
         found: Features = ()
         strictness = 1.0
         while strictness <= STRICTEST:
@@ -131,7 +128,7 @@ class _View:
                 ((self.cost(each, strictness), each) for each in self._changed(found)), default=(math.inf, found)
             )
             if price >= best and self.open_bits(found)[0]:
-                # Alone a part of a parity says nothing.
+                # One input of a parity says nothing.
                 pairs = (found + pair for pair in itertools.combinations(self._bits, 2))
                 price, changed = min(((self.cost(each, strictness), each) for each in pairs), default=(math.inf, found))
             if price >= best:
@@ -139,7 +136,7 @@ class _View:
             best, found = price, changed
 
     def _changed(self, found: Features) -> Iterator[Features]:
-        """With a feature more, without one, or with a cell or a state of one changed."""
+        """Yield features with one more or one less, or with one cell or state changed."""
         yield from ((*found, each) for each in self._first if each not in found)
         for place, (cells, states) in enumerate(found):
             others = found[:place] + found[place + 1 :]
@@ -148,28 +145,28 @@ class _View:
             yield from ((*others, Feature(cells ^ {cell}, states)) for cell in self._neighbours if cells != {cell})
 
     def cost(self, features: Features, strictness: float) -> float:
-        """Return the bits that the features take, and what they leave open so many times over."""
+        """Return the description length of the features, with open bits weighted by `strictness`."""
         left, codes = self.open_bits(features)
         irregular = sum(each.cells not in self._groups for each in features)
         return strictness * left + CODE * codes + FEATURE * len(features) + IRREGULAR * irregular
 
     def open_bits(self, features: Features) -> tuple[float, int]:
-        """Return the bits that it takes to tell what the features leave open, and how many combinations there are."""
+        """Return the entropy in bits that the features leave, and the number of combinations."""
         size = math.prod(len(each.cells) + 1 for each in features)
         if size > MOST_CODES:
             return math.inf, 0
         told = np.bincount(2 * self._codes(features) + self._after, minlength=2 * size).reshape(size, 2)
         told = told[told.any(axis=1)]
-        # Of a combination seen n times, k times with a 1, it is n H(k / n).
+        # A combination seen n times, k times with a 1, has n H(k / n) bits.
         shares = told / told.sum(axis=1, keepdims=True)
         return float(-(told * np.log2(shares, where=told > 0, out=np.zeros_like(shares))).sum()), len(told)
 
     def table(self, features: Features) -> npt.NDArray[np.int8]:
-        """`[cells + 1, ...]`, an axis a feature: the bit of each combination, and of one unseen that of the nearest."""
+        """Return the bit of each combination `[cells + 1, ...]`, of unseen ones that of the nearest."""
         shape = [len(each.cells) + 1 for each in features]
         flat = np.full(math.prod(shape), -1, dtype=np.int8)
         flat[self._codes(features)] = self._after
-        # From 0 to 1 is farther than from 4 to 5: rules ask for none, for some, for more than a few.
+        # From 0 to 1 is farther than from 4 to 5: rules ask for none, some, or more than a few.
         where = np.log1p(np.indices(shape).reshape(len(shape), flat.size).T)
         seen = np.flatnonzero(flat >= 0)
         for code in np.flatnonzero(flat < 0):
@@ -190,7 +187,7 @@ class _View:
 
 
 def _built(builder: Builder, features: Features, table: npt.NDArray[np.int8], inputs: Sequence[Sequence[int]]) -> int:
-    """The literal of a table of features; `inputs[cell]` are the literals of a cell's bits."""
+    """Return the literal of a table of features; `inputs[cell]` are the literals of a cell's bits."""
     bits, weights = list[int](), list[int]()
     for each in features:
         states = tuple(int(state in each.states) for state in range(1 << len(inputs[0])))
@@ -204,7 +201,7 @@ def _built(builder: Builder, features: Features, table: npt.NDArray[np.int8], in
 
 
 def _either(builder: Builder, bit: int, zero: int | None, one: int | None) -> int | None:
-    """The literal of what is chosen by a bit; what was never seen, None, may be anything."""
+    """Return the literal of a choice by a bit; None, which was never seen, is a don't-care."""
     if zero is None or one is None:
         return one if zero is None else zero
     return builder.xor(zero, builder.and_(bit, builder.xor(zero, one)))

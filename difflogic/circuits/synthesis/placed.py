@@ -1,12 +1,11 @@
-"""A picture as a circuit without training: each cell finds out where it lies, and looks up its colour there.
+"""Lookup circuit of an image: each cell counts its row and column, and looks up its colour.
 
-A cell has a number for its column and one for its row: the state of a shift register with feedback, all zeros until it
-is known. A cell that knows its numbers tells them to its neighbours, and the register is shifted once for each column
-to the right, and back once for each to the left. So knowledge spreads by a cell a step, from the one cell whose bits
-are 1 at first, or from the border, which counts as such a cell.
+A row or column has a number: the state of a shift register with feedback, zeros until it is known. A neighbour to the
+right of a known cell shifts the register once, one to the left shifts it back. So numbers spread by one cell a step,
+from the cell whose bits are 1 in the initial state, or from the border, which counts as such a cell.
 
-Example: of a register `abc` that becomes `(b XOR c) a b`, the columns to the right of 111 are 011, 001 and 100, those
-to the left of it 110, 101 and 010.
+Example: if `abc` becomes `(b XOR c) a b`, the columns to the right of 111 are 011, 001 and 100, those to the left 110,
+101 and 010.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.deployment import Scenario
 
 MOST_CELLS = 1 << 12
-"""Of a picture: a circuit that looks up more of them is larger than what could be learned, and slow."""
+"""Largest image: the circuit of a larger one is slow, and has more gates than could be learned."""
 MORE_BITS = 2
-"""Of a register, at most, than it takes to number the cells of a side."""
+"""Additional bits of a register, which find feedback that works."""
 COLUMNS, ROWS = ((0, 3, 6), (1, 7), (2, 5, 8)), ((0, 1, 2), (3, 5), (6, 7, 8))
-"""The cells of a patch behind a cell, beside it and ahead."""
+"""Cells of a patch before, in and after the column or row of its centre."""
 INSIDE = 0
-"""The channel that tells the grid from what is outside, after the first step from nothing but the border."""
+"""Channel that is 1 in the grid and 0 outside, after the first step from zeros."""
 
 Cells = tuple[tuple[int, ...], ...]
 Register = tuple[tuple[int, ...], npt.NDArray[np.int64]]
@@ -44,16 +43,13 @@ Register = tuple[tuple[int, ...], npt.NDArray[np.int64]]
 
 
 def placed(config: Config) -> XAG | None:
-    """Return a graph from the 9*C bits of a patch to the cell's next C bits, of which the first show the picture.
-
-    None if there are no `registers`.
-    """
+    """Return a graph from the 9*C bits of a patch to the cell's next C bits; None if there are no `registers`."""
     task, bordered, found = config.task, config.task.start == "zeros", registers(config)
     if found is None:
         return None
     (row_taps, rows), (column_taps, columns) = found
     height, width, target = row_taps[-1] + 1, column_taps[-1] + 1, job.fixed_target(task)
-    # Numbers that no cell has may mean anything; a cell that has none yet stays dark.
+    # Numbers that no cell has are don't-cares; a cell without a number stays dark.
     table = np.full((1 << height, 1 << width, target.shape[-1]), None, dtype=object)
     table[0], table[:, 0] = 0, 0
     table[rows, columns] = target
@@ -73,10 +69,9 @@ def placed(config: Config) -> XAG | None:
 
 @lru_cache(maxsize=16)
 def registers(config: Config) -> tuple[Register, Register] | None:
-    """Return the registers that number rows and columns in time; None if a cell cannot know its place.
+    """Return the registers that number rows and columns in time; None if there are none.
 
-    It cannot if the initial state is neither one cell nor nothing within a border, or if cells do not see all their
-    neighbours. An image of more than MOST_CELLS has none either.
+    They need an initial state of one cell, or zeros within a border, all neighbours, and at most MOST_CELLS.
     """
     task, bordered = config.task, config.task.start == "zeros"
     if config.model.neighbourhood != "moore" or (config.model.periodic if bordered else task.start != "seed"):
@@ -88,10 +83,7 @@ def registers(config: Config) -> tuple[Register, Register] | None:
 
 
 def _register(config: Config, axis: int) -> Register | None:
-    """The feedback of a register that numbers rows or columns in time, and each cell's number `[H, W]`.
-
-    None where there is none.
-    """
+    """Return a register that numbers rows or columns; None if there is none."""
     task, bordered = config.task, int(config.task.start == "zeros")
     side, cells = ((task.height, ROWS), (task.width, COLUMNS))[axis]
     for bits in range(side.bit_length(), side.bit_length() + MORE_BITS + 1):
@@ -103,12 +95,12 @@ def _register(config: Config, axis: int) -> Register | None:
             taps, builder = (*others, bits - 1), Builder(wiring.PATCH * channels)
             told = _numbers(builder, bordered, taps, cells, INSIDE if bordered else None)
             netlist = to_netlist(builder.finish([*[TRUE] * bordered, *told]), like)
-            # What a cell shows it has looked up by what it knew a step before.
+            # A cell shows the colour of the number that it had one step before.
             end = netlist.rollout(invariant.start_of(netlist)[None], min(task.judged_steps) - 1)[-1, 0, ..., bordered:]
             numbers: npt.NDArray[np.int64] = end @ (1 << np.arange(bits))
             if not numbers.all():  # knowledge spreads by a cell a step, whatever the taps are
                 return None
-            # Where both ends of a torus meet, a row or column may have several numbers, but no two have the same.
+            # Where the ends of a torus meet, a row may have several numbers, but no two rows share one.
             places = np.indices(numbers.shape)[axis]
             if len(np.unique(numbers)) == len(np.unique(numbers * side + places)):
                 return taps, numbers
@@ -116,9 +108,9 @@ def _register(config: Config, axis: int) -> Register | None:
 
 
 def _numbers(builder: Builder, first: int, taps: Sequence[int], cells: Cells, inside: int | None) -> list[int]:
-    """The literals of a register's next bits, in channels from `first` on; `taps`: the bits that are fed back.
+    """Return the literals of a register's next bits, in channels from `first` on.
 
-    `inside`: the channel that is 0 outside the grid alone, where the border tells; then rows are all alike.
+    `taps` are the bits that are fed back. With a border, `inside` is the channel that is 0 outside the grid.
     """
     edges = [FALSE, FALSE]
     if inside is not None:
@@ -136,7 +128,7 @@ def _numbers(builder: Builder, first: int, taps: Sequence[int], cells: Cells, in
         told(cells[1]),
         told(cells[2], edges[1]),
     )
-    # Cells that know nothing are zeros, which a shift leaves zeros, and all others say the same: so OR joins them.
+    # Unknown registers are zeros, also when shifted, and known ones agree: so OR joins them.
     shifted = [reduce(builder.xor, (behind[tap] for tap in taps)), *behind[:-1]]
     back = [*ahead[1:], reduce(builder.xor, (ahead[tap + 1] for tap in taps[:-1]), ahead[0])]
     unknown = reduce(builder.or_, own) ^ 1

@@ -13,7 +13,7 @@ const waits = (job) => job.status === "running" && job.wanted !== null;
 const training = (job) => job.kind === "train";
 const wanted = (job) => training(job) || job.kind === "sweep"; // by the form
 const hasCircuit = (job) => (training(job) && !isAgents(job) ? job.saved_progress > 0 : ["train", "sweep", "simplify", "build"].includes(job.kind) && job.status === "done" && job.result?.best !== null);
-const canShrink = (job) => hasCircuit(job) && job.kind !== "simplify";
+const canShrink = (job) => hasCircuit(job) && !["simplify", "build"].includes(job.kind); // what is built is simplified
 const canTest = (job) => hasCircuit(job) && wanted(job);
 const canProve = (job) => (job.kind === "simplify" ? hasCircuit(job) : canTest(job) && !isAgents(job));
 const canBuild = (job) => job.can_build && hasCircuit(job) && isOver(job);

@@ -1,9 +1,10 @@
-"""Jobs on what another job made: simplify, prove, export, evaluate, by `difflogic.actions`, as the command line does.
+"""Post-processing jobs: simplify, build, prove, export and evaluate, by `difflogic.actions`.
 
-The files go to the job's own folder `files/`, and a few numbers and words into its `result`:
+Files are stored in the job's folder `files/`, and a few numbers and texts in its `result`:
 
     simplify  options {"from_start": false, "size": null, "task": false}
               circuit.json or controller.json, simplify.json, circuit.svg, live.html  {"gates": {}, "equal": true, ...}
+    build     circuit.json, proof.json, circuit.svg, live.html                        the same, and {"proved": true}
     prove     options {"every_start": false}
               proof.json; of a simplification verdicts.json                           {"proved": true, "text": ""}
     export    options {"formats": [...]}
