@@ -10,9 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from difflogic.bench.arrays import ArrayCase
-from difflogic.bench.cases import select
-from difflogic.errors import UsageError
+from difflogic.bench.cases import Case, select
 from difflogic.system.child import python_command
 
 
@@ -48,10 +46,7 @@ def _work(name: str, engine: str) -> None:
     from difflogic.engine.job import TrainState, make_job
     from difflogic.model.circuit import Circuit
 
-    case = select([name], quick=False)[0]
-    if isinstance(case, ArrayCase):
-        raise UsageError(f"{name} has no circuit whose memory could be measured.")
-    config = case.config
+    (config,) = (case.config for case in select([name], quick=False) if isinstance(case, Case))
     circuit = Circuit.initial(config.model, config.seed)
     job = make_job(config, circuit)
     model = open_engine(engine).open([job], [TrainState.initial(job)])

@@ -209,9 +209,8 @@ class _Judge:
         distances = {name: float(np.abs(single[name] - layer).max()) for name, layer in exact.items()}
         # A layer where float32 happens to be right to the last bit is no measure of what float32 can do there.
         usual = float(np.median(list(distances.values())))
-        self._allowed = {
-            name: _allowed(max(distance, usual) / self._largest[name]) for name, distance in distances.items()
-        }
+        shares = {name: max(distance, usual) / self._largest[name] for name, distance in distances.items()}
+        self._allowed = {name: TOLERANCE if each <= CLEAR else FLOAT32_SPREAD * each for name, each in shares.items()}
 
     def pair(self, one: str, other: str, ours: Mapping[str, Array], theirs: Mapping[str, Array]) -> Pair:
         """The layer that comes closest to what is allowed, or passes it."""
@@ -219,7 +218,7 @@ class _Judge:
         for name, largest in self._largest.items():
             error = _worst(ours[name].astype(np.float64) - theirs[name]) / largest
             found.append(Pair(one, other, name, error, self._allowed[name]))
-        return max(found, key=_use)
+        return max(found, key=lambda pair: pair.error / pair.allowed)
 
     def sampled(self, name: str, answer: Mapping[str, Array], differences: Differences) -> Pair:
         """A gradient source beside finite differences, which add rounding of their own."""
@@ -232,21 +231,12 @@ class _Judge:
             error = _worst(np.array([flat[entry] - value])) / largest
             tolerance = TOLERANCE if name == FLOAT64 else self._allowed[layer]
             found.append(Pair(name, DIFFERENCES, layer, error, tolerance + rounding / largest))
-        return max(found, key=_use)
-
-
-def _allowed(distance: float) -> float:
-    """The allowed difference: the distance of float32 from float64, as a share of the layer's largest gradient."""
-    return TOLERANCE if distance <= CLEAR else FLOAT32_SPREAD * distance
+        return max(found, key=lambda pair: pair.error / pair.allowed)
 
 
 def _worst(difference: Array) -> float:
     """The largest absolute value; infinity where something is not finite."""
     return float(np.abs(difference).max()) if np.isfinite(difference).all() else float("inf")
-
-
-def _use(pair: Pair) -> float:
-    return pair.error / pair.allowed
 
 
 def _gradients(engine: Engine) -> GradientSource:

@@ -67,13 +67,17 @@ def test_a_wrong_epoch_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert check.detail.startswith("not so: the sample pool is another; update the driver")
 
 
-@pytest.mark.parametrize(("check", "call"), [("gradients", 0), ("determinism", 1)])
-def test_wrong_or_changing_gradients_are_seen(check: str, call: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("check", "call", "factor"), [("gradients", 0, 1.01), ("gradients", 0, np.nan), ("determinism", 1, 1.01)]
+)
+def test_wrong_or_changing_gradients_are_seen(
+    check: str, call: int, factor: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     right, calls = GpuEngine.loss_and_gradients, itertools.count()
 
     def wrong(*given: Any, **named: Any) -> tuple[float, dict[str, list[np.ndarray]]]:
         loss, gradients = right(*given, **named)
-        gradients["update"][1] = gradients["update"][1] * np.float32(1.01 if next(calls) == call else 1)
+        gradients["update"][1] = gradients["update"][1] * np.float32(factor if next(calls) == call else 1)
         return loss, gradients
 
     monkeypatch.setattr(GpuEngine, "loss_and_gradients", wrong)

@@ -15,6 +15,7 @@ from difflogic.serve.store.jobs import ConflictError, LeaseLostError
 from difflogic.serve.store.leases import MAX_TRIES
 from difflogic.serve.store.presence import Presence
 from difflogic.serve.store.queue import turns_of
+from difflogic.system.processor import cores
 
 ENGINES = {"auto", "cpu"}
 
@@ -66,7 +67,7 @@ def test_idle_processor_takes_what_it_finishes_before_the_gpu(store, spec):
 
     def submitted(seconds, **fields):
         evaluations = cost_of(config, 1).evaluations / config.train.epochs
-        epochs = round(seconds * EVALUATIONS_PER_S / evaluations)
+        epochs = round(seconds * EVALUATIONS_PER_S * cores() / 2 / evaluations)
         return store.submit("ann", replace(spec, config=config.with_(train={"epochs": epochs}).to_dict(), **fields))[0]
 
     store.register_worker("g", "gpu:0", "a GPU", 1, ["auto", "gpu", "gpu:0"])

@@ -45,8 +45,8 @@ class NextJob:
     device: str
     engines: list[str]
     now: float
-    only: list[str] | None = None
-    """The ids of the trainings that may be chosen, or None for all."""
+    only: str | None = None
+    """The ids of the trainings that may be chosen, in JSON, or None for all."""
 
     def next(self, connection: sqlite3.Connection) -> sqlite3.Row | None:
         trainings = (
@@ -55,8 +55,7 @@ class NextJob:
         )
         kind, values = f"{OTHER_KINDS} AND kind != 'sweep'", list[Any]()
         if self.engines:
-            only = None if self.only is None else json.dumps(self.only)
-            kind, values = trainings, [only, only, self.device, json.dumps(self.engines), self.now - ALIVE_S]
+            kind, values = trainings, [self.only, self.only, self.device, json.dumps(self.engines), self.now - ALIVE_S]
         elif self.device == SWEEPS:
             kind = f"{OTHER_KINDS} AND kind = 'sweep' AND engine IN ({NAMES})"
             values = [json.dumps(sorted(offered(connection, self.now)))]

@@ -135,7 +135,7 @@ class Leases(Records):
             spare = sooner_here(self) if "cpu" in engines and "auto" not in engines else []
             if not spare:
                 return None
-            selection = replace(selection, engines=["auto"], only=spare)
+            selection = replace(selection, engines=["auto"], only=json.dumps(spare))
         with self._recorded() as connection:
             # Leases that ended long ago are lost now: this worker may be the only one left to see that.
             while (late := selection.overdue(connection)) is not None:

@@ -18,6 +18,7 @@ from difflogic.serve.store.claims import ALIVE_S
 from difflogic.serve.store.jobs import JobRecord, goal_of
 from difflogic.serve.store.queue import turns_of
 from difflogic.serve.store.records import Records, engines_of, job_of
+from difflogic.system.processor import cores
 
 MOST = 32
 """Waiting jobs that are considered, because an idle processor asks several times a second."""
@@ -40,7 +41,7 @@ class _Gpu:
 
 def sooner_here(store: Records) -> list[str]:
     """Return the ids of waiting jobs that an idle processor would finish before a GPU does."""
-    turns, sooner = islice(turns_of(store), MOST), []
+    turns, sooner, rate = islice(turns_of(store), MOST), [], EVALUATIONS_PER_S * cores() / 2
     with store.database.reading() as connection:
         query = "SELECT * FROM workers WHERE device GLOB 'gpu:*' AND seen > ?"
         workers = connection.execute(query, (store.clock() - ALIVE_S,)).fetchall()
@@ -51,7 +52,7 @@ def sooner_here(store: Records) -> list[str]:
                 continue
             gpu, evaluations = min(offers, key=lambda each: each.free_s), _evaluations(job)
             ends = gpu.free_s + evaluations / gpu.rate
-            if job.engine == "auto" and job.device is None and evaluations / EVALUATIONS_PER_S < ends:
+            if job.engine == "auto" and job.device is None and evaluations / rate < ends:
                 sooner.append(job.id)
             else:
                 gpu.free_s = ends
