@@ -37,9 +37,6 @@ def test_by_name_group_and_pattern() -> None:
     assert names("train/checkerboard") == ["train/checkerboard"]
     assert names("grid", "hard") == ["hard/checkerboard", "grid/16", "grid/32", "grid/64"]
     assert names("*/checkerboard-small") == ["train/checkerboard-small"]
-
-
-def test_quick_is_fewer_unless_asked_for() -> None:
     assert set(names(quick=True)) < set(names())
     assert names("grid/64", quick=True) == ["grid/64"]
 

@@ -67,10 +67,12 @@ def test_growth_is_the_median_of_ratios_round_by_round() -> None:
     store.append("bench", lines({"batch/2": [100, 100, 200], "batch/8": [410, 410, 820]}))
     store.append("bench", lines({"batch/32": [1e4, 2e4, 3e4]}, date="2026-01-02"))
     store.append("bench", lines({"population/1": [8, 9, 8], "population/4": [40, 39, 18]}, models=4))
+    store.append("bench", lines({"train/checkerboard": [96, 48, 100], "logged/checkerboard": [100, 50, 200]}))
     software = "gpu on software: Soft, 2.0 | P, 2 cores"
     shown = report.section()
     assert f"| batch 2, 8, 32 | {software} | 100 ms, 410 ms, 20 s |  | 4.10, other runs |" in shown
     assert f"| models 1, 4 | {software} | 8 ms, 39 ms | 9.75 ms | 4.33 |" in shown
+    assert f"| {software} | 96 % |" in shown, "what logging keeps"
 
 
 def test_engines_are_compared_within_their_run_only() -> None:
@@ -114,11 +116,6 @@ def test_known_sizes_and_trust_save_instructions_of_a_card() -> None:
     assert lines["plain"].keys() >= {"gate_forward", "gate_backward", "adamw"}
     for kernel in ("gate_forward", "gate_backward"):
         assert lines["plain"][kernel] > lines["baked"][kernel] > lines["baked, trusted"][kernel] > 100
-
-
-def test_what_logging_costs() -> None:
-    store.append("bench", lines({"train/checkerboard": [96, 48, 100], "logged/checkerboard": [100, 50, 200]}))
-    assert "| gpu on software: Soft, 2.0 | P, 2 cores | 96 % |" in report.section()
 
 
 def test_rivals_are_shown_with_their_ratio() -> None:

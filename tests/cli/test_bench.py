@@ -77,17 +77,6 @@ def test_interrupted_run_writes_its_rows(said: Said, tmp_path: Path, monkeypatch
     assert [(line["case"], "profile" in line) for line in rows] == [("train/tiny", True), ("hard/tiny", False)]
 
 
-def test_unknown_words(capsys: pytest.CaptureFixture[str], said: Said) -> None:
-    assert main(["bench", "--case", "no/such"]) == 2
-    assert capsys.readouterr().err.startswith("Error: No case 'no/such': expected one of train/tiny")
-    assert "Unknown engine 'abacus'" in said("bench", "--engine", "abacus", code=2).err
-
-
-def test_nothing_is_measured_that_could_not_be_written(tmp_path: Path, said: Said) -> None:
-    error = said("bench", *QUICKLY, "--out", tmp_path / "none/a.json", code=2).err
-    assert error.startswith("Error: There is no folder ")
-
-
 def test_required_hardware_is_required_of_the_default_too(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -130,11 +119,8 @@ def test_a_training_kernel_by_kernel(engine: str, call: Call, said: Said) -> Non
 
 
 def test_a_run_is_measured_without_the_reference(run: Path, said: Said) -> None:
-    assert call_engines(said("bench", run, "--quick", "--rounds", "1", "--json").out) == {"gpu", "cpu"}
-
-
-def call_engines(text: str) -> set[str]:
-    return {line["engine"] for line in json.loads(text)["cases"]}
+    lines = json.loads(said("bench", run, "--quick", "--rounds", "1", "--json").out)["cases"]
+    assert {line["engine"] for line in lines} == {"gpu", "cpu"}
 
 
 def test_gradients_of_a_run(run: Path, said: Said) -> None:
@@ -175,6 +161,9 @@ def test_gradients_of_a_wrong_engine(call: Call, said: Said, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
+        (["--case", "no/such"], "Error: No case 'no/such': expected one of train/tiny"),
+        (["--engine", "abacus"], "Unknown engine 'abacus'"),
+        ([*QUICKLY, "--out", "none/a.json"], "Error: There is no folder "),
         (["--gradients", "--engine", "abacus"], "Unknown engine 'abacus'"),
         (["--gradients", "--list"], "three things to do: give one of them"),
         (["--gradients", "--out", "a.json"], "--gradients measures no time: drop --out."),

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from difflogic.config import agent_presets
+from difflogic.config.document import is_policy
 from difflogic.config.schema import Config
 from difflogic.devices.cost import EVALUATIONS_PER_S, cost_of
 from difflogic.errors import StoreError
@@ -63,32 +64,32 @@ def test_follow_ups_are_for_who_has_no_device(store, spec, clock):
 
 def test_idle_processor_takes_what_it_finishes_before_the_gpu(store, spec):
     """A GPU 1,000 times as fast as the processor, which needs 10 s more for its job."""
-    config = Config.from_dict(spec.config)
+    config, gpu = Config.from_dict(spec.config), ["auto", "gpu", "gpu:0"]
 
     def submitted(seconds, **fields):
-        evaluations = cost_of(config, 1).evaluations / config.train.epochs
-        epochs = round(seconds * EVALUATIONS_PER_S * cores() / 2 / evaluations)
+        epoch = cost_of(config, 1).evaluations / config.train.epochs
+        epochs = round(seconds * EVALUATIONS_PER_S * cores() / 2 / epoch)
         return store.submit("ann", replace(spec, config=config.with_(train={"epochs": epochs}).to_dict(), **fields))[0]
 
-    store.register_worker("g", "gpu:0", "a GPU", 1, ["auto", "gpu", "gpu:0"])
+    def spare():
+        return claim(store, engines=["cpu", "reference"])
+
+    store.register_worker("g", "gpu:0", "a GPU", 1, gpu)
     store.register_worker("w", "cpu", "a processor", 2, ["cpu", "reference"])
     long, short = submitted(10_000), submitted(1)
-    beside = {"device": "cpu", "engines": ["cpu", "reference"]}
-    assert claim(store, **beside) is None, "the GPU is free"
-    job, lease = claim(store, "g", "gpu:0", ["auto", "gpu", "gpu:0"])
-    assert job.id == long.id
-    assert claim(store, **beside) is None, "nobody knows yet how fast the GPU is"
+    assert spare() is None, "the GPU is free"
+    lease = claim(store, "g", "gpu:0", gpu)[1]
+    assert spare() is None, "nobody knows yet how fast the GPU is"
     store.heartbeat(long.id, lease, 60, progress=0, progress_per_s=long.goal / 10)
     slow, other = submitted(12), submitted(1, engine="gpu")
-    job, lease = claim(store, **beside)
+    job, lease = spare()
     assert (job.id, job.device) == (short.id, "cpu")
-    assert claim(store, **beside) is None, f"{slow.id} ends sooner on the GPU, and {other.id} needs one"
+    assert spare() is None, f"{slow.id} ends sooner on the GPU, and {other.id} needs one"
     store.release(short.id, lease)
     assert turns_of(store)[short.id].position == 1, "it stays on the processor"
-    assert claim(store, **beside)[0].id == short.id
-    agents = replace(spec, config=agent_presets.PRESETS["cartpole"].to_dict())
-    store.submit("ann", agents)
-    assert claim(store, **beside)[0].config == agents.config, "the processor trains agents in any case"
+    assert spare()[0].id == short.id
+    store.submit("ann", replace(spec, config=agent_presets.PRESETS["cartpole"].to_dict()))
+    assert is_policy(spare()[0].config), "the processor trains agents in any case"
 
 
 def test_trials_go_with_their_sweep(store, spec, clock):
