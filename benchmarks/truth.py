@@ -90,12 +90,11 @@ GPU = [
     "train checkerboard-small --recipe robust --epochs 8 --eval-interval 4 --set train.probes=4 --out grown",
     f"train heart-steady --epochs 8 --eval-interval 2 --set train.probes=4 {HARDENED} --out searched",
     "train heart-persistent --population 2 --epochs 3 --eval-interval 2 --out several",
-    "train heart-steady --precision f16-storage --epochs 3 --out halves",
     "train heart-steady --epochs 3 --eval-interval 2 --out resumed",
     "train --resume resumed --epochs 5",
     "harden resumed --search --epochs 3 --eval-interval 2 --out mended",
     "doctor lizard --json",
-    "doctor checkerboard --population 4 --set train.precision=f16-storage --json",
+    "doctor checkerboard --population 4 --json",
 ]
 REFERENCE = [
     f"train heart-steady --epochs 6 --eval-interval 2 --set train.probes=4 {HARDENED} --out searched",

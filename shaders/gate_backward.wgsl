@@ -9,7 +9,7 @@
 // Twin: difflogic/reference/kernels/gate_backward.py
 // Dispatch: x = at most models * blocks / LANES workgroups, which loop; under SPLIT four times as many.
 // Shapes, per model: edges [instances + patch nodes]; coefficients [gates]; masks [T, H*W]; kept [chunks / LANES,
-//     nodes, LANES], numbers or codes and then their ranges, or, where nodes are computed again, the state
+//     nodes, LANES], or, where nodes are computed again, the state
 //     [chunks, C, 16] that they follow from; d_next, d_rows [chunks, 3*C, halo], or without perception [chunks, outputs,
 //     16] and [chunks, C, 16]; values [workgroups, slots (+ nodes),
 //     LANES] of slots and such nodes, scratch, and behind it the moments of two turns; partials [blocks, instances].
@@ -38,7 +38,6 @@ struct Edge {
 #import common/d_states.wgsl
 #import common/soft.wgsl
 #import common/step.wgsl
-#import common/half.wgsl
 
 fn edge_index(model: u32, place: u32) -> u32 {
     return model * (shape.instances + shape.patch_nodes) + place;
@@ -104,7 +103,6 @@ fn main(
             }
             if KEEP == 0u {
                 evaluate(model, chunk, base, thread);
-                if HALF == 1u { halve(chunk, base, thread); }
                 // Nodes were written by whoever had them, and are read by others.
                 if SPLIT == 1u { storageBarrier(); }
             }

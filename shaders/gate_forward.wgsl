@@ -6,8 +6,7 @@
 // Dispatch: x = at most models * chunks / LANES workgroups, which loop; under SPLIT four times as many.
 // Shapes, per model: wires [instances] (a, b), under SPLIT their places in `near`; coefficients [gates]; masks [T, H*W];
 //     state [chunks, C, 16]; next_state [chunks, outputs, 16]; values [chunks / LANES, nodes, LANES] of all nodes where they are kept for the
-//     backward pass as they are, else [workgroups, nodes, LANES], scratch; kept [chunks / LANES, nodes, LANES] as codes,
-//     and then their ranges.
+//     backward pass, else [workgroups, nodes, LANES], scratch.
 #import common/shape.wgsl
 #import common/masks.wgsl
 
@@ -19,11 +18,9 @@
 @group(0) @binding(5) var<storage, read> state: array<f32>;
 @group(0) @binding(6) var<storage, read_write> next_state: array<f32>;
 @group(0) @binding(7) var<storage, read_write> values: array<Chunk>;
-@group(0) @binding(8) var<storage, read_write> kept: array<u32>;
 
 #import common/soft.wgsl
 #import common/step.wgsl
-#import common/half.wgsl
 
 // Forward every instance is in its own place.
 fn wire(model: u32, place: u32) -> vec2<u32> {
@@ -47,18 +44,6 @@ fn state_value(index: u32) -> f32 {
     return state[index];
 }
 
-// From the chunk's values, and to where they are kept.
-fn keep_half(chunk: u32, base: u32, to: u32, thread: u32) {
-    for (var node = worker(thread) * LANES; node < shape.nodes * LANES; node += workers() * LANES) {
-        let half = encode(values[base + node], real_cells(chunk));
-        for (var j = 0u; j < 4u; j++) {
-            kept[(to + node) * 8u + 2u * j] = half.codes[j].x;
-            kept[(to + node) * 8u + 2u * j + 1u] = half.codes[j].y;
-        }
-        kept[code_words() + to + node] = half.range;
-    }
-}
-
 @compute @workgroup_size(WG)
 fn main(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -73,11 +58,10 @@ fn main(
         let task = group / each;
         let model = task / tiles;
         let chunk = task % tiles * LANES + lane;
-        // Kept as they are, nodes have a place for every chunk; else the workgroup's scratch.
-        let base = first_place(select(workgroup.x / each, task, KEEP == 1u && HALF == 0u) * shape.nodes, lane);
+        // Kept nodes have a place for every chunk; else the workgroup's scratch.
+        let base = first_place(select(workgroup.x / each, task, KEEP == 1u) * shape.nodes, lane);
         let cell = chunk * CELLS_PER_CHUNK;
         evaluate(model, chunk, base, thread);
-        if KEEP == 1u && HALF == 1u { keep_half(chunk, base, first_place(task * shape.nodes, lane), thread); }
         let cells = 4u * quarters();
         for (var item = worker(thread); item < shape.outputs * cells; item += workers()) {
             let channel = item / cells;

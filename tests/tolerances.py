@@ -40,8 +40,3 @@ def difference_atol(one: np.ndarray | float, other: np.ndarray | float) -> float
 
 COEFFICIENT_ATOL = 4e-6
 """Coefficients on a GPU, sums of sixteen shares of 1: drivers' exp differs by up to 15 units in the last place."""
-
-SIXTEEN_BITS_ATOL = 1.6e-4
-"""Values kept in 16 bits: what STATE_ATOL and STATE_RTOL come to, and a code's widest step, 2/65535."""
-HALF_GRADIENT_SHARE = 5e-4
-"""Gradients from values of 16 bits against those from float32, as a share of the layer's largest: what may be lost."""

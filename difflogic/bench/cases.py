@@ -91,7 +91,6 @@ def all_cases() -> tuple[Case | ArrayCase, ...]:
         Case("logged/checkerboard", "logged", board, every_engine=False),
         Case("judged/checkerboard", "judged", board, every_engine=False),
         Case("hard/checkerboard", "hard", board, quick=True),
-        Case("half/checkerboard", "train", board.with_(train={"precision": "f16-storage"}), gpu_only=True),
         *(Case(f"train/{name}", "train", presets.get(name), every_engine=False) for name in EXPERIMENTS),
         *(
             Case(f"grid/{side}", "train", board.with_(task={"height": side, "width": side}), every_engine=False)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from difflogic.cli.screen.echo import echo
-from difflogic.config.choices import ACTORS, ALGORITHMS, PLACINGS, PRECISIONS, Placing
+from difflogic.config.choices import ACTORS, ALGORITHMS, PLACINGS, Placing
 from difflogic.config.fields import Table
 from difflogic.config.request import Option, SweepRequest, TrainRequest, options
 from difflogic.config.values import Size
@@ -108,14 +108,6 @@ agent_options = together(
     click.option("--steps", type=int, help="Environment steps of agents in total, including those before --resume."),
 )
 """Options for agents alone, which `cli.training.run` reads."""
-
-precision_option = click.option(
-    "--precision",
-    type=click.Choice(PRECISIONS),
-    help="How the GPU stores gate values for the backward pass. f16-storage rounds them to 16 bits and needs 9/16 of "
-    "the memory [float32].",
-)
-"""`--precision`, None where it is not given: a field of `train`."""
 
 
 def megabytes(text: str) -> int:
@@ -235,7 +227,6 @@ field_options = together(
     click.option("--seed", type=int, help="The seed of the wiring, the starts and the probes [23]."),
     click.option("--batch", type=int, help="Samples per epoch."),
     click.option("--eval-interval", type=int, help="Epochs between evaluations. Each one saves a checkpoint [50]."),
-    precision_option,
 )
 """Fields with options of their own, which `cli.request` reads."""
 sweep_options = options_of("sweep", of=SweepRequest)

@@ -9,8 +9,6 @@ PLACINGS: tuple[Placing, ...] = get_args(Placing)
 """Ways to choose the engine if none is named: `devices.choose`."""
 RECIPES = ("robust", "paper")
 CLIPS = ("element", "norm")
-PRECISIONS = ("float32", "f16-storage")
-"""Storage of gate values for the backward pass on a GPU."""
 ALGORITHMS = ("ppo", "sac")
 SUPERVISED = "supervised"
 """Algorithm of classifiers, which have a table in place of an environment."""

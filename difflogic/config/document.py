@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import tomli_w
 
-from difflogic.config.fields import Section, merged, plain, section
+from difflogic.config.fields import REMOVED, Section, by_path, merged, plain, require, section
 from difflogic.errors import ConfigError
 from difflogic.system import files
 
@@ -68,6 +68,8 @@ class Document(Section):
         """
         # Through plain data, so that changes in code are checked like those in a file.
         given, data, here = plain(sections), self.to_dict(), vars(self)
+        for path in by_path(given):
+            require(path not in REMOVED, f"The field {path} was removed: leave it out.")
         # Sections that do not change were checked when they were made.
         kept = {name: here[name] for name in data.keys() - given.keys() if isinstance(here.get(name), Section)}
         return self.from_dict(merged(data, given) | kept)

@@ -173,10 +173,15 @@ def hints_of(cls: type) -> dict[str, Any]:
     return typing.get_type_hints(cls)
 
 
+REMOVED = ("train.precision",)
+"""Paths of fields that version 0.1.0 wrote and later versions ignore."""
+
+
 def build(cls: type, data: Any, where: str = "") -> Any:
     """Make a dataclass from a dict, each field by its annotation. Raises ConfigError; `where` is the path, `train.`."""
     if not isinstance(data, dict):  # not `require`: what came is put into words only where it is refused
         raise ConfigError(f"{where.removesuffix('.') or 'The configuration'} must be a table, got {shown(data)}.")
+    data = {name: value for name, value in data.items() if f"{where}{name}" not in REMOVED}
     # Unknown names come before missing ones: a missing name is most often misspelled.
     hints = hints_of(cls)
     for name in data:

@@ -166,7 +166,7 @@ class SweepRequest(Request):
     )
 
 
-TRAIN_FIELDS = ("epochs", "batch", "eval_interval", "precision")
+TRAIN_FIELDS = ("epochs", "batch", "eval_interval")
 """Fields of `train` that are options of commands and functions too."""
 
 

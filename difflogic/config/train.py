@@ -11,7 +11,7 @@ All but `[train]` may be left out: their defaults are the paper's training. Ever
 
 from __future__ import annotations
 
-from difflogic.config.choices import CLIPS, PRECISIONS
+from difflogic.config.choices import CLIPS
 from difflogic.config.fields import Section, field, require, require_ascending, section
 from difflogic.config.limits import BELOW_ONE, COUNT, MOST, NOT_NEGATIVE, SHARE, UP_TO_ONE, WHOLE, one_of
 
@@ -33,17 +33,6 @@ class TrainConfig(Section):
         COUNT,
         default=32,
     )
-    precision: str = field(
-        "How the backward pass reads the values of gates: float32, or f16-storage, rounded to 16 bits within the "
-        "least and the largest of 16 cells, which takes 9/16 of the memory where they are kept; gradients change "
-        "by less than 1/2000 of the largest, those of a single layer by more of its own only late in training",
-        one_of(PRECISIONS),
-        default="float32",
-    )
-
-    @property
-    def half(self) -> bool:
-        return self.precision == "f16-storage"
 
     @property
     def asynchronous(self) -> bool:

@@ -30,7 +30,6 @@ from difflogic.engine.events import Damage
 from difflogic.engine.job import Floats, Job, OptimizerState, TrainState
 from difflogic.engine.population import open_in_turn
 from difflogic.engine.shape import Array, Hyper, Shape
-from difflogic.errors import UsageError
 from difflogic.model.circuit import ArraysByNetwork, Circuit
 from difflogic.system.child import python_command
 from difflogic.system.processor import cores, processor_name
@@ -137,11 +136,6 @@ class CpuEngine:
         self, jobs: Sequence[Job], states: Sequence[TrainState], max_memory: int | None = None, reserved: int = 0
     ) -> Model:
         memory.refuse_limit("cpu", max_memory)
-        if jobs[0].config.train.half:
-            raise UsageError(
-                "The precision f16-storage is how the GPU engine keeps gate values, but the cpu engine computes them "
-                "again: ask for --gpu, or leave the precision at float32."
-            )
         runs = zip(jobs, states, strict=True)
         return open_in_turn([partial(CpuModel, job, state, self.info, self.threads) for job, state in runs])
 

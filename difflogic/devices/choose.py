@@ -34,8 +34,7 @@ def place_run(config: Config, population: int, placing: Placing = "auto", requir
     `auto`: where there is a hardware GPU, what was found faster for this shape on this machine, else both it and
     the CPU engine are measured over the first epochs. `gpu`, `cpu`: the hardware GPU (the CPU engine where there is
     none), the CPU engine. `sticky`: where the last run of this shape was; where there was none, as `gpu`.
-    Nothing but hardware under `require_hardware`, and no race for a precision that only the GPU has. Raises
-    UsageError, NoAdapterError and other DeviceErrors.
+    Nothing but hardware under `require_hardware`. Raises UsageError, NoAdapterError and other DeviceErrors.
     """
     if placing == "cpu":
         if require_hardware:
@@ -46,7 +45,7 @@ def place_run(config: Config, population: int, placing: Placing = "auto", requir
     found = devices.place("auto", require_hardware, trusted=True)
     info = found.engine.info
     # A software adapter computes on the processor too, and slower than the CPU engine: there is nothing to measure.
-    if placing != "auto" or info.engine != "gpu" or info.software or require_hardware or config.train.half:
+    if placing != "auto" or info.engine != "gpu" or info.software or require_hardware:
         return found
     return _remembered(found, config, population) or replace(
         found,
@@ -81,7 +80,7 @@ def _selector(engine: EngineInfo) -> str:
 
 def _where_it_was(config: Config, population: int, require_hardware: bool) -> Placement | None:
     selector, _ = _read(_last_key(config, population)) or (None, "")
-    if selector is None or ((require_hardware or config.train.half) and not selector.startswith("gpu")):
+    if selector is None or (require_hardware and not selector.startswith("gpu")):
         return None
     try:
         again = devices.place(selector, require_hardware, trusted=True)

@@ -176,7 +176,7 @@ class Tuner:
         found: Seconds = {}
         for kernel, dispatches in _fused(work).items():
             # The first run of a pipeline includes its compiling, which may take a hundred times as long as the kernel.
-            self._time(work, dispatches[:1])  # compiles what verifying did not: this work's precision or perception
+            self._time(work, dispatches[:1])  # compiles what verifying did not: this work's perception
             wake(self.device, partial(self._time, work, dispatches))
             found[kernel] = self._time(work, dispatches)
             if found[kernel] <= max(ROUND_SECONDS, HOPELESS * self._fastest.get(kernel, math.inf)):

@@ -33,8 +33,6 @@ class Shape:
     targets: int = 1
     """Of each sample: 1 for all judged steps, or one for each."""
     faults: FaultRates = NO_FAULTS
-    half: bool = False
-    """Whether the backward pass sees the values of nodes in 16 bits: see `difflogic/reference/kernels/half.py`."""
 
     @property
     def judged_steps(self) -> tuple[int, ...]:
@@ -84,7 +82,6 @@ class Shape:
             damage_steps=task.damage_steps,
             targets=config.data.targets,
             faults=FaultRates.of(task),
-            half=config.train.half,
         )
 
 

@@ -135,7 +135,6 @@ class KernelSpec:
             "SPLIT": launch.split_chunks,
             "NEAR": plan.near(self.name),
             "KEEP": launch.store_activations,
-            "HALF": plan.shape.half,
             "TREES": plan.trees,
             "PERCEIVES": plan.perceives,
         }
@@ -150,7 +149,7 @@ def _gates(plan: Plan) -> int:
     return plan.layout.gates
 
 
-_ALL_OVERRIDES = ("SPLIT", "WG", "LANES", "NEAR", "TREES", "PERCEIVES", "KEEP", "HALF")
+_ALL_OVERRIDES = ("SPLIT", "WG", "LANES", "NEAR", "TREES", "PERCEIVES", "KEEP")
 _ONE_WORKGROUP = Linear(lambda _: 1, per_workgroup=1)
 
 # In the order of a train step, and of an evaluation. What a kernel is dispatched over follows from the plan alone, so
@@ -184,7 +183,7 @@ _SPECS = (
     ),
     KernelSpec(
         "gate_forward",
-        bindings("shape at", "wires coefficients masks state", "next_state values kept"),
+        bindings("shape at", "wires coefficients masks state", "next_state values"),
         Tiled(lambda plan: plan.tiles(plan.chunks), lambda plan: plan.forward_groups, lambda plan: plan.tile_work),
         _ALL_OVERRIDES,
     ),

@@ -16,8 +16,6 @@ from difflogic.model.layout import Layout
 
 CHUNK = 16
 """Cells that one invocation treats at once."""
-HALF_BYTES = 2 * CHUNK + 4
-"""Bytes of a chunk's values of one node in 16 bits: codes, and a word for their range."""
 MAX_BLOCKS = 512
 """Partial sums per instance at most; above that, blocks grow."""
 MAX_LEVELS = 256
@@ -244,14 +242,9 @@ class Plan:
     @property
     def forward_groups(self) -> int:
         """Workgroups of a step forward, or where four share a tile so many fours."""
-        if self.keeps_as_is:
+        if self.launch.store_activations:
             return min(self.tiles(self.chunks), MAX_WORKGROUPS // self.launch.groups_per_tile)
         return self._scratch_groups(self.chunks, self.nodes)
-
-    @property
-    def keeps_as_is(self) -> bool:
-        """Return whether the forward pass works on the very values that are kept."""
-        return self.launch.store_activations and not self.shape.half
 
     @property
     def backward_groups(self) -> int:
@@ -342,11 +335,7 @@ class Plan:
             "scratch": self._scratch_chunks() * chunk_bytes,
         }
         if self.launch.store_activations:
-            kept = each * self.chunks * self.nodes
-            # in whole chunks, as which the backward pass reads either
-            sizes["kept"] = _round_up(kept * HALF_BYTES, chunk_bytes) if shape.half else kept * chunk_bytes
-        if not (self.launch.store_activations and shape.half):
-            sizes["nothing"] = 4
+            sizes["kept"] = each * self.chunks * self.nodes * chunk_bytes
         if self.training:
             sizes |= {
                 "edges": each * (layout.instances + layout.patch_nodes) * 32,
@@ -408,9 +397,8 @@ class Plan:
         """Return what the fused steps use in turn: forward nodes, backward slots (and nodes), hard nodes."""
         lanes, nodes = self.launch.chunks_per_workgroup, self.nodes
         # the steps take turns, so that the largest user decides
-        # With stored activations in 32 bits the forward pass works on the very buffer that is kept, and needs no
-        # scratch.
-        users = [0 if self.keeps_as_is else self.forward_groups * nodes]
+        # With stored activations the forward pass works on the very buffer that is kept, and needs no scratch.
+        users = [0 if self.launch.store_activations else self.forward_groups * nodes]
         if self.training:
             users.append(self.backward_groups * self._backward_width)
         if self.groups:

@@ -160,8 +160,6 @@ def check(plan: Plan, limits: Mapping[str, int]) -> None:
 
 
 def _check_split(plan: Plan) -> None:
-    if plan.shape.half:
-        raise LimitError("Sixteen cells share a range in 16 bits: a chunk is not split where nodes are kept so.")
     if plan.piece == CHUNK:
         raise LimitError("A grid this large has no room for what quarters of chunks send to each other.")
     if not all(wiring.reads_near for wiring in plan.wirings):

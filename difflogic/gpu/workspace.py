@@ -122,12 +122,8 @@ class Workspace:
 
     def forward_step(self, step: int, other: dict[str, Any] | None = None) -> list[Dispatch]:
         """One CA step of the soft circuit; `other` buffers take the place of those of their names."""
-        plan, values, kept = self.plan, self.buffers["scratch"], self.buffers.get("nothing")
-        if plan.keeps_as_is:
-            values = self.several["kept"][step]
-        elif plan.launch.store_activations:
-            kept = self.several["kept"][step]
-        bound = {"state": self.state(step), "next_state": self.state(step + 1), "values": values, "kept": kept}
+        values = self.several["kept"][step] if self.plan.launch.store_activations else self.buffers["scratch"]
+        bound = {"state": self.state(step), "next_state": self.state(step + 1), "values": values}
         return self._tiled("gate_forward", step, bound | (other or {}))
 
     def _damage(self, step: int, hard: bool = False) -> list[Dispatch]:

@@ -80,7 +80,7 @@ def run_steps(
 ) -> tuple[Array, Array]:
     """The states `[T+1, C, cells]`, and the adjoints `[J-1, loss_channels, cells]` of those judged before the last.
 
-    `nodes [T, N, cells]` gets every step's values as the backward pass sees them.
+    `nodes [T, N, cells]` gets every step's values.
     """
     shape, layout = spec.shape, spec.layout
     # A feed-forward circuit may give more values than it takes, or fewer: its two states share the wider's rows.
@@ -88,8 +88,7 @@ def run_steps(
     states = np.empty((shape.steps + 1, rows, shape.cells), dtype=start.dtype)
     states[0, : shape.channels] = start
     d_judged = np.empty((len(shape.judged_steps) - 1, shape.loss_channels, shape.cells), dtype=start.dtype)
-    as_is = nodes is not None and not shape.half
-    scratch = np.empty((0 if as_is else layout.nodes, shape.cells), dtype=start.dtype)
+    scratch = np.empty((layout.nodes if nodes is None else 0, shape.cells), dtype=start.dtype)
     for step in range(shape.steps):
         # A state is judged as the step before left it, then damaged, and only then seen by the next.
         if targets is not None and loss_partials is not None and step in shape.judged_steps:
@@ -98,12 +97,9 @@ def run_steps(
             damage(shape, shape.damage_steps.index(step), spec.squares, states[step])
         if spec.faults is not None:
             faults(shape, step, spec.faults.key, spec.faults.listed, states[step])
-        kept = None if nodes is None else nodes[step]
-        # Kept in float32 nodes are written where they stay; in 16 bits they are rounded from scratch, for the step
-        # itself goes on with exact ones.
-        into = (kept, None) if kept is not None and as_is else (scratch, kept)
+        into = scratch if nodes is None else nodes[step]
         state, next_state = states[step, : shape.channels], states[step + 1, : layout.outputs]
-        gate_forward(shape, step, layout, coefficients, spec.masks, state, next_state, *into)
+        gate_forward(shape, step, layout, coefficients, spec.masks, state, next_state, into)
     return states, d_judged
 
 

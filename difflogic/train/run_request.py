@@ -79,8 +79,7 @@ def fit(
         observer: Hears what happens.
         resume: The folder of a run to continue, by its saved request.
         options: Fields of `TrainRequest`: `target`, `rule`, `data`, `recipe`, `population`, `restarts`, `set`, ..., and
-            `seed`, `batch`, `eval_interval` and `precision`. A resumed run takes those that `difflogic train --resume`
-            takes.
+            `seed`, `batch` and `eval_interval`. A resumed run takes those that `difflogic train --resume` takes.
 
     Returns:
         The run; of several attempts the best one.

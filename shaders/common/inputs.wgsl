@@ -1,13 +1,9 @@
-// The nodes of the step forward, as they were kept or computed again. Needs `shape`, `kept`, `values`, common/half.wgsl.
+// The nodes of the step forward, as they were kept or computed again. Needs `shape`, `kept`, `values`.
 
 fn input(node: u32, base: u32, quarter: u32) -> vec4<f32> {
     let place = place_of(node, shape.nodes, base, quarter);
     if KEEP == 0u { return values[place.chunk][place.four]; }
-    if HALF == 0u { return bitcast<vec4<f32>>(kept[place.chunk][place.four]); }
-    let at_half = place.chunk;
-    let codes = kept[at_half / 2u][at_half % 2u * 2u + quarter / 2u];
-    let range = code_words() + at_half;
-    return decode(select(codes.xy, codes.zw, quarter % 2u == 1u), kept[range / 16u][range / 4u % 4u][range % 4u]);
+    return bitcast<vec4<f32>>(kept[place.chunk][place.four]);
 }
 
 fn inputs(node: u32, base: u32) -> Chunk {

@@ -11,3 +11,6 @@ fn gate(c: vec4<f32>, a: vec4<f32>, b: vec4<f32>) -> vec4<f32> {
 fn form_of(model: u32, id: u32) -> vec4<f32> {
     return coefficients[model * shape.gates + id];
 }
+
+// 1: the forward pass keeps every node's value for the backward pass. 0: that computes them again.
+override KEEP: u32 = 1u;

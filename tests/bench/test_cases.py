@@ -29,7 +29,7 @@ def test_what_is_compared_takes_turns() -> None:
     for case in all_cases():
         heats.setdefault(case.heat, set()).add(case.name)
     assert heats["grid"] == {"grid/16", "grid/32", "grid/64"}
-    assert {"train/checkerboard", "logged/checkerboard", "half/checkerboard", "train/lizard"} <= heats["steps"]
+    assert {"train/checkerboard", "logged/checkerboard", "train/lizard"} <= heats["steps"]
     assert heats["huge/1024"] == {"huge/1024"}
 
 

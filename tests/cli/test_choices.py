@@ -53,7 +53,6 @@ def test_words_that_are_shown(command: str, name: str, owned: set[str]) -> None:
     [
         ("train", "--seed", schema.Config.__dataclass_fields__["seed"].default),
         ("train", "--eval-interval", TRAIN.eval_interval),
-        ("train", "--precision", TRAIN.precision),
         ("bench", "--rounds", f"{runner.Effort().rounds}; quick {runner.QUICK.rounds}"),
         ("evaluate", "--starts", f"{evaluate.STARTS}; quick {evaluate.QUICK_STARTS}"),
         ("render", "--frame-ms", film.FRAME_MS),

@@ -251,6 +251,7 @@ def test_the_constructors_count_in_whole_numbers(value: Any) -> None:
             "hardening, growth, search, pool, data, plugin, seed.",
         ),
         ({"train": {"rate": 7}}, "Unknown field train.rate (did you mean fire_rate?): expected epochs, "),
+        ({"train": {"precision": "float32"}}, "The field train.precision was removed: leave it out."),
         ({"train": {"zebra": 7}}, "Unknown field train.zebra: expected epochs, "),
         ({"tarin": {}}, "Unknown field tarin (did you mean train?): expected name, "),
         ({"lr": 7}, "Unknown field lr (did you mean optimizer.lr?): expected name, "),

@@ -23,7 +23,6 @@ from difflogic.gpu.wiring import wired
 from difflogic.gpu.workspace import Workspace, from_chunks, to_chunks
 from difflogic.model.circuit import Circuit
 from difflogic.model.layout import flat_layout
-from difflogic.reference.kernels.half import decode, encode
 from tests.jobs import Outcome, train
 
 LAUNCHES = tuple(dict.fromkeys((*SOFTWARE, LaunchConfig(16, 4), *HARDWARE)))
@@ -104,14 +103,7 @@ class Rig:
 
     def put_kept(self, step: int, nodes: np.ndarray) -> None:
         """What the forward pass kept of a step, `[M, nodes, cells]`."""
-        parts = [nodes]
-        if self.shape.half:
-            codes, ranges = zip(*map(encode, nodes), strict=True)
-            parts = [np.stack(codes), np.stack(ranges).repeat(16, axis=-1)[..., : self.shape.cells]]
-        placed = [self._tiled(part) for part in parts]
-        if self.shape.half:
-            placed[1] = placed[1][..., :1]
-        self.put(self.work.several["kept"][step], np.concatenate([part.reshape(-1).view(np.uint32) for part in placed]))
+        self.put(self.work.several["kept"][step], self._tiled(nodes))
 
     def _tiled(self, nodes: np.ndarray) -> np.ndarray:
         """`[M, nodes, cells]` as it lies there: `[M, tiles, nodes, lanes, 16]`; split, `[M, chunks, 4, nodes, 4]`."""
@@ -124,12 +116,7 @@ class Rig:
     def get_kept(self, step: int) -> np.ndarray:
         """The same, as the backward pass sees it."""
         plan, lanes = self.plan, self.launch.chunks_per_workgroup
-        words = np.frombuffer(self.device.queue.read_buffer(self.work.several["kept"][step]), dtype=np.uint32)
-        count = plan.models * plan.chunks * plan.nodes
-        values = words[: 16 * count].view(np.float32)
-        if self.shape.half:
-            codes, ranges = words[: 8 * count].view(np.uint16), words[8 * count : 9 * count]
-            values = decode(codes.reshape(-1, 16), ranges.reshape(-1, 1))
+        values = np.frombuffer(self.device.queue.read_buffer(self.work.several["kept"][step]), dtype=np.float32)
         if self.launch.split_chunks:
             values = values.reshape(plan.models, plan.chunks, 4, plan.nodes, 4).swapaxes(2, 3).copy()
         tiled = values.reshape(plan.models, -1, plan.nodes, lanes, 16).swapaxes(2, 3)

@@ -18,7 +18,6 @@ from difflogic.reference.kernels.coefficients import coefficients
 from difflogic.reference.kernels.gate_backward import gate_backward
 from difflogic.reference.kernels.gate_forward import gate_forward
 from difflogic.reference.kernels.gradients import gradients
-from difflogic.reference.kernels.half import decode, encode
 from difflogic.reference.kernels.loss import loss
 from tests import tolerances
 from tests.gpu.rig import LAUNCHES, SAMPLE, Rig, rig
@@ -28,13 +27,12 @@ from tests.sampled import sampled
 M = 2
 CLOSE = {"rtol": tolerances.STATE_RTOL, "atol": tolerances.STATE_ATOL}
 WAYS = [
-    *((launch, False, False) for launch in LAUNCHES),
-    *((launch, True, False) for launch in SAMPLE[:2]),
+    *((launch, False) for launch in LAUNCHES),
     # A kernel with trees takes a software adapter many seconds to compile: the two schedules that differ most.
-    (SAMPLE[0], True, True),
-    (SAMPLE[-1], False, True),
+    (SAMPLE[0], True),
+    (SAMPLE[-1], True),
 ]
-"""Schedules, whether nodes are kept in 16 bits, and whether the wiring is the paper's, with trees."""
+"""Schedules, and whether the wiring is the paper's, with trees."""
 
 SHAPES = {
     "zero": (Shape(3, 5, 7, 2, steps=3), 1.0),
@@ -104,12 +102,10 @@ def test_coefficients(device: GpuDevice, scale: float) -> None:
         np.testing.assert_array_equal(ids[m], expected_ids)
 
 
-@pytest.mark.parametrize(("name", "launch", "half", "trees"), TRIED, ids=str)
-def test_gate_forward(
-    device: GpuDevice, case: tuple[Shape, float], launch: LaunchConfig, half: bool, trees: bool
-) -> None:
+@pytest.mark.parametrize(("name", "launch", "trees"), TRIED, ids=str)
+def test_gate_forward(device: GpuDevice, case: tuple[Shape, float], launch: LaunchConfig, trees: bool) -> None:
     """The step before the last: it reads and writes in the middle of the states."""
-    shape, fire_rate = replace(case[0], half=half), case[1]
+    shape, fire_rate = case
     at = shape.steps - 1
     drawn = circuits(shape, trees)
     rng = np.random.default_rng(9)
@@ -126,14 +122,10 @@ def test_gate_forward(
         assert r.plan.trees is trees
     for m in range(M):
         values, after = np.empty((r.layouts[m].nodes, shape.cells), dtype=np.float32), np.empty_like(start[m])
-        kept = np.empty_like(values) if half else None
         masked = None if masks is None else masks[m]
-        gate_forward(shape, at, r.layouts[m], coefficients_of(drawn[m]), masked, start[m], after, values, kept)
-        if kept is None:
-            np.testing.assert_array_equal(nodes[m][: 9 * shape.channels], values[: 9 * shape.channels])
-            np.testing.assert_allclose(nodes[m], r.nodes_of(m, values), **CLOSE)
-        else:
-            np.testing.assert_allclose(nodes[m], r.nodes_of(m, kept), rtol=0, atol=tolerances.SIXTEEN_BITS_ATOL)
+        gate_forward(shape, at, r.layouts[m], coefficients_of(drawn[m]), masked, start[m], after, values)
+        np.testing.assert_array_equal(nodes[m][: 9 * shape.channels], values[: 9 * shape.channels])
+        np.testing.assert_allclose(nodes[m], r.nodes_of(m, values), **CLOSE)
         np.testing.assert_allclose(got[m], after, **CLOSE)
 
 
@@ -175,9 +167,8 @@ def backward_inputs(
         "d_next": uniform(rng, M, r.plan.chunks, 3 * shape.channels, r.plan.halo) - np.float32(0.5),
         "partials": uniform(rng, M, r.plan.blocks, layout.instances, 4),
     }
-    inputs["nodes"] = np.stack([decode(*encode(each)) for each in inputs["kept"]]) if shape.half else inputs["kept"]
     for nodes, coefs, layout, wiring in zip(
-        inputs["nodes"], inputs["coefficients"], r.layouts, r.plan.wirings, strict=True
+        inputs["kept"], inputs["coefficients"], r.layouts, r.plan.wirings, strict=True
     ):
         c0, ca, cb, cab = coefs[layout.instance_gates[: wiring.inner]].T[:, :, None]
         for _ in range(wiring.tree_levels - 1):  # level by level: what a round reads wrong, the next does not
@@ -189,12 +180,12 @@ def backward_inputs(
     return inputs
 
 
-@pytest.mark.parametrize(("name", "launch", "half", "trees"), TRIED, ids=str)
+@pytest.mark.parametrize(("name", "launch", "trees"), TRIED, ids=str)
 @pytest.mark.parametrize("last", [False, True])
 def test_gate_backward(
-    device: GpuDevice, case: tuple[Shape, float], launch: LaunchConfig, last: bool, half: bool, trees: bool
+    device: GpuDevice, case: tuple[Shape, float], launch: LaunchConfig, last: bool, trees: bool
 ) -> None:
-    shape, fire_rate = replace(case[0], half=half), case[1]
+    shape, fire_rate = case
     at = shape.steps - 1 if last else 0
     drawn = circuits(shape, trees)
     rng = np.random.default_rng(4)
@@ -202,7 +193,7 @@ def test_gate_backward(
     with rig(device, drawn, shape, launch=launch, fire_rate=fire_rate) as r:
         layout = r.layouts[0]
         given = backward_inputs(r, drawn, rng, masks)
-        nodes = given["nodes"]
+        nodes = given["kept"]
         r.put_kept(at, np.stack([r.nodes_of(m, given["kept"][m]) for m in range(M)]))
         r.put_d_rows(at + 1, given["d_next"])
         if not last:
@@ -280,4 +271,4 @@ def test_gate_backward_where_pieces_end_with_chunks(
     """Where quarters would need more than every device binds."""
     monkeypatch.setattr(plan, "PORTABLE_BINDING", 0)
     for launch in (SAMPLE[0], SAMPLE[-1]):
-        test_gate_backward(device, case, launch, last=False, half=False, trees=False)
+        test_gate_backward(device, case, launch, last=False, trees=False)

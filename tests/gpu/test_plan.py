@@ -79,14 +79,14 @@ def test_a_smaller_schedule_is_taken_where_the_device_is_smaller(
 
 
 def test_a_chunk_is_split_where_its_levels_fit(hardware: Adapter, device: GpuDevice) -> None:
-    """Two levels' slots fill the 16 KiB that every device has; wider ones need more, and 16 bits the whole chunk."""
+    """Two levels' slots fill the 16 KiB that every device has; wider ones need more."""
     board, lizard = (
         flat_layout(Circuit.initial(preset.model, 1)) for preset in (presets.checkerboard(), presets.lizard())
     )
     limit = "max-compute-workgroup-storage-size"
 
-    def split(layout: Layout, allowed: int, half: bool = False, side: int = 16) -> bool:
-        shape = replace(SHAPE, batch=1, height=side, width=side, channels=layout.channels, half=half)
+    def split(layout: Layout, allowed: int, side: int = 16) -> bool:
+        shape = replace(SHAPE, batch=1, height=side, width=side, channels=layout.channels)
         binding = dict.fromkeys(("max-storage-buffer-binding-size", "max-buffer-size"), 1 << 31)
         return plan(hardware, device.limits | binding | {limit: allowed}, shape, layout).launch.split_chunks
 
@@ -94,7 +94,6 @@ def test_a_chunk_is_split_where_its_levels_fit(hardware: Adapter, device: GpuDev
     assert not split(board, (1 << 14) - 1)
     assert not split(lizard, 1 << 14)
     assert split(lizard, 1 << 16)
-    assert not split(board, 1 << 16, half=True)
     assert split(board, 1 << 16, side=512)
     assert not split(board, 1 << 16, side=1024)  # what quarters send to each other would not fit every binding
 

@@ -361,7 +361,7 @@ def test_every_field_of_a_configuration_can_be_set(opened, live):
     assert seen <= {f"set.{path}" for path in agents}
     assert {f"set.{path}" for path in agents if path.count(".") == 0} <= seen
     assert not any(path.startswith("set.table.") for path in seen)
-    assert {"seed", "model.update.widths", "train.precision", "task.picture"} < set(wanted)
+    assert {"seed", "model.update.widths", "train.fire_rate", "task.picture"} < set(wanted)
     rows = "[name='set.logic.thresholds']"
     assert json.loads(f"[{page.js(f'document.querySelector(`{rows}`).value')}]") == POLE
     page.fill(rows, "[1, 0],[0, 1]")

@@ -7,7 +7,6 @@ import numpy as np
 from difflogic.engine.shape import Array, Shape
 from difflogic.model.layout import Layout
 from difflogic.reference.kernels.grid import write_patches
-from difflogic.reference.kernels.half import decode, encode
 
 
 def gate_forward(
@@ -19,11 +18,9 @@ def gate_forward(
     state: Array,
     next_state: Array,
     values: Array,
-    kept: Array | None = None,
 ) -> None:
     """`state -> next_state`, `[C, cells]` and `[outputs, cells]`, leaving every node's value in `values [N, cells]`.
 
-    `kept [N, cells]` gets the same as 16 bits have it, for the backward pass.
     A gate is `c0 + ca*a + cb*b + cab*a*b`. `masks [T, H*W]`: where 0, a cell keeps its old state.
     """
     write_patches(shape, state, values, layout.patch)
@@ -35,8 +32,6 @@ def gate_forward(
         values[layout.patch_nodes + span.start : layout.patch_nodes + span.stop] = c0 + ca * a + (cb + cab * a) * b
     new = values[-layout.outputs :]
     next_state[:] = new if masks is None else np.where(fires(shape, masks, at), new, state)
-    if kept is not None:
-        kept[:] = decode(*encode(values))
 
 
 def fires(shape: Shape, masks: Array, at: int) -> Array:
