@@ -1,8 +1,7 @@
-"""Pruning to the trained behaviour: a smaller circuit that does the same *where it was trained*, and only there.
+"""Pruning to the trained behaviour: a circuit with the same visible channels on the rollouts of its task.
 
-Kept is what the circuit shows, in its visible channels and after the steps that the loss compares, on rollouts
-from the task's starts. All else may change: other starts, other grids, other steps, damage. So the result is
-verified on rollouts and never equivalent; where starts or masks are random, on some that pruning never saw.
+They stay the same after the steps that the loss compares. Other initial states, grids, steps and damage may differ. So
+the result is verified on rollouts, random ones included that pruning did not use, and is not equivalent.
 """
 
 from __future__ import annotations
@@ -30,66 +29,61 @@ from difflogic.model.cell_netlist import CellNetlist
 from difflogic.system.brief import brief
 
 FRESH = 256
-"""Random starts, or random masks, that only the verification uses."""
+"""Number of random initial states, or masks, for verification alone."""
 MOST_TRIES = 3_000
-"""So many changes at most are tried on the rollouts."""
+"""Most changes that are tried on the rollouts."""
 TOLD = 250
-"""After each so many it is told how far they are."""
+"""Number of changes between two reports."""
 ROUND_GAIN = 20
-"""Another round is worth while where the last one saved one gate in so many."""
+"""Another round follows if the last one saved more than one gate in so many."""
 _SEED = 7
 
 
 @dataclass(frozen=True, eq=False)
 class Pruned:
-    """The smaller netlist and how it was verified."""
+    """Pruned netlist, and its verification."""
 
     netlist: CellNetlist
     steps: tuple[PassReport, ...]
     rollouts: int
-    """On so many rollouts it shows the same."""
+    """Number of rollouts on which it is the same."""
 
     __repr__ = brief
 
 
 @dataclass(frozen=True, eq=False)
 class Rollouts:
-    """Starts uint8 `[B, H, W, C]` and, where cells update now and then, masks bool `[T, B, H, W, 1]`."""
+    """Initial states uint8 `[B, H, W, C]`, and fire masks bool `[T, B, H, W, 1]` of asynchronous cells."""
 
     netlist: CellNetlist
-    """Whose rollouts they are: its channels are those of the starts."""
+    """Netlist with the channels of the initial states."""
     starts: Bits
     masks: npt.NDArray[np.bool_] | None
     steps: int
     compared: tuple[int, ...]
 
     def trajectory(self, cell: Cell) -> Iterator[Bits]:
-        """The states from the start on, of a cell that may have fewer channels than the starts."""
-        # A circuit runs as a netlist: this is where a graph that is tried becomes one.
+        """Return the states of a cell, which may have fewer channels than the initial states."""
         netlist = cell.netlist(self.netlist)
         state = self.starts[..., [self.netlist.origin.index(name) for name in cell.origin]]
         return chain([state], netlist.steps(state, self.steps, self.masks))
 
     def shown(self, cell: Cell) -> Iterator[Bits]:
-        """The visible channels after each of the compared steps, uint8 `[B, H, W, visible]`."""
+        """Return the visible channels after each compared step, uint8 `[B, H, W, visible]`."""
         states = enumerate(self.trajectory(cell))
         return (state[..., : cell.visible] for step, state in states if step in self.compared)
 
     def is_shown(self, wanted: Sequence[Bits], cell: Cell) -> bool:
-        """Return whether a cell shows what is wanted. Most that do not are told at the first of many compared steps."""
+        """Return whether a cell shows the wanted channels, up to the first difference."""
         return all(np.array_equal(one, other) for one, other in zip(self.shown(cell), wanted, strict=True))
 
 
 def pruned(netlist: CellNetlist, config: Config, on_pass: OnPass = silent) -> Pruned:
-    """A circuit that shows the same on the task's rollouts. Raises UsageError for a task with damage.
-
-    `on_pass` hears of each pass, and how far the trying of changes is.
-    """
+    """Return a circuit that shows the same on the task's rollouts. Raises UsageError for a task with damage."""
     if config.task.disturbed:
         raise UsageError("`task` does not follow tasks with damage: simplify without it.")
     search = Search(Cell.of(netlist), on_pass)
-    # Changes are found on some rollouts and checked on others, of starts that they were not chosen by: a cell that fits
-    # the first by chance is undone.
+    # Changes are found on some rollouts and checked on others: one that fits the first by chance is undone.
     seen = _rollouts(netlist, config, job.probes(config), 0)
     fresh = _rollouts(netlist, config, _fresh_starts(config), 1)
     wanted = [(each, list(each.shown(search.cell))) for each in (seen, fresh)]
@@ -99,12 +93,12 @@ def pruned(netlist: CellNetlist, config: Config, on_pass: OnPass = silent) -> Pr
 
 
 def prune(search: Search[Cell], rollouts: Rollouts, holds: Callable[[Cell], bool]) -> None:
-    """Leave out what the rollouts do not need, as long as a cell `holds`: what makes one that does not is undone."""
+    """Remove gates that the rollouts do not need, and undo each change after which a cell no longer `holds`."""
     changes: dict[str, Callable[[Cell], Cell]] = {
         "values on the rollouts kept": lambda cell: replace(cell, graph=_kept_on(rollouts, cell)),
         "what the rollouts show kept": lambda cell: replace(cell, graph=_tried(rollouts, cell, search.on_pass)),
     }
-    # What one of them leaves out gives the other more to leave out.
+    # Each change may enable the other.
     stopped, worthwhile = False, True
     while worthwhile and not stopped:
         gates = len(search.cell.graph.gates)
@@ -112,7 +106,7 @@ def prune(search: Search[Cell], rollouts: Rollouts, holds: Callable[[Cell], bool
             before, steps = search.cell, len(search.steps)
             search.run(name, partial(_simplified_after, change))
             stopped = search.stopped
-            # The whole pass is undone, its reports too: nobody hears of gates that were not saved.
+            # The pass is undone with its reports.
             if not holds(search.cell):
                 search.cell = before
                 del search.steps[steps:]
@@ -122,7 +116,7 @@ def prune(search: Search[Cell], rollouts: Rollouts, holds: Callable[[Cell], bool
 
 
 def _simplified_after(change: Callable[[Cell], Cell], cell: Cell) -> Cell:
-    """Remove what a change makes superfluous, with the passes that change nothing."""
+    """Return the simplified cell after a change."""
     search = Search(change(cell))
     search.simplify()
     return search.cell
@@ -133,13 +127,13 @@ def _rollouts(netlist: CellNetlist, config: Config, starts: Bits, stream: int) -
     masks = None
     if train.asynchronous:
         shape = (task.steps, *starts.shape[:3], 1)
-        # The same masks for every cell that is tried: else two rollouts would differ by chance, and not by the change.
+        # Every candidate gets the same masks, so that rollouts differ by the change alone.
         masks = np.random.default_rng((_SEED, stream)).random(shape) <= train.fire_rate
     return Rollouts(netlist, starts, masks, task.steps, task.judged_steps)
 
 
 def _fresh_starts(config: Config) -> Bits:
-    """Random starts that are no probes; the task's own where there is a choice of none, or all are probes."""
+    """Return random initial states that are not on the evaluation grids, or the only ones of the task."""
     probes = job.probes(config)
     if config.task.start == "random":
         return np.random.default_rng(_SEED).integers(0, 2, (FRESH, *probes.shape[1:]), dtype=np.uint8)
@@ -147,26 +141,25 @@ def _fresh_starts(config: Config) -> Bits:
 
 
 def _kept_on(rollouts: Rollouts, cell: Cell) -> XAG:
-    """All channels of all states on the way stay what they are; other neighbourhoods do not matter."""
-    # Each different neighbourhood once: nine bits a channel, packed to bytes, so that equal ones are equal columns.
+    """Return the graph simplified for the neighbourhoods of the rollouts; all others are don't-cares."""
+    # Each different neighbourhood once, packed to bytes, so that equal ones are equal columns.
     columns = (
         np.packbits(patches(state, rollouts.netlist.periodic)[cell.inputs], axis=0, bitorder="little")
         for state in islice(rollouts.trajectory(cell), rollouts.steps)
     )
     packed = np.unique(np.concatenate([np.unique(each, axis=1) for each in columns], axis=1), axis=1)
     samples = np.unpackbits(packed, axis=0, count=cell.graph.inputs, bitorder="little")
-    # The last word is filled up with samples once more, 0 1 2 3 4 0 1 2 ... of five. Zeros would be a neighbourhood
-    # that may never occur, and would keep gates that only it needs.
+    # The last word is filled with samples again, 0 1 2 3 4 0 1 2 ... of five: zeros may never occur.
     words = pack_bits(samples[:, np.arange(-(-samples.shape[1] // 64) * 64) % samples.shape[1]])
     return improved(swept_on(cell.graph, words), words)
 
 
 def _tried(rollouts: Rollouts, cell: Cell, on_pass: OnPass) -> XAG:
-    """Channels and gates made constant, or gates what one of their inputs is, as long as the same is shown."""
+    """Return the graph with channels or gates made constant, or gates made wires, if the rollouts stay the same."""
     wanted, began = list(rollouts.shown(cell)), time.perf_counter()
     graph, place, since, tries = rebuilt(cell.graph), 0, 0, 0
     before, changes = len(graph.gates), _changes(graph)
-    # Through the list of changes, again from its beginning after the last, until all failed since one succeeded.
+    # The list is repeated until all changes failed since the last success.
     while tries < MOST_TRIES and since < len(changes):
         outputs, replaced = changes[place % len(changes)]
         candidate = rebuilt(XAG(graph.inputs, graph.gates, outputs), replaced=replaced)
@@ -183,12 +176,12 @@ def _tried(rollouts: Rollouts, cell: Cell, on_pass: OnPass) -> XAG:
 
 
 def _changes(graph: XAG) -> list[tuple[Sequence[int], dict[int, int]]]:
-    """New outputs, one of them constant that is not, or a gate with what may stand in for it."""
+    """Return the changes: outputs with one made constant, or a gate with its replacement."""
     changes: list[tuple[Sequence[int], dict[int, int]]] = []
     for index, output in enumerate(graph.outputs):
         for constant in (FALSE, TRUE) if output > TRUE else ():
             changes.append(([*graph.outputs[:index], constant, *graph.outputs[index + 1 :]], {}))
-    # From the outputs backward: a gate that goes near an output takes many behind it along.
+    # From the outputs backward: the first gates make most others dead.
     for node in range(graph.size - 1, graph.first - 1, -1):
         _, a, b = graph.gates[node - graph.first]
         changes += [(graph.outputs, {node: literal}) for literal in (FALSE, TRUE, a, b)]

@@ -1,7 +1,7 @@
-"""Channels of a picture that are alike are learned once: a cell's others are copies, or stay dark.
+"""Identical channels of an image, which are learned once and copied.
 
-A cat in magenta on black has red and blue alike, and no green. Who learns all three learns the cat twice over, which
-takes far longer than once, since two channels have few gates in common near their outputs.
+A cat in magenta on black has identical red and blue, and no green. To learn both takes far longer than one, since two
+channels share few gates near their outputs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DARK = -1
 
 
 def sources(picture: Bits) -> list[int]:
-    """Of each channel of `picture [H, W, C]` which of the different ones it is, counted from 0, or DARK."""
+    """Return for each channel of `picture [H, W, C]` the number of its pattern, counted from 0, or DARK."""
     known: dict[bytes, int] = {}
     return [
         known.setdefault(pattern.tobytes(), len(known)) if pattern.any() else DARK
@@ -27,12 +27,9 @@ def sources(picture: Bits) -> list[int]:
 
 
 def widened(netlist: CellNetlist, shown: list[int]) -> CellNetlist:
-    """Return the circuit whose visible channels are these of its own, or DARK; its other channels stay.
-
-    Where several are the same, the first is read where that was read before, and nothing reads the others.
-    """
-    # Of the channels a b h, of which h is hidden, and shown = [1, 0, DARK, 1] the new ones are b a - b h: the old ones
-    # are now 1, 0 and 4.
+    """Return the circuit with these of its own channels as visible ones, or DARK; hidden channels stay."""
+    # Channels a b h with h hidden and shown = [1, 0, DARK, 1] become b a - b h: the old ones are now 1, 0 and 4. Of
+    # copies the first is read, the others by nothing.
     hidden = netlist.channels - netlist.visible
     channels = len(shown) + hidden
     places = [*map(shown.index, range(netlist.visible)), *range(len(shown), channels)]

@@ -1,8 +1,8 @@
-"""Clauses of one or two channels are proved, by induction, for every cell of every state that a start leads to.
+"""Invariants: clauses of one or two channels that hold in every cell of every state that a start leads to.
 
-They hold in the start's cells and outside the grid; and where they hold in a cell's whole neighbourhood, they hold in
-the cell after a step, which SAT proves. A cell that does not fire keeps what it has. So they hold for ever, on a grid
-of any size, whichever cells fire. A clause is two literals `2*channel + inverted`, at least one of which is true.
+They hold in the start's cells and outside the grid, and if they hold in a neighbourhood, they hold in its cell after a
+step, which SAT proves. A cell that does not fire stays. So they hold for ever, on any grid, whichever cells fire. A
+clause is two literals `2*channel + inverted`, at least one of which is true.
 Source: van Eijk, *Sequential equivalence checking based on structural similarities* (2000), for clauses.
 """
 
@@ -25,37 +25,31 @@ from difflogic.errors import ToolError, UsageError
 from difflogic.model.cell_netlist import CellNetlist
 
 FIRE_RATE = 0.6
-"""Of the rollouts in which cells fire at random."""
+"""Fire rate of rollouts in which cells fire at random."""
 LEAST_STEPS = 32
-"""Rollouts take twice the steps of the task, or so many."""
+"""Least steps of a rollout, which takes twice those of the task."""
 SAMPLES = 4096
-"""Neighbourhoods of the rollouts that are kept."""
+"""Number of sampled neighbourhoods of the rollouts."""
 MOST_CHANNELS = 256
-"""Of more channels there would be too many pairs."""
+"""Most channels: more have too many pairs."""
 _SEED = 11
 
 
 @dataclass(frozen=True, eq=False)
 class Invariant:
-    """The invariant of a netlist and its start: `clauses` are pairs of channel literals, `samples` uint64 `[9*C, N]`
-    neighbourhoods.
-    """
+    """Clauses as pairs of channel literals, and neighbourhoods, uint64 `[9*C, N]`."""
 
     clauses: tuple[tuple[int, int], ...]
     samples: Words
 
     def on_inputs(self, cells: int = wiring.PATCH) -> list[Clause]:
-        """The clauses in each of the cells, nine or fewer, that a graph knows, in literals of its inputs."""
+        """Return the clauses in each of the cells of a graph, as literals of its inputs."""
         return [(in_cell(a, cell, cells), in_cell(b, cell, cells)) for a, b in self.clauses for cell in range(cells)]
 
     def replacements(self) -> dict[int, int]:
-        """Channels that are constant, or what an earlier one is, or its opposite: by channel, the literal that it is.
-
-        The constants are -2 (0) and -1 (1); of channels that are all the same the first stands for all.
-        """
-        # Two clauses (a or NOT b) and (NOT a or b) say that a and b are equal, (a or b) and (NOT a or NOT b) that they
-        # are opposite. A clause (a or a) says that a is 1. Of channels 1 and 2 equal, literals 2 and 4: (2, 5) and (3,
-        # 4), and 2 is replaced by 1: {2: 2}.
+        """Return by channel the literal that replaces it: -2 (0), -1 (1), or an earlier channel or its inverse."""
+        # Clauses (a or NOT b) and (NOT a or b) mean a = b, (a or b) and (NOT a or NOT b) a = NOT b, and (a or a) a = 1.
+        # Channels 1 and 2 are equal by (2, 5) and (3, 4), and 2 is replaced by 1: {2: 2}.
         known, found = set(self.clauses), dict[int, int]()
         for channel in sorted({literal >> 1 for clause in self.clauses for literal in clause}):
             plain, inverted = 2 * channel, 2 * channel + 1
@@ -72,9 +66,9 @@ class Invariant:
 
 
 def find(netlist: CellNetlist) -> Invariant:
-    """All clauses that rollouts suggest and induction proves.
+    """Return all clauses that rollouts suggest and induction proves.
 
-    Raises UsageError where starts differ, or for more channels than MOST_CHANNELS.
+    Raises UsageError if initial states differ, or for more channels than MOST_CHANNELS.
     """
     start = start_of(netlist)
     if netlist.channels > MOST_CHANNELS:
@@ -86,7 +80,7 @@ def find(netlist: CellNetlist) -> Invariant:
 
 
 def start_of(netlist: CellNetlist) -> Bits:
-    """The start `[H, W, C]`. Raises UsageError."""
+    """Return the initial state `[H, W, C]`. Raises UsageError."""
     scenario = netlist.scenario
     start = None if scenario is None else scenario.grid(netlist.origin)
     if start is None:
@@ -96,7 +90,7 @@ def start_of(netlist: CellNetlist) -> Bits:
 
 
 def base(netlist: CellNetlist, start: Bits) -> Bits:
-    """The different cells of the start and of what lies around it, on a larger grid or outside: uint8 `[n, C]`."""
+    """Return the different cells of the initial state and of its surroundings, uint8 `[n, C]`."""
     outside = np.zeros((1, netlist.channels), dtype=np.uint8)
     return np.unique(np.concatenate([start.reshape(-1, netlist.channels), outside]), axis=0)
 
@@ -110,13 +104,12 @@ def hold(clauses: tuple[tuple[int, int], ...], cells: Bits) -> bool:
 
 
 def in_cell(literal: int, cell: int, cells: int = wiring.PATCH) -> int:
-    """A literal of a channel as one of a graph's input: that channel in one of the cells that it knows."""
+    """Return the literal of a channel in one of the cells of a graph."""
     return neighbour(literal >> 1, cell, cells) ^ (literal & 1)
 
 
 def _seen(netlist: CellNetlist, start: Bits) -> tuple[Bits, Words]:
-    """Different cells, uint8 `[n, C]`, and neighbourhoods, of rollouts of all cells and of some at a time."""
-    # The second rollout updates some cells at a time, for the invariant has to hold whichever cells fire.
+    """Return different cells, uint8 `[n, C]`, and neighbourhoods of a synchronous and an asynchronous rollout."""
     rng = np.random.default_rng(_SEED)
     steps = LEAST_STEPS if netlist.scenario is None else max(LEAST_STEPS, 2 * netlist.scenario.steps)
     cells, columns = [base(netlist, start)], []
@@ -131,9 +124,8 @@ def _seen(netlist: CellNetlist, start: Bits) -> tuple[Bits, Words]:
 
 
 def _suggested(cells: Bits) -> npt.NDArray[np.int64]:
-    """Clauses `[n, 2]` that no cell breaks, but not those that always hold."""
-    # A clause is broken by a cell in which both literals are false. The product of the matrix of false literals with
-    # itself counts these cells for all pairs at once; where the count is 0, the clause may hold.
+    """Return the clauses `[n, 2]` that no cell breaks, without tautologies."""
+    # The product of the matrix of false literals with itself counts for all pairs the cells that break the clause.
     false = np.stack([1 - cells, cells], axis=-1).reshape(len(cells), -1).astype(np.float32)
     pairs = np.argwhere(np.triu(false.T @ false == 0))
     found: npt.NDArray[np.int64] = pairs[pairs[:, 0] ^ 1 != pairs[:, 1]]
@@ -141,15 +133,14 @@ def _suggested(cells: Bits) -> npt.NDArray[np.int64]:
 
 
 def _inductive(netlist: CellNetlist, clauses: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """The most of the clauses that prove one another: what a counter-example breaks is dropped until there is none."""
+    """Yield the largest set of clauses that is inductive: clauses that a counterexample breaks are dropped."""
     graph = rebuilt(to_xag(netlist))
     with Solver(graph) as solver:
         outputs = [solver.variable(output) for output in graph.outputs]
         after = np.array([sign * output for output in outputs for sign in (1, -1)])
-        # Two variables for each clause: `assumed` makes it hold in all nine cells of the neighbourhood, and `broken`
-        # means that it fails in the cell's next state. The solver is asked for a neighbourhood on which all that are
-        # assumed hold and one is broken. Clauses that it breaks are dropped, and no longer assumed, which may break
-        # others.
+        # Two variables for each clause: `assumed` makes it hold in all nine cells, `broken` means that it fails in the
+        # next state. The solver looks for a neighbourhood on which all assumed clauses hold and one is broken. Broken
+        # clauses are no longer assumed, which may break others.
         assumed = []
         broken = []
         for a, b in clauses.tolist():
@@ -163,7 +154,6 @@ def _inductive(netlist: CellNetlist, clauses: npt.NDArray[np.int64]) -> Iterator
         alive = np.ones(len(clauses), dtype=bool)
         while solver.solve([assumed[index] for index in np.flatnonzero(alive)]):
             true = solver.true()
-            # What each literal of a channel is after the step, in the answer.
             holds = np.array(
                 [variable in true if variable > 0 else -variable not in true for variable in after.tolist()]
             )

@@ -1,12 +1,8 @@
-"""A smaller circuit that shows the same from its own start, on one grid, in every step for ever.
+"""Simplification for one initial state on one grid, in every step for ever.
 
-All cells fire, so the start has one rollout, and as a grid has a finite number of states they come again some day. What
-happens until then is all that ever happens, and the circuit only has to be right there. A letter of 64 channels, on
-16x16 cells with nothing around it, is still from step 33 on. Until then at most 8,704 neighbourhoods occur (34 states
-of 256 cells), of 2^576.
-
-The proof needs nothing but both circuits: they are followed side by side until *both* states come again at the same
-time. From there on all repeats, so what was shown until then was shown for ever.
+If all cells fire, the initial state has one rollout, whose states repeat some day, and the circuit only has to be right
+until then. A letter of 64 channels on 16x16 cells is still from step 33 on: until then at most 8,704 neighbourhoods
+occur (34 states of 256 cells), of 2^576. The proof follows both circuits until *both* states repeat at the same time.
 """
 
 from __future__ import annotations
@@ -28,14 +24,13 @@ from difflogic.errors import LimitError, UsageError
 from difflogic.model.cell_netlist import CellNetlist
 
 MOST_UPDATES = 1_000_000
-"""Cells times steps until a state comes again: their neighbourhoods take a gigabyte if they have a hundred channels."""
+"""Most cells times steps until a state repeats: neighbourhoods of a hundred channels take a gigabyte."""
 
 
 def of_size(netlist: CellNetlist, size: tuple[int, int]) -> CellNetlist:
-    """The netlist with its start on `(height, width)` cells.
+    """Return the netlist with its initial state on `(height, width)` cells.
 
-    Raises UsageError without a start that is always the same, or where cells fire at random, and LimitError where the
-    grid is too large, or no state comes again in time.
+    Raises UsageError if initial states differ or cells fire at random, and LimitError if no state repeats in time.
     """
     height, width = size
     if not height or not width:
@@ -50,17 +45,13 @@ def of_size(netlist: CellNetlist, size: tuple[int, int]) -> CellNetlist:
         )
     if scenario is not None:
         netlist = replace(netlist, scenario=replace(scenario, height=height, width=width))
-    # A channel that nobody sees may count for ever.
+    # An unseen channel may count for ever.
     _repetition(structural(netlist))
     return netlist
 
 
 def on_own_grid(netlist: CellNetlist, on_pass: OnPass = silent) -> Simplified[CellNetlist]:
-    """The smaller netlist with the proof that it shows the same on its grid; `on_pass` hears of each pass.
-
-    `netlist` is one of those that `of_size` lets pass.
-    """
-    # Every step is compared, and not that of the task alone: a chip shows each of them.
+    """Return the simplified netlist, proved equal on the grid of `of_size`, in every step."""
     steps = _repetition(netlist)
     rollouts = Rollouts(netlist, invariant.start_of(netlist)[None], None, steps, tuple(range(steps + 1)))
     search = Search(Cell.of(netlist), on_pass)
@@ -69,7 +60,7 @@ def on_own_grid(netlist: CellNetlist, on_pass: OnPass = silent) -> Simplified[Ce
 
 
 def proved(one: CellNetlist, other: CellNetlist) -> Equivalence:
-    """Follow both from their starts until both states come again; undecided where they do not in time."""
+    """Follow both from their initial states until both repeat; undecided if they do not in time."""
     judge, step, height, width = "difflogic", 0, 0, 0
     try:
         for step, (a, b) in enumerate(_states(one, other)):
@@ -88,17 +79,16 @@ def _repetition(netlist: CellNetlist) -> int:
 
 
 def _states(*netlists: CellNetlist) -> Iterator[tuple[Bits, ...]]:
-    """The states `[1, H, W, C]` of circuits on equal grids, step by step until all come again at the same time.
+    """Yield the states `[1, H, W, C]` of circuits until all repeat at the same time.
 
-    Raises LimitError where they do not within MOST_UPDATES.
+    Periods of 2 and 3 take 6 steps. Raises LimitError if they do not within MOST_UPDATES.
     """
-    # Two circuits with periods of 2 and 3 are both where they were after 6 steps: their states are told apart together.
     starts = [invariant.start_of(each)[None] for each in netlists]
     height, width = starts[0].shape[1:3]
     steps, seen = max(1, MOST_UPDATES // (height * width)), set()
     rollouts = [chain([start], each.steps(start, steps)) for each, start in zip(netlists, starts, strict=True)]
     for states in zip(*rollouts, strict=True):
-        # A digest of 256 bits stands for the states themselves, which would fill the memory.
+        # Digests of 256 bits, since the states would fill the memory.
         digest = hashlib.blake2b(b"".join(state.tobytes() for state in states), digest_size=32).digest()
         if digest in seen:
             return

@@ -1,13 +1,12 @@
-"""A trained circuit without gates that compute nothing: what no cell can ever tell from a wire becomes one.
+"""Pruning of a trained circuit: replace active gates by wires if no channel that counts changes.
 
-Training leaves many gates active that nothing depends on, or that always say what one of their inputs says already. A
-layer cannot lose a gate, so such a gate passes A or B on instead, as most gates do. From the outputs up, each active
-gate is tried as a wire on samples of the inputs, and stays one where no channel that matters changes. Then each of
-these channels is proved to be the same function as before. Inputs on which one differs join the samples, with others
-that are like them, and the wires are tried once more from the trained circuit on, many at once.
+Training leaves many active gates that nothing depends on, or that equal one of their inputs. A layer keeps its size, so
+such a gate becomes a pass-through of A or B. From the outputs up, each active gate is tried as a wire on samples. Then
+each channel that counts is proved to be the same function. Counterexamples and inputs like them join the samples, and
+the wires are tried again, many at once.
 
-Example: the output is `g2 = g1 AND x`, where `g1 = x OR y`. It is x whatever y is, so g2 becomes its input B, which is
-x. Then nothing reads g1, which becomes A: of two active gates none is left.
+Example: the output `g2 = g1 AND x` with `g1 = x OR y` is x, so g2 becomes its input B. Then nothing reads g1, which
+becomes A: of two active gates none is left.
 """
 
 from __future__ import annotations
@@ -30,17 +29,17 @@ from difflogic.model.layout import Layout, flat_layout
 from difflogic.model.statistics import WIRE_GATES
 
 SHARES = (0.5, 0.25, 0.75, 0.1, 0.9)
-"""Of ones among the inputs, in as many kinds of samples: a gate that joins many inputs hardly changes on fair bits."""
+"""Share of ones in each kind of samples: a gate of many inputs hardly changes on fair bits."""
 SAMPLES = 512
-"""Of each kind."""
+"""Number of samples of each kind."""
 NEAR = 128
-"""Samples around each counterexample."""
+"""Number of samples like each counterexample."""
 FLIPPED = 0.05
-"""Share of the inputs that are the other way in samples like a counterexample."""
+"""Share of inputs that are inverted in samples like a counterexample."""
 ROUNDS = 64
-"""So often at most the wires are tried, then all stays as it was."""
+"""Most rounds, after which the circuit stays as it was."""
 CONFLICTS = 20_000
-"""After so many the solver gives up, and all stays as it was: seconds."""
+"""Limit of the solver, some seconds, after which the circuit stays as it was."""
 
 _SEED = 5
 
@@ -48,10 +47,9 @@ Indices = npt.NDArray[np.int64]
 
 
 def pruned(circuit: Circuit, visible: int) -> Circuit:
-    """Return the automaton with fewer active gates, or as many, and the same picture whatever its cells' state.
+    """Return the automaton with at most as many active gates, whose first `visible` channels are the same in any state.
 
-    `visible`: its first channels, which are the picture; others count where these depend on them. A gate that becomes a
-    wire swaps two of its sixteen logits.
+    Other channels count if these depend on them. A gate that becomes a wire swaps two of its sixteen logits.
     """
     logits, before, layout = circuit.flat_logits(), CellNetlist.from_circuit(circuit, visible), flat_layout(circuit)
     seen = Cell.of(before).seen_channels()
@@ -59,7 +57,6 @@ def pruned(circuit: Circuit, visible: int) -> Circuit:
     samples = pack_bits(_first_samples(before.inputs, random))
     hard = logits.argmax(axis=1)
     wired = _Wired(layout, hard, samples, seen)
-    # Gates are numbered level by level: backwards is from the outputs up.
     wired.wire(np.flatnonzero(~np.isin(hard, WIRE_GATES))[::-1])
     for _ in range(ROUNDS):
         gates = wired.gates
@@ -74,22 +71,21 @@ def pruned(circuit: Circuit, visible: int) -> Circuit:
 
 
 def _first_samples(inputs: int, random: np.random.Generator) -> Bits:
-    """Bits `[inputs, N]`: all neighbourhoods of one channel, else random ones."""
+    """Return bits `[inputs, N]`: all neighbourhoods of one channel, else random ones."""
     if inputs == wiring.PATCH:
         return (np.arange(1 << inputs) >> np.arange(inputs)[:, None] & 1).astype(np.uint8)
     return np.concatenate([random.random((inputs, SAMPLES)) < share for share in SHARES], axis=1).astype(np.uint8)
 
 
 def _like(inputs: tuple[int, ...], random: np.random.Generator) -> Bits:
-    """Bits `[inputs, NEAR]`: these inputs, and others that are like them but for a few."""
-    # Where one wire is wrong, others are too, on inputs near by: so each round teaches of more than one.
+    """Return bits `[inputs, NEAR]`: these inputs and similar ones, on which other wires are wrong too."""
     flipped = random.random((len(inputs), NEAR)) < FLIPPED
     flipped[:, 0] = False
     return (np.array(inputs)[:, None] ^ flipped).astype(np.uint8)
 
 
 def _refuted(before: CellNetlist, after: CellNetlist, seen: list[int]) -> list[tuple[int, ...]] | None:
-    """Inputs on which a channel of these differs, one of each that ever does; None where it was not decided."""
+    """Return a counterexample of each of these channels that differs; None if the solver did not decide."""
     miter = make_miter(before, after)
     # Both have all channels under the same names, so that the miter's inputs are those of the netlists, in order.
     with Solver(miter.joint, CONFLICTS) as solver:
@@ -98,7 +94,7 @@ def _refuted(before: CellNetlist, after: CellNetlist, seen: list[int]) -> list[t
 
 
 class _Wired:
-    """A circuit's gates and the values of its nodes on samples; gate after gate is made a wire."""
+    """Gates of a circuit and values of its nodes on samples, while gates become wires."""
 
     def __init__(self, layout: Layout, hard: Indices, samples: Words, seen: list[int]) -> None:
         self.gates = hard.copy()
@@ -107,7 +103,7 @@ class _Wired:
         self._starts = [level.first_gate for level in layout.levels]
         self._seen = layout.nodes - layout.channels + np.array(seen)
         self._read_until = np.zeros(layout.nodes, dtype=np.int64)
-        """`[nodes]`: the last level that reads a node."""
+        """Last level that reads a node, `[nodes]`."""
         self._values = np.empty((layout.nodes, samples.shape[1]), dtype=np.uint64)
         self._values[: layout.patch_nodes] = samples
         for depth, level in enumerate(layout.levels):
@@ -116,16 +112,13 @@ class _Wired:
             self._read_until[layout.wires[instances]] = depth
 
     def wire(self, gates: Indices) -> None:
-        """Make each of these gates a wire, one after the other, where no channel that counts changes."""
+        """Make each of these gates a wire in turn, if no channel that counts changes."""
         for gate in gates[:, None]:
             if not self._becomes(gate, WIRE_GATES[0]):
                 self._becomes(gate, WIRE_GATES[1])
 
     def wire_again(self, gates: Indices, functions: Indices) -> None:
-        """The same for gates that were made these wires on fewer samples: many at once, since most still can be."""
-        # Of 8 wires of which the sixth is wrong, all are tried; the first 4, which stay, and the last 4; of these the
-        # first 2, and each of them, the sixth with its other input too; and the last 2. Where one of 700 is, that is
-        # some 20 trials.
+        """Repeat the wires of fewer samples by bisection, since most still fit: some 20 trials if 1 of 700 is wrong."""
         if self._becomes(gates, functions):
             return
         if len(gates) == 1:
@@ -136,7 +129,7 @@ class _Wired:
         self.wire_again(gates[half:], functions[half:])
 
     def _becomes(self, gates: Indices, functions: Indices | int) -> bool:
-        """Give gates these functions where no channel that counts changes; return whether they have them now."""
+        """Give gates these functions if no channel that counts changes; return whether they have them now."""
         before = self.gates[gates]
         self.gates[gates] = functions
         is_unseen = self._is_unseen(gates)
@@ -145,13 +138,13 @@ class _Wired:
         return is_unseen
 
     def _is_unseen(self, gates: Indices) -> bool:
-        """Return whether no channel that counts changes with these gates, and take the new values only then."""
+        """Return whether these gates change no channel that counts; only then are the new values stored."""
         layout, values, undo = self._layout, self._values, []
         is_changed, is_first = np.zeros(layout.nodes, dtype=bool), np.zeros(layout.gates, dtype=bool)
         is_first[gates] = True
         depth, until = (bisect_right(self._starts, gate) - 1 for gate in (gates.min(), gates.max()))
         while depth <= until:
-            # Only what reads a changed value is evaluated anew: most changes end within a few gates.
+            # Only readers of changed values are evaluated: most changes end within a few gates.
             level = layout.levels[depth]
             part = slice(level.first_instance, level.first_instance + level.count)
             is_due = is_changed[self._a[part]] | is_changed[self._b[part]] | is_first[layout.instance_gates[part]]

@@ -1,8 +1,7 @@
-"""A smaller circuit that does the same from its own start: for ever, on any grid, whichever cells fire.
+"""Simplification for the states that the initial state leads to, on any grid, whichever cells fire.
 
-Used is what holds in every state that the start leads to (`invariant`): channels that are constant, equal or opposite
-become one, and gates only have to be correct where it holds. From other starts, and after damage, the circuit may
-differ.
+Channels that an `invariant` proves constant, equal or opposite become one, and gates only have to be correct where it
+holds. From other initial states, and after damage, the circuit may differ.
 """
 
 from __future__ import annotations
@@ -22,15 +21,12 @@ from difflogic.model.cell_netlist import CellNetlist
 
 
 def on_reachable_states(netlist: CellNetlist, on_pass: OnPass = silent) -> Simplified[CellNetlist]:
-    """The smaller netlist with the proof, from nothing, that it shows the same; `on_pass` hears of each pass.
-
-    Raises UsageError without a start that is always the same.
-    """
+    """Return the simplified netlist with its proof. Raises UsageError if initial states differ."""
     found = invariant.find(netlist)
     search = Search(Cell.of(netlist), on_pass)
     given, samples = found.on_inputs(len(search.cell.cells)), found.samples[search.cell.inputs]
-    # The invariant speaks of channels by their place, so that none is dropped before the last of these passes. Samples
-    # are states that do occur: what differs on one of them is never asked of the solver.
+    # The invariant numbers channels, so none is dropped before the last pass. Nodes that differ on a sample, a state
+    # that occurs, are not given to the solver.
     passes: dict[str, Pass] = {
         "channels that are the same from the start on merged": lambda graph: _replaced(
             graph, found, len(search.cell.cells)
@@ -45,9 +41,7 @@ def on_reachable_states(netlist: CellNetlist, on_pass: OnPass = silent) -> Simpl
 
 
 def _replaced(graph: XAG, found: Invariant, cells: int) -> XAG:
-    """Inputs of a channel read from the one that it always is; all channels stay."""
-    # If channel 2 is always the opposite of channel 1, its nine inputs are the inverted ones of channel 1. No gate
-    # reads channel 2 then; its own output stays until channels that nobody sees are dropped.
+    """Return the graph that reads each channel from its replacement; all outputs stay."""
     inputs = [input_literal(index) for index in range(graph.inputs)]
     for channel, same in found.replacements().items():
         for cell in range(cells):
@@ -57,24 +51,20 @@ def _replaced(graph: XAG, found: Invariant, cells: int) -> XAG:
 
 
 def proved(netlist: CellNetlist, smaller: CellNetlist, found: Invariant) -> Equivalence:
-    """Prove that `smaller` shows the same as `netlist` from its start on, with the clauses `found`, which are proved
-    again here.
-    """
-    # Nothing of the search is believed. The base: each clause holds in the start. The step: where all hold, each holds
-    # after a step too. With both they hold for ever, on any grid, since the step looks at one cell and its neighbours.
+    """Prove that `smaller` shows the same as `netlist` from its initial state on, and the clauses `found` again."""
+    # Induction: each clause holds in the initial state, and where all hold, each holds after a step of a cell.
     judge = "difflogic"
     if not invariant.hold(found.clauses, invariant.base(netlist, invariant.start_of(netlist))):
         return Equivalence(judge, False, "the start breaks what was to hold")
     given = found.on_inputs()
     graph = rebuilt(to_xag(netlist))
-    # The induction step of each clause: under all clauses in the neighbourhood it cannot be false after the step.
     with Solver(graph, CONFLICTS, given) as solver:
         outputs = [solver.variable(output) for output in graph.outputs]
         for clause in found.clauses:
             after = [-outputs[literal >> 1] if literal & 1 else outputs[literal >> 1] for literal in clause]
             if solver.solve([-variable for variable in after]) is not False:
                 return Equivalence(judge, None, f"induction of {len(found.clauses)} relations was not shown")
-    # Then the two circuits are compared, but only where the clauses hold: they do in all that the start leads to.
+    # Then the two circuits are compared where the clauses hold.
     miter = make_miter(netlist, smaller)
     inputs = [FALSE, *inputs_of(netlist, miter.names)]
     moved = [[mapped(literal, inputs) for literal in clause] for clause in given]

@@ -1,11 +1,10 @@
-"""A circuit whose last wrong values are set right, by a few gates more: what a search leaves of a picture.
+"""Repair of nearly correct circuits: add a few gates that correct the last wrong output values.
 
-What a cell becomes in the last step depends on what it sees before it. A cell that becomes wrong then is told from all
-others, and from itself in all earlier steps, by bits that it sees or gates that it has: an AND of three or four of them
-is mostly 1 there alone, and the value is inverted where it is. Nothing else changes, at no step.
+An AND of three or four bits and gates is mostly 1 only in the neighbourhood of a cell that becomes wrong in the last
+step, and in no other of the rollout. Where it is 1, the value is inverted; nothing else changes.
 
-Example: of 13,000 neighbourhoods in a rollout one is wrong. Gate 70 is 1 in 400 of them, of these gate 9 is 0 in 12,
-and of these the bit of channel 5 to the left is 1 in this one alone: `g70 AND NOT g9 AND in[5][3]`.
+Example: of 13,000 neighbourhoods one is wrong. Gate 70 is 1 in 400 of them, of these gate 9 is 0 in 12, and of these
+the bit of channel 5 to the left is 1 only in this one: `g70 AND NOT g9 AND in[5][3]`.
 """
 
 from __future__ import annotations
@@ -25,17 +24,16 @@ from difflogic.core.neighbourhoods import neighbourhoods, patches
 from difflogic.model.cell_netlist import CellNetlist
 
 MOST_WRONG = 0.05
-"""Of all values: each takes some gates. A search that goes on instead takes longer, and leaves more of them."""
+"""Largest share of wrong values: each takes some gates."""
 TOGETHER = 3
-"""How much more it is worth to keep a share of the wrong ones in a product than to keep the same share of others out:
-what is told together takes one product."""
+"""Weight of recall against precision when a product term is grown."""
 
 
 def repaired(netlist: CellNetlist, target: Bits, steps: int) -> CellNetlist | None:
-    """Return the circuit that shows the picture `target`, uint8 `[H, W, visible]`, after so many steps.
+    """Return the circuit that shows the image `target`, uint8 `[H, W, visible]`, after `steps` steps.
 
-    None where more than MOST_WRONG of it is wrong, or where a wrong cell sees what another one sees that is right.
-    Raises UsageError without a start that is always the same.
+    None if more than MOST_WRONG is wrong, or a wrong cell and a right one have equal neighbourhoods. Raises UsageError
+    if initial states differ.
     """
     states = netlist.rollout(invariant.start_of(netlist)[None], steps)[:, 0]
     wrong = (states[-1, ..., : netlist.visible] != target).reshape(-1, netlist.visible)
@@ -65,13 +63,13 @@ def repaired(netlist: CellNetlist, target: Bits, steps: int) -> CellNetlist | No
 
 
 def _products(values: Words, wanted: npt.NDArray[np.bool_]) -> Iterator[list[int]]:
-    """Literals whose ANDs are together 1 on the wanted samples alone; `values [nodes, words]` are of all nodes."""
+    """Yield products of literals that cover the wanted samples alone; `values [nodes, words]` are of all nodes."""
     [left, others] = pack_bits(np.stack([wanted, ~wanted]).astype(np.uint8))
     for sample in np.flatnonzero(wanted).tolist():
         word, bit = divmod(sample, LONG_WORD)
         if not int(left[word]) >> bit & 1:
             continue
-        # Of every node the literal that is 1 here.
+        # The literal of every node that is 1 in this sample.
         ones = values[:, word] >> np.uint64(bit) & np.uint64(1)
         agree = values ^ (ones - np.uint64(1))[:, None]
         product, inside, outside = list[int](), left, others

@@ -1,4 +1,4 @@
-"""Programs of others that check circuits, and what is made of them, where they are installed."""
+"""External programs that check circuits and exports, if they are installed."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ PACKAGES = {
     "verilator": "verilator",
     "vvp": "iverilog",
 }
-"""The package of Debian and Ubuntu that has each program."""
+"""Package of Debian and Ubuntu with each program."""
 YOWASP = (YOSYS, "nextpnr-ecp5", "nextpnr-ice40")
-"""What `pip install yowasp-...` brings to any system: there the program has that name too."""
+"""Programs that `pip install yowasp-...` installs on any system, by that name."""
 
 SECONDS = 120.0
-"""A program that takes longer is stopped."""
+"""Time limit of a program."""
 PATIENCE = 600.0
-"""The same for those that compile or simulate an export."""
+"""Time limit of programs that compile or simulate an export."""
 
 _SHOWN = 300
 
 
 def missing(tool: str) -> str | None:
-    """Return what to do about a tool that is not here; None where it is."""
+    """Return how to install a tool; None if it is installed."""
     if _program(tool):
         return None
     ways = [f"on Debian and Ubuntu it is the package {PACKAGES[tool]}"] if tool in PACKAGES else []
@@ -47,13 +47,13 @@ def missing(tool: str) -> str | None:
 
 
 def _program(tool: str) -> str | None:
-    """The path of a program, or of its build by YoWASP; None where there is neither."""
+    """Return the path of a program, or of its build by YoWASP; None if there is neither."""
     return shutil.which(tool) or (shutil.which(f"yowasp-{tool}") if tool in YOWASP else None)
 
 
 def run(tool: str, arguments: Sequence[str], files: dict[str, str], seconds: float | None = None) -> str:
-    """Return what `tool` prints, whatever its exit code, run in a folder that holds `files`. Raises ToolError."""
-    # Exit codes are no verdict: yosys ends with 1 both where a proof fails and where a file is broken. The text tells.
+    """Return the output of a tool in a folder with `files`, whatever its exit code. Raises ToolError."""
+    # Exit codes are no verdict: yosys ends with 1 if a proof fails, and if a file is broken.
     with TemporaryDirectory(prefix="difflogic-") as folder:
         for name, text in files.items():
             (Path(folder) / name).write_text(text)
@@ -62,10 +62,7 @@ def run(tool: str, arguments: Sequence[str], files: dict[str, str], seconds: flo
 
 
 def run_in(folder: Path, tool: str, *arguments: str, stdin: bytes = b"", seconds: float = PATIENCE) -> bytes:
-    """Return what a program prints, working in `folder`; one that lies there is named with `./` before it.
-
-    Raises ToolError where it is missing, fails or takes too long.
-    """
+    """Return the output of a program in `folder`. Raises ToolError if it is missing, fails or takes too long."""
     done = _done(tool, arguments, folder, stdin, seconds)
     if done.returncode:
         said = (done.stderr or done.stdout).decode(errors="replace").strip()
@@ -74,7 +71,7 @@ def run_in(folder: Path, tool: str, *arguments: str, stdin: bytes = b"", seconds
 
 
 def _cause(said: str) -> str:
-    """From the first line that speaks of an error or a failure on, since warnings come before; without one, the end."""
+    """Return the text from the first line with an error or a failure on, else its end."""
     found = re.search(r"^[^\n]*(error|fail).*", said, re.IGNORECASE | re.MULTILINE | re.DOTALL)
     return found[0][:_SHOWN] if found else said[-_SHOWN:]
 
