@@ -36,6 +36,7 @@ from difflogic.circuits.export import aiger
 from difflogic.circuits.readers import aiger as aiger_reader
 from difflogic.circuits.readers import blif, source, zoo
 from difflogic.circuits.synthesis.convert import gate_count
+from difflogic.circuits.synthesis.luts import lut_count
 from difflogic.circuits.synthesis.simplify import simplified
 from difflogic.cli.commands.zoo import what
 from difflogic.core import text_picture
@@ -301,15 +302,17 @@ def sheet() -> Image.Image:
 def report() -> None:
     """Write the table of all circuits into the page, and their pictures."""
     rows = [
-        "| name | what it does | gates as trained | best known | exported as ANDs | made by |",
-        "|---|---|---|---|---|---|",
+        "| name | what it does | gates as trained | best known | three-input tables | exported as ANDs | made by |",
+        "|---|---|---|---|---|---|---|",
     ]
     for name in zoo.names():
         data = zoo.entry(name)
         before, after = data["learned"]["gates"]
         command = data["learned"]["command"].removeprefix("difflogic train ").removesuffix(ENDING)
         small = ands(aiger.encode(held(name)))
-        rows.append(f"| `{name}` | {what(data)} | {before} | {after} | {small} | `{command}` |")
+        rows.append(
+            f"| `{name}` | {what(data)} | {before} | {after} | {lut_count(held(name))} | {small} | `{command}` |"
+        )
     sheet().save(CHECKOUT / "docs" / "images" / "zoo.png", optimize=True)
     page = CHECKOUT / "docs" / "results" / "zoo.md"
     page.write_text(inserted(page.read_text(encoding="utf-8"), BEGIN, "\n".join(rows)), encoding="utf-8")

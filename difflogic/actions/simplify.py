@@ -14,6 +14,7 @@ from difflogic.circuits.synthesis import function as functions
 from difflogic.circuits.synthesis import pipeline
 from difflogic.circuits.synthesis.convert import gates_once
 from difflogic.circuits.synthesis.function import live_gates
+from difflogic.circuits.synthesis.luts import lut_count
 from difflogic.circuits.synthesis.pipeline import PipelineResult
 from difflogic.circuits.synthesis.simplify import OnPass, PassReport, silent
 from difflogic.config.choices import EFFORTS
@@ -22,6 +23,7 @@ from difflogic.model import function_json, netlist_json
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.controller import Controller
 from difflogic.model.function_netlist import FunctionNetlist
+from difflogic.system.words import counted
 
 CIRCUIT, REPORT = "circuit.json", "simplify.json"
 EPISODES = 100
@@ -93,6 +95,7 @@ def _of_cell(given: LoadedCircuit, result: PipelineResult) -> Simplification:
     report: dict[str, Any] = {
         "kind": given.kind,
         "gates": {"before": live_gates(given.netlist), "after": count, "once": once, "paper": given.paper_gates},
+        "lut3": lut_count(netlist),
         "channels": list(netlist.origin),
         "equal": found.verdict.equal,
         "how": found.verdict.how,
@@ -115,7 +118,8 @@ def _of_cell(given: LoadedCircuit, result: PipelineResult) -> Simplification:
             f"Pruned to its task: it shows the same as before on {rollouts}. Elsewhere it differs: other starts, "
             "sizes, steps or damage."
         )
-    words.append(f"{report['gates']['before']} gates became {count}, channels {channel_names(netlist.origin)}.")
+    channels = channel_names(netlist.origin)
+    words.append(f"{report['gates']['before']} gates became {count}, channels {channels}.{_tables(report)}")
     if once < count:
         words.append(f"As the paper counts perception, gates that see one channel alone once for all channels: {once}.")
     title = f"{given.name}: {report['gates']['before']} gates per cell"
@@ -136,6 +140,7 @@ def _of_function(given: FunctionNetlist, task: bool, on_pass: OnPass) -> Simplif
     report: dict[str, Any] = {
         "kind": given.kind,
         "gates": {"before": live_gates(given), "after": live_gates(made)},
+        "lut3": lut_count(made),
         "thresholds": {"before": given.inputs, "after": made.inputs},
         "equal": verdict.equal,
         "how": verdict.how,
@@ -148,12 +153,16 @@ def _of_function(given: FunctionNetlist, task: bool, on_pass: OnPass) -> Simplif
     if tested is not None:
         words.append(f"Pruned to its task: {tested.words}")
     thresholds = "" if given.reads_bits else f", {given.inputs} thresholds became {made.inputs}"
-    words.append(f"{live_gates(given)} gates became {live_gates(made)}{thresholds}.")
+    words.append(f"{live_gates(given)} gates became {live_gates(made)}{thresholds}.{_tables(report)}")
     steps = (*smaller.steps, *(() if tested is None else tested.smaller.steps))
     # A pruned controller is tested: it must score as well in other episodes.
     ok = bool(verdict.equal) and not (tested is not None and tested.is_worse)
     called = (given.environment if isinstance(given, Controller) else "") or given.kind.capitalize()
     return _made(f"{called}: {_size(given)}", words, report, made, steps, "inputs", ok)
+
+
+def _tables(report: dict[str, Any]) -> str:
+    return f" They fit in {counted(report['lut3'], 'look-up table')} of three inputs."
 
 
 def _size(function: FunctionNetlist) -> str:

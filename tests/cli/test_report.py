@@ -70,6 +70,7 @@ def test_a_report_and_its_words(tools: Path, tmp_path: Path, said: Said) -> None
     assert [" ".join(line.split()) for line in found.out.splitlines()] == [
         "3x2 cells ice40 hx1k",
         "lookup tables 60 of 1280, 10.0 a cell",
+        "three-input tables a cell 13",
         "flip-flops 25 of 1280",
         "cells that would fit 128",
         "Fmax 100.0 MHz",

@@ -139,6 +139,7 @@ def test_from_its_start(difflogic: Call) -> None:
     report = json.loads(difflogic("simplify", "r", "--from-start", "--json").out)
     assert report["from_start"]["equal"] is True
     assert report["gates"]["once"] <= report["gates"]["after"]
+    assert report["lut3"] <= report["gates"]["after"]
     found = difflogic("simplify", "r", "--from-start", "--size", "5x4")
     assert "there alone: on 5x4 cells by following both until step " in found.out
     refused = difflogic("simplify", "r", "--size", "5x4")

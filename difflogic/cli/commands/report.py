@@ -54,6 +54,7 @@ def command(
     """
     from difflogic.circuits.export import formats, fpga
     from difflogic.circuits.readers import source
+    from difflogic.circuits.synthesis.luts import lut_count
     from difflogic.model.grid import Grid
 
     device = fpga.device_of(family, device)
@@ -66,13 +67,16 @@ def command(
     if not found.fits:
         raise CircuitError(found.no_fmax)
     luts, flip_flops = fpga.FAMILIES[family].devices[device]
+    tables = lut_count(given.netlist)
     if as_json:
         facts = {"family": family, "device": device, "width": placed.width, "height": placed.height, "luts": found.luts}
+        facts |= {"lut3_per_cell": tables}
         facts |= {"flip_flops": found.flip_flops, "fmax_mhz": found.fmax, "cells_per_device": found.cells_per_device}
         echo(json.dumps(facts | {"cell_updates_per_second": found.updates, "no_fmax": found.no_fmax}, indent=2))
         return 0
     rows = [
         ("lookup tables", f"{found.luts} of {luts}, {found.luts / found.cells:.1f} a cell"),
+        ("three-input tables a cell", str(tables)),
         ("flip-flops", f"{found.flip_flops} of {flip_flops}"),
         ("cells that would fit", str(found.cells_per_device)),
         ("Fmax", found.no_fmax if found.fmax is None else f"{found.fmax:.1f} MHz"),

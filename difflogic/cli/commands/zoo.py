@@ -53,8 +53,17 @@ def what(data: dict[str, Any]) -> str:
 
 
 def _shown(name: str, data: dict[str, Any]) -> str:
+    from difflogic.circuits.readers import source, zoo
+    from difflogic.circuits.synthesis.luts import lut_count
+
     before, after = data["learned"]["gates"]
+    path = zoo.FOLDER / f"{name}.json"
+    tables = lut_count(source.function(path) or source.load(path).netlist)
     run = "evaluate {}" if "environment" in data else "simulate {} --live"
     lines = [*data.get("target", ()), f"Does:    {what(data)}", f"Gates:   {before} as trained, {after} simplified"]
-    lines += [f"Proof:   {data['text']}", f"Made by: {data['learned']['command']}"]
+    lines += [
+        f"Tables:  {tables} of three inputs",
+        f"Proof:   {data['text']}",
+        f"Made by: {data['learned']['command']}",
+    ]
     return "\n".join([*lines, f"Run it:  difflogic {run.format(name)}"])
