@@ -103,7 +103,6 @@ def base_of(request: TrainRequest) -> Config:
 
 
 def _check(request: TrainRequest) -> None:
-    """Raise UsageError if options of targets and starts contradict each other or have no effect."""
     given = [f"`{name}`" for name in ("target", "rule", "rule_table", "data") if getattr(request, name) is not None]
     if len(given) > 1:
         raise UsageError(f"There can be only one target: give {' or '.join(given)}, not both.")
@@ -147,7 +146,6 @@ def changes(config: Config, request: TrainRequest, fixed: tuple[int, int] | None
 
 
 def _notices(config: Config, request: TrainRequest) -> Iterator[str]:
-    """Yield warnings about the target that was read from an image."""
     if request.target is None or request.invert:
         return
     if picture_file.is_dark_on_light(text_picture.decode(config.task.picture, text_picture.MAX_BITS)):
@@ -276,22 +274,20 @@ def load_rule(path: Path) -> str:
     except OSError as error:
         raise ConfigError(f"Cannot read the rule table {path}: {error.strerror or error}.") from error
     try:
-        return _rule_from_npy(data) if data.startswith(b"\x93NUMPY") else _rule_from_text(data.decode("utf-8-sig"))
-    except (ValueError, DataError) as error:  # UnicodeDecodeError is a ValueError
+        digits = _digits(data)
+    except (UnicodeDecodeError, DataError) as error:
         raise ConfigError(f"{path} is not a rule table: {EXPECTED_RULE}.") from error
-
-
-def _rule_from_npy(data: bytes) -> str:
-    entries = read_array(data, "rule table")
-    if entries.size != ENTRIES or entries.dtype.kind not in "biuf" or not np.isin(entries, (0, 1)).all():
-        raise ValueError("not a table")
-    return np.packbits(entries.ravel().astype(bool)).tobytes().hex()
-
-
-def _rule_from_text(text: str) -> str:
-    digits = "".join(text.split()).lower()
     if len(digits) == ENTRIES and set(digits) <= set("01"):
         return f"{int(digits, 2):0{RULE_DIGITS}x}"
-    if len(digits) == RULE_DIGITS and set(digits) <= set("0123456789abcdef"):
-        return digits
-    raise ValueError("not a table")
+    if len(digits) != RULE_DIGITS or not set(digits) <= set("0123456789abcdef"):
+        raise ConfigError(f"{path} is not a rule table: {EXPECTED_RULE}.")
+    return digits
+
+
+def _digits(data: bytes) -> str:
+    """Return the digits of a rule table, which are none if an array has other entries than 0 and 1."""
+    if not data.startswith(b"\x93NUMPY"):
+        return "".join(data.decode("utf-8-sig").split()).lower()
+    entries = read_array(data, "rule table")
+    is_table = entries.size == ENTRIES and entries.dtype.kind in "biuf" and np.isin(entries, (0, 1)).all()
+    return "".join(map(str, entries.astype(int).ravel().tolist())) if is_table else ""

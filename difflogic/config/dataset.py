@@ -28,7 +28,6 @@ from difflogic.system.array_files import read_array, read_arrays
 from difflogic.system.brief import brief
 
 NAME = "data.npz"
-"""File name in a run folder."""
 ARRAYS = ("x", "y", "mask", "steps", "frames")
 
 

@@ -11,7 +11,7 @@ from typing import Any, Self
 import tomli_w
 
 from difflogic.config.fields import REMOVED, Section, by_path, merged, plain, require, section
-from difflogic.errors import ConfigError
+from difflogic.errors import ConfigError, UsageError
 from difflogic.system import files
 
 POLICY = "policy"
@@ -99,6 +99,19 @@ def toml(text: str, owner: str = "The configuration") -> dict[str, Any]:
         return tomllib.loads(text)
     except RecursionError as error:
         raise ConfigError(f"{owner} has tables or lists that are nested too deeply.") from error
+
+
+def toml_value(text: str, owner: str) -> Any:
+    """Parse a TOML value; other text is itself, since shells strip quotes. Raises ConfigError, UsageError."""
+    try:
+        data = toml(f"value = {text}", owner)
+    except tomllib.TOMLDecodeError:
+        return text.strip()
+    # After a line break, TOML reads a second assignment as another field.
+    if len(data) > 1:
+        more = ", ".join(name for name in data if name != "value")
+        raise UsageError(f"{owner} takes one value, but another field or table follows, {more}: give each its own.")
+    return data["value"]
 
 
 def parsed(text: str) -> dict[str, Any]:

@@ -64,6 +64,9 @@ class Section:
 
     __repr__ = brief
 
+    def __init_subclass__(cls, path: str = "") -> None:
+        cls.path = path or cls.path
+
     def called(self, name: str) -> str:
         """Return the name of a field in messages."""
         return f"{self.path}{name}"
@@ -240,7 +243,6 @@ def convert(kind: Any, value: Any, where: str, limits: Limits | None = None) -> 
 
 
 def _plain_value(kind: Any, value: Any, where: str, limits: Limits | None) -> Any:
-    """Return a number, a text or a truth value of this type. Raises ConfigError."""
     if typing.get_origin(kind) is typing.Literal:
         if value not in typing.get_args(kind):
             raise ConfigError(f"{where} must be one of {', '.join(typing.get_args(kind))}, got {shown(value)}.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from difflogic.config.fields import Section, field, require, require_ascending, section, shown
 from difflogic.config.limits import WIDTH, one_of
 from difflogic.core import wiring
@@ -106,3 +108,23 @@ class ModelConfig(Section):
     def instances(self) -> int:
         """Number of gate evaluations for one cell and step: a perception gate counts once per channel."""
         return self.channels * self.kernels * self.perceive.gates + self.update.gates
+
+
+def layered(
+    channels: int, kernels: int, perceive: tuple[int, ...], hidden: tuple[int, ...], **others: Any
+) -> ModelConfig:
+    """Return a circuit with the wiring of the authors' notebook.
+
+    Args:
+        channels: Bits of a cell, C.
+        kernels: Perception kernels, K, whose first layer pairs the centre with each neighbour.
+        perceive: Widths of a perception kernel.
+        hidden: Gates of the layers of the update network but the last.
+        others: Further fields of the model.
+    """
+    update = (channels + channels * perceive[-1] * kernels, *hidden, channels)
+    networks = (
+        NetworkConfig(perceive, ("first_kernel", *("unique",) * (len(perceive) - 2))),
+        NetworkConfig(update, ("unique",) * (len(update) - 1)),
+    )
+    return ModelConfig(channels, kernels, *networks, **others)

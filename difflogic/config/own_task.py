@@ -32,7 +32,7 @@ import numpy.typing as npt
 from difflogic.config.dataset import Dataset
 from difflogic.config.fields import Section, Table, build, field, merged, plain, section, shown
 from difflogic.config.limits import COUNT, FILE_NAME, between, one_of
-from difflogic.config.model import ModelConfig, NetworkConfig
+from difflogic.config.model import ModelConfig, layered
 from difflogic.config.schema import Config
 from difflogic.config.task import TaskConfig
 from difflogic.core.bits import Bits
@@ -88,10 +88,7 @@ def circuit(channels: int, kernels: int = 4, hidden: tuple[int, ...] = (64, 64, 
     Returns:
         The `model` of a configuration.
     """
-    perceive = NetworkConfig((9, 8, 4, 2), ("first_kernel", "unique", "unique"))
-    widths = (channels + 2 * channels * kernels, *hidden, channels)
-    update = NetworkConfig(widths, ("unique",) * (len(widths) - 1))
-    return ModelConfig(channels, kernels, perceive, update, **{"wiring_per_kernel": True} | others)
+    return layered(channels, kernels, (9, 8, 4, 2), hidden, **{"wiring_per_kernel": True} | others)
 
 
 @section

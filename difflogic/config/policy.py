@@ -1,4 +1,4 @@
-"""An agent's configuration says what it is trained on and how: the file of `difflogic train-policy`.
+"""Configuration of agents and classifiers: the file of `difflogic train-policy`.
 
     [environment]  which one, and how many side by side   [ppo]         proximal policy optimisation
     [logic]        an actor of logic gates                [sac]         soft actor-critic
@@ -61,64 +61,48 @@ def _require_widths(name: str, widths: tuple[int, ...]) -> None:
 
 
 @section
-class EnvironmentConfig(Section):
+class EnvironmentConfig(Section, path="environment."):
     """`[environment]`: any that gymnasium has registered."""
-
-    path = "environment."
 
     id: str = field("The registered name, as gymnasium.make takes it", _NAME)
     n_envs: int = field("Copies of the environment that run side by side", between(1, 4096), default=8)
-    reset: Table = field(
-        "Options of the environment's reset for training episodes; evaluations use the environment's defaults",
-        default=Table(),
-    )
+    reset: Table = field("Options of reset in training; evaluations use the environment's defaults", default=Table())
 
 
 @section
-class LogicConfig(Section):
+class LogicConfig(Section, path="logic."):
     """`[logic]`: observations as thermometer bits, layers of two-input gates, and bits that are counted per action."""
-
-    path = "logic."
 
     bits: int = field("Thresholds of each number of an observation; bit i is obs >= threshold[i]", WIDTH, default=15)
     spread: float = field(
-        "Thresholds are the Gaussian quantiles of what a random policy sees, times this", POSITIVE, default=2.0
+        "Factor of thresholds, Gaussian quantiles of what a random policy sees", POSITIVE, default=2.0
     )
     random_steps: int = field("Steps of a random policy that thresholds are found from", between(2, 10**6), default=500)
     thresholds: tuple[tuple[float, ...], ...] = field(
-        "Your own thresholds: a rising row of `bits` for each number of an observation; empty: found by random steps",
-        default=(),
+        "Rising rows of `bits` thresholds for each number of an observation; empty: found by random steps", default=()
     )
     widths: tuple[int, ...] = field("Gates of each layer; the last is shared out among the actions", default=(64, 64))
     memory: int = field("Bits that an agent remembers from a step to the next (PPO)", between(0, 16), default=0)
     learning_rate: float = field("Learning rate of the gates' logits", POSITIVE, default=0.02)
     averaging: float = field(
-        "The evaluated agent has the mean of its logits over the last updates, which are this share of all updates "
-        "so far; 0: only the last logits",
+        "Share of the updates so far whose logits are averaged for the evaluated agent; 0: only the last ones",
         BELOW_ONE,
         default=0.06,
     )
     calm: float = field(
-        "Where the spread of advantages is below this share of the largest so far, the learning rate falls with it "
-        "(PPO); 0: never",
+        "Share of the largest spread of advantages below which the learning rate falls with the spread (PPO); 0: never",
         UP_TO_ONE,
         default=0.1,
     )
-    start_logit: float = field(
-        "The logit of passing input a on, before training; the others are 0", NOT_NEGATIVE, default=3.0
-    )
+    start_logit: float = field("Initial logit of passing input a on; the others are 0", NOT_NEGATIVE, default=3.0)
     temperature: float = field(
-        "A preference is the number of ones among an action's k bits, divided by this and by sqrt(k): lower is "
-        "less random",
+        "Divisor, beside sqrt(k), of the number of ones among an action's k bits: lower is less random",
         POSITIVE,
         default=0.5,
     )
-    final_temperature: float = field(
-        "The temperature at the end of training, to which it falls by equal factors", POSITIVE, default=0.1
-    )
+    final_temperature: float = field("Final temperature, reached by equal factors", POSITIVE, default=0.1)
     forward: str = field(
-        "hard: actions come from the discrete gates and gradients from the soft ones (straight-through); soft: "
-        "both from the soft ones",
+        "hard: actions of discrete gates, gradients of soft ones (straight-through); soft: both of soft ones",
         one_of(FORWARDS),
         default="hard",
     )
@@ -136,14 +120,11 @@ class LogicConfig(Section):
 
 
 @section
-class AutomatonConfig(LogicConfig):
-    """`[automaton]`: a grid whose border reads the thermometer bits, and whose cells within vote for the actions.
+class AutomatonConfig(LogicConfig, path="automaton."):
+    """`[automaton]`: a grid whose border reads the thermometer bits, and whose inner cells vote for the actions.
 
-    What it shares with `[logic]` has the same meaning. Its defaults differ: a circuit that is gone through several
-    times learns by soft gates.
+    Its defaults differ from those of `[logic]`, since a circuit of several steps learns by soft gates.
     """
-
-    path = "automaton."
 
     side: int = field("Cells a side of the grid, its border included", between(4, 64), default=6)
     channels: int = field("Bits of a cell, shared out among the actions", between(1, 1024), default=16)
@@ -151,30 +132,16 @@ class AutomatonConfig(LogicConfig):
     kernels: int = field("Perception kernels", between(1, 64), default=1)
     bits: int = field("As in [logic]: thresholds of each number of an observation", WIDTH, default=7)
     spread: float = field("As in [logic]: how far thresholds reach", POSITIVE, default=1.5)
-    # The discrete agent, which is evaluated, may still be wrong where the soft one has nothing left to learn from.
-    calm: float = field(
-        "As in [logic]: the learning rate falls with the spread of the advantages; 0: never", UP_TO_ONE, default=0.0
-    )
-    widths: tuple[int, ...] = field(
-        "Gates of each layer of the update network, but for the last: that has channels", default=(32, 16)
-    )
-    temperature: float = field(
-        "A preference is the number of ones among an action's k votes, divided by this and by sqrt(k)",
-        POSITIVE,
-        default=1.0,
-    )
-    forward: str = field(
-        "soft: actions and gradients come from the soft gates; hard: actions from the discrete ones",
-        one_of(FORWARDS),
-        default="soft",
-    )
+    # The evaluated discrete agent may be wrong where the soft one has nothing left to learn.
+    calm: float = field("As in [logic]: the learning rate falls with the spread", UP_TO_ONE, default=0.0)
+    widths: tuple[int, ...] = field("Gates of each layer of the update network but the last", default=(32, 16))
+    temperature: float = field("As in [logic], of an action's k votes", POSITIVE, default=1.0)
+    forward: str = field("As in [logic]: whether actions are of soft or hard gates", one_of(FORWARDS), default="soft")
 
 
 @section
-class TableConfig(Section):
+class TableConfig(Section, path="table."):
     """`[table]`: the rows that a classifier learns, which the run keeps in `data.npz`."""
-
-    path = "table."
 
     sha256: str = field("The hash of its rows; empty: there is an environment instead", default="")
     rows: int = field("Its rows", WHOLE, default=0)
@@ -209,10 +176,8 @@ class DenseConfig(Section):
 
 
 @section
-class PPOConfig(Section):
+class PPOConfig(Section, path="ppo."):
     """`[ppo]`. Source: Schulman et al., *Proximal policy optimization algorithms* (2017)."""
-
-    path = "ppo."
 
     learning_rate: float = field("Learning rate of the dense networks", POSITIVE, default=1e-3)
     n_steps: int = field("Steps of each environment in a rollout", between(1, 10**6), default=32)
@@ -221,24 +186,18 @@ class PPOConfig(Section):
     gamma: float = field("Discount of a reward per step", UP_TO_ONE, default=0.99)
     gae_lambda: float = field("Weight of longer returns in generalised advantage estimation", UP_TO_ONE, default=0.95)
     clip_range: float = field("The ratio of probabilities is clipped to 1 plus or minus this", POSITIVE, default=0.2)
-    clip_range_vf: float = field(
-        "A value is clipped to this distance from the one before the update; 0: no clipping", NOT_NEGATIVE, default=0.0
-    )
+    clip_range_vf: float = field("Most change of a value in an update; 0: no clipping", NOT_NEGATIVE, default=0.0)
     ent_coef: float = field("Weight of the entropy in the loss", NOT_NEGATIVE, default=0.0)
     vf_coef: float = field("Weight of the squared error of values", NOT_NEGATIVE, default=0.5)
     max_grad_norm: float = field("Gradients are scaled down to this global norm", POSITIVE, default=0.5)
-    target_kl: float = field(
-        "An update ends early where the approximate KL passes 1.5 times this, 0: never", NOT_NEGATIVE, default=0.0
-    )
+    target_kl: float = field("An update ends at 1.5 times this approximate KL; 0: never", NOT_NEGATIVE, default=0.0)
     normalize_advantage: bool = field("Whether advantages of a batch get mean 0, spread 1", default=True)
     linear_schedule: bool = field("Whether rates and clip_range fall linearly to 0 over the training", default=True)
 
 
 @section
-class SACConfig(Section):
+class SACConfig(Section, path="sac."):
     """`[sac]`. Source: Haarnoja et al., *Soft actor-critic algorithms and applications* (2018)."""
-
-    path = "sac."
 
     learning_rate: float = field("Learning rate of the dense networks and the entropy weight", POSITIVE, default=3e-4)
     buffer_size: int = field("Transitions in the replay buffer", COUNT, default=1_000_000)
@@ -250,28 +209,22 @@ class SACConfig(Section):
     gradient_steps: int = field("Updates each time", COUNT, default=1)
     target_update_interval: int = field("Updates between two moves of the target networks", COUNT, default=1)
     ent_coef: str = field("Weight of the entropy; auto: it is learned", _COEFFICIENT, default="auto")
-    target_entropy: float = field(
-        "The entropy that auto aims at; 0: minus the number of action dimensions", default=0.0
-    )
+    target_entropy: float = field("Entropy of auto; 0: minus the number of action dimensions", default=0.0)
 
 
 @section
-class EvaluationConfig(Section):
+class EvaluationConfig(Section, path="evaluation."):
     """`[evaluation]`: the discrete circuit, its most probable action, on episodes of seeds that training never sees."""
-
-    path = "evaluation."
 
     interval: int = field("Steps between evaluations, each saved", COUNT, default=10_000)
     episodes: int = field("Episodes of an evaluation while training", between(1, 10_000), default=20)
     final_episodes: int = field("Episodes of the evaluation at the end", between(1, 10_000), default=100)
-    threshold: float = field(
-        "The mean return at which the environment counts as solved; -inf: it never does", default=-math.inf
-    )
+    threshold: float = field("Mean return of a solved environment; -inf: it is never solved", default=-math.inf)
 
 
 @section
 class PolicyConfig(Document):
-    """One agent's training, whole: environment, actor, algorithm, budget, name and seed."""
+    """Training of an agent: environment, actor, algorithm, budget, name and seed."""
 
     name: str = field("What the run is called; its folder is runs/NAME-DATE-TIME", FILE_NAME)
     environment: EnvironmentConfig = field("What the agent acts in")
@@ -312,17 +265,17 @@ class PolicyConfig(Document):
 
     @property
     def unit(self) -> str:
-        """Return what its progress is counted in."""
+        """Unit of its progress."""
         return "row" if self.is_classifier else "step"
 
     def require_episodes(self) -> None:
-        """Raises ConfigError for a classifier."""
-        # Whatever ended it for its accuracy would choose by rows that are held out until the end.
+        """Raise ConfigError for a classifier."""
+        # Its accuracy is of rows that are held out until the end.
         require(not self.is_classifier, "A classifier has no episodes to be shown, and no return that solves it.")
 
     @property
     def epochs(self) -> int:
-        """Return how long a run is, which of agents is counted in environment steps."""
+        """Number of environment steps of a run."""
         return self.steps
 
     def with_epochs(self, epochs: int) -> PolicyConfig:
@@ -330,12 +283,12 @@ class PolicyConfig(Document):
 
     @property
     def gates(self) -> LogicConfig:
-        """The section of the actor's gates."""
+        """Section of the actor's gates."""
         return self.automaton if self.policy == "automaton" else self.logic
 
     @property
     def gate_count(self) -> int:
-        """Gates of the actor; of an automaton those of a cell's rule."""
+        """Number of the actor's gates; of an automaton those of a cell's rule."""
         if self.policy == "mlp":
             return 0
         hidden, given = sum(self.gates.widths) + self.gates.memory, self.automaton
@@ -343,7 +296,7 @@ class PolicyConfig(Document):
 
     @property
     def made_of(self) -> str:
-        """The kind of actor in words."""
+        """Kind of the actor in words."""
         grid, widths = self.automaton, ", ".join(map(str, self.logic.widths))
         kept = f", {self.logic.memory} bits of memory" if self.logic.memory else ""
         return {
@@ -354,16 +307,16 @@ class PolicyConfig(Document):
         }[self.policy]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain dicts, lists, numbers and strings, as TOML and JSON hold them; `kind` and `format` come first."""
+        """Return plain dicts, lists, numbers and strings, as in TOML and JSON; `kind` and `format` come first."""
         data = plain(self)
-        # JSON has no infinity: what is not said is no threshold.
+        # JSON has no infinity.
         if data["evaluation"]["threshold"] == -math.inf:
             del data["evaluation"]["threshold"]
         return {"kind": POLICY, "format": FORMAT, **data}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> PolicyConfig:
-        """The inverse of `to_dict`. Raises ConfigError for unknown, missing or ill-typed fields."""
+        """Make a configuration of what `to_dict` returns. Raises ConfigError for wrong fields."""
         if data.get("kind") != POLICY:
             raise ConfigError(
                 f'This configuration is not one of a policy: expected kind = "{POLICY}" at its top; '
@@ -375,7 +328,7 @@ class PolicyConfig(Document):
             )
         fields = {name: value for name, value in data.items() if name not in ("kind", "format")}
         sac = fields.get("sac")
-        # "auto" or a number: the one field of two types, and TOML's own number is what people write.
+        # The one field of two types, "auto" or a number.
         if isinstance(sac, dict) and type(sac.get("ent_coef")) in (int, float):
             fields["sac"] = sac | {"ent_coef": str(sac["ent_coef"])}
         config: PolicyConfig = build(cls, fields)
@@ -383,5 +336,5 @@ class PolicyConfig(Document):
 
 
 def any_config(data: dict[str, Any]) -> Config | PolicyConfig:
-    """The configuration that plain data are, of automata or of agents. Raises ConfigError."""
+    """Make a configuration of automata or of agents from plain data. Raises ConfigError."""
     return PolicyConfig.from_dict(data) if is_policy(data) else Config.from_dict(data)

@@ -13,7 +13,7 @@ from typing import Any
 from difflogic.config import agent_presets, registered
 from difflogic.config.dataset import Dataset
 from difflogic.config.fields import hint
-from difflogic.config.model import ModelConfig, NetworkConfig
+from difflogic.config.model import ModelConfig, layered
 from difflogic.config.schema import Config
 from difflogic.config.task import DataConfig, TaskConfig
 from difflogic.config.train import HardeningConfig, InitialConfig, OptimizerConfig, TrainConfig
@@ -83,23 +83,17 @@ HEART = (
 """10x10, 46 ones: not the paper's."""
 
 
-# The notebook's schemes: the first layer of perception pairs the centre with each neighbour, all others draw pairs.
-def _perceive(*widths: int) -> NetworkConfig:
-    return NetworkConfig(widths, ("first_kernel",) + ("unique",) * (len(widths) - 2))
-
-
-def _update(*widths: int) -> NetworkConfig:
-    return NetworkConfig(widths, ("unique",) * (len(widths) - 1))
+PERCEIVE = (9, 8, 4, 2)
+"""Widths of the notebook's perception kernels; some have a further layer of one gate."""
 
 
 def checkerboard(small: bool = False) -> Config:
     """Return a 16x16 checkerboard of 2x2 squares, grown from noise in 20 steps: 3040 gates, `small` 1496."""
     # Wide layers mix the 264 inputs, narrow ones reduce them to the 8 bits of the new cell.
-    body = (256,) * (4 if small else 10)
-    tail = (128, 64, 32, 16, 8) if small else (128, 64, 32, 16, 8, 8)
+    hidden = (*(256,) * (4 if small else 10), 128, 64, 32, 16, *(() if small else (8,)))
     return Config(
         name="checkerboard-small" if small else "checkerboard",
-        model=ModelConfig(channels=8, kernels=16, perceive=_perceive(9, 8, 4, 2), update=_update(264, *body, *tail)),
+        model=layered(8, 16, PERCEIVE, hidden),
         task=TaskConfig(target="checkerboard", height=16, width=16, steps=20),
         train=TrainConfig(epochs=500, batch=2),
     )
@@ -109,12 +103,7 @@ def checkerboard_async() -> Config:
     """Return the same board on 14x14 in 50 asynchronous steps, which update a cell with probability 0.6."""
     return Config(
         name="checkerboard-async",
-        model=ModelConfig(
-            channels=8,
-            kernels=16,
-            perceive=_perceive(9, 8, 4, 2),
-            update=_update(264, *(256,) * 14, 128, 64, 32, 16, 8, 8),
-        ),
+        model=layered(8, 16, PERCEIVE, (*(256,) * 14, 128, 64, 32, 16, 8)),
         task=TaskConfig(target="checkerboard", height=14, width=14, steps=50),
         train=TrainConfig(epochs=800, batch=1, fire_rate=0.6),
     )
@@ -124,13 +113,7 @@ def game_of_life() -> Config:
     """Return Conway's rule, learned from its 512 neighbourhoods: boards of a 3x3 torus, one step."""
     return Config(
         name="game-of-life",
-        model=ModelConfig(
-            channels=1,
-            kernels=16,
-            perceive=_perceive(9, 8, 4, 2, 1),
-            update=_update(17, *(128,) * 17, 64, 32, 16, 8, 4, 2, 1),
-            periodic=True,
-        ),
+        model=layered(1, 16, (*PERCEIVE, 1), (*(128,) * 17, 64, 32, 16, 8, 4, 2), periodic=True),
         task=TaskConfig(target="rule", rule="B3/S23", start="boards", height=3, width=3, steps=1),
         train=TrainConfig(epochs=3000, batch=20),
     )
@@ -140,13 +123,7 @@ def lizard(picture: tuple[str, ...] = LIZARD) -> Config:
     """Return a 20x20 outline grown in 12 steps from one cell on a torus; `picture` as in `text_picture`."""
     return Config(
         name="lizard",
-        model=ModelConfig(
-            channels=128,
-            kernels=4,
-            perceive=_perceive(9, 8, 4, 2, 1),
-            update=_update(640, *(512,) * 8, 256, 128),
-            periodic=True,
-        ),
+        model=layered(128, 4, (*PERCEIVE, 1), (*(512,) * 8, 256), periodic=True),
         task=TaskConfig(target="picture", picture=picture, start="seed", height=20, width=20, steps=12),
         train=TrainConfig(epochs=3500, batch=1),
         optimizer=OptimizerConfig(lr=0.06),
@@ -157,9 +134,7 @@ def colored_g(picture: tuple[str, ...] = LETTER_G) -> Config:
     """Return a 16x16 letter in eight colours grown in 15 steps from the border; `picture` as in `text_picture`."""
     return Config(
         name="colored-g",
-        model=ModelConfig(
-            channels=64, kernels=4, perceive=_perceive(9, 8, 4, 2), update=_update(576, *(512,) * 8, 256, 128, 64)
-        ),
+        model=layered(64, 4, PERCEIVE, (*(512,) * 8, 256, 128)),
         task=TaskConfig(
             target="picture", picture=picture, start="zeros", height=16, width=16, steps=15, loss_channels=3
         ),
@@ -183,16 +158,9 @@ def checkerboard_healing() -> Config:
 
 def _heart(name: str, steps: int, **task: Any) -> Config:
     """Return a heart of 552 gates, with the wiring and training of the recipe `robust`."""
-    channels, kernels = 16, 4
     return Config(
         name=name,
-        model=ModelConfig(
-            channels=channels,
-            kernels=kernels,
-            perceive=_perceive(9, 8, 4, 2),
-            update=_update(channels + 2 * channels * kernels, 128, 128, 128, 64, 32, channels),
-            wiring_per_kernel=True,
-        ),
+        model=layered(16, 4, PERCEIVE, (128, 128, 128, 64, 32), wiring_per_kernel=True),
         task=TaskConfig(target="picture", picture=HEART, start="zeros", height=10, width=10, steps=steps, **task),
         train=TrainConfig(epochs=2000, batch=1),
         optimizer=OptimizerConfig(lr=0.06),
@@ -222,19 +190,12 @@ def model_of_samples(samples: Dataset) -> ModelConfig:
     of the patch on, twice, and the update network is twice as wide and puts states together.
     """
     channels = max(samples.x.shape[-1], samples.y.shape[-1])
-    kernels, perceive, wide, deep = (
-        (16, _perceive(9, 8, 4, 2, 1), 128, 17) if channels == 1 else (2, _perceive(9, 8), 256, 8)
-    )
-    inputs = channels * (1 + kernels * perceive.widths[-1])
+    kernels, perceive, wide, deep = (16, (*PERCEIVE, 1), 128, 17) if channels == 1 else (2, PERCEIVE[:2], 256, 8)
+    inputs = channels * (1 + kernels * perceive[-1])
     width = max(wide, 1 << ((inputs + 1) // 2 - 1).bit_length())
     narrow = [1 << bits for bits in reversed(range(width.bit_length() - 1)) if 1 << bits > channels]
-    return ModelConfig(
-        channels=channels,
-        kernels=kernels,
-        perceive=perceive,
-        update=_update(inputs, *(width,) * deep, *narrow, channels),
-        neighbourhood="line" if samples.x.shape[1] == 1 else "moore",
-    )
+    neighbourhood = "line" if samples.x.shape[1] == 1 else "moore"
+    return layered(channels, kernels, perceive, (*(width,) * deep, *narrow), neighbourhood=neighbourhood)
 
 
 def of_samples(samples: Dataset) -> Config:

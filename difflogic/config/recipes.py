@@ -46,7 +46,6 @@ class Recipe:
     hardened: tuple[float, float] | None = None
     """Span in which hardening grows, to HARDENED or SEARCHED; None: only a search decides gates."""
     fields: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """By section."""
     grids: tuple[tuple[float, int, int], ...] = ()
     """End, sides and CA steps of the smaller grids."""
     all_round: bool = False
@@ -79,7 +78,6 @@ class Recipe:
         return config.with_(**_where_usual(merged(sections, self.fields), config))
 
     def _fits(self, config: Config) -> bool:
-        """Return whether its grids are smaller than the task, and of use to it."""
         task = config.task
         fits = all(side <= task.shortest_side and steps <= task.steps for _, side, steps in self.grids)
         return fits and task.can_grow and not config.pool.size
@@ -101,7 +99,6 @@ def _where_usual(sections: dict[str, dict[str, Any]], config: Config) -> dict[st
 
 
 def _has_room_all_round(model: ModelConfig) -> bool:
-    """Return whether perception can begin with all neighbours of a cell."""
     schemes = model.perceive.connections
     enough = model.kernels >= wiring.ALL_ROUND_KERNELS and model.neighbourhood == "moore"
     return enough and schemes[0] == "first_kernel" and len(schemes) > 1
@@ -126,7 +123,6 @@ def _steps_of_picture(config: Config) -> int:
 
 
 def _epochs(shares: tuple[float, float], config: Config) -> dict[str, int]:
-    """Return begin and end of a span, which lasts at least one epoch."""
     begin, end = (round(share * config.train.epochs) for share in shares)
     return {"begin": begin, "end": max(end, begin + 1)}
 

@@ -90,7 +90,6 @@ class Config(Document):
         self._check_data()
 
     def _check_channels(self) -> None:
-        """Raise ConfigError unless a cell has the channels of the initial state and of the target."""
         model, wanted = self.model, max(self.task.loss_channels, self.data.channels)
         if self.task.target == "data":
             inputs = wanted * (1 + model.perceive.widths[-1] * model.kernels)

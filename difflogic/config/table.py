@@ -334,7 +334,6 @@ def _thresholds(column: Numbers, bits: int) -> list[float]:
     values = np.unique(column)
     between = values[:-1] / 2 + values[1:] / 2
     if len(between) > bits:
-        # For values that occur often, several quantiles are the same threshold.
         wanted = np.quantile(column, np.arange(1, bits + 1) / (bits + 1))
         between = between[np.unique(np.minimum(np.searchsorted(between, wanted), len(between) - 1))]
     found: list[float] = np.unique(between).tolist()

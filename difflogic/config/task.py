@@ -194,10 +194,8 @@ class TaskConfig(Section):
 
 
 @section
-class DataConfig(Section):
+class DataConfig(Section, path="data."):
     """`[data]`: the samples of the target `data`, which a run keeps in its data.npz."""
-
-    path = "data."
 
     sha256: str = field("The SHA-256 of the samples: `data` sets it, and the sizes; empty: none", default="")
     samples: int = field("Samples, N", WHOLE, default=0)
@@ -207,10 +205,8 @@ class DataConfig(Section):
 
 
 @section
-class PluginConfig(Section):
+class PluginConfig(Section, path="plugin."):
     """`[plugin]`: the task in Python, from which everything else of a run follows."""
-
-    path = "plugin."
 
     name: str = field("The task in Python, DISTRIBUTION:NAME by its entry point; empty: `data` has samples", default="")
     version: str = field("The task's own version", default="")

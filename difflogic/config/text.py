@@ -63,7 +63,6 @@ def _value(field: dataclasses.Field[Any], value: Any) -> Iterator[str]:
 
 
 def _packed(text: str) -> str:
-    """Write a list of numbers or words in as few lines as possible."""
     if "\n" not in text:
         return text
     first, *items, last = map(str.strip, text.splitlines())

@@ -64,10 +64,8 @@ class OptimizerConfig(Section):
 
 
 @section
-class ScheduleConfig(Section):
+class ScheduleConfig(Section, path="schedule."):
     """`[schedule]`: the fall of the learning rate."""
-
-    path = "schedule."
 
     share: float = field("Share of the learning rate at the end, reached evenly; 1: it stays", UP_TO_ONE, default=1.0)
     begin: int = field("Epochs until it begins to fall", WHOLE, default=0)
@@ -84,10 +82,8 @@ class ScheduleConfig(Section):
 
 
 @section
-class InitialConfig(Section):
+class InitialConfig(Section, path="initial."):
     """`[initial]`: the logits before the first epoch."""
-
-    path = "initial."
 
     logit: float = field("Initial logit of gate A, a pass-through; others begin at 0", NOT_NEGATIVE, default=10.0)
     narrow_drop: float = field(
@@ -99,10 +95,8 @@ class InitialConfig(Section):
 
 
 @section
-class HardeningConfig(Section):
+class HardeningConfig(Section, path="hardening."):
     """`[hardening]`: stochastic hardening, see `difflogic.engine.events`."""
-
-    path = "hardening."
 
     share: float = field(
         "Final share of gates, random each epoch, that are evaluated hard; gradients stay soft", UP_TO_ONE, default=0.0
@@ -121,15 +115,13 @@ class HardeningConfig(Section):
 
 
 @section
-class GrowthConfig(Section):
+class GrowthConfig(Section, path="growth."):
     """`[growth]`: smaller grids that are trained on first, one column for each.
 
     until = [60, 100]    sides = [8, 12]    steps = [9, 14]
 
     trains epochs 1 to 60 on 8x8 cells for 9 CA steps, 61 to 100 on 12x12 for 14, and the rest on the task itself.
     """
-
-    path = "growth."
 
     until: tuple[int, ...] = field("Last epoch on each smaller grid, ascending; empty: there is none", default=())
     sides: tuple[int, ...] = field("Rows and columns of each smaller grid", default=())
@@ -146,19 +138,15 @@ class GrowthConfig(Section):
 
 
 @section
-class SearchConfig(Section):
+class SearchConfig(Section, path="search."):
     """`[search]`: what follows the training of logits, see `difflogic.engine.search`."""
-
-    path = "search."
 
     begin: int = field("Epochs until gates of the hard circuit are searched one by one; 0: never", WHOLE, default=0)
 
 
 @section
-class PoolConfig(Section):
+class PoolConfig(Section, path="pool."):
     """`[pool]`: the sample pool, from which epochs begin and to which their last states return."""
-
-    path = "pool."
 
     size: int = field(
         "Grids in the sample pool, 0: every epoch starts afresh; sample b of a batch is drawn from the pool's b-th "
