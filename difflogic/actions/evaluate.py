@@ -120,10 +120,11 @@ def _refuse(options: Mapping[str, Any], why: str) -> None:
 
 def _of_automaton(found: RunEvaluation, told: str, folder: Path | None, html: bool) -> RunResults:
     rows = [(each.title, each.text, each.paper, BESIDE[each.met]) for each in found.measures]
-    paper = "" if found.paper_active is None else str(found.paper_active)
+    gates = found.gates
+    paper = "" if gates["paper_active"] is None else str(gates["paper_active"])
     rows.append(("gates per cell", str(found.live_gates), "", ""))
-    rows.append(("active soft gates: neither A nor B", f"{found.active_gates} of {found.gates}", paper, ""))
-    rows.append(("unconverged soft gates: below 90 %", str(found.undecided_gates), "", ""))
+    rows.append(("active soft gates: neither A nor B", f"{gates['active']} of {gates['gates']}", paper, ""))
+    rows.append(("unconverged soft gates: below 90 %", str(gates["undecided"]), "", ""))
     table = ResultTable(("test", "result", "the paper's circuit", "beside it"), rows, prose=True)
     where = [f"{layer.name}: {layer.undecided}" for layer in found.layers if layer.undecided]
     words = (f"Unconverged by layer: {', '.join(where)}",) if where else ()

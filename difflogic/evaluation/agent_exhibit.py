@@ -92,7 +92,6 @@ def _facts(member: Member) -> str:
 
 
 def _scores(scored: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return mean returns on fresh episodes, of every agent and of the baselines."""
     agents = [(f"seed {each['seed']}", f"{each['mean']:.1f} ± {each['spread']:.1f}") for each in scored["members"]]
     return agents + [(name, f"{value:.1f}") for name, value in scored["baselines"].items()]
 

@@ -22,7 +22,7 @@ from difflogic.circuits.export.text import Files
 from difflogic.circuits.synthesis.function import live_gates
 from difflogic.config.dataset import Dataset
 from difflogic.engine.api import Engine, describe_engine
-from difflogic.evaluation import own_task, samples, trained_circuit
+from difflogic.evaluation import samples, trained_circuit
 from difflogic.evaluation.faults import CURVES, points
 from difflogic.evaluation.measure import Measure
 from difflogic.evaluation.paper import published
@@ -63,42 +63,18 @@ class RunEvaluation:
         return live_gates(CellNetlist.of_run(self.trained.circuit, self.trained.config))
 
     @property
-    def active_gates(self) -> int:
-        return sum(layer.active for layer in self.layers)
-
-    @property
-    def undecided_gates(self) -> int:
-        return sum(layer.undecided for layer in self.layers)
-
-    @property
-    def gates(self) -> int:
-        return sum(layer.gates for layer in self.layers)
-
-    @property
-    def paper_active(self) -> int | None:
-        return published(self.trained.config).active_gates
+    def gates(self) -> dict[str, Any]:
+        """Numbers of soft gates in all and by layer, as evaluation.json holds them."""
+        counts = {name: sum(getattr(layer, name) for layer in self.layers) for name in ("gates", "active", "undecided")}
+        paper = published(self.trained.config).active_gates
+        return counts | {"paper_active": paper, "layers": [asdict(layer) for layer in self.layers]}
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "format": FORMAT,
-            "version": VERSION,
-            "difflogic": __version__,
-            "run": str(self.trained.path),
-            "name": self.trained.config.name,
-            "seed": self.trained.config.seed,
-            "epoch": self.trained.epoch,
-            "engine": self.engine,
-            "starts": self.starts,
-            "quick": self.quick,
-            "measures": [measure.to_dict() for measure in self.measures],
-            "gates": {
-                "gates": self.gates,
-                "active": self.active_gates,
-                "undecided": self.undecided_gates,
-                "paper_active": self.paper_active,
-                "layers": [asdict(layer) for layer in self.layers],
-            },
-        }
+        trained = self.trained
+        head = {"format": FORMAT, "version": VERSION, "difflogic": __version__, "run": str(trained.path)}
+        head |= {"name": trained.config.name, "seed": trained.config.seed, "epoch": trained.epoch}
+        head |= {"engine": self.engine, "starts": self.starts, "quick": self.quick}
+        return head | {"measures": [measure.to_dict() for measure in self.measures], "gates": self.gates}
 
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), allow_nan=False) + "\n"
@@ -133,7 +109,6 @@ def evaluate(
     context, measures = EvaluationContext(engine, trained, count, quick, data, settings or {}), []
     # Wrong samples or settings are refused before the first test, which may take minutes.
     samples.check(context)
-    own_task.check(context)
     for test in (*TESTS, *faults):
         measure = test(context)
         if measure is not None:

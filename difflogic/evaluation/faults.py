@@ -62,7 +62,6 @@ class FaultTests:
 
 
 def _of_states(context: EvaluationContext, name: str, most: float, what: str) -> Measure | None:
-    """Measure the accuracy for several probabilities of one kind of fault."""
     if context.config.task.target not in DRAWN:
         return None
     # One key for all probabilities: a fault is a random word below p * 2^32, so that faults are only added along the
@@ -73,7 +72,6 @@ def _of_states(context: EvaluationContext, name: str, most: float, what: str) ->
 
 
 def _of_gates(context: EvaluationContext, most: int) -> Measure | None:
-    """Measure the mean accuracy for several numbers of stuck gates."""
     circuit = context.trained.circuit
     if context.config.task.target not in DRAWN:
         return None
@@ -88,7 +86,6 @@ def _of_gates(context: EvaluationContext, most: int) -> Measure | None:
 
 
 def _with_stuck(circuit: Circuit, key: prng.Key, count: int) -> Circuit:
-    """Return the circuit with this many random gates stuck at 0 or 1."""
     logits = circuit.flat_logits().copy()
     chosen = prng.permutation(key, circuit.gates)[:count]
     ones = prng.random_bits(prng.fold_in(key, FAULT_STREAM), len(chosen)) & np.uint32(1)
@@ -114,7 +111,6 @@ def _job(context: EvaluationContext, circuit: Circuit, **task: float) -> Job:
 
 
 def _accuracy(context: EvaluationContext, circuit: Circuit, key: prng.Key | None = None, **task: float) -> float:
-    """Return the share of right values after all compared steps."""
     made = _job(context, circuit, **task)
     spec, wrong, values = made.config.task, 0, 0
     count = min(len(made.probes), context.starts)

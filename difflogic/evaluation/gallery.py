@@ -28,7 +28,6 @@ from difflogic.reference.engine import ReferenceEngine
 from difflogic.runs import manifest, plots, run_list
 from difflogic.runs.journal import CSV
 from difflogic.system.files import Output, inside
-from difflogic.system.words import counted
 
 INDEX = "index.html"
 RULE_SIDE, RULE_STEPS = 48, 60
@@ -44,10 +43,8 @@ class Exhibit:
     headline: str
     counts: str
     told: str
-    """Circuit of the run, in one sentence."""
     files: Files
     cover: str = "film.gif"
-    """Image in the gallery."""
 
 
 def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
@@ -76,7 +73,7 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
         title=trained.title,
         headline=heading,
         every_start="" if (certain := proof.at_once(trained)) is None else certain.text,
-        facts=_facts(trained),
+        facts=trained.facts,
         counts=counts,
         proof=f"{'Proved equal' if found.verdict.equal else 'NOT proved equal'}: {found.verdict.how}.",
         steps=found.steps,
@@ -100,7 +97,6 @@ def add_exports(files: Files, netlist: CellNetlist | FunctionNetlist, name: str)
 
 
 def _downloads(trained: TrainedCircuit, netlist: CellNetlist, name: str) -> Files:
-    """Return the run's own files: every gate, its configuration, its metrics."""
     files: Files = {
         f"files/{name}_as_trained.json": netlist_json.to_json(netlist),
         "files/config.toml": trained.config.to_toml(),
@@ -108,17 +104,6 @@ def _downloads(trained: TrainedCircuit, netlist: CellNetlist, name: str) -> File
     if (trained.path / CSV).exists():
         files[f"files/{CSV}"] = (trained.path / CSV).read_bytes()
     return files
-
-
-def _facts(trained: TrainedCircuit) -> str:
-    config = trained.config
-    task, train, model = config.task, config.train, config.model
-    timing = f"each updated with a chance of {train.fire_rate:g}" if train.asynchronous else "all updated in each step"
-    return (
-        f"{model.gates} soft gates trained for {trained.epoch} epochs; {task.width}x{task.height} cells of "
-        f"{counted(model.channels, 'channel')}, {timing}, compared after {counted(task.steps, 'step')}; the grid "
-        f"{'wraps around' if model.periodic else 'is 0 outside'}; start: {task.start}."
-    )
 
 
 def _counts(trained: TrainedCircuit, netlist: CellNetlist, found: Simplified[CellNetlist]) -> list[tuple[str, int]]:
@@ -132,7 +117,6 @@ def _counts(trained: TrainedCircuit, netlist: CellNetlist, found: Simplified[Cel
 
 
 def _measures(trained: TrainedCircuit) -> list[dict[str, str]]:
-    """Return the results of `difflogic evaluate`, if there are any of the same circuit."""
     path = None if trained.folder is None else trained.folder / evaluate.NAME
     if path is None or not path.exists():
         return []
@@ -172,7 +156,6 @@ def names_of(runs: list[Path]) -> Iterator[tuple[Path, str]]:
 
 def runs_in(paths: Sequence[Path]) -> list[Path]:
     """Return the run folders at or below `paths`, each once. Raises RunFolderError, UsageError if there is none."""
-    # A folder and a run in it may both be named.
     found = list(dict.fromkeys(run for path in paths for run in run_list.find(path)))
     if not found:
         raise UsageError(f"There is no run in {', '.join(map(str, paths))}: expected run folders, or folders of them.")

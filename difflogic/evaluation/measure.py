@@ -81,7 +81,6 @@ class Measure:
     values: dict[str, float]
     """Result for programs."""
     paper: str = ""
-    """Result of the paper, if there is one."""
     met: bool | None = None
     """Whether the result is at least as good as the paper's; None if they are not comparable."""
     curve: Sequence[float] = ()

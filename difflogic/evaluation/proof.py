@@ -72,7 +72,6 @@ class Claim:
     """One of CLAIMS."""
     netlist: CellNetlist
     scenario: Scenario
-    """Scenario of the task on the grid of the claim."""
     target: Bits
     """`[H, W, L]`; empty, `[0, 0, 0]`, for a rule."""
     rule: str = ""
@@ -89,7 +88,6 @@ class Proof:
     """Result; None if undecided."""
     method: str
     text: str
-    """One or two sentences for people."""
     from_step: int | None = None
     counterexample: Bits | None = None
     """`[H, W, C]`, a start that is wrong at the compared step."""

@@ -79,7 +79,6 @@ def _npy(start: Bits) -> bytes:
 
 
 def _picture(claim: Claim, start: Bits) -> bytes:
-    """Draw the start, the result, the target and their difference, from left to right."""
     became = shown(claim, start)
     differs = (became != claim.target).any(axis=-1, keepdims=True).astype(np.uint8)
     return plots.row_png([start[..., : claim.target.shape[-1]], became, claim.target, differs])

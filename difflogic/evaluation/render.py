@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from difflogic.config import picture_file
 from difflogic.config.choices import DRAWINGS, STARTS
-from difflogic.config.dataset import Dataset, bits_in
+from difflogic.config.dataset import bits_in
 from difflogic.config.resized import resized
 from difflogic.config.schema import Config
 from difflogic.core import prng
@@ -78,16 +78,18 @@ def states(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, draw: int 
 
 
 def _start(trained: TrainedCircuit, config: Config, start: str | None, key: prng.Key) -> Bits:
+    shape = (config.task.height, config.task.width, config.model.channels)
+    grid = np.zeros(shape, dtype=np.uint8)
     if start is None and (samples := trained.data()) is not None:
-        return _of_samples(trained, config, samples.split(config.data.held_out)[1], key)
+        first = samples.split(config.data.held_out)[1].only(np.arange(1))
+        _place(grid, job.begun(trained.config, first, key)[0], "The sample")
+        return grid
     if start is None or start == config.task.start:
         return np.asarray(rehearsal.fresh_starts(config, 1, key)[0])
     if start == "picture":
         raise UsageError("The run has no start picture of its own: name a file, say --start start.png.")
-    shape = (config.task.height, config.task.width, config.model.channels)
     if start in ("random", "boards"):
         return np.asarray(events.draw_starts("random", key, (1, *shape), None)[0])
-    grid = np.zeros(shape, dtype=np.uint8)
     if start == "seed":
         grid[shape[0] // 2, shape[1] // 2] = 1
     elif start not in STARTS:
@@ -95,16 +97,7 @@ def _start(trained: TrainedCircuit, config: Config, start: str | None, key: prng
     return grid
 
 
-def _of_samples(trained: TrainedCircuit, config: Config, samples: Dataset, key: prng.Key) -> Bits:
-    """Return the initial state of the first sample, in the middle of the grid."""
-    own = job.begun(trained.config, samples.only(np.arange(1)), key)[0]
-    grid = np.zeros((config.task.height, config.task.width, config.model.channels), dtype=np.uint8)
-    _place(grid, own, "The sample")
-    return grid
-
-
 def _place(grid: Bits, bits: Bits, name: str) -> None:
-    """Put the bits into the middle of the grid, in its first channels."""
     height, width, channels = bits.shape
     if height > grid.shape[0] or width > grid.shape[1] or channels > grid.shape[2]:
         raise DataError(
@@ -149,7 +142,6 @@ class Look:
 
     channels: Channels = "loss"
     scale: int | None = None
-    """Pixels a cell."""
     steps: Sequence[int] | None = None
     """CA steps of the states to show."""
     frame_ms: int = film.FRAME_MS
@@ -218,7 +210,6 @@ def rollout_picture(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, l
         warn(long)
     _check_rollouts(trained, spec)
     played = zip(*(states(engine, trained, spec, draw)[0] for draw in range(spec.rollouts)), strict=True)
-    # Only the states to show are kept.
     wanted, loss_channels = set(shown), trained.config.task.loss_channels
     frames = [
         film.beside([_seen(state, look.channels, loss_channels) for state in several])
@@ -233,7 +224,6 @@ def rollout_picture(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, l
 
 
 def _check_rollouts(trained: TrainedCircuit, spec: RenderSpec) -> None:
-    """Raise UsageError if all rollouts from one start are the same."""
     rate = trained.config.train.fire_rate if spec.fire_rate is None else spec.fire_rate
     drawn = spec.damage is not None and spec.damage.place == "random"
     if spec.rollouts > 1 and rate == 1 and not drawn:

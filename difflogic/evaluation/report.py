@@ -12,7 +12,6 @@ import numpy as np
 from difflogic.evaluation.evaluate import RunEvaluation
 from difflogic.evaluation.measure import Film
 from difflogic.runs import film, plots
-from difflogic.system.words import counted
 from difflogic.version import __version__
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ def to_html(evaluation: RunEvaluation) -> str:
     return page(
         "report.html",
         title=trained.title,
-        facts=_facts(evaluation),
+        facts=f"{trained.facts} Run: {trained.path}",
         evaluation=evaluation,
         shown=[
             (
@@ -57,17 +56,6 @@ def _environment() -> Environment:
 
     loader = PackageLoader("difflogic.evaluation", "templates")
     return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-
-
-def _facts(evaluation: RunEvaluation) -> str:
-    config = evaluation.trained.config
-    task, model = config.task, config.model
-    return (
-        f"{model.gates} soft gates, {task.width}x{task.height} grid, "
-        f"{'periodic' if model.periodic else 'zero'} boundary, "
-        f"{'' if model.neighbourhood == 'moore' else f'neighbourhood {model.neighbourhood}, '}"
-        f"{counted(model.channels, 'channel')}, {counted(task.steps, 'step')}, run {evaluation.trained.path}"
-    )
 
 
 def _curve(wrong: Sequence[float], shots: Film) -> str:

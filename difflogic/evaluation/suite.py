@@ -17,13 +17,13 @@ from difflogic.config.resized import knows_larger_grids, resized
 from difflogic.config.task import TaskConfig
 from difflogic.core import rules, wiring
 from difflogic.core.bits import Bits
-from difflogic.evaluation import own_task, proof, rehearsal, samples
+from difflogic.evaluation import proof, rehearsal, samples
 from difflogic.evaluation.measure import Measure, in_words
 from difflogic.evaluation.rehearsal import EvaluationContext
 from difflogic.evaluation.rollout import DamagePlan
 
 FAULT_SIDE = 20
-"""Sides of the paper's damage, and of its most robust test; on a grid smaller than 40x40, half the grid."""
+"""Side of the paper's damage, or half of that of a grid smaller than 40x40."""
 ROBUST_SIDE, ROBUST_STEPS, ROBUST_DAMAGE = 64, 4000, 10
 ROBUST_TRIALS = 4
 RULE_SIDE, RULE_GENERATIONS = 64, 100
@@ -54,7 +54,6 @@ def accuracy(context: EvaluationContext) -> Measure | None:
     steps = context.own.task.steps
     starts = f"{context.starts} fresh starts" if context.draws_starts else "its one start"
     found = Measure.of("accuracy", f"{starts}, after T = {steps} steps", context.draws(steps, test=100))
-    # The gap of a converged circuit is 0.
     hard, soft = found.values["wrong"] / found.values["samples"], context.soft_loss(test=100)
     values = {"hard_loss_per_sample": hard, "soft_loss_per_sample": soft, "gap_per_sample": hard - soft}
     return replace(
@@ -170,7 +169,6 @@ def fault_tolerance(context: EvaluationContext) -> Measure | None:
     if context.config.task.target != "checkerboard":
         return None
     config, steps = context.larger(4), 4 * context.config.task.steps
-    # The square is always wrong.
     damage = DamagePlan(_fault_side(config.task), range(1, steps + 1))
     record = context.watch(config, steps, test=600, damage=damage)
     outside = int(record.outside.sum())
@@ -248,7 +246,7 @@ TESTS: tuple[Test, ...] = (
     training,
     samples.sample_accuracy,
     samples.seen_neighbourhoods,
-    own_task.own_numbers,
+    samples.own_numbers,
     accuracy,
     every_start,
     damaged_as_trained,
@@ -263,4 +261,3 @@ TESTS: tuple[Test, ...] = (
     self_healing,
     robustness,
 )
-"""Tests in the order in which they are shown."""

@@ -12,6 +12,7 @@ from difflogic.errors import CheckpointError, RunFolderError
 from difflogic.runs import chosen, manifest
 from difflogic.runs.journal import Row, last_evaluated, read_rows
 from difflogic.system.brief import brief
+from difflogic.system.words import counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,20 @@ class TrainedCircuit(chosen.Chosen):
             return f"{self.config.name}, built without training"
         which = f" of {len(self.seeds)} models" if len(self.seeds) > 1 else ""
         return f"{self.config.name}, seed {self.config.seed}{which}, after epoch {self.epoch}"
+
+    @property
+    def facts(self) -> str:
+        """Circuit and task in sentences."""
+        task, train, model = self.config.task, self.config.train, self.config.model
+        rate = (
+            f"each updated with a chance of {train.fire_rate:g}" if train.asynchronous else "all updated in each step"
+        )
+        shape = "" if model.neighbourhood == "moore" else f", neighbourhood {model.neighbourhood}"
+        return (
+            f"{model.gates} soft gates trained for {self.epoch} epochs; {task.width}x{task.height} cells of "
+            f"{counted(model.channels, 'channel')}{shape}, {rate}, compared after {counted(task.steps, 'step')}; the "
+            f"grid {'wraps around' if model.periodic else 'is 0 outside'}; start: {task.start}."
+        )
 
 
 def load(path: Path, member: int | None = None) -> TrainedCircuit:
