@@ -113,7 +113,6 @@ class Checkpoint(Generic[State]):
     members: tuple[State, ...]
     """One, or a population's, whose configurations differ in the seed alone."""
     best: int = 0
-    """Index of the best member."""
 
     __repr__ = brief
 
@@ -330,7 +329,6 @@ def _bytes_of(file: Path) -> bytes:
 
 
 def _advice(file: Path) -> str:
-    """Return what to do about an unusable checkpoint."""
     if file.name == BEST:
         return f"Remove it, and the last circuit, {NAME}, is taken instead."
     previous = file.with_name(PREVIOUS)

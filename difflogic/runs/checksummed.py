@@ -112,7 +112,6 @@ def _digest(array: npt.NDArray[Any]) -> str:
 
 
 def _damage(data: bytes) -> str:
-    """Return what is wrong with a damaged file, as exactly as possible."""
     try:
         arrays = safetensors.numpy.load(data)
     except (safetensors.SafetensorError, KeyError, ValueError) as error:

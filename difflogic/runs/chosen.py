@@ -35,9 +35,7 @@ class Chosen:
     last: int
     """Epoch of the run's last state."""
     seeds: Sequence[int]
-    """Seeds of all models of the run."""
     told: str
-    """Description in one sentence."""
     kept: bool
     """Whether it is the best one of the run; `model.best` are then its wrong values."""
     named: Path
@@ -91,7 +89,6 @@ def run_folder(path: Path) -> Path:
     folders = [folder for folder in path.glob("attempt-*") if folder.name[8:].isdigit() and checkpoint.is_in(folder)]
     if not folders:
         raise RunFolderError(f"The run in {path} has no saved attempt yet: continue it first.")
-    # Of equals the first is taken.
     folders.sort(key=lambda folder: int(folder.name[8:]))
     solved = [path / each.folder for each in attempts.read(path).attempts if each.status == "solved"]
     return solved[0] if solved and solved[0] in folders else min(folders, key=_shortfall)

@@ -30,7 +30,6 @@ STRIP_WIDTH = 1600
 MOST_ROWS = 256
 """Most steps, and cells, of an animation of one row."""
 GAP = (128, 128, 128)
-"""Colour between tiles."""
 PAPER, INK = (224, 224, 224), (0, 0, 0)
 MARGIN = 6
 

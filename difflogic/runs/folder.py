@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -84,8 +84,8 @@ class RunFolder:
     def __init__(self, path: Path) -> None:
         """Lock an existing folder. Raises RunFolderError if another process holds it."""
         self.path = path
-        self._journal: Journal | None = None
         self._saved: str | None = None
+        self._journal: Journal | None = None
         self._lock = ExitStack()
         self._lock.enter_context(locked(path))
 
@@ -146,7 +146,7 @@ class RunFolder:
     ) -> None:
         """Begin metrics files with these rows of each member."""
         with self._writing("the metrics"):
-            self._journal = Journal(self.path, seeds, rows, columns)
+            self._journal = self._lock.enter_context(closing(Journal(self.path, seeds, rows, columns)))
 
     @property
     def _rows(self) -> Journal:
@@ -179,8 +179,6 @@ class RunFolder:
             files.write_atomically(self.path / name, content.encode() if isinstance(content, str) else content)
 
     def close(self) -> None:
-        if self._journal is not None:
-            self._journal.close()
         self._lock.close()
 
     @contextmanager
@@ -193,8 +191,6 @@ class RunFolder:
 
     def _discard(self, existed: bool) -> None:
         """Remove a folder that could not be created, or the new files in an existing one."""
-        if self._journal is not None:
-            self._journal.close()
         for child in self.path.iterdir():
             if child.name != LOCK:
                 child.unlink()
@@ -205,7 +201,6 @@ class RunFolder:
 
 @contextmanager
 def _guard(path: Path, action: str, advice: str = "") -> Iterator[None]:
-    """Turn an OSError into one sentence."""
     try:
         yield
     except OSError as error:

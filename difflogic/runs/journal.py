@@ -174,7 +174,6 @@ def read_rows(folder: Path, seeds: Sequence[int] = (0,)) -> list[list[Row]]:
 
 
 def _places(members: int) -> Iterator[tuple[int, int]]:
-    """Yield epoch and member of one line after another, without end."""
     return ((epoch, member) for epoch in itertools.count(1) for member in range(members))
 
 

@@ -64,7 +64,6 @@ def population_png(members: Sequence[Sequence[Row]], leader: int, config: Config
     figure, batch, probes = _two_panels(title)
     _mark(batch, probes, config, members[leader])
     crowd = {"color": "0.6", "linewidth": 0.6, "alpha": max(0.25, 1 / math.sqrt(len(members)))}
-    # Drawn last, the leader's lies above the others.
     order = [index for index in range(len(members)) if index != leader] + [leader]
     for index in order:
         rows, style = members[index], {"linewidth": 1.5} if index == leader else crowd
@@ -132,7 +131,6 @@ def _load_matplotlib() -> None:
 
 
 def _figure(width: float, height: float, dpi: int) -> Figure:
-    """Return an empty figure of this size in inches."""
     _load_matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -155,7 +153,6 @@ def _diagram(width: float, height: float, x: str, y: str, title: str = "", dpi: 
 
 
 def _two_panels(title: str) -> tuple[Figure, Any, Any]:
-    """Return a figure with two diagrams over the same epochs."""
     figure = _figure(8, 6, 110)
     above, below = figure.subplots(2, 1, sharex=True)
     above.set_title(title, parse_math=False)
@@ -228,7 +225,6 @@ def row_png(grids: Sequence[npt.NDArray[np.uint8]]) -> bytes:
 
 
 def _framed(grids: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """Return RGB with a grey line around each grid."""
     border = ((0, 0), (1, 1), (1, 1), (0, 0))
     return np.pad(colors(grids), border, constant_values=GREY)
 

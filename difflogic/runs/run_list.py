@@ -27,7 +27,6 @@ class Entry:
 
     path: Path
     name: str
-    """Name of its configuration, a preset's."""
     status: str
     """`running`, `complete`, `built` without training, `interrupted`, `failed`, or `killed`: running, and no process
     holds it."""
@@ -50,7 +49,6 @@ class Entry:
     started: str
     """Time in ISO 8601."""
     attempts: int = 1
-    """Number of attempts, whose epochs are added."""
     score: float | None = None
     """Last evaluation of the best agent, for agents, whose epochs are environment steps."""
 
@@ -102,12 +100,13 @@ def read(path: Path) -> Entry | Broken:
         return Broken(path, f"{error.filename or path}: {error.strerror or error}")
     except (RunFolderError, CheckpointError) as error:
         return Broken(path, str(error).removesuffix("."))
+    except KeyError as error:
+        return Broken(path, f"its {manifest.NAME} has no {error.args[0]!r}")
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
-        return Broken(path, _words(error))
+        return Broken(path, f"its {manifest.NAME} cannot be used: {error}")
 
 
 def _entry_of_attempts(path: Path) -> Entry | Broken:
-    """Return the entry of the chosen attempt, with the epochs and the size of all attempts."""
     record, taken = attempts.read(path), read(chosen.run_folder(path))
     if isinstance(taken, Broken):
         return taken
@@ -126,18 +125,6 @@ def _entry_of_attempts(path: Path) -> Entry | Broken:
         size=size_of(path),
         attempts=len(record.attempts),
     )
-
-
-def _status(path: Path, record: dict[str, Any]) -> str:
-    status = str(record["status"])
-    # The system released the lock of a process that was killed.
-    return "killed" if status == "running" and not folders.is_held(path) else status
-
-
-def _words(error: Exception) -> str:
-    if isinstance(error, KeyError):
-        return f"its {manifest.NAME} has no {error.args[0]!r}"
-    return f"its {manifest.NAME} cannot be used: {error}"
 
 
 def _record(path: Path) -> dict[str, Any]:
@@ -168,11 +155,13 @@ def _entry(path: Path, record: dict[str, Any], rows: list[list[Row]]) -> Entry:
 
 
 def _of_every_run(path: Path, record: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of an entry that the manifest has for all kinds of runs."""
+    status = str(record["status"])
+    # The system released the lock of a process that was killed.
+    status = "killed" if status == "running" and not folders.is_held(path) else status
     return {
         "path": path,
         "name": str(record["name"]),
-        "status": _status(path, record),
+        "status": status,
         "engine": str([record, *record["resumes"]][-1]["engine"]["engine"]),
         "seed": int(record["seed"]),
         "members": len(record.get("seeds", [0])),
@@ -182,7 +171,6 @@ def _of_every_run(path: Path, record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _entry_of_agents(path: Path, record: dict[str, Any]) -> Entry:
-    """Return the entry of a run of agents, whose rows are of iterations, with the steps so far and the score."""
     rows, seeds = list(jsonl.objects(path / JSONL)), record.get("seeds", [record["seed"]])
     scores = [[row["score"] for row in rows[k :: len(seeds)] if row["score"] is not None] for k in range(len(seeds))]
     last = [each[-1] for each in scores if each]
