@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from difflogic.config.document import Document, parsed
+from difflogic.config.document import Document, parsed, toml_value
 from difflogic.config.fields import convert, hint, leaves, plain, shown
 from difflogic.config.limits import Limits
 from difflogic.errors import ConfigError, UsageError
@@ -36,7 +36,6 @@ class Axis:
     step: float | None = None
     is_log: bool = False
     is_whole: bool = False
-    """Whether the field of a range holds whole numbers."""
 
 
 def axis(path: str, given: Any, base: Document) -> Axis:
@@ -70,7 +69,7 @@ def _values(path: str, given: Any) -> list[Any]:
         try:
             values = parsed(f"value = [{given}]")["value"]
         except ConfigError:
-            values = [_value(each.strip()) for each in given.split(",") if each.strip()]
+            values = [toml_value(each, path) for each in given.split(",") if each.strip()]
     if not values:
         raise UsageError(
             f"{path} has no values: expected LOW..HIGH with LOW below HIGH, or a list, got {shown(given)}."
@@ -78,13 +77,6 @@ def _values(path: str, given: Any) -> list[Any]:
     if len(values) > MOST_VALUES:
         raise UsageError(f"{path} has more than {MOST_VALUES} values: give fewer, or a range LOW:HIGH.")
     return values
-
-
-def _value(text: str) -> Any:
-    try:
-        return parsed(f"value = {text}")["value"]
-    except ConfigError:
-        return text
 
 
 def _check_range(found: Axis, given: str) -> None:
@@ -100,7 +92,6 @@ def _check_range(found: Axis, given: str) -> None:
 
 
 def _taken(kind: Any, limits: Limits | None, value: Any, path: str) -> Any:
-    """Return the value as the field holds it. Raises UsageError."""
     if kind is int and isinstance(value, float) and value.is_integer():
         value = int(value)
     made = convert(kind, plain(value), path, limits)
@@ -110,7 +101,6 @@ def _taken(kind: Any, limits: Limits | None, value: Any, path: str) -> Any:
 
 
 def _field(path: str, base: Document) -> tuple[Any, Limits | None]:
-    """Return the type and the limits of a field. Raises UsageError, which names the nearest one."""
     known = {where: (kind, field.metadata.get("limits")) for where, kind, field in leaves(type(base))}
     del known["name"]
     if path in known:

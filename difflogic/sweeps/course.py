@@ -187,7 +187,6 @@ class Course:
         return None
 
     def _begun(self, trial: int, values: Mapping[str, Any], number: int) -> Rung:
-        """Return a rung of a trial, which is trained unless its result is known."""
         rung = Rung(self._spec, trial, values, number, self._rungs[number])
         if (trial, rung.until) not in self._ledger.outcomes:
             self._workers.submit(rung)

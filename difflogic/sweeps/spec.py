@@ -214,7 +214,6 @@ def base_of(preset: Any, config: Any) -> Config | PolicyConfig:
 
 
 def _table(found: Any, name: str) -> Mapping[str, Any]:
-    """Return an entry. Raises UsageError unless it is a table."""
     if not isinstance(found, Mapping):
         raise UsageError(f"{name} must be a table of fields, got {shown(found)}.")
     return found
