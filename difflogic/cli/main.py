@@ -21,7 +21,7 @@ GROUPS = {
         "train-checkerboard": ("train:checkerboard", "Train the paper's checkerboard."),
         "train-policy": ("train:policy", "Train an agent whose policy is a circuit of gates."),
         "sweep": ("sweep:command", "Train many runs that differ in some fields, and compare them."),
-        "harden": ("harden:command", "Settle the unconverged gates of a run."),
+        "harden": ("train:harden", "Settle the unconverged gates of a run."),
     },
     "Look at runs": {
         "runs": ("runs:command", "List run folders."),
@@ -38,7 +38,7 @@ GROUPS = {
         "simulate": ("simulate:command", "Run a hard circuit on a large grid, at billions of cells per second."),
         "report": ("report:command", "Print what a circuit takes of an FPGA, and how fast it is there."),
         "zoo": ("zoo:command", "List the circuits that come with difflogic, or show one."),
-        "export-page": ("export_page:command", "Write a web page that trains presets on the visitor's graphics card."),
+        "export-page": ("export:page", "Write a web page that trains presets on the visitor's graphics card."),
     },
     "Serve and ask a server": {
         "serve": ("serve:serve", "Serve a queue of trainings, and a page to watch them."),

@@ -60,7 +60,6 @@ force_option = click.option(
     callback=_remember_force,
     help="Overwrite existing files.",
 )
-"""`--force`, for every `output`."""
 
 
 def forced() -> bool:
@@ -128,8 +127,6 @@ def grid_size(text: str) -> tuple[int, int]:
 
 
 def _parser(kind: Any) -> Callable[[str], Any]:
-    """Return a type for click of a type with a text form."""
-
     def parse(text: str) -> Any:
         try:
             return kind.parse(text)
@@ -178,11 +175,9 @@ engine_options = together(
     options_of("run", where=lambda each: each.name == "engine"),
     click.option("--require-hardware", is_flag=True, help="Refuse everything but hardware GPUs."),
 )
-"""`--gpu`, `--engine`, `--require-hardware`, which `engine_selector` reads."""
 config_option = click.option(
     "--config", "config_file", type=PATH, metavar="FILE", help="A TOML file. `difflogic init` writes one."
 )
-"""`--config`, which reaches the command as `config_file`."""
 
 recipe_option = options_of("what", where=lambda each: each.name == "recipe")
 set_option = click.option(
@@ -192,7 +187,6 @@ set_option = click.option(
     metavar="SECTION.FIELD=VALUE",
     help="Set a field of the configuration. Write the value as in TOML. May be repeated.",
 )
-"""`--set`, which reaches the command as `assignments`."""
 
 film_options = together(
     click.option(
@@ -208,7 +202,6 @@ film_options = together(
         help="Use only the first N frames [all; of a pattern 50].",
     ),
 )
-"""Options of a recording, or of a pattern."""
 
 target_options = together(
     options_of("target"),

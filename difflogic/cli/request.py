@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -76,7 +75,6 @@ def said(given: Mapping[str, Any], part: type = TrainRequest) -> dict[str, Any]:
 
 
 def _samples(given: Mapping[str, Any]) -> Dataset:
-    """Return the samples of `--data` or `--from-film`. Raises UsageError, LimitError."""
     from difflogic.circuits import recorded
     from difflogic.config import dataset
 
@@ -162,7 +160,6 @@ def limit(made: Configured[TrainRequest]) -> str:
 def _differences(made: Configured[Any]) -> Iterator[str]:
     for section, changed in made.changes.items():
         for name in changed:
-            # A target may set a field to the value that it had.
             before, after = (getattr(getattr(each, section), name) for each in (made.base, made.config))
             if before != after:
                 yield f"{section}.{name} {_short(before)} -> {_short(after)}"
@@ -177,7 +174,6 @@ def _short(value: Any) -> str:
 
 
 def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of `--set` and of options of their own, which count, at once. Raises UsageError."""
     asked = parse(given.get("assignments", ()))
     if given.get("seed") is not None:
         asked["seed"] = given["seed"]
@@ -188,6 +184,7 @@ def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def parse(assignments: Sequence[str]) -> dict[str, Any]:
     """Return the values of `--set`, nested like fields; the last one counts. Raises UsageError."""
+    from difflogic.config.document import toml_value
     from difflogic.config.fields import merged, nested, shown
 
     data: dict[str, Any] = {}
@@ -196,20 +193,5 @@ def parse(assignments: Sequence[str]) -> dict[str, Any]:
         names = path.strip().split(".")
         if not equals or not all(names) or len(names) > DEPTH:
             raise UsageError(f"--set takes SECTION.FIELD=VALUE, say optimizer.lr=0.06, got {shown(each)}.")
-        data = merged(data, nested(path.strip(), _value(text)))
+        data = merged(data, nested(path.strip(), toml_value(text, "--set")))
     return data
-
-
-def _value(text: str) -> Any:
-    """Parse a TOML value; other text is itself, since shells strip quotes. Raises UsageError."""
-    from difflogic.config.document import toml
-
-    try:
-        data = toml(f"value = {text}", "--set")
-    except tomllib.TOMLDecodeError:
-        return text.strip()
-    # After a line break, TOML reads a second assignment as another field.
-    if len(data) > 1:
-        more = ", ".join(name for name in data if name != "value")
-        raise UsageError(f"--set takes one value, but another field or table follows, {more}: give each its own.")
-    return data["value"]

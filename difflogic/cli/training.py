@@ -96,7 +96,6 @@ def start(request: TrainRequest, options: Mapping[str, Any], resume: Path | None
 
 
 def _request(options: Mapping[str, Any], takes_environments: bool, selector: str | None) -> TrainRequest:
-    """Return the request of a new run. Raises ConfigError, UsageError for options without effect."""
     from difflogic.config.agent_presets import fitted, of_table
     from difflogic.config.policy import PolicyConfig
     from difflogic.policies import environments
@@ -117,7 +116,6 @@ def _request(options: Mapping[str, Any], takes_environments: bool, selector: str
 
 
 def _table(options: Mapping[str, Any]) -> LabelledTable | None:
-    """Return the table whose `--label` is learned, if any. Raises DataError, UsageError."""
     label: str | None = options.get("label")
     file: Path | None = options.get("data")
     if label is None and (file is None or file.suffix != ".csv"):

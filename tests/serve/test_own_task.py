@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from difflogic.cli.commands.serve_options import tasks
+from difflogic.cli.commands.serve import tasks
 from difflogic.config import presets, registered
 from difflogic.config.schema import Config
 from difflogic.devices.open import open_engine

@@ -236,14 +236,12 @@ def _engine_line(name: str, engine: Line) -> str:
 
 
 def _row(line: Line, results: Results) -> tuple[str, ...]:
-    # The slowest engine of the case is 1.0.
     slowest = max(each["median_ms"] for each in results.cases if each["case"] == line["case"])
     cells = [_number(line.get(name), factor) for _, name, factor in _COLUMNS]
     return line["case"], results.shown(line["engine"]), *cells, f"{slowest / line['median_ms']:.1f}"
 
 
 def _number(value: float | None, factor: float = 1) -> str:
-    """Return three significant digits, or nothing for no number."""
     if value is None:
         return ""
     return f"{factor * value:.0f}" if factor * value >= 100 else f"{factor * value:.3g}"

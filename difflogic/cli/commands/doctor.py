@@ -114,7 +114,6 @@ def _tested(adapter: Adapter) -> list[Check]:
 
 
 def _lines(device: Device) -> list[str]:
-    """Return what matters of a device in lines."""
     lines, adapter = [f"{device}: {device.name}"], device.adapter
     if adapter is None:
         return [*lines, f"   kind      processor, {'NumPy' if str(device) == 'reference' else 'compiled for it'}"]
@@ -130,7 +129,6 @@ def _lines(device: Device) -> list[str]:
 
 
 def _described(device: Device, checks: list[Check]) -> dict[str, Any]:
-    """Return a device as plain data; of an adapter every limit and feature."""
     plain: dict[str, Any] = {"device": str(device), "name": device.name, "kind": device.kind}
     if device.adapter is not None:
         # The handle is an object of wgpu.

@@ -103,7 +103,6 @@ def command(
     if len(runs) > 1 and html is not None:
         raise UsageError("--html is the report of one run: leave it out, or name one run.")
     asked: dict[str, Any] = {name: options[name] for name in ("starts", "quick", "member", "damage")} | {
-        # A full evaluation takes minutes, in which it says what it does.
         "tell": (lambda _: None) if as_json else sinks.working,
         "data": _data(runs[0], data, label),
         "settings": _settings(assignments),
@@ -147,7 +146,6 @@ def _written(found: ActionResult, out: Output | None, name: str) -> list[Path]:
 
 
 def _settings(assignments: tuple[str, ...]) -> dict[str, Any]:
-    """Return settings of a task in Python, by name. Raises UsageError."""
     asked = parse(assignments)
     if set(asked) - {"task"} or not isinstance(asked.get("task", {}), dict):
         raise UsageError("--set takes task.NAME=VALUE here, a setting of the task that the run learned.")

@@ -1,17 +1,19 @@
-"""`difflogic export`: a circuit in the forms of other programs, and the proof that it is the same."""
+"""`difflogic export`: a circuit in the forms of other programs, with a proof; and `export-page`."""
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from difflogic.cli.options import PATH, circuit_options, force_option, forced, grid_size
+from difflogic.cli.options import PATH, circuit_options, force_option, forced, grid_size, output_option
 from difflogic.cli.screen.echo import echo
 from difflogic.cli.screen.result import FAILED, show
 from difflogic.config.choices import EXPORTS
 from difflogic.errors import DifflogicError, UsageError
+from difflogic.system.files import Output, inside
 
 if TYPE_CHECKING:
     from difflogic.actions.export import Exports
@@ -85,3 +87,30 @@ def _verified(found: Exports, form: str) -> bool:
         return False
     echo(f"{form}: verified: {'; '.join(proofs)}.")
     return True
+
+
+@click.command("export-page")
+@click.argument("presets", metavar="[PRESET]...", nargs=-1)
+@output_option(help="The file to write [train.html].")
+@force_option
+def page(presets: tuple[str, ...], out: Output | None) -> None:
+    """Write one web page that trains each PRESET in a browser, by WebGPU.
+
+    The page needs no network, no installation and no server. It trains by the recipe robust until a circuit is
+    solved, with other wiring whenever training stalls. It hands over circuit.json and config.toml, which every
+    command takes. Without a PRESET it is checkerboard-small. The page shows the first one.
+
+    \b
+    checkerboard-small, checkerboard    a board, from noise
+    game-of-life                        Conway's rule
+    colored-g, lizard                   a picture
+    draw, draw-small                    a picture of the visitor's own, 16x16 or 12x12 cells in eight colours
+
+    Example: difflogic export-page checkerboard-small game-of-life draw
+    """  # noqa: D301
+    from difflogic.page.export import DEFAULT, training_page
+
+    out = out or Output(inside(Path("train.html"), Path()), forced())
+    text = training_page(presets or (DEFAULT,)).encode()
+    out.write(text)
+    echo(f"{out}: {len(text) / 1e3:.0f} kB, {len(gzip.compress(text)) / 1e3:.0f} kB as servers send it")

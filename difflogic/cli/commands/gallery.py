@@ -38,7 +38,6 @@ def command(runs: tuple[Path, ...], out: Path) -> int:
         sinks.show_pass(step)
         silent(step)  # Ctrl-C ends all
 
-    # Before the work, which takes minutes.
     gallery.check_out(out, forced())
     found = gallery.runs_in(runs)
     shown, failed = [], False

@@ -17,7 +17,6 @@ from difflogic.serve.store.jobs import PRIORITIES
 
 job_argument = click.argument("job")
 jobs_argument = click.argument("jobs", metavar="JOB...", nargs=-1, required=True)
-tag_argument = click.argument("tag")
 watch_option = click.option("--watch", is_flag=True, help="Follow the job at once, as `difflogic watch` does.")
 
 
@@ -83,33 +82,19 @@ class Clone(Request):
     """Queue a new job with the settings of JOB."""
 
 
-@click.command("tag")
-@tag_argument
-@jobs_argument
-def tag(tag: str, jobs: tuple[str, ...]) -> None:
-    """Add TAG to each JOB. `difflogic jobs --tag TAG` lists the jobs that have it.
+def _tagging(action: str, changed: Callable[[list[str], str], list[str]], words: str, about: str) -> click.Command:
+    """Return the command that changes the tags of jobs."""
 
-    Example: difflogic jobs tag "for the paper" abcdefghijklmnop
-    """
-    _tag(jobs, lambda tags: [*tags, tag], f"has the tag {tag}")
+    @_command(action, about, '"for the paper" abcdefghijklmnop')
+    @click.argument("tag")
+    @jobs_argument
+    def command(tag: str, jobs: tuple[str, ...]) -> None:
+        with client("jobs") as server:
+            for job in jobs:
+                server.edit(job, tags=changed(server.job(job)["tags"], tag))
+                echo(f"{job} has {words} {tag}.")
 
-
-@click.command("untag")
-@tag_argument
-@jobs_argument
-def untag(tag: str, jobs: tuple[str, ...]) -> None:
-    """Remove TAG from each JOB.
-
-    Example: difflogic jobs untag "for the paper" abcdefghijklmnop
-    """
-    _tag(jobs, lambda tags: [each for each in tags if each != tag], f"has no tag {tag}")
-
-
-def _tag(jobs: tuple[str, ...], changed: Callable[[list[str]], list[str]], words: str) -> None:
-    with client("jobs") as server:
-        for job in jobs:
-            server.edit(job, tags=changed(server.job(job)["tags"]))
-            echo(f"{job} {words}.")
+    return command
 
 
 @click.command("delete")
@@ -139,14 +124,15 @@ ACTIONS = (
     ),
     _steering("retry", "is queued again", "Queue a failed or cancelled JOB again. It continues from its checkpoint."),
     _editing(
-        "rename",
-        click.argument("name"),
-        "is called {name}.",
-        "Rename JOB to NAME.",
-        'abcdefghijklmnop "the large board"',
+        "rename", click.argument("name"), "is called {name}.", "Rename JOB to NAME.", 'abcdefghijklmnop "my board"'
     ),
-    tag,
-    untag,
+    _tagging(
+        "tag",
+        lambda tags, tag: [*tags, tag],
+        "the tag",
+        "Add TAG to each JOB. `difflogic jobs --tag TAG` lists the jobs that have it.",
+    ),
+    _tagging("untag", lambda tags, tag: [each for each in tags if each != tag], "no tag", "Remove TAG from each JOB."),
     _editing(
         "priority",
         click.argument("priority", metavar="NUMBER", type=click.IntRange(PRIORITIES[0], PRIORITIES[-1])),

@@ -74,7 +74,6 @@ def _asked(options: dict[str, Any], **others: Any) -> JobRequest:
 
 
 def _automata(options: dict[str, Any]) -> JobRequest:
-    """Return the request of automata, with the whole configuration."""
     from difflogic.config import kept_starts
     from difflogic.config.customise import configure, recipe_of
     from difflogic.train import reach, run_request
@@ -125,7 +124,6 @@ def list_jobs(ctx: click.Context, /, sort: Sort, limit: int, as_json: bool, **fi
         return
     table.show(HEADERS, [_row(job) for job in jobs])
     for job in jobs:
-        # A sentence, and of few jobs, so that it is below the table.
         if words := job["waits_for"] or job["words"]["turn"]:
             echo(f"{job['id']} waits: {words.rstrip('.')}.")
 

@@ -67,7 +67,6 @@ OF_AGENTS = ("preset", "environment", "algorithm", "steps", "gates", "solved_fro
 
 
 def _agents(name: str) -> dict[str, Any]:
-    """Return a preset of agents, by OF_AGENTS."""
     from difflogic.config.agent_presets import PRESETS
 
     config = PRESETS[name]
@@ -100,7 +99,6 @@ def _of_tasks() -> list[dict[str, Any]]:
 
 
 def _row(name: str, about: str, config: Config) -> dict[str, Any]:
-    """Return a preset in numbers, by HEADERS and as JSON."""
     from difflogic.config import presets
 
     model, task, train = config.model, config.task, config.train

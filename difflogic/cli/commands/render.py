@@ -130,7 +130,6 @@ def command(
 
     if is_of_agents(run := zoo.path(run)):
         return _render_episode(run, out, what, member, options)
-    # These options are about a rollout.
     given = [name for name, value in options.items() if value not in (None, False)]
     if what != "rollout" and given:
         raise UsageError(f"--what {what} does not show a rollout: drop {', '.join(map(written, given))}.")

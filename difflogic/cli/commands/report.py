@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from difflogic.circuits.export.fpga import FunctionReport
     from difflogic.model.function_netlist import FunctionNetlist
 
-    # None cannot be compared with a number.
-
 
 @click.command("report")
 @click.argument("circuit", type=PATH)

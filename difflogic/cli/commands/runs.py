@@ -74,7 +74,6 @@ def _show(folder: Path, entries: list[Entry], known: int) -> None:
         return
     headers = ["run", "what", "engine", "epochs", "soft loss", "hard loss", "solved", "status", "MB", "started"]
     rows = [_row(entry, folder) for entry in entries]
-    # Returns and accuracies are no losses.
     if any(entry.score is not None for entry in entries):
         headers.insert(6, "score")
         for row, entry in zip(rows, entries, strict=True):

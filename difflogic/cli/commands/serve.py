@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import os
+import re
 from contextlib import nullcontext
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -11,15 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from difflogic.cli.commands.serve_options import (
-    any_mount_option,
-    cap_options,
-    door_options,
-    environment_option,
-    retention_options,
-    tasks_option,
-)
-from difflogic.cli.options import PATH, force_option, json_option, output, service
+from difflogic.cli.options import PATH, force_option, json_option, megabytes, output, service, together
 from difflogic.cli.screen.echo import echo
 from difflogic.errors import UsageError
 from difflogic.system.files import Output
@@ -27,6 +21,68 @@ from difflogic.system.files import Output
 if TYPE_CHECKING:
     from difflogic.serve.api.settings import ServeSettings
     from difflogic.serve.api.tokens import Tokens
+
+
+def environment(text: str) -> str:
+    """Check a name that gymnasium itself has registered: a type for click."""
+    if ":" in text:
+        raise click.BadParameter(
+            f"{text!r} would import a module: expected the name of an environment of gymnasium's own."
+        )
+    from difflogic.policies.environments import threshold
+
+    threshold(text)  # it refuses unknown names
+    return text
+
+
+def tasks(text: str) -> frozenset[str]:
+    """Check names of installed tasks in Python: a type for click."""
+    from difflogic.config import registered
+
+    return frozenset(registered.find(name.strip()).name for name in text.split(",")) if text else frozenset()
+
+
+def _allow(_context: click.Context, _option: click.Parameter, is_wanted: bool) -> None:
+    from difflogic.serve.store.mount import ALLOW
+
+    if is_wanted:
+        os.environ[ALLOW] = "1"  # for child processes too
+
+
+def network(text: str) -> str:
+    """Parse an IP address or network: a type for click."""
+    try:
+        return str(ipaddress.ip_network(text, strict=False))
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is not an IP address or a network, say 127.0.0.1 or 10.0.0.0/8.") from None
+
+
+def root_path(text: str) -> str:
+    """Check a path before all others, without a slash at its end: a type for click."""
+    path = text.rstrip("/")
+    # It must differ from the server's own paths.
+    own = ("api", "static", "docs", "openapi.json", "metrics")
+    if text and (not re.fullmatch(r"(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+", path) or path.split("/")[1] in own):
+        raise click.BadParameter(
+            f"{text!r} is not a path of letters, digits, dots, - and _ that is free, say /difflogic."
+        )
+    return path
+
+
+retention_options = together(
+    click.option(
+        "--keep-days",
+        type=click.FloatRange(min=0),
+        metavar="DAYS",
+        help="Delete jobs that ended more than this many days ago. Only days on which the store is served count.",
+    ),
+    click.option(
+        "--quota",
+        type=megabytes,
+        metavar="MB",
+        help="Delete the oldest ended jobs until all jobs take at most this much, but none of the last day.",
+    ),
+)
 
 
 @click.command("serve")
@@ -46,12 +102,53 @@ if TYPE_CHECKING:
     help="A file with a line name:token per owner. `name operator:token` sees all jobs. The file is read again when "
     "it changes.",
 )
-@door_options
-@cap_options
+@click.option("--host", default="127.0.0.1", show_default=True, help="Listening address; a public one needs a token.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="The port. 0: any free one."
+)
+@click.option("--allow-host", "names", multiple=True, metavar="NAME", help="A proxy's host name. May be repeated.")
+@click.option(
+    "--trusted-proxy",
+    "proxies",
+    multiple=True,
+    type=network,
+    metavar="ADDRESS",
+    help="A proxy whose X-Forwarded-For is trusted: an address or a network. May be repeated.",
+)
+@click.option("--root-path", type=root_path, default="", metavar="/PATH", help="The path prefix that a proxy adds.")
+@click.option("--tls-cert", type=PATH, metavar="FILE", help="The certificate for HTTPS, in PEM.")
+@click.option("--tls-key", type=PATH, metavar="FILE", help="The certificate's private key, in PEM.")
+@click.option("--max-epochs", "epochs", type=click.IntRange(1), help="The most epochs of a job [1000000].")
+@click.option("--max-population", "population", type=click.IntRange(1), help="The most models of a job [1024].")
+@click.option("--max-hours", "hours", type=click.FloatRange(0, min_open=True), help="The most predicted hours [48].")
+@click.option("--max-memory", "memory", type=megabytes, metavar="MB", help="Memory of a job [3/4 of the host's].")
+@click.option("--max-upload", "upload", type=megabytes, metavar="MB", help="The largest file of a picture [8].")
+@click.option("--owner-quota", type=megabytes, metavar="MB", help="The most disk space of an owner's jobs.")
+@click.option("--max-jobs", "jobs", type=click.IntRange(1), help="The most queued jobs of an owner [10000].")
 @retention_options
-@environment_option
-@tasks_option
-@any_mount_option
+@click.option(
+    "--environment",
+    "environments",
+    multiple=True,
+    type=environment,
+    metavar="NAME",
+    help="An environment of Gymnasium in which jobs may train agents, beside those of the presets. May be repeated.",
+)
+@click.option(
+    "--tasks",
+    type=tasks,
+    default="",
+    metavar="PACKAGE:NAME,...",
+    help="Installed tasks in Python that jobs may use. They are code that the server runs [none].",
+)
+@click.option(
+    "--any-mount",
+    is_flag=True,
+    callback=_allow,
+    expose_value=False,
+    help="Allow a store on a network mount, where a second machine destroys the database, or on an overlay mount, "
+    "which is deleted with its container.",
+)
 @click.option(
     "--rebuild", is_flag=True, help="Rebuild the database from the folders of the jobs, and keep the old one."
 )
@@ -104,7 +201,6 @@ def serve(folder: Path, workers: str, token_file: Path | None, rebuild: bool, **
 
 
 def _settings(asked: dict[str, Any]) -> ServeSettings:
-    """Return the settings that the options name. Raises UsageError."""
     from difflogic.serve.api.server import check_tls
     from difflogic.serve.api.settings import Caps, ConnectionLimits, ServeSettings
 

@@ -68,7 +68,6 @@ def command(run: Path, as_json: bool) -> int:
 
 
 def _show_file(path: Path, as_json: bool) -> int:
-    """Show a circuit of a file: its inputs and outputs, and the number of its gates."""
     from difflogic.actions.result import opened
     from difflogic.circuits.export.text import about
     from difflogic.circuits.readers.source import LoadedCircuit
@@ -101,7 +100,6 @@ def _facts(entry: Entry, record: dict[str, Any], saved: Checkpoint[ModelState]) 
     config = saved.members[saved.best].config
     task, train, model = config.task, config.train, config.model
     best = CellNetlist.of_run(saved.members[saved.best].circuit, config)
-    # The engine of the last resume, or that of the beginning.
     engine = [record, *record["resumes"]][-1]["engine"]
     what = ", ".join(filter(None, (engine["adapter"], engine["backend"], engine["driver"])))
     timing = f"fire rate {train.fire_rate:g}" if train.asynchronous else "synchronous"
@@ -122,7 +120,6 @@ def _facts(entry: Entry, record: dict[str, Any], saved: Checkpoint[ModelState]) 
 
 
 def _history(record: dict[str, Any], width: int) -> list[str]:
-    """Return when a run was trained, by which versions, and its result, after labels of `width` characters."""
     ended, resumed = record["ended"] or "not yet", len(record["resumes"])
     facts = {
         "Times:": f"started {record['started']}, ended {ended}, resumed {resumed} times",
@@ -211,7 +208,6 @@ def _show_agents(entry: Entry, as_json: bool) -> int:
 
 
 def _next(entry: Entry, taken: Path, together: bool, epochs: int) -> str:
-    """Return what to do with a run; the one in the folder `taken` has trained or may train `epochs`."""
     from difflogic.runs import manifest, request_file
     from difflogic.system.files import quoted
 
@@ -224,5 +220,4 @@ def _next(entry: Entry, taken: Path, together: bool, epochs: int) -> str:
         return f"Continue with:  {again}{quoted(entry.path)}"
     request = request_file.read(taken)
     goes_on = " --stop-when-solved 0" if request is not None and request.solved_models else ""
-    # Twice as many is any proposal.
     return f"The run is complete. Train it further with:  {again}{quoted(taken)} --epochs {2 * epochs}{goes_on}"

@@ -22,7 +22,6 @@ WITH_RESUME = ("resume", "trials", "devices", "workers", "as_json")
 
 
 def _workers(text: str) -> int | str:
-    """Parse a number of processes, or a cluster: a type for click."""
     return int(text) if text.lstrip("-").isdecimal() else text
 
 
@@ -79,7 +78,6 @@ def command(what: str | None, resume: Path | None, trials: int | None, as_json: 
 
 
 def _described(what: str | None, trials: int | None, options: dict[str, Any]) -> Spec:
-    """Return the sweep of a file or a preset, changed by the options. Raises UsageError, ConfigError."""
     from difflogic.sweeps import Spec
 
     given = said(options) | said(options, SweepRequest) | {"trials": trials}

@@ -1,8 +1,9 @@
-"""`difflogic train`, the short way to the paper's checkerboard, and agents in any environment by its name."""
+"""`difflogic train`, `train-checkerboard`, `train-policy` and `harden`."""
 
 from __future__ import annotations
 
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 import click
@@ -10,6 +11,7 @@ import click
 from difflogic.cli import options as shared
 from difflogic.cli import training
 from difflogic.cli.request import check_source
+from difflogic.config.follow_ups import HardenRequest
 from difflogic.errors import UsageError
 
 
@@ -89,3 +91,36 @@ def policy(**options: Any) -> int:
             f"Say what to train on: {', '.join(PRESETS)}, another environment's registered name, or --config FILE."
         )
     return training.run(options, takes_environments=True)
+
+
+@click.command("harden")
+@click.argument("run", type=shared.PATH)
+@shared.engine_options
+@shared.placement_option
+@shared.options_of("harden", of=HardenRequest)
+@click.option("--eval-interval", type=int, help="Epochs between evaluations. Each one saves a checkpoint [10].")
+@click.option("--log-interval", type=int, default=10, show_default=True, help="Epochs between log lines.")
+@click.option("--out", "-o", type=shared.PATH, metavar="DIR", help="A new run folder [runs/NAME-DATE-TIME].")
+@click.option("--max-memory", type=shared.megabytes, metavar="MB", help="The most device memory (GPU engine).")
+@shared.json_option
+def harden(run: Path, search: bool, **options: Any) -> int:
+    """Settle the unconverged gates of RUN: train its circuit on while more and more gates are hard.
+
+    This makes a new run, which starts from RUN's logits and wiring (of a population, the best model's). During
+    training more and more gates are evaluated as their most probable function, at half of RUN's first learning
+    rate. Training ends at the first evaluation without a wrong cell. Each unconverged gate then becomes its most
+    probable function, and the circuit stays right. RUN itself does not change.
+
+    With --search no logits are trained. Instead, gates of the hard circuit change their function one at a time. A
+    change is kept if it makes no more cells wrong. This can repair a run that is nearly right. Its gates stay
+    unconverged.
+
+    Example: difflogic harden runs/NAME
+
+    Example: difflogic harden runs/NAME --search --epochs 1000
+    """
+    from difflogic.train.run_request import hardening_request
+
+    selector = shared.engine_selector(options["engine"], options["gpu"])
+    request = hardening_request(run, search, options["epochs"], options["eval_interval"], engine=selector)
+    return training.start(request, options)

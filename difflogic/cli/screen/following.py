@@ -46,14 +46,12 @@ def follow(client: Client, job: str, as_json: bool, log_interval: int = 10) -> i
         raise ServiceError(
             f"The server at {client.server} sent data that does not fit the job: {error!r:.80}."
         ) from error
-    # The job goes on without its watcher.
     except KeyboardInterrupt:
         echo(f"\nDetached: the job goes on. To watch it again: difflogic watch {job}", err=True)
         return DETACHED
 
 
 def _repeat(client: Client, job: JobJson) -> int:
-    """Print the server's events as JSON lines."""
     status, sink = job["status"], sinks.JsonLines()
     for event in client.events(job["id"]):
         if event.name == "job":
@@ -63,8 +61,6 @@ def _repeat(client: Client, job: JobJson) -> int:
 
 
 class _Follower:
-    """Shows one job."""
-
     _title = ""  # above the summary
 
     def __init__(self, client: Client, sink: sinks.Lines, log_interval: int) -> None:
@@ -97,7 +93,6 @@ class _Follower:
         return self._end(job)
 
     def _back(self, job: JobJson) -> int:
-        """Return how many epochs before the present one are shown."""
         return max(BEFORE * self._log_interval, job["config"]["train"]["eval_interval"]) if job["config"] else 0
 
     def _lost(self, why: str) -> None:
@@ -194,8 +189,6 @@ class _Follower:
 
 
 class _AgentFollower(_Follower):
-    """A follower of a job that trains agents, whose rows are of iterations."""
-
     def _back(self, job: JobJson) -> int:
         return BEFORE * int(job["config"]["evaluation"]["interval"])
 
@@ -208,8 +201,6 @@ class _AgentFollower(_Follower):
 
 
 class _SweepFollower(_Follower):
-    """A follower of a sweep, which counts trials."""
-
     _trials = 0
 
     def _back(self, job: JobJson) -> int:

@@ -65,7 +65,6 @@ class Preview:
         return f"Target: {task.target}, {size}, {bits.any(axis=-1).sum()} on, {used} colours"
 
     def _bits(self) -> npt.NDArray[np.uint8]:
-        """Return the channels of a fixed target that an image can show, `[H, W, n]`."""
         return job.fixed_target(self._config.task)[..., : text_picture.MAX_BITS]
 
 

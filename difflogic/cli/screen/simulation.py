@@ -182,7 +182,6 @@ def blocks(picture: Picture, console: Console) -> Text:
     if not is_plain and console.color_system is not None and not console.no_color:
         return half_blocks(picture)
     on = (picture if picture.ndim == 2 else picture.max(axis=2)) > OFF
-    # An odd last row gets an empty cell below it.
     even = np.pad(on, ((0, len(on) % 2), (0, 0)))
     cells = np.where(on, "#", ".") if is_plain else np.array(list(SHAPES))[2 * even[::2] + even[1::2]]
     return Text("\n".join(map("".join, cells)), no_wrap=True)

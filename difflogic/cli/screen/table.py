@@ -28,7 +28,6 @@ def show(headers: Row, rows: Sequence[Row], title: str = "", texts: bool = False
     title, rows = visible(title), [[*map(visible, row)] for row in rows]
     columns = list(zip(headers, *rows, strict=True))
     left = [
-        # Digits of numbers stand below each other.
         texts or not index or not any(any(map(str.isdigit, cell)) for cell in column[1:])
         for index, column in enumerate(columns)
     ]
@@ -74,7 +73,6 @@ def _fitted(headers: Row, rows: Sequence[Row], left: Sequence[bool], title: str)
     table = Table(title=title or None, title_justify="left")
     for column, is_left in zip(zip(headers, *rows, strict=True), left, strict=True):
         prose, most = is_left and any(map(_is_prose, column)), max(map(cell_len, column))
-        # rich wraps prose to the rest of the width.
         least = max(NARROWEST, *(cell_len(word) for cell in column for word in cell.split())) if prose else most
         justify: Literal["left", "right"] = "left" if is_left else "right"
         table.add_column(Text(column[0]), justify=justify, min_width=min(most, least), no_wrap=not prose)
@@ -104,5 +102,4 @@ def _lines(headers: Row, rows: Sequence[Row], title: str, room: int) -> Iterator
 
 
 def _is_prose(text: str) -> bool:
-    """Return whether a text is a sentence, or a part of one, that may be wrapped."""
     return text.count(" ") > 3

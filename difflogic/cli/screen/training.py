@@ -70,7 +70,6 @@ class TrainingReporter(Observer):
             *([] if beginning.path is None else [f"Run folder {beginning.path}"]),
             *([Preview(config)] if isinstance(config, Config) else []),
         ]
-        # The events of one run have no population.
         if beginning.population > 1:
             fields["population"] = beginning.population
         if beginning.lender is not None:
@@ -83,7 +82,6 @@ class TrainingReporter(Observer):
         if engine.engine == "gpu" and engine.software:  # which was asked for by name
             kind = f"{engine.adapter} is a software adapter, a GPU imitated by the CPU"
             self.noticed(f"{kind}: results are right, but slow to come.")
-        # Later events do not have the total.
         self._epochs = beginning.epochs
         self._sink.advance(beginning.epoch, self._epochs)
 
@@ -193,7 +191,6 @@ def _files(folder: Path | None) -> list[str]:
 
 
 def _next(run: Run | AgentRun) -> Sequence[tuple[str, str]]:
-    """Return commands for a result, and the purpose of each."""
     if isinstance(run, Run):
         return NEXT if run.solved else ()
     return NEXT_OF_CLASSIFIER if run.config.is_classifier and run.config.policy != "mlp" else ()
@@ -207,7 +204,6 @@ def seeds(beginning: Beginning) -> str:
 
 
 def _accuracy(row: Row, judged: Row | None) -> str:
-    """Return the last accuracy in words."""
     if judged is None or judged.accuracy is None:
         return ""
     return f", hard_acc={100 * judged.accuracy:.2f}%{_when(row.epoch, judged)}"
@@ -219,7 +215,6 @@ def _when(epoch: int, judged: Row | None) -> str:
 
 
 def _measured(judged: Row | None) -> dict[str, float | None]:
-    """Return the accuracy in percent, and its epoch; None before the first evaluation."""
     if judged is None or judged.accuracy is None:
         return {"hard_acc": None, "hard_acc_epoch": None}
     return {"hard_acc": round(100 * judged.accuracy, 4), "hard_acc_epoch": judged.epoch}
@@ -231,12 +226,10 @@ def _number(value: float) -> float | None:
 
 
 def _of_automata(run: Run) -> dict[str, Any]:
-    """Return the fields of an end for automata, with each member of a population."""
     found: dict[str, Any] = {
         "best": None if run.wrong is None else {"epoch": run.best.epoch, "hard_loss": run.wrong},
         "skipped": run.state.skipped,
     }
-    # The event of one run has these fields itself.
     if len(run.members) == 1:
         return found
     members = [
@@ -255,7 +248,6 @@ def _of_agents(run: AgentRun) -> dict[str, Any]:
 
 
 def _unit(config: Config | PolicyConfig) -> str:
-    """Return the unit of progress."""
     return config.unit if isinstance(config, PolicyConfig) else "epoch"
 
 
