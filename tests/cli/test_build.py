@@ -12,34 +12,36 @@ from PIL import Image
 from difflogic.core import rules
 from tests.cli.conftest import Call
 
-RULE = "each step is one generation of B36/S23."
 SHOWN = "From its one start the picture is right at step 12, and stays for ever"
+
+
+def exhaustive(*values: str) -> object:
+    return pytest.param(*values, marks=pytest.mark.exhaustive)
 
 
 @pytest.fixture
 def inputs(difflogic: Call) -> Path:
-    """A folder with a recording of B36/S23, a pattern, and an image of 12x10 cells."""
+    """A folder with a recording of B36/S23, a pattern, and an image of 6x5 cells."""
     states = [np.random.default_rng(1).integers(0, 2, (32, 32), np.uint8)]
     for _ in range(7):
         states.append(rules.apply(rules.table("B36/S23"), states[-1], periodic=True))
     np.save("film.npy", states)
     Path("r.cells").write_text("!Name: R-pentomino\n.OO\nOO.\n.O.\n")
-    Image.fromarray(255 * np.tri(10, 12, dtype=np.uint8)).save("cat.png")
+    Image.fromarray(255 * np.tri(5, 6, dtype=np.uint8)).save("cat.png")
     return Path()
 
 
 @pytest.mark.parametrize(
     ("what", "title", "words"),
     [
-        ("B36/S23", "B36/S23: 2", RULE),
-        ("game-of-life", "game-of-life: 24 gates per cell", "is one generation of B3/S23."),
+        ("B36/S23", "B36/S23: 2", "each step is one generation of B36/S23."),
         ("film.npy", "film: 2", "It has 0 wrong cells in all 7 pairs of states."),
-        ("film.npy --frames 2", "film: ", "There is one pair of states, so that none is held out"),
-        ("r.cells --film-rule B3/S23 --size 24x20", "r: 24 gates", "It has 0 wrong cells in all 49 pairs of states."),
-        ("cat.png --padding 8", "cat: ", "From its one start the picture is right at step 16, and stays for ever"),
-        pytest.param("cat.png --colors 8 --size 8x8 --invert", "cat: ", SHOWN, marks=pytest.mark.exhaustive),
-        pytest.param("lizard", "lizard: ", SHOWN, marks=pytest.mark.exhaustive),
-        pytest.param("run", "lizard: ", SHOWN, marks=pytest.mark.exhaustive),
+        exhaustive("film.npy --frames 2", "film: ", "There is one pair of states, so that none is held out"),
+        exhaustive("game-of-life", "game-of-life: 24 gates per cell", "is one generation of B3/S23."),
+        exhaustive("r.cells --film-rule B3/S23 --size 24x20", "r: 24 gates", "0 wrong cells in all 49 pairs"),
+        exhaustive("cat.png --padding 12", "cat: ", "the picture is right at step 17, and stays for ever"),
+        exhaustive("cat.png --colors 8 --size 4x4 --invert", "cat: ", SHOWN),
+        exhaustive("run", "lizard: ", SHOWN),
     ],
 )
 def test_build_proves_the_circuit_of_its_target(
@@ -48,16 +50,11 @@ def test_build_proves_the_circuit_of_its_target(
     if what == "run":
         assert difflogic("train", "lizard", "--epochs", 1, "--restarts", 0, "--engine", "cpu", "-o", what).code == 0
     done = difflogic("build", *what.split(), "-o", "made.json")
-    assert done.code == 0
-    assert done.out.startswith(title)
-    assert words in done.out
+    assert (done.code, done.out.startswith(title), words in done.out) == (0, True, True), done
     assert "Proved equal in its visible channels" in done.out
-    assert json.loads(Path("made.json").read_text())["format"]
 
 
-@pytest.mark.parametrize(
-    "what", ["cat.png", *(pytest.param(each, marks=pytest.mark.exhaustive) for each in ("W110", "film.npy"))]
-)
+@pytest.mark.parametrize("what", ["cat.png", exhaustive("W110"), exhaustive("film.npy")])
 def test_commands_take_a_built_folder(what: str, difflogic: Call, inputs: Path) -> None:
     assert difflogic("build", what, "-o", "built").code == 0
     for command in ("show", "simplify", "export --format c", "render -o film.gif", "evaluate --quick", "simulate"):
@@ -68,8 +65,7 @@ def test_commands_take_a_built_folder(what: str, difflogic: Call, inputs: Path) 
     assert difflogic("prove", "built", "built/circuit.json").code == 0
     if what != "film.npy":  # what samples become is proved of complete rollouts
         assert difflogic("prove", "built").code == difflogic("prove", "built/circuit.json").code == 0
-    refused = difflogic("build", what, "-o", "built")
-    assert (refused.code, "choose another --out" in refused.errors) == (2, True)
+    assert "choose another --out" in difflogic("build", what, "-o", "built").errors
 
 
 def test_held_out_pairs_test_an_induced_rule(difflogic: Call, inputs: Path) -> None:
