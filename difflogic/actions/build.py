@@ -117,6 +117,9 @@ def build(what: str | Path | Dataset, *, effort: str = "normal", on_pass: OnPass
         DataError: The file cannot be read.
     """
     config, samples = _task(what, {name: value for name, value in options.items() if value not in (None, False)})
+    if samples is not None and not isinstance(what, Dataset) and (rule := rules_of.named(Path(what))) is not None:
+        small = simplify(rules_of.rule_netlist(rule, config.model.periodic), effort=effort, on_pass=on_pass)
+        return _proved(small, config, samples, is_induced=False)
     if (netlist := _synthesized(config, samples)) is not None:
         return _proved(simplify(netlist, effort=effort, on_pass=on_pass), config, samples)
     why = "a lookup circuit is for an image without damage, which has the steps to grow from one cell or a border"
@@ -157,9 +160,12 @@ def _task(what: str | Path | Dataset, options: dict[str, Any]) -> tuple[Config, 
         of_run = model.data()
         return config if of_run is None else config.with_(**LEARNED), of_run
     rule, samples = rules_of.named(path), None
-    name = customise.named(path) if rule is None or path.exists() else rule.replace("/", "")[:100]
+    is_file = rule is None or rule.endswith(rules_of.SUFFIX) or path.exists()
+    name = customise.named(path if rule is None else Path(rule)) if is_file else str(rule).replace("/", "")[:100]
     fields = merged({} if kind == "a preset" else {"name": name}, in_tables(options.pop("set", {})))
-    if kind in ("a rule", "a preset"):
+    if rule is not None and (samples := rules_of.samples(rule)) is not None:
+        request = TrainRequest(data=samples, set=merged(LEARNED, fields))
+    elif kind in ("a rule", "a preset"):
         request = TrainRequest(str(path) if rule is None else RULE, rule=rule, set=fields)
     elif kind == "an image":
         request = TrainRequest.of(preset=IMAGE, target=path, set=fields, **options)
@@ -212,7 +218,7 @@ def _synthesized(config: Config, samples: Dataset | None) -> CellNetlist | None:
     return lean(CellNetlist.of_run(layered(graph, model.periodic, model.neighbourhood), config))
 
 
-def _proved(small: Simplification, task: Config, samples: Dataset | None) -> Build:
+def _proved(small: Simplification, task: Config, samples: Dataset | None, is_induced: bool = True) -> Build:
     """Return a simplified circuit, proved to be right for its task, or tested on all pairs of states."""
     netlist = cast("CellNetlist", small.netlist)
     circuit = layered(to_xag(netlist), netlist.periodic, netlist.neighbourhood)
@@ -224,7 +230,7 @@ def _proved(small: Simplification, task: Config, samples: Dataset | None) -> Bui
         files |= proof_file.files_of(found)
         words, facts, is_right = [found.text], {"proved": found.proved}, bool(found.proved)
     else:
-        words, facts = _tested(netlist, config, samples.single_steps() or samples)
+        words, facts = _tested(netlist, config, samples.single_steps() or samples, is_induced)
         is_right = not facts["wrong"]
     name, rule = config.name, config.task.rule
     name = rule if name == rule.replace("/", "") else name
@@ -234,10 +240,13 @@ def _proved(small: Simplification, task: Config, samples: Dataset | None) -> Bui
     return Build(title, lines, report, files, netlist, circuit, config, samples, ok=ok, stopped=small.stopped)
 
 
-def _tested(netlist: CellNetlist, config: Config, pairs: Dataset) -> tuple[list[str], dict[str, Any]]:
+def _tested(netlist: CellNetlist, config: Config, pairs: Dataset, is_induced: bool) -> tuple[list[str], dict[str, Any]]:
     """Return how many cells are wrong in all pairs of states, and in those held out of a rule induced from the rest."""
-    few, rest = pairs.split(HELD_OUT)
     facts: dict[str, Any] = {"pairs": len(pairs), "wrong": _wrong(netlist, pairs), "held_out": None}
+    right = f"It has {counted(facts['wrong'], 'wrong cell')} in all {counted(len(pairs), 'pair')} of states."
+    if not is_induced:
+        return [f"The circuit of the rule's table is the one it is compared with. {right}"], facts
+    few, rest = pairs.split(HELD_OUT)
     text = "There is one pair of states, so that none is held out for a test."
     if rest is not few:
         induced = _synthesized(config, few)
@@ -245,7 +254,6 @@ def _tested(netlist: CellNetlist, config: Config, pairs: Dataset) -> tuple[list[
         facts["held_out"] = {"pairs": len(rest), "wrong": wrong}
         has = "none is found to be tested on" if wrong is None else f"it has {counted(wrong, 'wrong cell')} in"
         text = f"If the rule is induced from {len(few)} of them, {has} the {len(rest)} that were held out."
-    right = f"It has {counted(facts['wrong'], 'wrong cell')} in all {counted(len(pairs), 'pair')} of states."
     return [right, text], facts
 
 

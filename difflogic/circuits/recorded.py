@@ -18,10 +18,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.circuits import misread
+from difflogic.circuits import misread, rle
 from difflogic.circuits.misread import bits_of
+from difflogic.circuits.readers import rule as readers
+from difflogic.circuits.readers import source, zoo
 from difflogic.config.dataset import Dataset, numbers_in
-from difflogic.core import patterns, rules
+from difflogic.core import patterns
 from difflogic.errors import DataError, LimitError, UsageError
 from difflogic.system.array_files import UNREADABLE, reason
 from difflogic.system.cache import warn
@@ -153,26 +155,13 @@ def _moved(path: Path, rule: str | None, frames: int, size: tuple[int, int] | No
 
 
 def named(name: str) -> Rule:
-    """The rule of this name, of states 0, 1, ...: life-like, `wireworld` or `brians-brain`. Raises ConfigError."""
-    if name.lower() in ("wireworld", "brians-brain"):
-        return _wireworld if name.lower() == "wireworld" else _brians_brain
-    table = rules.table(name)
-    return lambda grid: rules.apply(table, (grid[None] == 1).astype(np.uint8), True)[0].astype(np.int64)
+    """Return the rule of a notation, a `.rule` file or a circuit of the zoo on its states. Raises ConfigError."""
+    is_known = name.lower() in zoo.names() or readers.named(Path(name)) is not None
+    known = name.lower() if name.lower() in zoo.names() else name
+    netlist = source.load(known).netlist if is_known else readers.rule_netlist(name, periodic=True)
 
+    def step(grid: States) -> States:
+        bits = (grid[..., None] >> np.arange(netlist.channels) & 1).astype(np.uint8)
+        return rle.numbers(netlist.after(bits, 1))
 
-def _around(on: npt.NDArray[np.bool_]) -> States:
-    """Return how many of the eight neighbours are, on a torus."""
-    shifted = [np.roll(on, (dy, dx), (0, 1)) for dy in (-1, 0, 1) for dx in (-1, 0, 1) if dy or dx]
-    counts: States = np.sum(shifted, axis=0)
-    return counts
-
-
-def _wireworld(grid: States) -> States:
-    """0 is empty, 1 a head, 2 a tail, 3 a wire, as Golly counts them. Source: Silverman 1987."""
-    heads = _around(grid == 1)
-    return np.select([grid == 1, grid == 2, grid == 3], [2, 3, np.where((heads == 1) | (heads == 2), 1, 3)], 0)
-
-
-def _brians_brain(grid: States) -> States:
-    """0 is ready, 1 fires, 2 is refractory. Source: Silverman 1984."""
-    return np.select([grid == 1, grid == 2], [2, 0], np.where(_around(grid == 1) == 2, 1, 0))
+    return step

@@ -1,17 +1,37 @@
-"""A circuit without training: that of a rule, which is known as a table."""
+"""A circuit without training: that of a rule, which is known as a table, or as a decision diagram of several states.
+
+A cell of n states has ceil(log2 n) channels, channel 0 the lowest bit of its state. Codes without a state are
+don't-cares.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 
+import numpy as np
+
+from difflogic.circuits.readers import rule_file
+from difflogic.circuits.readers.rule_file import RuleFile
+from difflogic.circuits.synthesis.cell import neighbour
 from difflogic.circuits.synthesis.convert import to_netlist
 from difflogic.circuits.synthesis.symmetric import rebuilt_symmetric
-from difflogic.circuits.synthesis.xag import FALSE, TRUE, XAG, Builder
+from difflogic.circuits.synthesis.xag import FALSE, TRUE, XAG, Builder, rebuilt
 from difflogic.config.customise import load_rule
+from difflogic.config.dataset import Dataset
 from difflogic.core import rules, wiring
 from difflogic.errors import ConfigError
 from difflogic.model.cell_netlist import CellNetlist
+from difflogic.model.deployment import Scenario
+
+SUFFIX = ".rule"
+SEED, SIDE, FRAMES = 3, 32, 16
+"""Grid and length of the recording of a rule of several states."""
+STEPS = 100
+"""Steps on a grid that a notation names."""
 
 
 def named(path: Path) -> str | None:
@@ -19,6 +39,8 @@ def named(path: Path) -> str | None:
 
     What there is at a path goes first: a file that is called 110 is no rule.
     """
+    if path.is_file() and path.suffix == SUFFIX:
+        return str(path)
     if not path.exists() and (reason := rules.refusal(str(path))):
         raise ConfigError(reason)
     with suppress(ConfigError):
@@ -26,30 +48,111 @@ def named(path: Path) -> str | None:
             return rules.canonical(str(path))
         if path.is_file() and path.suffix in (".txt", ".npy"):
             return load_rule(path)
+    if not path.exists() and (file := rule_file.find(rules.bounds(str(path))[0], path.parent)):
+        return str(file)
     return None
 
 
 def rule_netlist(rule: str, periodic: bool) -> CellNetlist:
-    """The rule as a circuit of one channel: of its decision diagram and its counts of neighbours what has fewer gates.
+    """Return the circuit of a rule, or of a `.rule` file, in milliseconds: `simplify` searches for a smaller one.
 
-    In milliseconds, and not the smallest: that is what `simplify` searches for.
+    Raises:
+        ConfigError: It is no rule.
+        CircuitError: The file is no rule.
     """
-    around = rules.neighbourhood(rule) or "moore"
-    like = CellNetlist.build(1, periodic, [], [], [wiring.CENTRE], neighbourhood=around)
-    diagram = _diagram(rule)
-    return to_netlist(min(diagram, rebuilt_symmetric(diagram), key=lambda graph: len(graph.gates)), like)
+    if rule.endswith(SUFFIX):
+        held = rule_file.load(Path(rule))
+        states, around, graph = held.states, held.neighbourhood, _of_file(held)
+    else:
+        parsed = rules.parse(rule)
+        states, around, graph = parsed.states, parsed.neighbourhood or "moore", _of_table(parsed.table)
+        if states > 2:
+            graph = _of_states(graph, states, parsed.has_history)
+    channels = (states - 1).bit_length()
+    like = CellNetlist.build(channels, periodic, [], [], [wiring.CENTRE] * channels, neighbourhood=around)
+    return to_netlist(rebuilt(graph), like)
 
 
-def _diagram(rule: str) -> XAG:
-    """The table of 512 entries, halved by one input after the other; equal parts of it are the same gates."""
+def on_grid(rule: str, notation: str) -> CellNetlist:
+    """Return the circuit of a rule on the grid that a notation names: a torus unless it says otherwise."""
+    _, periodic, size = rules.bounds(notation)
+    netlist = rule_netlist(rule, periodic)
+    return netlist if size is None else replace(netlist, scenario=Scenario("random", *size, STEPS))
+
+
+def samples(rule: str) -> Dataset | None:
+    """Return pairs of states of a rule of several states, from random ones; None for a rule of two states."""
+    states = rule_file.load(Path(rule)).states if rule.endswith(SUFFIX) else rules.parse(rule).states
+    if states == 2:
+        return None
+    netlist = rule_netlist(rule, periodic=True)
+    grids = np.random.default_rng(SEED).integers(0, states, (1, SIDE, SIDE))
+    first = (grids[..., None] >> np.arange(netlist.channels) & 1).astype(np.uint8)
+    frames = netlist.rollout(first, FRAMES)[:, 0]
+    return Dataset.of(frames[:-1], frames[1:])
+
+
+def _of_table(entries: rules.Table) -> XAG:
+    """Return the smaller of two graphs: the decision diagram of a table, and one that counts neighbours."""
+    cells = [neighbour(0, cell) for cell in range(wiring.PATCH)]
     builder = Builder(wiring.PATCH)
-    # The entry's number has the patch's first cell as its highest bit: halves of the table differ in that cell, so the
-    # lowest bit is decided first.
-    level = [TRUE if entry else FALSE for entry in rules.table(rule).tolist()]
-    for patch in reversed(range(wiring.PATCH)):
-        cell = 2 * (1 + patch)
-        level = [
-            zero if zero == one else builder.or_(builder.and_(cell, one), builder.and_(cell ^ 1, zero))
-            for zero, one in zip(level[::2], level[1::2], strict=True)
-        ]
-    return builder.finish(level)
+    # An entry's number has the patch's first cell as its highest bit.
+    diagram = builder.finish([_chosen(builder, entries.tolist(), cells[::-1])])
+    return min(diagram, rebuilt_symmetric(diagram), key=lambda graph: len(graph.gates))
+
+
+def _of_states(alive: XAG, states: int, has_history: bool) -> XAG:
+    """Return the graph of more states, of which `alive` says whether a cell lives, from the living ones."""
+    # By state, the next one if the cell lives and if it does not: a dying cell counts up; marks of a history stay.
+    after = [(1, 0), (1, 2 % states), *((state, state) for state in [*range(3, states), 0])]
+    living = {1}
+    if has_history:
+        after, living = [(1, 0), (1, 2), (1, 2), (3, 4), (3, 4), (5, 4), (6, 6)], {1, 3, 5}
+    channels = (states - 1).bit_length()
+    builder = Builder(wiring.PATCH * channels)
+    codes = [[neighbour(channel, cell) for channel in range(channels)] for cell in range(wiring.PATCH)]
+    lives = [_chosen(builder, [int(state in living) for state in range(states)], code) for code in codes]
+    [result] = builder.embed(alive, lives)
+    if has_history:  # a living cell beside a boundary, state 6, dies
+        walls = [_chosen(builder, [int(state == 6) for state in range(states)], code) for code in codes]
+        touched = reduce(builder.or_, walls)
+        result = builder.and_(result, builder.and_(lives[wiring.CENTRE], touched) ^ 1)
+    outputs = []
+    for channel in range(channels):
+        bits = [(live >> channel & 1, dead >> channel & 1) for live, dead in after]
+        entries = [live if live == dead else result ^ dead for live, dead in bits]
+        outputs.append(_chosen(builder, entries, codes[wiring.CENTRE]))
+    return builder.finish(outputs)
+
+
+def _of_file(rule: RuleFile) -> XAG:
+    """Return the graph of a decision diagram: each node chooses, by a cell's state, between those below it."""
+    channels = (rule.states - 1).bit_length()
+    builder = Builder(wiring.PATCH * channels)
+    made: list[list[int]] = []
+    for depth, children in rule.nodes:
+        code = [neighbour(channel, rule.cells[-depth]) for channel in range(channels)]
+        below = [[child >> channel & 1 for channel in range(channels)] if depth == 1 else made[child]
+                 for child in children]  # fmt: skip
+        made.append([_chosen(builder, entries, code) for entries in zip(*below, strict=True)])
+    return builder.finish(made[-1])
+
+
+def _chosen(builder: Builder, entries: Sequence[int | None], code: Sequence[int]) -> int:
+    """Return the literal `entries[s]` where bit `i` of s is `code[i]`; None, and codes beyond, are don't-cares."""
+    if len({*entries} - {None}) <= 1:
+        return next((entry for entry in entries if entry is not None), FALSE)
+    if len(entries) < 1 << len(code):
+        entries = [*entries, *[None] * ((1 << len(code)) - len(entries))]
+    *rest, bit = code
+    low, high = entries[: len(entries) // 2], entries[len(entries) // 2 :]
+    pairs = list(zip(low, high, strict=True))
+    for inverted in (0, 1):  # both halves agree, or are opposite
+        if all(a is None or b is None or a == b ^ inverted for a, b in pairs):
+            joined = [b ^ inverted if a is None and b is not None else a for a, b in pairs]
+            literal = _chosen(builder, joined, rest)
+            return builder.xor(bit, literal) if inverted else literal
+    zero, one = _chosen(builder, low, rest), _chosen(builder, high, rest)
+    if {zero, one} & {FALSE, TRUE}:
+        return builder.or_(builder.and_(bit, one), builder.and_(bit ^ 1, zero))
+    return builder.xor(zero, builder.and_(bit, builder.xor(zero, one)))

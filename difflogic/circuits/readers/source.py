@@ -209,8 +209,9 @@ def _load(path: Path) -> LoadedCircuit:
         circuit = notebook.load(path)
         return LoadedCircuit(CellNetlist.from_circuit(circuit), "the authors' parameters", circuit)
     if (rule := rules.named(path)) is not None:
-        told = f"The rule {rule}: built from its table, without training."
-        return LoadedCircuit(rules.rule_netlist(rule, periodic=True), "a rule", told=told, name=rule)
+        name = Path(rule).stem if rule.endswith(rules.SUFFIX) else rule
+        told = f"The rule {name}: built from its table, without training."
+        return LoadedCircuit(rules.on_grid(rule, str(path)), "a rule", told=told, name=name)
     if (read := of_signals(path, Signals.circuit)) is not None:
         if isinstance(read, FunctionNetlist):
             raise CircuitError(f"{path}: {_NO_CELL}")

@@ -1,0 +1,204 @@
+"""Golly's `.rule` files: a table of transitions, of which the first that matches counts, or a tree of decisions.
+
+Both become a decision diagram: a node asks for the state of one cell, and equal nodes are one. So the work grows with
+the file's structure, not with the number of neighbourhoods.
+Source of the format: Golly's help, *File formats*, "Rule files".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from pathlib import Path
+
+from difflogic.core.rules import MOST_STATES
+from difflogic.errors import CircuitError
+from difflogic.model import netlist_json
+
+CELLS = {
+    "moore": ("Moore", (4, 1, 2, 5, 8, 7, 6, 3, 0)),
+    "von-neumann": ("vonNeumann", (4, 1, 5, 7, 3)),
+    "hex": ("hexagonal", (4, 1, 5, 8, 7, 3, 0)),
+    "line": ("oneDimensional", (4, 3, 5)),
+}
+"""Golly's name of a neighbourhood, and its patch positions as a table lists them: centre, north, then clockwise."""
+TREE_CELLS = {8: (0, 2, 6, 8, 1, 3, 5, 7, 4), 4: (1, 3, 5, 7, 4)}
+"""Patch positions as a tree asks for them, by the number of neighbours."""
+FOLDERS = (Path.home() / ".golly/Rules", Path("/usr/share/golly/Rules"), Path("/usr/local/share/golly/Rules"))
+"""Folders in which Golly keeps rules."""
+MOST_NODES = 1 << 17
+
+Item = int | str
+"""States that match, as a set of bits, or the name of a variable that occurs twice and so is one state."""
+Transition = tuple[tuple[Item, ...], Item]
+
+
+@dataclass(frozen=True, eq=False)
+class RuleFile:
+    """A rule of several states as a decision diagram."""
+
+    states: int
+    neighbourhood: str
+    cells: tuple[int, ...]
+    """Patch positions in the order of decisions."""
+    nodes: Sequence[tuple[int, tuple[int, ...]]]
+    """Depth of each node, counted from 1 at the leaves, and its children by state; those of depth 1 are states."""
+    colours: dict[int, tuple[int, ...]]
+
+
+def find(name: str, folder: Path) -> Path | None:
+    """Return the file of a rule by name, searched for in a folder, the current one and those of Golly, or None."""
+    if not re.fullmatch(r"[\w+-][\w.+-]*", name):
+        return None
+    paths = (each / f"{name}.rule" for each in (folder, Path(), *FOLDERS))
+    return next((path for path in paths if path.is_file()), None)
+
+
+def load(path: Path) -> RuleFile:
+    """Read a rule file. Raises CircuitError, which names the file."""
+    try:
+        return read(netlist_json.read_text(path))
+    except CircuitError as error:
+        raise netlist_json.refusal(path, error) from error
+
+
+def read(text: str) -> RuleFile:
+    """Return the rule of a file's text, of its first @TABLE or @TREE. Raises CircuitError."""
+    parts = re.split(r"^@(\w+)", re.sub(r"#.*", "", text), flags=re.MULTILINE)[1:]
+    sections = list(zip(parts[::2], parts[1::2], strict=True))
+    colours = {}
+    for line in next((body for kind, body in sections if kind == "COLORS"), "").splitlines():
+        if re.fullmatch(r"\s*\d+(\s+\d+){3}\s*", line):
+            state, *colour = map(int, line.split())
+            colours[state] = tuple(min(255, each) for each in colour)
+    for kind, body in sections:
+        if kind in ("TABLE", "TREE"):
+            return (_table if kind == "TABLE" else _tree)(body, colours)
+    raise CircuitError("The rule has neither @TABLE nor @TREE.")
+
+
+def _fields(body: str, *names: str) -> tuple[list[str], list[str]]:
+    """Return the values of fields, which must be there, and the other lines. Raises CircuitError."""
+    values, rest = {}, []
+    for line in filter(None, map(str.strip, body.splitlines())):
+        if match := re.fullmatch(r"(\w+)\s*[:=]\s*(\w+)", line):
+            values[match[1].lower()] = match[2]
+        else:
+            rest.append(line)
+    if missing := [name for name in names if name not in values]:
+        raise CircuitError(f"The rule does not say its {missing[0]}.")
+    if not values[names[0]].isdigit() or not 2 <= int(values[names[0]]) <= MOST_STATES:
+        raise CircuitError(f"A rule has 2 to {MOST_STATES} states, got {values[names[0]]!r:.20}.")
+    return [values[name] for name in names], rest
+
+
+def _tree(body: str, colours: dict[int, tuple[int, ...]]) -> RuleFile:
+    (count, around, _), rest = _fields(body, "num_states", "num_neighbors", "num_nodes")
+    states = int(count)
+    if not around.isdigit() or int(around) not in TREE_CELLS:
+        raise CircuitError(f"A tree has 4 or 8 neighbours, got {around!r:.20}.")
+    cells, nodes = TREE_CELLS[int(around)], list[tuple[int, tuple[int, ...]]]()
+    for line in rest:
+        numbers = [int(word) if word.isdigit() else -1 for word in line.split()]
+        depth, *children = numbers
+        below = range(states) if depth == 1 else range(len(nodes))
+        if len(children) != states or not all(
+            child in below and (depth == 1 or nodes[child][0] == depth - 1) for child in children
+        ):
+            raise CircuitError(f"A node needs its depth and {states} children of the depth below, got {line!r:.60}.")
+        nodes.append((depth, tuple(children)))
+    if not nodes or nodes[-1][0] != len(cells):
+        raise CircuitError(f"The last node of the tree must have the depth {len(cells)}.")
+    return RuleFile(states, "moore" if len(cells) > 5 else "von-neumann", cells, nodes, colours)
+
+
+def _table(body: str, colours: dict[int, tuple[int, ...]]) -> RuleFile:
+    (count, around, symmetry), lines = _fields(body, "n_states", "neighborhood", "symmetries")
+    names = {golly.lower(): own for own, (golly, _) in CELLS.items()}
+    if around.lower() not in names:
+        raise CircuitError(f"The neighbourhood {around!r:.40} is not one of {', '.join(names)} on the 3x3 cells.")
+    states, neighbourhood = int(count), names[around.lower()]
+    cells = CELLS[neighbourhood][1]
+    turns = _turns(symmetry, len(cells) - 1)
+    variables: dict[str, int] = {}
+    transitions: dict[Transition, None] = {}
+    for line in lines:
+        if match := re.fullmatch(r"var\s+(\w+)\s*=\s*(?:\{(.*)\}|(\w+))", line):
+            variables[match[1]] = 0
+            for word in (match[2] or match[3] or "").split(","):
+                variables[match[1]] |= _states(word.strip(), variables, states)
+            continue
+        words = [word.strip() for word in (line.split(",") if "," in line else line)]
+        if len(words) != len(cells) + 1:
+            raise CircuitError(f"A transition has {len(cells) + 1} states, got {line!r:.60}.")
+        repeated = {word for word in words if word in variables and words.count(word) > 1}
+        items: list[Item] = [word if word in repeated else _states(word, variables, states) for word in words]
+        if isinstance(items[-1], int) and items[-1].bit_count() > 1:
+            raise CircuitError(f"A transition leads to one state, got {line!r:.60}.")
+        for turn in turns:
+            transitions[(items[0], *(items[1 + place] for place in turn)), items[-1]] = None
+    return RuleFile(states, neighbourhood, cells, _diagram(list(transitions), variables, states, len(cells)), colours)
+
+
+def _states(word: str, variables: dict[str, int], states: int) -> int:
+    """Return the states of a word as a set of bits. Raises CircuitError."""
+    if word in variables:
+        return variables[word]
+    if not word.isdigit() or int(word) >= states:
+        raise CircuitError(f"{word!r:.40} is neither a state from 0 to {states - 1} nor a variable.")
+    return 1 << int(word)
+
+
+def _turns(symmetry: str, ring: int) -> list[tuple[int, ...]]:
+    """Return the places that each neighbour comes from in all symmetric transitions. Raises CircuitError."""
+    places = tuple(range(ring))
+    if symmetry == "permute":
+        return list(permutations(places))
+    match = re.fullmatch(r"none|(?:rotate([23468]))?_?(reflect(?:_horizontal)?)?", symmetry)
+    rotations = int(match[1] or 1) if match else 0
+    if not rotations or ring % rotations:
+        raise CircuitError(f"The symmetry {symmetry!r:.40} is not one of this neighbourhood.")
+    mirrored = [places] if match is None or not match[2] else [places, tuple(-place % ring for place in places)]
+    return [tuple(each[(place + k * ring // rotations) % ring] for place in places)
+            for each in mirrored for k in range(rotations)]  # fmt: skip
+
+
+def _diagram(
+    transitions: list[Transition], variables: dict[str, int], states: int, depth: int
+) -> list[tuple[int, tuple[int, ...]]]:
+    everything = (1 << states) - 1
+    # What no transition matches stays: the centre, which comes first, is a variable that is also the result.
+    kept: Transition = (("", *[everything] * (depth - 1)), "")
+    nodes: dict[tuple[int, tuple[int, ...]], int] = {}
+    known: dict[tuple[Transition, ...], int] = {}
+
+    def matching(alive: Sequence[Transition], state: int) -> Iterator[Transition]:
+        one = 1 << state
+        seen = set()
+        for (first, *rest), result in alive:
+            name = first if isinstance(first, str) else None
+            if not (variables.get(first, everything) if isinstance(first, str) else first) & one:
+                continue
+            tail = tuple(one if name is not None and item == name else item for item in rest)
+            next_one = tail, one if name is not None and result == name else result
+            if tail not in seen:
+                seen.add(tail)
+                yield next_one
+            if all(item == everything for item in tail):
+                return
+
+    def node(alive: tuple[Transition, ...], level: int) -> int:
+        if not level:
+            result = alive[0][1]
+            return (variables[result] if isinstance(result, str) else result).bit_length() - 1
+        if alive not in known:
+            children = tuple(node(tuple(matching(alive, state)), level - 1) for state in range(states))
+            known[alive] = nodes.setdefault((level, children), len(nodes))
+            if len(known) > MOST_NODES:
+                raise CircuitError(f"The decision diagram of the rule has more than {MOST_NODES} nodes.")
+        return known[alive]
+
+    node((*transitions, kept), depth)
+    return list(nodes)
