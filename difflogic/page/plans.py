@@ -126,7 +126,7 @@ def _constants() -> Data:
         jobs: ("PROBE_STREAM",),
         search: ("STEADY", "FEW"),
         success: ("STARTS", "FRESH_STREAM", "TIMES", "LARGE"),
-        stalled: ("WINDOW", "LATEST_GROWN", "SLOW", "SMALL", "PROGRESS", "MEAN_OF", "UNLIKE", "MENDED", "LONG", "SOON"),
+        stalled: ("HOPELESS", "PROGRESS", "MEAN_OF"),
         repair: ("MOST_WRONG", "TOGETHER"),
     }
     found = {name: getattr(module, name) for module, wanted in named.items() for name in wanted}

@@ -311,7 +311,7 @@ class _Series:
         passes = Finishing(complete, config) if finishing.can_be_finished(config) else None
         rules = Rules(finish=partial(pruned, visible=config.task.loss_channels), passes=passes)
         if attempt.number != attempt.of:  # the last attempt is not stopped early: none comes after it
-            rules = replace(rules, give_up=_hopeless(self.record, config, passes))
+            rules = replace(rules, give_up=_hopeless(self.record, config))
         if self.record.restarts is None:
             rules = replace(rules, accept=SuccessTest(self.placement.engine, config).passed)
         return rules
@@ -355,7 +355,7 @@ def _ended(attempt: Attempt, run: Run | AgentRun, is_solved: bool) -> Attempt:
     return replace(ended, score=run.score) if isinstance(run, AgentRun) else replace(ended, wrong=run.wrong)
 
 
-def _hopeless(record: Record, config: Config, passes: Finishing | None) -> Callable[[Sequence[Replica]], str | None]:
+def _hopeless(record: Record, config: Config) -> Callable[[Sequence[Replica]], str | None]:
     """Return a function that says why all members are stalled, if they are. `config` is the attempt's own."""
     epochs, left = record.config.epochs, config.epochs
     if record.restarts is None:
@@ -365,10 +365,6 @@ def _hopeless(record: Record, config: Config, passes: Finishing | None) -> Calla
 
     def why(members: Sequence[Replica]) -> str | None:
         reasons = [stalled.why(member.metrics, left, epochs, config) for member in members]
-        if all(reasons):
-            return reasons[0]
-        slow = [each for each in members if passes is not None and stalled.mends_nothing(each.metrics, config)]
-        is_repaired = any(passes is not None and passes.repaired(each.circuit)[1] is not None for each in slow)
-        return "what is still wrong can be repaired" if is_repaired else None
+        return reasons[0] if all(reasons) else None
 
     return why

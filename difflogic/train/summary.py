@@ -156,7 +156,7 @@ def next_steps(run: Run, restarted: bool, build: str | None = None) -> list[str]
         return []
     # A search has no soft loss that could fall, and an attempt that was stopped early is not continued.
     falls = run.path is not None and not run.config.search.begin and run.given_up is None
-    falls = falls and stalled.falls(run.metrics, run.config.train.epochs)
+    falls = falls and len(run.metrics) < 2 * stalled.last_progress(run.metrics, run.config)
     steps = [*_repairs(run), *([] if run.lender else _changes(run, restarted))]
     longer = 2 * run.config.train.epochs
     if falls and run.path is not None:

@@ -16,7 +16,7 @@ from difflogic.devices.open import Placement, open_engine
 from difflogic.engine import job, search
 from difflogic.engine.api import Engine
 from difflogic.errors import CheckpointError, ConfigError
-from difflogic.train import stalled, start
+from difflogic.train import start
 from difflogic.train.local_search import LocalSearchModel
 from difflogic.train.stages import Training
 from difflogic.train.trainer import Trainer
@@ -91,18 +91,6 @@ def test_engines_compete_for_the_gradients(begins: int, decisions: int, monkeypa
     rivals.train(search={"begin": begins}, **LONG)
     assert [*rivals.gpu.epochs, *rivals.cpu.epochs] == list(range(1, begins + 1))
     assert len(rivals.decisions) == len(rivals.heard) == decisions
-
-
-def test_a_search_that_mends_nothing_is_given_up_for_its_length_alone(config: Config) -> None:
-    """Its soft loss, which is none, would look like one that says nothing good."""
-    run = Trainer(config.with_(train={"epochs": 20}), open_engine("cpu")).run()
-    early, later = (config.with_(train={"epochs": 50}, search={"begin": each}) for each in (4, 40))
-    short = run.metrics[: stalled.first_look(early, 50)]
-    assert len(short) < 4 + 2 * 4
-    assert stalled.why(short, 50, 50, early) is None
-    stuck = [replace(row, hard_loss=7) for row in run.metrics]
-    assert stalled.why(stuck, 50, 50, early) == "it was late"
-    assert stalled.why(stuck, 50, 50, later)
 
 
 def test_a_function_is_chosen_by_changing_places() -> None:
