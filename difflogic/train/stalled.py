@@ -20,7 +20,7 @@ from difflogic.runs.journal import Row
 
 FIRST_LOOK = 0.2
 """Share of all epochs before which no attempt ends."""
-HOPELESS = 0.3
+HOPELESS = 0.1
 """Share of the initial soft loss."""
 PROGRESS = 0.9
 """Share of the former minimum."""
