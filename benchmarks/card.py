@@ -39,8 +39,10 @@ VARIANTS = {
 
 
 def rates(bench: Bench) -> Line:
-    """Return the rates of the device as a line."""
-    return {"case": "rates", "contender": "device", **bench.to_dict(), **stamp()}
+    """Return the rates, limits and features of the device as a line."""
+    adapter = select_adapter()
+    about = {"limits": adapter.limits, "features": list(adapter.features)}
+    return {"case": "rates", "contender": "device", **bench.to_dict(), **about, **stamp()}
 
 
 def variants(bench: Bench) -> list[Bench]:
