@@ -53,6 +53,8 @@ class CellNetlist(Netlist):
     """What it was trained on, where that is known."""
     neighbourhood: str = "moore"
     """Of `wiring.NEIGHBOURHOODS`: it reads no other cells of a patch."""
+    colours: tuple[tuple[int, int, int], ...] = ()
+    """Red, green and blue of each state, the visible channels as a number, if a rule names them."""
 
     kind, buses = "cell", ("patch", "result")
     __repr__ = brief
@@ -69,6 +71,7 @@ class CellNetlist(Netlist):
         origin: Sequence[int] | None = None,
         scenario: Scenario | None = None,
         neighbourhood: str = "moore",
+        colours: Sequence[Sequence[int]] = (),
     ) -> CellNetlist:
         """A checked netlist.
 
@@ -83,6 +86,7 @@ class CellNetlist(Netlist):
             origin: What each channel was called before others were dropped; None: its number.
             scenario: What it was trained on, if that is known.
             neighbourhood: `moore`, `von-neumann`, `hex` or `line`.
+            colours: Red, green and blue of each state, 0 to 255.
 
         Returns:
             The netlist.
@@ -97,6 +101,7 @@ class CellNetlist(Netlist):
             origin=tuple(range(channels)) if origin is None else tuple(origin),
             scenario=scenario,
             neighbourhood=neighbourhood,
+            colours=tuple((red, green, blue) for red, green, blue in colours),
             **gate_arrays(gates, wires, outputs),
         )
         netlist.validate()
@@ -109,6 +114,10 @@ class CellNetlist(Netlist):
             raise CircuitError(
                 f"origin must give the {self.channels} channels different numbers from 0 on, got {list(self.origin)}."
             )
+        if self.colours and not (self.visible <= 8 and len(self.colours) <= 1 << self.visible):
+            raise CircuitError(f"{self.visible} visible channels have no {len(self.colours)} states with colours.")
+        if not all(0 <= value <= 255 for colour in self.colours for value in colour):
+            raise CircuitError("colours must be red, green and blue from 0 to 255.")
         super().validate()
         if len(self.outputs) != self.channels:
             raise CircuitError(f"{self.channels} outputs expected, one per channel, {len(self.outputs)} given.")
@@ -122,6 +131,12 @@ class CellNetlist(Netlist):
     @cached_property
     def output_names(self) -> Sequence[str]:
         return tuple(f"out[{channel}]" for channel in self.origin)
+
+    @cached_property
+    def palette(self) -> npt.NDArray[np.uint8]:
+        """Return the colours of all codes of the visible channels, black if none is known, uint8 `[n, 3]`."""
+        known = np.array(self.colours, dtype=np.uint8).reshape(-1, 3)
+        return np.pad(known, ((0, (1 << self.visible) - len(known)), (0, 0))) if self.colours else known
 
     @property
     def shown(self) -> Sequence[str]:

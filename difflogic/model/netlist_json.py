@@ -5,6 +5,7 @@ Version 1:
     {"format": "difflogic-circuit", "version": 1, "difflogic": "0.1.0",
      "channels": C, "visible": 1, "periodic": false,   outside the grid: 0, or its other side when periodic
      "neighbourhood": "hex",                           only where it is not moore: von-neumann, hex or line
+     "colours": [[0, 0, 0], [255, 0, 0]],              only of a rule that names them: red, green, blue of each state
      "origin": [0, 3],                                 only where channels were dropped: the names of the others
      "habitat": {"start": "seed", "height": 20,        only where it is known what it was trained on: the start random,
       "width": 20, "steps": 12, "fire_rate": 1.0},     seed, zeros or picture, and then its "picture" in rows of text
@@ -61,6 +62,8 @@ def head(netlist: CellNetlist) -> dict[str, Any]:
     head |= {"channels": netlist.channels, "visible": netlist.visible, "periodic": netlist.periodic}
     if netlist.neighbourhood != "moore":
         head["neighbourhood"] = netlist.neighbourhood
+    if netlist.colours:
+        head["colours"] = [list(colour) for colour in netlist.colours]
     if netlist.origin != tuple(range(netlist.channels)):
         head["origin"] = list(netlist.origin)
     if netlist.scenario is not None:
@@ -149,7 +152,11 @@ def from_data(data: Mapping[str, Any]) -> CellNetlist:
     names = [f"in[{name}][{patch}]" for name in origin for patch in range(wiring.PATCH)]
     gate_ids, wires, ends = read_gates(data, names)
     scenario = _scenario(typed(data, "habitat", dict)) if "habitat" in data else None
-    return CellNetlist.build(channels, periodic, gate_ids, wires, ends, visible, origin, scenario, neighbourhood)
+    colours = typed(data, "colours", list) if "colours" in data else []
+    if not all(type(each) is list and len(each) == 3 and all(type(x) is int for x in each) for each in colours):
+        raise CircuitError(f"colours must be red, green and blue of each state, got {shown(colours)}.")
+    about = (visible, origin, scenario, neighbourhood, colours)
+    return CellNetlist.build(channels, periodic, gate_ids, wires, ends, *about)
 
 
 def check_format(data: Mapping[str, Any], form: str, version: int) -> None:

@@ -8,11 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from difflogic.actions.simplify import simplify
 from difflogic.circuits import rle
-from difflogic.circuits.export import golly
+from difflogic.circuits.export import golly, html
 from difflogic.circuits.readers import rule, rule_file, source
+from difflogic.circuits.simulation import pictures
 from difflogic.core import rules, wiring
+from difflogic.core.bits import pack_planes
 from difflogic.errors import CircuitError
+from difflogic.model import netlist_json
 from difflogic.model.cell_netlist import CellNetlist
 
 TABLE = """@RULE Mine
@@ -150,3 +154,18 @@ def test_file_that_is_no_rule_is_refused(change: tuple[str, str], message: str, 
     with pytest.raises(CircuitError) as raised:
         moved_by(text.replace(*change), tmp_path)
     assert message in str(raised.value)
+
+
+def test_colours_of_a_rule_reach_pictures_and_exports(tmp_path: Path) -> None:
+    """Those of the file; Golly's, from red to yellow, for states that it does not name."""
+    text = TABLE.format(states=4, around="Moore", symmetry="none", lines="")
+    netlist = netlist_json.from_json(netlist_json.to_json(simplify(moved_by(text, tmp_path)).netlist))
+    assert netlist.colours == ((48, 48, 48), (0, 255, 0), (9, 8, 255), (255, 255, 0))
+    grid = np.array([[0, 1], [2, 3]])[..., None] >> np.arange(2) & 1
+    planes = pack_planes(grid.astype(np.uint8))
+    shown = pictures.picture(planes, 2, 2, palette=netlist.palette)
+    assert shown.reshape(-1, 3).tolist() == [list(colour) for colour in netlist.colours]
+    assert "[9, 8, 255]" in html.export(netlist, "mine")["mine.html"]
+    assert rule_file.read(golly.export(netlist, "mine")["mine_ca.rule"]).colours[2] == (9, 8, 255)
+    with pytest.raises(CircuitError, match="colours must be"):
+        netlist_json.from_json(netlist_json.to_json(netlist).replace("[9, 8, 255]", "[9, 8]"))

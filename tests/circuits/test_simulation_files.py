@@ -55,11 +55,11 @@ def grids(most_channels: int = 8) -> st.SearchStrategy[np.ndarray]:
 @given(grids())
 def test_rle_returns_as_the_same_states(tmp_path_factory: pytest.TempPathFactory, grid: np.ndarray) -> None:
     path = tmp_path_factory.mktemp("rle") / "a.rle"
-    path.write_text(rle.text(grid, "LifeHistory"))
+    path.write_text(rle.text(grid, "Codd"))
     assert max(len(line) for line in path.read_text().splitlines()[1:]) <= rle.LINE
     pattern = patterns.read(path)
     np.testing.assert_array_equal(patterns.bits_of(pattern.states, grid.shape[2]), grid)
-    assert pattern.rule == "LifeHistory"
+    assert pattern.rule == "Codd"
 
 
 @given(grids(3))

@@ -150,6 +150,9 @@ def _colours(netlist: CellNetlist, first: int) -> list[str]:
     """The visible channels: one in white, three as red, green and blue; others by the share of their bits."""
     rows = ["0 24 24 32"] if first else []
     for number in range(1 << netlist.channels):
+        if netlist.colours:
+            rows.append(" ".join(map(str, [first + number, *netlist.palette[number % len(netlist.palette)]])))
+            continue
         bits = [number >> channel & 1 for channel in range(netlist.visible)]
         rgb = [255 * bit for bit in bits] if netlist.visible == 3 else [255 * sum(bits) // netlist.visible] * 3
         rows.append(" ".join(map(str, [first + number, *rgb])))

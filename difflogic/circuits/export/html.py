@@ -51,6 +51,7 @@ def export(netlist: CellNetlist, name: str) -> Files:
         "periodic": netlist.periodic,
         "neighbourhood": netlist.neighbourhood,
         "origin": list(netlist.origin),
+        "colours": netlist.palette.tolist(),
         "home": None if netlist.scenario is None else _home(netlist.scenario, netlist.origin),
         "shader": shader(netlist, name) if len(code) <= _MOST_STATEMENTS else None,
         "lines": rows(netlist) if drawn else None,

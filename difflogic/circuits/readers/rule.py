@@ -62,14 +62,18 @@ def rule_netlist(rule: str, periodic: bool) -> CellNetlist:
     """
     if rule.endswith(SUFFIX):
         held = rule_file.load(Path(rule))
-        states, around, graph = held.states, held.neighbourhood, _of_file(held)
+        states, around, graph, named = held.states, held.neighbourhood, _of_file(held), held.colours
     else:
-        parsed = rules.parse(rule)
+        parsed, named = rules.parse(rule), {}
         states, around, graph = parsed.states, parsed.neighbourhood or "moore", _of_table(parsed.table)
         if states > 2:
             graph = _of_states(graph, states, parsed.has_history)
     channels = (states - 1).bit_length()
-    like = CellNetlist.build(channels, periodic, [], [], [wiring.CENTRE] * channels, neighbourhood=around)
+    # States without a colour have Golly's, from red to yellow.
+    colours = [(48, 48, 48), *((255, 255 * state // max(1, states - 2), 0) for state in range(states - 1))]
+    colours = [named.get(state, colour) for state, colour in enumerate(colours)] if states > 2 or named else []
+    outputs = [wiring.CENTRE] * channels
+    like = CellNetlist.build(channels, periodic, [], [], outputs, neighbourhood=around, colours=colours)
     return to_netlist(rebuilt(graph), like)
 
 

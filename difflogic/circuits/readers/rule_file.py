@@ -45,7 +45,7 @@ class RuleFile:
     """Patch positions in the order of decisions."""
     nodes: Sequence[tuple[int, tuple[int, ...]]]
     """Depth of each node, counted from 1 at the leaves, and its children by state; those of depth 1 are states."""
-    colours: dict[int, tuple[int, ...]]
+    colours: dict[int, tuple[int, int, int]]
 
 
 def find(name: str, folder: Path) -> Path | None:
@@ -71,8 +71,8 @@ def read(text: str) -> RuleFile:
     colours = {}
     for line in next((body for kind, body in sections if kind == "COLORS"), "").splitlines():
         if re.fullmatch(r"\s*\d+(\s+\d+){3}\s*", line):
-            state, *colour = map(int, line.split())
-            colours[state] = tuple(min(255, each) for each in colour)
+            state, red, green, blue = (min(255, int(word)) for word in line.split())
+            colours[state] = red, green, blue
     for kind, body in sections:
         if kind in ("TABLE", "TREE"):
             return (_table if kind == "TABLE" else _tree)(body, colours)
@@ -94,7 +94,7 @@ def _fields(body: str, *names: str) -> tuple[list[str], list[str]]:
     return [values[name] for name in names], rest
 
 
-def _tree(body: str, colours: dict[int, tuple[int, ...]]) -> RuleFile:
+def _tree(body: str, colours: dict[int, tuple[int, int, int]]) -> RuleFile:
     (count, around, _), rest = _fields(body, "num_states", "num_neighbors", "num_nodes")
     states = int(count)
     if not around.isdigit() or int(around) not in TREE_CELLS:
@@ -114,7 +114,7 @@ def _tree(body: str, colours: dict[int, tuple[int, ...]]) -> RuleFile:
     return RuleFile(states, "moore" if len(cells) > 5 else "von-neumann", cells, nodes, colours)
 
 
-def _table(body: str, colours: dict[int, tuple[int, ...]]) -> RuleFile:
+def _table(body: str, colours: dict[int, tuple[int, int, int]]) -> RuleFile:
     (count, around, symmetry), lines = _fields(body, "n_states", "neighborhood", "symmetries")
     names = {golly.lower(): own for own, (golly, _) in CELLS.items()}
     if around.lower() not in names:

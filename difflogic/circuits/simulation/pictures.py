@@ -17,6 +17,8 @@ from difflogic.runs.film import FRAME_MS, LAST_FRAME_MS, PAPER, enlarged, pixels
 Picture = npt.NDArray[np.uint8]
 """Grey `[h, w]` or red, green, blue `[h, w, 3]`, 0 to 255."""
 
+GREY: Picture = np.zeros((0, 3), dtype=np.uint8)
+"""Palette of a circuit whose states have no colours."""
 THRESHOLD = 128
 """A pixel of at least so much is a 1."""
 GIF_SIDE = 512
@@ -32,36 +34,42 @@ def shown(visible: int) -> int:
     return 3 if visible >= 3 else 1
 
 
-def picture(planes: Planes, width: int, visible: int, most: tuple[int, int] | None = None) -> Picture:
-    """The first channels of a state; each pixel is the mean of a square of cells where it must fit `most` (h, w)."""
-    channels = shown(visible)
+def picture(
+    planes: Planes, width: int, visible: int, most: tuple[int, int] | None = None, palette: Picture = GREY
+) -> Picture:
+    """Return the first channels of a state, or its colours; a pixel is the mean of a square of cells to fit `most`."""
+    channels = visible if len(palette) else shown(visible)
     height = len(planes)
     side = 1 if most is None else max(1, -(-height // most[0]), -(-width // most[1]))
     # A large grid is unpacked and shrunk strip by strip, each a whole number of squares high.
     rows = max(1, _PIXELS // (width * side * channels)) * side
-    parts = [_shrunk(unpack_planes(planes[top : top + rows, :channels], width), side) for top in range(0, height, rows)]
+    parts = []
+    for top in range(0, height, rows):
+        bits = unpack_planes(planes[top : top + rows, :channels], width)
+        values = palette[bits @ (1 << np.arange(channels))] if len(palette) else bits * np.uint8(255)
+        parts.append(_shrunk(values, side))
     whole = np.concatenate(parts)
-    return whole if channels == 3 else whole[..., 0]
+    return whole if whole.shape[-1] == 3 else whole[..., 0]
 
 
-def _shrunk(cells: Bits, side: int) -> Picture:
+def _shrunk(cells: Picture, side: int) -> Picture:
     """Means of squares of `side` cells; those at the right and lower border may be smaller."""
     if side == 1:
-        return cells * np.uint8(255)
+        return cells
     rows, columns = (np.arange(0, extent, side) for extent in cells.shape[:2])
     sums = np.add.reduceat(np.add.reduceat(cells.astype(np.uint32), rows, axis=0), columns, axis=1)
     heights, widths = (
         np.diff(starts, append=extent) for starts, extent in zip((rows, columns), cells.shape, strict=False)
     )
-    means: Picture = (255 * sums // (heights[:, None] * widths)[..., None]).astype(np.uint8)
+    means: Picture = (sums // (heights[:, None] * widths)[..., None]).astype(np.uint8)
     return means
 
 
-def png(planes: Planes, width: int, visible: int) -> bytes:
+def png(planes: Planes, width: int, visible: int, palette: Picture = GREY) -> bytes:
     """One pixel per cell."""
     from PIL import Image
 
-    image = Image.fromarray(picture(planes, width, visible))
+    image = Image.fromarray(picture(planes, width, visible, palette=palette))
     buffer = io.BytesIO()
     (image.convert("1") if image.mode == "L" else image).save(buffer, "PNG")
     return buffer.getvalue()

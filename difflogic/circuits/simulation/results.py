@@ -70,7 +70,9 @@ class Recording:
         """A state on the way."""
         if self.kind == ".gif" or self._is_history:
             most = (self._side, self._side) if self.kind == ".gif" else None
-            self._pictures.append(pictures.picture(planes, self.spec.width, self.spec.netlist.visible, most))
+            netlist = self.spec.netlist
+            picture = pictures.picture(planes, self.spec.width, netlist.visible, most, netlist.palette)
+            self._pictures.append(picture)
         elif self.kind == ".npy":
             self._grids.append(unpack_planes(planes, self.spec.width))
 
@@ -84,7 +86,7 @@ class Recording:
         if self._is_history:
             return pictures.history(self._pictures)
         if self.kind == ".png":
-            return pictures.png(planes, width, visible)
+            return pictures.png(planes, width, visible, self.spec.netlist.palette)
         if self.kind == ".gif":
             return pictures.gif(self._pictures, self.spec.netlist.neighbourhood)
         if self.kind == ".rle":

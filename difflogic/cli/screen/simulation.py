@@ -146,7 +146,7 @@ class GridScreen(Lines):
         spec, room, console = simulation.spec, self._live.console.size, self._live.console
         # Two pixels in the height of a half block, and two lines for the text and the cursor.
         most = ((1 if console.options.ascii_only else 2) * max(1, room.height - 2), room.width)
-        drawn = picture(simulation.planes(), spec.width, spec.netlist.visible, most)
+        drawn = picture(simulation.planes(), spec.width, spec.netlist.visible, most, spec.netlist.palette)
         if spec.height == 1:
             self._rows = [*self._rows, drawn][-most[0] :]
             drawn = np.concatenate(self._rows)

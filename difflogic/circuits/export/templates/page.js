@@ -184,6 +184,12 @@ function hexagons(height, width) {
 function colour(y, x, view, state) {
     const get = (c) => automaton.get(y, x, c, state);
     if (view >= 0) return get(view) ? 0xffffffff : 0xff2a2015;
+    if (circuit.colours.length) {
+        let number = 0;
+        for (let c = 0; c < circuit.visible; c++) number |= get(c) << c;
+        const [red, green, blue] = circuit.colours[number];
+        return 0xff000000 | (blue << 16) | (green << 8) | red;
+    }
     if (circuit.visible === 3) return 0xff000000 | (get(0) * 0xff) | (get(1) * 0xff00) | (get(2) * 0xff0000);
     let sum = 0;
     for (let c = 0; c < circuit.visible; c++) sum += get(c);
