@@ -22,10 +22,10 @@ from difflogic.circuits import misread, rle
 from difflogic.circuits.misread import bits_of
 from difflogic.circuits.readers import rule as readers
 from difflogic.circuits.readers import source, zoo
-from difflogic.config.dataset import Dataset, numbers_in
+from difflogic.config.dataset import Dataset
 from difflogic.core import patterns
 from difflogic.errors import DataError, LimitError, UsageError
-from difflogic.system.array_files import UNREADABLE, reason
+from difflogic.system.array_files import UNREADABLE, numbers_in, reason
 from difflogic.system.cache import warn
 
 FRAMES = 50

@@ -126,8 +126,8 @@ def agents(
     file, base = given.get("config_file"), environment
     if preset in agent_presets.PRESETS and file is None:
         base = agent_presets.PRESETS[preset]
-    elif base is None and preset is None and file is not None and document.is_policy(document.peek(file)):
-        base = policy.PolicyConfig.load(file)
+    elif base is None and preset is None and file is not None and document.is_policy(data := document.read(file)):
+        base = policy.PolicyConfig.from_dict(data)
     if base is None:
         return None
     TrainRequest(**said(given)).check_kind(of_agents=True)

@@ -24,33 +24,11 @@ from difflogic.core import prng
 from difflogic.core.bits import IGNORED, Bits
 from difflogic.core.neighbourhoods import contradiction
 from difflogic.errors import DataError
-from difflogic.system.array_files import read_array, read_arrays
+from difflogic.system.array_files import read_arrays
 from difflogic.system.brief import brief
 
 NAME = "data.npz"
 ARRAYS = ("x", "y", "mask", "steps", "frames")
-
-
-def numbers_in(path: Path, what: str, *shapes: str) -> npt.NDArray[Any]:
-    """Return the numbers or truth values of an .npy file, which are not read yet. Raises DataError.
-
-    `shapes` are the allowed ones, such as "[H, W, C]".
-    """
-    array = read_array(path, f"{what} {path}")
-    if array.dtype.kind not in "biuf" or array.ndim not in {shape.count(",") + 1 for shape in shapes}:
-        expected = f"numbers of shape {' or '.join(shapes)}"
-        raise DataError(f"The {what} {path} must be {expected}, got {array.dtype} of shape {list(array.shape)}.")
-    return array
-
-
-def bits_in(path: Path, what: str, *shapes: str) -> Bits:
-    """Return an array of 0 and 1 as `numbers_in` does. Raises DataError."""
-    array = numbers_in(path, what, *shapes)
-    if not np.isin(array, (0, 1)).all():
-        raise DataError(f"The {what} {path} must hold nothing but 0 and 1.")
-    return np.array(array, dtype=np.uint8, order="C")
-
-
 MOST_STEPS = 1 << 16
 """Longest range of steps, which is a few bytes in a file whatever its length."""
 MOST_CELLS = 1 << 21

@@ -33,14 +33,6 @@ def is_policy(data: Any) -> bool:
     return isinstance(data, dict) and data.get("kind") == POLICY
 
 
-def peek(path: Path) -> Any:
-    """Return the content of a TOML file, or None if it cannot be read."""
-    try:
-        return read(path)
-    except ConfigError:
-        return None
-
-
 @section
 class Document(Section):
     """Configuration with everything that one run needs."""

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.config.dataset import bits_in
 from difflogic.config.schema import Config
 from difflogic.config.train import GrowthConfig
 from difflogic.errors import ConfigError, DataError
+from difflogic.system.array_files import bits_in
 
 Grids = npt.NDArray[np.uint8]
 

@@ -10,7 +10,7 @@ import dataclasses
 import types
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -86,6 +86,9 @@ def option(about: str, limits: Limits | None = None, *, default: Any = None, **m
     return dataclasses.field(default=default, metadata={"about": about, "limits": limits, "option": made})
 
 
+_target, _sweep = partial(option, group="target", of_agents=False), partial(option, group="sweep")
+
+
 def options(cls: type) -> list[Option]:
     """Return the options of a request, or of a part of one, in order."""
     return _options(cls)  # on its own, since mypy takes a dataclass for no key of a cache
@@ -140,30 +143,24 @@ class Request(Section):
 class SweepRequest(Request):
     """Many trials that differ in some fields."""
 
-    over: Table = option(
+    over: Table = _sweep(
         "A field to vary and its values: 4,8,16 or 0..31, or a range, 0.02:0.2, 0.02:0.2:log or 0:1:0.25",
         Limits("1 to 20 fields with their values, say seed=0..31", lambda value: 1 <= len(value) <= 20,
                schema={"minProperties": 1, "maxProperties": 20}),
-        default=dataclasses.MISSING, group="sweep", metavar="FIELD=VALUES",
+        default=dataclasses.MISSING, metavar="FIELD=VALUES",
     )  # fmt: skip
-    metric: str | None = option(
+    metric: str | None = _sweep(
         "What compares trials: tts, the cost of a solution; hard_loss, wrong cells; gates, active gates of solved "
         "trials; return, the mean return of agents",
-        one_of(METRICS), group="sweep", usual="tts; for agents return",
-    )  # fmt: skip
-    method: str | None = option(
-        "How trials are chosen", one_of(METHODS), group="sweep", usual="grid where all values are listed"
+        one_of(METRICS),
+        usual="tts; for agents return",
     )
-    trials: int | None = option(
-        "Trials in total, including those before a sweep was resumed", COUNT, group="sweep", metavar="N",
-        usual="the whole grid",
-    )  # fmt: skip
-    sampler_seed: int = option(
-        "The seed of all random choices of the sweep, not of a run", SEED, default=0, group="sweep"
+    method: str | None = _sweep("How trials are chosen", one_of(METHODS), usual="grid where all values are listed")
+    trials: int | None = _sweep(
+        "Trials in total, including those before a sweep was resumed", COUNT, metavar="N", usual="the whole grid"
     )
-    ahead: int = option(
-        "Trials that optuna and halving start before the first result", between(1, 1000), default=8, group="sweep"
-    )
+    sampler_seed: int = _sweep("The seed of all random choices of the sweep, not of a run", SEED, default=0)
+    ahead: int = _sweep("Trials that optuna and halving start before the first result", between(1, 1000), default=8)
 
 
 TRAIN_FIELDS = ("epochs", "batch", "eval_interval")
@@ -206,46 +203,36 @@ class TrainRequest(Request):
         one_of(RECIPES), group="what", usual="robust; with a configuration paper", of_agents=False, of_trials=True,
     )  # fmt: skip
 
-    target: Path | None = option(
-        "Grow this picture, of at most 128x128 cells", group="target", metavar="PICTURE", brought=True, of_agents=False
-    )
-    rule: str | None = option(
+    target: Path | None = _target("Grow this picture, of at most 128x128 cells", metavar="PICTURE", brought=True)
+    rule: str | None = _target(
         "Learn one step of this rule: life-like, or elementary by number, like 110",
-        matching("text of 1 to 200 characters", ".{1,200}"), group="target", metavar="B3/S23", of_agents=False,
+        matching("text of 1 to 200 characters", ".{1,200}"), metavar="B3/S23",
     )  # fmt: skip
-    rule_table: Path | None = option(
-        "Learn the rule in this file: 512 digits 0 and 1, 128 hexadecimal digits, or .npy",
-        group="target", metavar="FILE", brought=True, of_agents=False,
-    )  # fmt: skip
-    data: Dataset | None = option(
+    rule_table: Path | None = _target(
+        "Learn the rule in this file: 512 digits 0 and 1, 128 hexadecimal digits, or .npy", metavar="FILE", brought=True
+    )
+    data: Dataset | None = _target(
         "Learn these samples: .npz, or a folder of .npy, with x and y, or frames. mask and steps are optional",
-        group="target", metavar="FILE|DIR", here=True, of_agents=False,
+        metavar="FILE|DIR", here=True,
     )  # fmt: skip
-    start: str | None = option(
+    start: str | None = _target(
         "The start of each sample: one of these words, or a picture file",
-        group="target", metavar="random|boards|seed|zeros|PICTURE", usual="the preset's", of_agents=False,
+        metavar="random|boards|seed|zeros|PICTURE", usual="the preset's",
         sent=one_of([word for word in STARTS if word != "picture"]),
     )  # fmt: skip
-    colors: int | None = option(
-        "The number of colours of a picture, in 1, 3 or 6 channels",
-        one_of(COLORS), group="target", usual="as the preset's loss channels allow", of_agents=False,
-    )  # fmt: skip
-    size: Size | None = option(
+    colors: int | None = _target(
+        "The colours of a picture, in 1, 3 or 6 channels", one_of(COLORS), usual="as the preset's loss channels allow"
+    )
+    size: Size | None = _target(
         "Scale pictures down to fit into this many cells",
         Limits("WIDTHxHEIGHT of 1 to 128 cells each", lambda size: all(1 <= side <= 128 for side in size)),
-        group="target", metavar="WIDTHxHEIGHT", of_agents=False,
-    )  # fmt: skip
-    threshold: float | None = option(
-        "A bit of a picture is 1 above this share of full brightness",
-        BELOW_ONE, group="target", usual="0.26 in 2 colours, 0.5 in 8", of_agents=False,
-    )  # fmt: skip
-    invert: bool = option(
-        "Read pictures as a drawing that is dark on light: what is light is off",
-        default=False, group="target", of_agents=False,
-    )  # fmt: skip
-    padding: int = option(
-        "Empty cells on each side of a target", between(0, 64), default=0, group="target", of_agents=False
+        metavar="WIDTHxHEIGHT",
     )
+    threshold: float | None = _target(
+        "The brightness above which a bit of a picture is 1", BELOW_ONE, usual="0.26 in 2 colours, 0.5 in 8"
+    )
+    invert: bool = _target("Read pictures as drawings that are dark on light: what is light is off", default=False)
+    padding: int = _target("Empty cells on each side of a target", between(0, 64), default=0)
 
     engine: str | None = option(
         "The engine. auto: a hardware GPU if there is one, otherwise the CPU engine",

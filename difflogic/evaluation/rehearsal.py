@@ -96,14 +96,9 @@ class EvaluationContext:
         return self.own.task.start in ("random", "boards")
 
     @property
-    def fire_rate(self) -> float:
-        """Share of cells that fire in a step, as in training."""
-        return self.config.train.fire_rate
-
-    @property
     def asynchronous_rate(self) -> float:
         """Share of cells that fire in asynchronous rollouts: as in training, or the paper's."""
-        return self.fire_rate if self.config.train.asynchronous else FIRE_RATE
+        return self.config.train.fire_rate if self.config.train.asynchronous else FIRE_RATE
 
     def keys(self, test: int) -> tuple[prng.Key, prng.Key]:
         """Return the key of a test's starts, and that of its masks and damage."""
@@ -126,7 +121,7 @@ class EvaluationContext:
         """Compare one rollout on the grid of `config` with its target; `test` numbers its random numbers."""
         start_key, play_key = self.keys(test)
         start = fresh_starts(config, samples, start_key) if start is None else start
-        rate = self.fire_rate if fire_rate is None else fire_rate
+        rate = self.config.train.fire_rate if fire_rate is None else fire_rate
         states = play(self.engine, self.trained.circuit, start, steps, play_key, rate, damage)
         # Only damage at the last step still lies there when the end is tested.
         damaged = damage.square(*start.shape[1:3]) if damage and steps in damage.steps else ()
@@ -134,7 +129,7 @@ class EvaluationContext:
 
     def draws(self, steps: int, test: int, fire_rate: float | None = None) -> list[RolloutRecord]:
         """Compare rollouts on the run's own grid, of all fresh starts; asynchronous ones under several masks."""
-        rate = self.fire_rate if fire_rate is None else fire_rate
+        rate = self.config.train.fire_rate if fire_rate is None else fire_rate
         # With one start the masks are the only random numbers.
         samples, several = (self.starts, MASK_DRAWS) if self.draws_starts else (1, FIXED_DRAWS)
         count = several if rate < 1 else 1

@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from difflogic.config import picture_file
 from difflogic.config.choices import DRAWINGS, STARTS
-from difflogic.config.dataset import bits_in
 from difflogic.config.resized import resized
 from difflogic.config.schema import Config
 from difflogic.core import prng
@@ -27,6 +26,7 @@ from difflogic.evaluation.trained_circuit import TrainedCircuit, engine_of
 from difflogic.model.statistics import census
 from difflogic.runs import film, plots
 from difflogic.runs.chosen import Source, path_of
+from difflogic.system.array_files import bits_in
 from difflogic.system.cache import warn
 from difflogic.system.files import Output, check_links
 

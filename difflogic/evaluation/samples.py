@@ -67,7 +67,8 @@ def compared_states(context: EvaluationContext, samples: Dataset, number: int) -
     # Free channels and firing cells are drawn for each batch: with one key sample 64 would begin like sample 0.
     start_key, play_key = (prng.fold_in(key, number) for key in context.keys(TEST))
     grids = job.begun(resized(context.config, *samples.x.shape[1:3]), samples, start_key)
-    states = play(context.engine, context.trained.circuit, grids, samples.steps[-1], play_key, context.fire_rate)
+    rate = context.config.train.fire_rate
+    states = play(context.engine, context.trained.circuit, grids, samples.steps[-1], play_key, rate)
     return np.stack([state for step, state in enumerate(states) if step in samples.steps])
 
 

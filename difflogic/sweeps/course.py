@@ -19,6 +19,7 @@ from difflogic.errors import NotFoundError, RunFolderError, UsageError
 from difflogic.runs import folder as folders
 from difflogic.runs import jsonl
 from difflogic.sweeps import sampling, spec
+from difflogic.sweeps.sampling import GridSampler, OptunaSampler
 from difflogic.sweeps.spec import Spec
 from difflogic.sweeps.trial import PAUSED, Outcome, Rung, folder_of
 from difflogic.system import files
@@ -135,7 +136,8 @@ class Course:
     def __init__(self, described: Spec, out: Path, workers: Workers, observer: SweepObserver) -> None:
         self._spec, self._out, self._workers, self._observer = described, out, workers, observer
         self._ledger = _Ledger(out / LEDGER)
-        self._sampler = sampling.sampler(described, out)
+        is_grid = described.method == "grid"
+        self._sampler = GridSampler(described) if is_grid else OptunaSampler(described, out)
         self._rungs = described.rungs()
         # A grid and random trials do not wait for results: a few more than there are workers keep these busy. Others
         # are chosen by results. With `ahead` = 8, trial 8 of `optuna` is chosen when the result of trial 0 is known and

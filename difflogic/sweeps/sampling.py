@@ -117,8 +117,3 @@ def check(spec: Spec) -> None:
     """Raise MissingPackagesError if a sweep needs Optuna and it is not installed."""
     if spec.method != "grid" and importlib.util.find_spec("optuna") is None:
         raise MissingPackagesError.of(f"--method {spec.method}", "sweep", "optuna")
-
-
-def sampler(spec: Spec, folder: Path) -> GridSampler:
-    """Return the sampler of a sweep."""
-    return GridSampler(spec) if spec.method == "grid" else OptunaSampler(spec, folder)

@@ -68,6 +68,26 @@ def read_array(source: Path | bytes, what: str) -> Array:
         return np.lib.format.open_memmap(source, mode="r")
 
 
+def numbers_in(path: Path, what: str, *shapes: str) -> Array:
+    """Return the numbers or truth values of an .npy file, which are not read yet. Raises DataError.
+
+    `shapes` are the allowed ones, such as "[H, W, C]".
+    """
+    array = read_array(path, f"{what} {path}")
+    if array.dtype.kind not in "biuf" or array.ndim not in {shape.count(",") + 1 for shape in shapes}:
+        expected = f"numbers of shape {' or '.join(shapes)}"
+        raise DataError(f"The {what} {path} must be {expected}, got {array.dtype} of shape {list(array.shape)}.")
+    return array
+
+
+def bits_in(path: Path, what: str, *shapes: str) -> npt.NDArray[np.uint8]:
+    """Return an array of 0 and 1 as `numbers_in` does. Raises DataError."""
+    array = numbers_in(path, what, *shapes)
+    if not np.isin(array, (0, 1)).all():
+        raise DataError(f"The {what} {path} must hold nothing but 0 and 1.")
+    return np.array(array, dtype=np.uint8, order="C")
+
+
 def read_arrays(
     source: Path | IO[bytes],
     check: Callable[[Mapping[str, Header]], None] = lambda _: None,

@@ -13,6 +13,7 @@ from difflogic.circuits.readers import layers, notebook
 from difflogic.config import dataset
 from difflogic.config.customise import load_rule
 from difflogic.errors import UsageError
+from difflogic.system import array_files
 
 PLAIN = "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 2)}"
 HEADERS = ["{'descr': (", f"  {PLAIN}\n x", "-" * 9000 + "1", PLAIN.replace("'|u1'", "()"), PLAIN.replace("|u1", "|O"),
@@ -20,7 +21,7 @@ HEADERS = ["{'descr': (", f"  {PLAIN}\n x", "-" * 9000 + "1", PLAIN.replace("'|u
 
 
 def numbers(path: Path) -> object:
-    return dataset.numbers_in(path, "start", "[H, W]")
+    return array_files.numbers_in(path, "start", "[H, W]")
 
 
 @pytest.mark.parametrize("header", HEADERS, ids=range(len(HEADERS)))

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from difflogic.circuits.simulation import pictures
-from difflogic.config.dataset import bits_in, numbers_in
 from difflogic.core import bernoulli, patterns
 from difflogic.core.bits import Bits, Planes, pack_planes
 from difflogic.engine.simulation import SimulationSpec
 from difflogic.errors import DataError, UsageError
+from difflogic.system.array_files import bits_in, numbers_in
 
 NAMES = ("random", "seed", "zeros", "picture")
 SHAPES = ("[H, W]", "[H, W, C]")

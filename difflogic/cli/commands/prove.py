@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from difflogic.cli.options import (
-    PATH,
-    circuit_options,
-    force_option,
-    grid_size,
-    json_option,
-    output_option,
-)
+from difflogic.cli.options import PATH, circuit_options, force_option, grid_size, json_option, output_option
 from difflogic.cli.screen.result import kept, show
 from difflogic.errors import UsageError
 from difflogic.system.files import Output, inside

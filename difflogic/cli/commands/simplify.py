@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from difflogic.cli.options import (
-    PATH,
-    circuit_options,
-    force_option,
-    json_option,
-    options_of,
-    output_option,
-)
+from difflogic.cli.options import PATH, circuit_options, force_option, json_option, options_of, output_option
 from difflogic.cli.screen import sinks
 from difflogic.cli.screen.echo import echo
 from difflogic.cli.screen.result import next_lines, show
