@@ -39,9 +39,6 @@ def test_every_device_opens_the_engine_of_its_name() -> None:
         assert device.open().selector == difflogic.open_engine(device).selector == str(device)
         device.synchronize()
         assert device.kind == ("processor" if device in found[-2:] else "software" if device.name else "")
-
-
-def test_one_open_device_per_adapter() -> None:
     assert Device("gpu").open().device is Device("gpu:0").open().device  # type: ignore[attr-defined]
 
 
