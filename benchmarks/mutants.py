@@ -2,7 +2,7 @@
 
     python -m benchmarks.mutants --count 60              # a sample, the same one wherever the code is the same
     python -m benchmarks.mutants --count 20 --only gate_backward
-    python -m benchmarks.mutants --only common/d_rows.wgsl --list
+    python -m benchmarks.mutants --only common/d_patches.wgsl --list
 
 A mutant of a kernel, or of what it imports, is judged by the tests that compare that kernel with its twin. It is killed
 where one of them fails or hangs. What survives is named: a hole in the tests, or a change that changes nothing.

@@ -1,17 +1,16 @@
 // No adjoint reaches a zeroed cell: what neighbours' patches send there is cleared.
 // Twin: difflogic/reference/kernels/d_damage.py
 // Dispatch: x = ceil(values / WG), at most 65535, then invocations loop; y = model.
-// Shapes, per model: corners [D, samples]; d_rows [chunks, 3*C, halo].
+// Shapes, per model: corners [D, samples]; d_patches [chunks, patch nodes, 16].
 #import common/shape.wgsl
-#import common/grid.wgsl
 #import common/corners.wgsl
-#import common/d_rows.wgsl
+#import common/d_patches.wgsl
 #import common/linear.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<uniform> mark: EventIndex;
 @group(0) @binding(2) var<storage, read> corners: array<vec2<u32>>;
-@group(0) @binding(3) var<storage, read_write> d_rows: array<f32>;
+@group(0) @binding(3) var<storage, read_write> d_patches: array<f32>;
 
 #import common/d_cell.wgsl
 

@@ -1,11 +1,10 @@
 // The adjoint of a bit that flips changes its sign; none reaches a cell that is stuck.
 // Twin: difflogic/reference/kernels/d_faults.py
 // Dispatch: x = ceil(values / WG), at most 65535, then invocations loop; y = model.
-// Shapes, per model: fault_keys [2]; listed [H*W], of all models; d_rows [chunks, 3*C, halo].
+// Shapes, per model: fault_keys [2]; listed [H*W], of all models; d_patches [chunks, patch nodes, 16].
 #import common/shape.wgsl
-#import common/grid.wgsl
 #import common/corners.wgsl
-#import common/d_rows.wgsl
+#import common/d_patches.wgsl
 #import common/threefry.wgsl
 #import common/faults.wgsl
 #import common/linear.wgsl
@@ -14,7 +13,7 @@
 @group(0) @binding(1) var<uniform> mark: EventIndex;
 @group(0) @binding(2) var<storage, read> fault_keys: array<vec2<u32>>;
 @group(0) @binding(3) var<storage, read> listed: array<u32>;
-@group(0) @binding(4) var<storage, read_write> d_rows: array<f32>;
+@group(0) @binding(4) var<storage, read_write> d_patches: array<f32>;
 
 #import common/stuck_cells.wgsl
 #import common/d_cell.wgsl

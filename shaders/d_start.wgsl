@@ -1,7 +1,7 @@
 // The adjoint of the first state, where somebody asks for it.
 // Twin: difflogic/reference/kernels/d_start.py
 // Dispatch: x = ceil(values / WG), at most 65535, then invocations loop; y = model.
-// Shapes, per model: d_next [chunks, 3*C, halo]; d_start [chunks, C, 16].
+// Shapes, per model: d_next [chunks, patch nodes, 16]; d_start [chunks, C, 16].
 #import common/shape.wgsl
 #import common/states.wgsl
 #import common/linear.wgsl

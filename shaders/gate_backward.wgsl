@@ -4,15 +4,15 @@
 //
 // The adjoint of a state is gathered from the patch adjoints that the dispatches before left: no
 // scatter, no atomics. A partial sum belongs to one block of chunks, which one workgroup visits in
-// order, quarter by quarter of a chunk, so that no sum depends on WG, LANES or the number of workgroups. Under SPLIT
-// four visit it, a quarter each: see common/moments.wgsl.
+// order, so that no sum depends on WG, LANES or the number of workgroups. Under SPLIT four visit it, a quarter each, and
+// each quarter has its own: see common/moments.wgsl.
 // Twin: difflogic/reference/kernels/gate_backward.py
 // Dispatch: x = at most models * blocks / LANES workgroups, which loop; under SPLIT four times as many.
 // Shapes, per model: edges [instances + patch nodes]; coefficients [gates]; masks [T, H*W]; kept [chunks / LANES,
 //     nodes, LANES], or, where nodes are computed again, the state
-//     [chunks, C, 16] that they follow from; d_next, d_rows [chunks, 3*C, halo], or without perception [chunks, outputs,
-//     16] and [chunks, C, 16]; values [workgroups, slots (+ nodes),
-//     LANES] of slots and such nodes, scratch, and behind it the moments of two turns; partials [blocks, instances].
+//     [chunks, C, 16] that they follow from; d_next, d_patches [chunks, patch
+//     nodes, 16], but without perception d_next [chunks, outputs, 16]; values [workgroups, slots (+ nodes),
+//     LANES] of slots and such nodes, scratch; partials [blocks, 4, instances].
 #import common/shape.wgsl
 
 // Of an instance, its two inputs a and b; of a patch node, which reads nothing, only the fanout.
@@ -32,7 +32,7 @@ struct Edge {
 @group(0) @binding(5) var<storage, read> kept: array<WordChunk>;
 @group(0) @binding(6) var<storage, read> d_next: array<f32>;
 @group(0) @binding(7) var<storage, read_write> values: array<Chunk>;
-@group(0) @binding(8) var<storage, read_write> d_rows: array<f32>;
+@group(0) @binding(8) var<storage, read_write> d_patches: array<vec4<f32>>;
 @group(0) @binding(9) var<storage, read_write> partials: array<vec4<f32>>;
 
 #import common/d_states.wgsl
@@ -64,7 +64,6 @@ fn writes_nodes() -> bool {
 #import common/inputs.wgsl
 #import common/slots.wgsl
 #import common/moments.wgsl
-#import common/d_turns.wgsl
 #import common/d_trees.wgsl
 #import common/d_gates.wgsl
 
@@ -86,21 +85,15 @@ fn main(
         let task = group / each;
         let model = task / tiles;
         let block = task % tiles * LANES + lane;
-        var sums = (model * shape.blocks + block) * shape.instances;
+        let sums = first_partial(model, block, first_quarter);
         // The chunks of a block in order, into the same partial sums; where a dispatch does only some of them, the next
         // goes on.
         for (var part = at.first_part; part < at.end_part; part++) {
             let chunk = block * shape.chunks_per_block + part;
             let forward = first_place((model * shape.chunks + chunk) / LANES * shape.nodes, chunk % LANES);
             let base = select(slots + shape.slots * LANES, forward, KEEP == 1u);
-            let cell = chunk * CELLS_PER_CHUNK;
             // The first chunk of the first step backward assigns, all others add: no buffer has to be cleared.
-            let turn = (shape.steps - 1u - at.step) * shape.chunks_per_block + part;
-            let begins = turn == 0u;
-            if SPLIT == 1u {
-                join_turn(model, block, turn, thread);
-                sums = turn_place(turn, model, block);
-            }
+            let begins = at.step == shape.steps - 1u && part == 0u;
             if KEEP == 0u {
                 evaluate(model, chunk, base, thread);
                 // Nodes were written by whoever had them, and are read by others.
@@ -110,7 +103,7 @@ fn main(
             if TREES == 1u && SPLIT == 1u { tree = tree_at(model, first_tree(thread)); }
             if SPLIT == 1u {
                 gather_outputs(model, chunk, thread);
-                send_split(model, base, slots, sums, thread);
+                send_split(model, base, slots, sums, begins, thread);
             } else {
                 for (var item = worker(thread); item < shape.outputs * 4u; item += workers()) {
                     put_slot(outputs + item / 4u, slots, item % 4u, d_output(model, chunk, item / 4u, item % 4u));
@@ -125,7 +118,7 @@ fn main(
             if TREES == 1u { all_tree_adjoints(model, tree, base, slots, sums, begins, thread); }
             if SPLIT == 1u { workgroupBarrier(); }
             chunk_barrier();
-            if PERCEIVES == 1u { send_rows(model, cell, slots, thread); } else { send_cells(model, chunk, slots, thread); }
+            send_patches(model, chunk, slots, thread);
             // Before scratch is written again. A card mostly has a workgroup for each tile.
             if SPLIT == 0u || group + workgroups.x < at.end * each { step_barrier(); }
         }

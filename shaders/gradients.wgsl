@@ -2,13 +2,12 @@
 //
 // The logits of a gate that is stuck in this epoch get none.
 //
-//     moments = sum over blocks and replicas    d_w = TABLE @ moments    d_logits = w * (d_w - sum(w * d_w))
+//     moments = sum over blocks, quarters and replicas    d_w = TABLE @ moments    d_logits = w * (d_w - sum(w * d_w))
 //
-// Eight invocations share a gate: each sums every eighth block, then a fixed tree joins them.
+// Eight invocations share a gate: each sums every eighth quarter of a block, then a fixed tree joins them.
 // Twin: difflogic/reference/kernels/gradients.py
 // Dispatch: x = ceil(gates / (WG / 8)); y = model.
-// Shapes, per model: partials [blocks, instances]; logits, gradients [gates, 16]; control [8]; values: see
-//     common/turns.wgsl.
+// Shapes, per model: partials [blocks, 4, instances]; logits, gradients [gates, 16]; control [8].
 #import common/shape.wgsl
 #import common/gates.wgsl
 #import common/finite.wgsl
@@ -16,15 +15,12 @@
 #import common/faults.wgsl
 #import common/control.wgsl
 #import common/linear.wgsl
-#import common/split.wgsl
-#import common/turns.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<storage, read> partials: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read> logits: array<array<f32, 16>>;
-@group(0) @binding(3) var<storage, read> values: array<Chunk>;
-@group(0) @binding(4) var<storage, read_write> gradients: array<array<f32, 16>>;
-@group(0) @binding(5) var<storage, read_write> control: array<atomic<u32>>;
+@group(0) @binding(3) var<storage, read_write> gradients: array<array<f32, 16>>;
+@group(0) @binding(4) var<storage, read_write> control: array<atomic<u32>>;
 
 const SHARERS = 8u;
 
@@ -36,23 +32,14 @@ fn level_of(gate: u32) -> vec4<u32> {
     return shape.level_table[l];
 }
 
-// Under SPLIT the last turn is still to be joined.
-fn block_moments(model: u32, block: u32, instance: u32) -> vec4<f32> {
-    let sum = partials[(model * shape.blocks + block) * shape.instances + instance];
-    if SPLIT == 0u { return sum; }
-    let left = joined(turn_place(last_turn(), model, block), instance);
-    return select(sum + left, left, last_turn() == 0u);
-}
-
 fn sum_share(model: u32, gate: u32, share: u32) -> vec4<f32> {
     let level = level_of(gate);
     let first = level.x + (gate - level.z) * level.w;
     var sum = vec4<f32>();
-    // With 20 blocks, share 0 adds blocks 0, 8 and 16, share 3 blocks 3, 11 and 19, share 4 blocks 4 and 12.
-    for (var block = share; block < shape.blocks; block += SHARERS) {
-        for (var replica = 0u; replica < level.w; replica++) {
-            sum += block_moments(model, block, first + replica);
-        }
+    // With 5 blocks of 4 quarters, share 0 adds quarters 0, 8 and 16, share 3 3, 11 and 19, share 4 4 and 12.
+    for (var quarter = share; quarter < 4u * shape.blocks; quarter += SHARERS) {
+        let at = (model * 4u * shape.blocks + quarter) * shape.instances + first;
+        for (var replica = 0u; replica < level.w; replica++) { sum += partials[at + replica]; }
     }
     return sum;
 }

@@ -2,12 +2,12 @@
 //
 //     loss = sum (y - target)^2    d_y = 2 (y - target)    of the values that count
 //
-// The adjoint goes where a cell's own patch has it, in the middle row, and 0 everywhere else: the first
+// The adjoint goes where a cell's own patch has it, at its centre, and 0 everywhere else: the first
 // backward step then gathers it like every other.
 // Twin: difflogic/reference/kernels/loss.py
 // Dispatch: x = chunks, at most 65535, then the workgroup loops; y = model.
 // Shapes, per model: state [chunks, C, 16]; targets [J, chunks, loss_channels, 16], the last row;
-//     d_rows [chunks, 3*C, halo]; loss_partials [J, chunks], the last row; control [8].
+//     d_patches [chunks, patch nodes, 16]; loss_partials [J, chunks], the last row; control [8].
 #import common/shape.wgsl
 #import common/states.wgsl
 #import common/targets.wgsl
@@ -17,11 +17,11 @@
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<storage, read> state: array<f32>;
 @group(0) @binding(2) var<storage, read> targets: array<f32>;
-@group(0) @binding(3) var<storage, read_write> d_rows: array<f32>;
+@group(0) @binding(3) var<storage, read_write> d_patches: array<f32>;
 @group(0) @binding(4) var<storage, read_write> loss_partials: array<f32>;
 @group(0) @binding(5) var<storage, read_write> control: array<u32>;
 
-#import common/d_rows.wgsl
+#import common/d_patches.wgsl
 
 // Of a channel; each invocation adds them up in order.
 var<workgroup> errors: array<f32, CELLS_PER_CHUNK>;
@@ -42,14 +42,14 @@ fn main(
     if workgroup.x == 0u && thread == 0u { control[model * CONTROL_WORDS + NONFINITE] = 0u; }
     for (var chunk = workgroup.x; chunk < shape.chunks; chunk += workgroups.x) {
         let cell = chunk * CELLS_PER_CHUNK;
-        for (var item = thread; item < 3u * shape.channels * shape.halo; item += WG) {
-            let row = item / shape.halo;
-            let i = item % shape.halo;
+        for (var item = thread; item < shape.patch_nodes * CELLS_PER_CHUNK; item += WG) {
+            let node = item / CELLS_PER_CHUNK;
+            let i = item % CELLS_PER_CHUNK;
             var d = 0.0;
-            if i < CELLS_PER_CHUNK && row % 3u == 1u && row / 3u < shape.loss_channels {
-                d = 2.0 * difference(model, cell + i, row / 3u);
+            if node % PATCH == CENTRE && node / PATCH < shape.loss_channels {
+                d = 2.0 * difference(model, cell + i, node / PATCH);
             }
-            d_rows[d_row_index(model, cell, row) + i] = d;
+            d_patches[d_patch_index(model, cell + i, node)] = d;
         }
         var sum = 0.0;
         for (var channel = 0u; channel < shape.loss_channels; channel++) {

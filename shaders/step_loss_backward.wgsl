@@ -1,17 +1,16 @@
 // The adjoint of an earlier loss joins those that come from later steps, where `loss` puts the last one's.
 // Twin: difflogic/reference/kernels/step_loss_backward.py
 // Dispatch: x = ceil(values / WG), at most 65535, then invocations loop; y = model.
-// Shapes, per model: d_judged [J-1, chunks, loss_channels, 16]; d_rows [chunks, 3*C, halo].
+// Shapes, per model: d_judged [J-1, chunks, loss_channels, 16]; d_patches [chunks, patch nodes, 16].
 #import common/shape.wgsl
-#import common/grid.wgsl
 #import common/corners.wgsl
-#import common/d_rows.wgsl
+#import common/d_patches.wgsl
 #import common/linear.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<uniform> mark: EventIndex;
 @group(0) @binding(2) var<storage, read> d_judged: array<f32>;
-@group(0) @binding(3) var<storage, read_write> d_rows: array<f32>;
+@group(0) @binding(3) var<storage, read_write> d_patches: array<f32>;
 
 @compute @workgroup_size(WG)
 fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
@@ -19,7 +18,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) w
     let first = (id.y * (shape.judged - 1u) + mark.judged) * shape.chunks * each;
     for (var item = id.x; item < shape.chunks * each; item += workgroups.x * WG) {
         let cell = item / each * CELLS_PER_CHUNK + item % CELLS_PER_CHUNK;
-        let row = 3u * (item % each / CELLS_PER_CHUNK) + 1u;
-        d_rows[d_row_index(id.y, cell, row) + item % CELLS_PER_CHUNK] += d_judged[first + item];
+        let node = PATCH * (item % each / CELLS_PER_CHUNK) + CENTRE;
+        d_patches[d_patch_index(id.y, cell, node)] += d_judged[first + item];
     }
 }

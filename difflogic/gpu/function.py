@@ -86,7 +86,7 @@ class GpuFunction(CircuitFunction):
 
     def _backward(self, d_y: Array) -> tuple[Array, Array]:
         work = self._work
-        adjoints, last = to_chunks(d_y, work.plan.chunks), work.d_rows(self.steps)
+        adjoints, last = to_chunks(d_y, work.plan.chunks), work.d_patches(self.steps)
         if work.plan.perceives:
             work.upload("d_judged", adjoints, "states")
             self._device.clear(last)
@@ -98,7 +98,7 @@ class GpuFunction(CircuitFunction):
 
     @property
     def _d_start(self) -> Any:
-        return self._work.buffers["d_start"] if self._work.plan.perceives else self._work.d_rows(0)
+        return self._work.buffers["d_start"] if self._work.plan.perceives else self._work.d_patches(0)
 
     def forward_arrays(self, arrays: ArrayStore, x: Any, logits: Any) -> Any:
         if not self._stays(arrays):
@@ -117,7 +117,7 @@ class GpuFunction(CircuitFunction):
         if [*map(id, self._last)] != [id(x), id(logits)]:
             self.forward_arrays(arrays, x, logits)
         work, adjoints = self._work, self._chunked(arrays, d_y)
-        last = work.d_rows(self.steps)
+        last = work.d_patches(self.steps)
         if work.plan.perceives:
             arrays.copy_to(work.buffers["d_judged"], adjoints)
             arrays.copy_to(last, arrays.expand((last.size // 4,), arrays.constant(0.0, np.float32)))

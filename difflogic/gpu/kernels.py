@@ -149,7 +149,7 @@ def _gates(plan: Plan) -> int:
     return plan.layout.gates
 
 
-_ALL_OVERRIDES = ("SPLIT", "WG", "LANES", "NEAR", "TREES", "PERCEIVES", "KEEP")
+_ALL_OVERRIDES = ("KEEP", "SPLIT", "WG", "LANES", "NEAR", "TREES", "PERCEIVES")
 _ONE_WORKGROUP = Linear(lambda _: 1, per_workgroup=1)
 
 # In the order of a train step, and of an evaluation. What a kernel is dispatched over follows from the plan alone, so
@@ -190,13 +190,13 @@ _SPECS = (
     KernelSpec("step_loss", bindings("shape mark", "state targets", "d_judged loss_partials"), Linear(_chunks)),
     KernelSpec(
         "loss",
-        bindings("shape", "state targets", "d_rows loss_partials control"),
+        bindings("shape", "state targets", "d_patches loss_partials control"),
         Linear(_chunks, per_workgroup=1),
         workgroup_bytes_per_invocation=1,  # sixteen errors
     ),
     KernelSpec(
         "gate_backward",
-        bindings("shape at", "edges coefficients masks kept d_next", "values d_rows partials"),
+        bindings("shape at", "edges coefficients masks kept d_next", "values d_patches partials"),
         Tiled(
             lambda plan: plan.tiles(plan.blocks),
             lambda plan: plan.backward_groups,
@@ -206,21 +206,20 @@ _SPECS = (
         _ALL_OVERRIDES,
     ),
     KernelSpec(
-        "d_faults", bindings("shape mark", "fault_keys listed", "d_rows"), Linear(lambda plan: plan.state_values)
+        "d_faults", bindings("shape mark", "fault_keys listed", "d_patches"), Linear(lambda plan: plan.state_values)
     ),
-    KernelSpec("d_damage", bindings("shape mark", "corners", "d_rows"), Linear(lambda plan: plan.damaged_values)),
+    KernelSpec("d_damage", bindings("shape mark", "corners", "d_patches"), Linear(lambda plan: plan.damaged_values)),
     KernelSpec(
         "step_loss_backward",
-        bindings("shape mark", "d_judged", "d_rows"),
+        bindings("shape mark", "d_judged", "d_patches"),
         Linear(lambda plan: plan.chunks * CHUNK * plan.shape.loss_channels),
     ),
     KernelSpec("d_start", bindings("shape", "d_next", "d_start"), Linear(lambda plan: plan.state_values)),
     KernelSpec(
         # Eight invocations to a gate, each with a sum of four moments in workgroup memory.
         "gradients",
-        bindings("shape", "partials logits values", "gradients control"),
+        bindings("shape", "partials logits", "gradients control"),
         Linear(lambda plan: plan.layout.gates * 8),
-        ("WG", "SPLIT"),
         workgroup_bytes_per_invocation=16,
     ),
     KernelSpec("clip_norm", bindings("shape", "", "gradients control"), _ONE_WORKGROUP, (), 4),
@@ -253,7 +252,7 @@ _SPECS = (
         "hard_forward",
         bindings("shape at", "wires gate_ids masks words", "next_words values"),
         Tiled(lambda plan: plan.tiles(plan.hard_chunks), lambda plan: plan.hard_groups, lambda plan: plan.tile_work),
-        _ALL_OVERRIDES[:6],
+        _ALL_OVERRIDES[1:],
     ),
     KernelSpec(
         "hard_loss",

@@ -16,7 +16,7 @@ from difflogic.model.layout import Layout
 
 CHUNK = 16
 """Cells that one invocation treats at once."""
-MAX_BLOCKS = 512
+MAX_BLOCKS = 128
 """Partial sums per instance at most; above that, blocks grow."""
 MAX_LEVELS = 256
 """Length of the level table in `shaders/common/shape.wgsl`."""
@@ -26,8 +26,6 @@ SCRATCH_BYTES = 96 << 20
 """Scratch memory at most, unless a single workgroup needs more."""
 KEEP_BYTES = 1 << 30
 """Without a limit from the user, nodes or states are kept where a plan then needs no more than this."""
-PORTABLE_BINDING = 1 << 27
-"""Bytes that every device binds."""
 CARD_KEEP_BYTES = 3 << 30
 """The same on a card with memory of its own: sixteen checkerboards. To compute nodes again takes a quarter longer."""
 HARDWARE_WORK = 1 << 30
@@ -62,7 +60,7 @@ class Plan:
     which one partial sum of gradients is taken, and `chunks_per_workgroup` chunks (or blocks, backward) make a tile,
     which one workgroup works on at a time. The checkerboard has 2 grids of 16x16 = 512 cells = 32 chunks = 32 blocks of
     one chunk each; with 8 chunks to a workgroup that is 4 tiles for each model. A batch of 64 has 1,024 chunks: blocks
-    grow to 2 chunks, so that there are 512 of them, and the memory of partial sums stops growing.
+    grow to 8 chunks, so that there are 128 of them, and the memory of partial sums stops growing.
     """
 
     wirings: tuple[Wiring, ...]
@@ -214,32 +212,6 @@ class Plan:
         return self.wirings[0].near_odd
 
     @property
-    def halo(self) -> int:
-        """Values of a chunk's patch adjoints per channel and row above, level or below: `common/d_rows.wgsl`."""
-        # A chunk of 16 cells may hold pieces of several rows: at width 7, cells 16 to 31 are the end of row 2, all of
-        # row 3, and the beginning of row 4, and with other chunks up to four rows. Each piece sends one value to the
-        # left and one to the right, and ends with its quarter of the chunk. Where the width is a multiple of 16, a
-        # chunk lies in one row.
-        width = self.shape.width
-        rows = 1 if width % CHUNK == 0 else (CHUNK + width - 2) // width + 1
-        return CHUNK + 2 * (rows - 1 + CHUNK // self.piece)
-
-    @property
-    def piece(self) -> int:
-        """Cells after which a piece ends: a quarter of a chunk, so that it may be split, or on a large grid a chunk.
-
-        It is part of the order of sums, and follows from the work alone.
-        """
-        values = _divided(self.shape.cells, CHUNK) * 3 * self.shape.channels * (CHUNK + 8)
-        return CHUNK // 4 if 4 * values <= PORTABLE_BINDING else CHUNK
-
-    @property
-    def d_row_values(self) -> int:
-        """Values of a chunk's adjoints: by row, or, without perception, of inputs or outputs as they are."""
-        channels = self.shape.channels
-        return 3 * channels * self.halo if self.perceives else CHUNK * max(channels, self.outputs)
-
-    @property
     def forward_groups(self) -> int:
         """Workgroups of a step forward, or where four share a tile so many fours."""
         if self.launch.store_activations:
@@ -310,7 +282,7 @@ class Plan:
         last = self.state_slot(steps) + 1
         counts = {"states": max(last, steps // self.checkpoint_every + self.checkpoint_every)}
         if self.training:
-            counts["d_rows"] = 2
+            counts["d_patches"] = 2
         if self.launch.store_activations:
             counts["kept"] = steps
         if self.groups:
@@ -341,8 +313,8 @@ class Plan:
                 "edges": each * (layout.instances + layout.patch_nodes) * 32,
                 "gradients": each * layout.gates * 64,
                 "control": each * 32,
-                "d_rows": each * self.chunks * self.d_row_values * 4,
-                "partials": each * self.blocks * layout.instances * 16,
+                "d_patches": each * self.chunks * max(self.layout.patch_nodes, self.outputs) * chunk_bytes,
+                "partials": each * self.blocks * layout.instances * 64,
             }
             sizes |= self._given_bytes() if self.given else self._loss_bytes()
         if self.groups:
@@ -403,18 +375,7 @@ class Plan:
             users.append(self.backward_groups * self._backward_width)
         if self.groups:
             users.append(self.hard_groups * nodes)
-        return lanes * max(users) + self.turn_chunks
-
-    @property
-    def turn_chunks(self) -> int:
-        """Chunks of moments that wait to be joined, of two turns: `shaders/common/turns.wgsl`."""
-        waits = self.training and self.launch.split_chunks
-        return 2 * self.models * self.blocks * self.layout.instances if waits else 0
-
-    @property
-    def turn_moments(self) -> int:
-        """Where they begin, behind the scratch memory."""
-        return self._scratch_chunks() - self.turn_chunks
+        return lanes * max(users)
 
     def of_first(self, count: int) -> Plan:
         return replace(self, wirings=self.wirings[:count])

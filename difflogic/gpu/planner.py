@@ -19,7 +19,7 @@ from difflogic.gpu.batch_source import BatchSource
 from difflogic.gpu.device import DeviceVerbs
 from difflogic.gpu.kernels import KERNELS
 from difflogic.gpu.launch import HARDWARE, SOFTWARE, LaunchConfig
-from difflogic.gpu.plan import CARD_KEEP_BYTES, CHUNK, HARDWARE_WORK, KEEP_BYTES, MAX_LEVELS, SAMPLES, Plan
+from difflogic.gpu.plan import CARD_KEEP_BYTES, HARDWARE_WORK, KEEP_BYTES, MAX_LEVELS, SAMPLES, Plan
 from difflogic.gpu.wiring import wired
 from difflogic.model.layout import flat_layout
 from difflogic.system.memory import physical_memory
@@ -160,8 +160,6 @@ def check(plan: Plan, limits: Mapping[str, int]) -> None:
 
 
 def _check_split(plan: Plan) -> None:
-    if plan.piece == CHUNK:
-        raise LimitError("A grid this large has no room for what quarters of chunks send to each other.")
     if not all(wiring.reads_near for wiring in plan.wirings):
         raise LimitError("A layer reads one that is not the layer before it: no chunk is split.")
 

@@ -36,12 +36,12 @@ from difflogic.gpu.uniforms import UniformStruct, event_indices, shape_values, u
 #                      history, a ring of 64 epochs that the host reads now and then
 #     a train step     masks, corners of the batch, fresh, places; states*, kept*, d_judged, loss_partials; partials,
 #                      gradients, sample_losses
-#     a CA step        scratch: nodes forward, nodes and slots backward, bits in hard evaluation; d_rows*, two in turn
+#     a CA step        scratch: nodes forward, nodes and slots backward, bits in hard evaluation; d_patches*, two
 #
 # A train step of T = 2: seed_grid writes states 0. gate_forward reads states 0, writes states 1 and kept 0; then states
-# 2 and kept 1. loss reads states 2 and writes d_rows 0, since T is even. gate_backward reads kept 1 and d_rows 0,
-# writes d_rows 1 and begins the partials; then it reads kept 0 and d_rows 1, writes d_rows 0 and adds to the partials.
-# gradients sums these up, commit advances the keys, adamw writes logits, moments and the next coefficients.
+# 2 and kept 1. loss reads states 2 and writes d_patches 0, since T is even. gate_backward reads kept 1 and d_patches 0,
+# writes d_patches 1 and begins the partials; then it reads kept 0 and d_patches 1, writes d_patches 0 and adds to the
+# partials. gradients sums these up, commit advances the keys, adamw writes logits, moments and the next coefficients.
 #
 # Buffers of a train step are not cleared: what is read was written in the same step, and partials are begun by an
 # assignment, not by a sum. Dispatches of a pass run in order, and WebGPU makes what one has written visible to the
@@ -145,11 +145,11 @@ class Workspace:
     def backward(self) -> list[Dispatch]:
         """Loss, T steps backward, gradients of the logits, and whether they count."""
         steps = self.plan.shape.steps
-        bound = {"state": self.state(steps), "d_rows": self.d_rows(steps)}
+        bound = {"state": self.state(steps), "d_patches": self.d_patches(steps)}
         return [
             self._dispatch("loss", bound),
             *(dispatch for step in reversed(range(steps)) for dispatch in self.backward_step(step)),
-            self._dispatch("gradients", {"values": self.buffers["scratch"]}),
+            self._dispatch("gradients"),
             *([self._dispatch("clip_norm")] if self.hyper.clip_by == "norm" else []),
             self._dispatch("commit"),
         ]
@@ -162,11 +162,11 @@ class Workspace:
         it, it stands in these rows as it is.
         """
         shape, perceives = self.plan.shape, self.plan.perceives
-        last, first = {"d_rows": self.d_rows(shape.steps)}, {"d_next": self.d_rows(0)}
+        last, first = {"d_patches": self.d_patches(shape.steps)}, {"d_next": self.d_patches(0)}
         return [
             *(self._event("step_loss_backward", shape.steps, shape.judged_steps, last) if perceives else []),
             *(dispatch for step in reversed(range(shape.steps)) for dispatch in self.backward_step(step)),
-            self._dispatch("gradients", {"values": self.buffers["scratch"]}),
+            self._dispatch("gradients"),
             *([self._dispatch("d_start", first)] if perceives else []),
         ]
 
@@ -177,16 +177,16 @@ class Workspace:
         """
         bound = {
             "kept": self.several["kept"][step] if self.plan.launch.store_activations else self.state(step),
-            "d_next": self.d_rows(step + 1),
+            "d_next": self.d_patches(step + 1),
             "values": self.buffers["scratch"],
-            "d_rows": self.d_rows(step),
+            "d_patches": self.d_patches(step),
         }
         fused = [*self._forward_again(step), *self._tiled("gate_backward", step, bound)]
         return [*fused, *(self._d_events(step) if step > 0 else [])]
 
     def _d_events(self, step: int) -> list[Dispatch]:
         """The adjoints of a state's faults, of its damage and of its loss."""
-        shape, bound = self.plan.shape, {"d_rows": self.d_rows(step)}
+        shape, bound = self.plan.shape, {"d_patches": self.d_patches(step)}
         damage = self._event("d_damage", step, shape.damage_steps, bound)
         events = [*self._event("d_faults", step, self._faulty, bound), *damage]
         return [*events, *self._event("step_loss_backward", step, shape.judged_steps, bound)]
@@ -277,9 +277,9 @@ class Workspace:
     def words(self, step: int) -> Any:
         return self.several["words"][self.plan.word_slot(step)]
 
-    def d_rows(self, step: int) -> Any:
+    def d_patches(self, step: int) -> Any:
         """The adjoints of a step's patches: two buffers take turns."""
-        return self.several["d_rows"][step % 2]
+        return self.several["d_patches"][step % 2]
 
     def _tiled(self, kernel: str, step: int, bound: dict[str, Any]) -> list[Dispatch]:
         """The dispatches of a fused step."""

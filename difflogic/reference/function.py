@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from difflogic.core import gates
+from difflogic.core.wiring import CENTRE, PATCH
 from difflogic.engine import control as c
 from difflogic.engine.function import CircuitFunction
 from difflogic.engine.shape import Array
@@ -55,13 +56,13 @@ class ReferenceFunction(CircuitFunction):
         if self.hard:  # what `forward` has left are the nodes of the hard circuit
             run_steps(spec, self._soft, self._start, self._nodes)
         d_states = d_y.swapaxes(1, 2)
-        d_rows = self._rows(d_states[-1])
+        d_patches = self._rows(d_states[-1])
         control = np.zeros(c.WORDS, dtype=np.uint32)  # its flag, that something is not finite, is for training
-        gradients = pull_back(spec, self._soft, self._logits, self._nodes, d_states[:-1], d_rows, control)
+        gradients = pull_back(spec, self._soft, self._logits, self._nodes, d_states[:-1], d_patches, control)
         if spec.layout.patch == 1:
-            return gradients, d_rows[0].T
+            return gradients, d_patches[0].T
         d_x = np.empty_like(self._start)
-        d_start(self._shape, d_rows[0], d_x)
+        d_start(self._shape, d_patches[0], d_x)
         return gradients, d_x.T
 
     def _rows(self, d_state: Array) -> list[Array]:
@@ -69,6 +70,6 @@ class ReferenceFunction(CircuitFunction):
         shape = self._shape
         if self._spec.layout.patch == 1:
             return [np.empty_like(self._start), d_state]
-        rows = [np.zeros((3 * shape.channels, shape.cells), dtype=self._dtype) for _ in range(2)]
-        rows[shape.steps % 2][1::3] = d_state
+        rows = [np.zeros((PATCH * shape.channels, shape.cells), dtype=self._dtype) for _ in range(2)]
+        rows[shape.steps % 2][CENTRE::PATCH] = d_state
         return rows

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from difflogic.core.wiring import PATCH
 from difflogic.engine.events import Faults
 from difflogic.engine.shape import Array, Shape
 from difflogic.errors import DataError
@@ -135,9 +136,9 @@ def soft_gradients(spec: RolloutSpec, logits: Array, start: Array, targets: Arra
     nodes = np.empty((shape.steps, layout.nodes, shape.cells), dtype=dtype)
     loss_partials = np.empty((len(shape.judged_steps), shape.cells), dtype=dtype)
     states, d_judged = run_steps(spec, coefficients, start, nodes, targets, loss_partials)
-    d_rows = np.empty((2, 3 * shape.channels, shape.cells), dtype=dtype)  # two steps take turns
-    squared_error(shape, states[-1], targets, d_rows[shape.steps % 2], loss_partials[-1], control)
-    gradients = pull_back(spec, coefficients, logits, nodes, d_judged, d_rows, control)
+    d_patches = np.empty((2, PATCH * shape.channels, shape.cells), dtype=dtype)  # two steps take turns
+    squared_error(shape, states[-1], targets, d_patches[shape.steps % 2], loss_partials[-1], control)
+    gradients = pull_back(spec, coefficients, logits, nodes, d_judged, d_patches, control)
     return SoftPass(states, loss_partials, gradients)
 
 
@@ -147,18 +148,18 @@ def pull_back(
     logits: Array,
     nodes: Array,
     d_judged: Array,
-    d_rows: Sequence[Array] | Array,
+    d_patches: Sequence[Array] | Array,
     control: Array,
 ) -> Array:
-    """The gradients `[G, 16]` of what the last state's adjoint, in `d_rows[T % 2]`, and `d_judged` come from.
+    """The gradients `[G, 16]` of what the last state's adjoint, in `d_patches[T % 2]`, and `d_judged` come from.
 
-    Two rows of patches take turns in `d_rows`; the start's adjoint is left in `d_rows[0]`. `nodes [T, N, cells]`.
+    Two steps take turns in `d_patches`; the start's adjoint is left in `d_patches[0]`. `nodes [T, N, cells]`.
     """
     shape, layout = spec.shape, spec.layout
     scratch = np.zeros((layout.slot_count, shape.cells), dtype=nodes.dtype)
     partials = np.zeros((layout.instances, 4), dtype=nodes.dtype)
     for step in reversed(range(shape.steps)):
-        d_next, d_here = d_rows[(step + 1) % 2], d_rows[step % 2]
+        d_next, d_here = d_patches[(step + 1) % 2], d_patches[step % 2]
         gate_backward(shape, step, layout, coefficients, spec.masks, nodes[step], d_next, scratch, d_here, partials)
         # The same events the other way round.
         if spec.faults is not None:

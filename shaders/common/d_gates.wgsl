@@ -25,11 +25,11 @@ fn send_chunks(model: u32, level: vec4<u32>, base: u32, slots: u32, sums: u32, b
         let d = sum_slots(edge.fanout, slots);
         if edge.wires.x != at_hand { a = inputs(edge.wires.x, base); }
         let b = inputs(edge.wires.y, base);
-        var sum = send(edge, c, d[0], a[0], b[0], 0u, slots);
-        sum += send(edge, c, d[1], a[1], b[1], 1u, slots);
-        sum += send(edge, c, d[2], a[2], b[2], 2u, slots);
-        sum += send(edge, c, d[3], a[3], b[3], 3u, slots);
-        add_moments(sums + edge.instance, sum, begins);
+        let to = sums + edge.instance;
+        add_moments(to, send(edge, c, d[0], a[0], b[0], 0u, slots), begins);
+        add_moments(to + shape.instances, send(edge, c, d[1], a[1], b[1], 1u, slots), begins);
+        add_moments(to + 2u * shape.instances, send(edge, c, d[2], a[2], b[2], 2u, slots), begins);
+        add_moments(to + 3u * shape.instances, send(edge, c, d[3], a[3], b[3], 3u, slots), begins);
         a = b;
         at_hand = edge.wires.y;
     }
@@ -50,11 +50,13 @@ fn turn_edge(model: u32, turn: Turn, thread: u32) -> Edge {
 }
 
 // What of a gate is known before its readers have sent.
-struct Prepared { edge: Edge, c: vec4<f32>, a: vec4<f32>, b: vec4<f32> }
+struct Prepared { edge: Edge, c: vec4<f32>, a: vec4<f32>, b: vec4<f32>, before: vec4<f32> }
 
-fn prepared(model: u32, edge: Edge, base: u32) -> Prepared {
+fn prepared(model: u32, edge: Edge, base: u32, sums: u32) -> Prepared {
     let c = coefficients[model * shape.gates + edge.gate];
-    return Prepared(edge, c, input(edge.wires.x, base, first_quarter), input(edge.wires.y, base, first_quarter));
+    let a = input(edge.wires.x, base, first_quarter);
+    let b = input(edge.wires.y, base, first_quarter);
+    return Prepared(edge, c, a, b, partials[sums + edge.instance]);
 }
 
 // The adjoints of the next state, a cell to an invocation: many wait side by side. They lie at the end of `near`, where
@@ -78,7 +80,7 @@ fn gathered(output: u32) -> vec4<f32> {
     return vec4<f32>(near[first].x, near[first + 1u].x, near[first + 2u].x, near[first + 3u].x);
 }
 
-fn do_send(turn: Turn, now: Prepared, slots: u32, turn_sums: u32, thread: u32) {
+fn do_send(turn: Turn, now: Prepared, slots: u32, sums: u32, begins: bool, thread: u32) {
     if turn.number == shape.tree_levels { return; }
     if turn.start + thread < turn.level.y {
         // Nobody reads the last level within the step: its adjoint is that of the next state.
@@ -88,30 +90,31 @@ fn do_send(turn: Turn, now: Prepared, slots: u32, turn_sums: u32, thread: u32) {
         } else {
             d = sum_readers(now.edge.fanout, slots, first_quarter);
         }
-        put_turn(turn_sums, now.edge.instance, send(now.edge, now.c, d, now.a, now.b, first_quarter, slots));
+        let sum = send(now.edge, now.c, d, now.a, now.b, first_quarter, slots);
+        partials[sums + now.edge.instance] = select(now.before + sum, sum, begins);
     }
     workgroupBarrier();
 }
 
 // All levels after the trees, under SPLIT. Only a gate's adjoint has to wait for the level behind it. Its edge is loaded
 // four turns ahead, and what that names two turns ahead: both arrive while other turns are at work.
-fn send_split(model: u32, base: u32, slots: u32, turn_sums: u32, thread: u32) {
+fn send_split(model: u32, base: u32, slots: u32, sums: u32, begins: bool, thread: u32) {
     var first = Turn(shape.levels, 0u, shape.level_table[shape.levels - 1u]);
     var second = turn_before(first);
     var third = turn_before(second);
     var fourth = turn_before(third);
-    var even = prepared(model, turn_edge(model, first, thread), base);
-    var odd = prepared(model, turn_edge(model, second, thread), base);
+    var even = prepared(model, turn_edge(model, first, thread), base, sums);
+    var odd = prepared(model, turn_edge(model, second, thread), base, sums);
     var even_edge = turn_edge(model, third, thread);
     var odd_edge = turn_edge(model, fourth, thread);
     while first.number > shape.tree_levels {
-        do_send(first, even, slots, turn_sums, thread);
-        even = prepared(model, even_edge, base);
+        do_send(first, even, slots, sums, begins, thread);
+        even = prepared(model, even_edge, base, sums);
         first = third;
         third = turn_before(fourth);
         even_edge = turn_edge(model, third, thread);
-        do_send(second, odd, slots, turn_sums, thread);
-        odd = prepared(model, odd_edge, base);
+        do_send(second, odd, slots, sums, begins, thread);
+        odd = prepared(model, odd_edge, base, sums);
         second = fourth;
         fourth = turn_before(third);
         odd_edge = turn_edge(model, fourth, thread);

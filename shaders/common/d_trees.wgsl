@@ -1,5 +1,5 @@
 // Trees backward: their values are computed again from the patch, and the roots' adjoints go down to it.
-// Needs `edges`, `values`, and the functions `input`, `put_slot`, `sum_readers`, `moments` and `add_moments`.
+// Needs `edges`, `values`, and the functions `input`, `put_slot`, `sum_readers` and `moments`.
 
 // Gates are numbered from the leaves: 0 to 3, 4 and 5, 6; gate 4 reads 0 and 1, gate 5 reads 2 and 3.
 
@@ -21,9 +21,9 @@ fn tree_adjoints(
     let to2 = edges[edge_index(model, i[2])].slots.x;
     let to3 = edges[edge_index(model, i[3])].slots.x;
     let fanout = edges[edge_index(model, i[6])].fanout;
-    var sum = array<vec4<f32>, 7>();
     for (var k = 0u; k < rolled_unless_split(quarters()); k++) {
         let j = first_quarter + k;
+        var sum = array<vec4<f32>, 7>();
         let b = input(centre, base, j);
         let a0 = input(from0, base, j);
         let a1 = input(from1, base, j);
@@ -36,40 +36,38 @@ fn tree_adjoints(
         let v4 = gate(c[4], v0, v1);
         let v5 = gate(c[5], v2, v3);
 
-        // What is known is given away at once: a card has few registers for each of many invocations.
         let d6 = sum_readers(fanout, slots, j);
-        sum[6] += leave(sums, i[6], moments(d6, v4, v5));
+        sum[6] = moments(d6, v4, v5);
 
         let d4 = d6 * (c[6].y + c[6].w * v5);
-        sum[4] += leave(sums, i[4], moments(d4, v0, v1));
+        sum[4] = moments(d4, v0, v1);
         let d0 = d4 * (c[4].y + c[4].w * v1);
-        sum[0] += leave(sums, i[0], moments(d0, a0, b));
+        sum[0] = moments(d0, a0, b);
         put_slot(to0.x, slots, j, d0 * (c[0].y + c[0].w * b));
         let d1 = d4 * (c[4].z + c[4].w * v0);
-        sum[1] += leave(sums, i[1], moments(d1, a1, b));
+        sum[1] = moments(d1, a1, b);
         put_slot(to1, slots, j, d1 * (c[1].y + c[1].w * b));
         let left = d0 * (c[0].z + c[0].w * a0) + d1 * (c[1].z + c[1].w * a1);
 
         let d5 = d6 * (c[6].z + c[6].w * v4);
-        sum[5] += leave(sums, i[5], moments(d5, v2, v3));
+        sum[5] = moments(d5, v2, v3);
         let d2 = d5 * (c[5].y + c[5].w * v3);
-        sum[2] += leave(sums, i[2], moments(d2, a2, b));
+        sum[2] = moments(d2, a2, b);
         put_slot(to2, slots, j, d2 * (c[2].y + c[2].w * b));
         let d3 = d5 * (c[5].z + c[5].w * v2);
-        sum[3] += leave(sums, i[3], moments(d3, a3, b));
+        sum[3] = moments(d3, a3, b);
         put_slot(to3, slots, j, d3 * (c[3].y + c[3].w * b));
         let right = d2 * (c[2].z + c[2].w * a2) + d3 * (c[3].z + c[3].w * a3);
         put_slot(to0.y, slots, j, left + right);
-    }
-    if SPLIT == 0u {
-        for (var k = 0u; k < rolled(7u); k++) { add_moments(sums + i[k], sum[k], begins); }
-    }
-}
 
-// The moments of a gate, which under SPLIT nobody else adds to.
-fn leave(turn_sums: u32, instance: u32, sum: vec4<f32>) -> vec4<f32> {
-    if SPLIT == 1u { put_turn(turn_sums, instance, sum); }
-    return sum;
+        // All loads precede the first store: a card waits once.
+        let to = sums + k * shape.instances;
+        var before = array<vec4<f32>, 7>();
+        for (var g = 0u; g < rolled_unless_split(7u); g++) { before[g] = partials[to + i[g]]; }
+        for (var g = 0u; g < rolled_unless_split(7u); g++) {
+            partials[to + i[g]] = select(before[g] + sum[g], sum[g], begins);
+        }
+    }
 }
 
 // The instances of its gates, in order.

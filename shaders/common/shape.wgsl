@@ -16,14 +16,13 @@ struct Shape {
     blocks: u32, chunks_per_block: u32, history: u32, samples: u32,
     probes: u32, probe_groups: u32, fire_rate: f32, lr: f32,
     weight_decay: f32, beta1: f32, beta2: f32, epsilon: f32,
-    clip: f32, models: u32, halo: u32, harden_first: u32,
+    clip: f32, models: u32, harden_first: u32,
     harden_length: u32, harden_peak: u32, judged: u32, damages: u32,
     damage_side: u32, corner_samples: u32, pool: u32, grid_words: u32,
     resets: u32, lr_from: u32, lr_to: u32, lr_end: f32,
     tree_levels: u32, inner: u32, outputs: u32, targets: u32,
     dataset: u32, given: u32, flip: u32, stuck: u32,
-    stuck_gates: u32, stuck_value: u32, input_wise: u32, turn_moments: u32,
-    piece: u32, near_odd: u32,
+    stuck_gates: u32, stuck_value: u32, input_wise: u32, near_odd: u32,
     level_table: array<vec4<u32>, 256>,  // first_instance, count, first_gate, replicas
 }
 

@@ -128,63 +128,6 @@ class Rig:
         patches, inner = self.layouts[model].patch_nodes, self.plan.wirings[model].inner
         return np.concatenate([values[:patches], values[patches + inner :]])
 
-    def put_partials(self, step: int, partials: np.ndarray) -> None:
-        """Moments `[M, blocks, instances, 4]` of the steps backward down to `step`, for the next to add to."""
-        if not self.launch.split_chunks:
-            self.put("partials", partials)
-            return
-        self.put("partials", np.zeros_like(partials))
-        turns = np.zeros((2, 4, *partials.shape), dtype=np.float32)
-        turns[self._turn(step) % 2, 0] = partials
-        self._put_turns(turns)
-
-    def get_partials(self, step: int) -> np.ndarray:
-        """The same."""
-        plan, turn = self.plan, self._turn(step)
-        sums = self.get("partials", plan.blocks, self.layouts[0].instances, 4)
-        if not self.launch.split_chunks:
-            return sums
-        words = np.frombuffer(self.device.queue.read_buffer(self.work.buffers["scratch"]), dtype=np.float32)
-        lying = words[16 * plan.turn_moments :].reshape(2, plan.models, plan.blocks, 4, -1, 4)
-        four = np.moveaxis(lying[turn % 2], 2, 0)
-        left = ((four[0] + four[1]) + four[2]) + four[3]
-        return left if turn == 0 else sums + left
-
-    def _turn(self, step: int) -> int:
-        """The last turn of a step: `shaders/common/turns.wgsl`."""
-        return (self.shape.steps - step) * self.plan.chunks_per_block - 1
-
-    def _put_turns(self, turns: np.ndarray) -> None:
-        """`[2, 4, M, blocks, instances, 4]`"""
-        lying = np.ascontiguousarray(np.moveaxis(turns, 1, 3))
-        self.device.queue.write_buffer(self.work.buffers["scratch"], 64 * self.plan.turn_moments, lying)
-
-    def put_d_rows(self, step: int, windows: np.ndarray) -> None:
-        """The patch adjoints of a step, `[M, chunks, 3*C, window]`."""
-        self.put(self.work.several["d_rows"][step % 2], windows)
-
-    def get_d_rows(self, step: int) -> np.ndarray:
-        """The same."""
-        buffer = self.work.several["d_rows"][step % 2]
-        return self.get(buffer, self.plan.chunks, 3 * self.shape.channels, self.plan.halo)
-
-    def summed_d_rows(self, windows: np.ndarray) -> np.ndarray:
-        """`[3*C, cells]` as the twin has them, from one model's windows: with what leaves chunks and rows."""
-        shape, width = self.shape, self.shape.width
-        rows = np.zeros((windows.shape[1], shape.cells), dtype=windows.dtype)
-        for cell in range(shape.cells):
-            rows[:, cell] += windows[cell // 16, :, cell % 16]
-            piece = 16 + 2 * (cell % 16 // self.plan.piece + cell // width - cell // 16 * 16 // width)
-            row, col = divmod(cell, width)
-            for side, step, at_border in (
-                (0, -1, cell % self.plan.piece == 0),
-                (1, 1, (cell + 1) % self.plan.piece == 0),
-            ):
-                leaves_row = col == (0 if side == 0 else width - 1)
-                if (at_border or leaves_row) and (shape.periodic or not leaves_row):
-                    rows[:, row * width + (col + step) % width] += windows[cell // 16, :, piece + side]
-        return rows
-
     def run(self, *dispatches: Dispatch) -> None:
         self.work.submit(dispatches)
 

@@ -27,12 +27,12 @@ SHAPES = [
 def test_d_start(device: GpuDevice, shape: Shape) -> None:
     circuit = random_circuit(np.random.default_rng(0), shape.channels, periodic=shape.periodic)
     with rig(device, [circuit], shape, given=True) as r:
-        windows = np.random.default_rng(1).standard_normal((1, r.plan.chunks, 3 * shape.channels, r.plan.halo))
-        r.put_d_rows(0, windows.astype(np.float32))
+        d_patches = np.random.default_rng(1).random((1, 9 * shape.channels, shape.cells), dtype=np.float32)
+        r.put_cells(r.work.d_patches(0), d_patches)
         r.run(r.work.pull_back[-1])
         (got,) = r.get_cells("d_start", shape.channels, shape.cells)
         expected = np.empty_like(got)
-        d_start(shape, r.summed_d_rows(windows[0]), expected)
+        d_start(shape, d_patches[0], expected)
     np.testing.assert_allclose(got, expected, rtol=0, atol=tolerances.STATE_ATOL * 10)
 
 

@@ -9,7 +9,6 @@ import pytest
 
 from difflogic.engine.events import NO_FAULTS
 from difflogic.engine.shape import Shape
-from difflogic.gpu import plan
 from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.launch import LaunchConfig
 from difflogic.model.circuit import Circuit
@@ -141,15 +140,15 @@ def test_loss(device: GpuDevice, case: tuple[Shape, float]) -> None:
         r.put_cells("targets", targets)
         r.put("control", control)
         r.run(r.work.backward[0])
-        windows = r.get_d_rows(shape.steps)
-        assert np.isnan(r.get_d_rows(shape.steps + 1)).all()
+        patches = (9 * shape.channels, shape.cells)
+        d_patches = r.get_cells(r.work.d_patches(shape.steps), *patches)
+        assert np.isnan(r.get_cells(r.work.d_patches(shape.steps + 1), *patches)).all()
         partials = r.get("loss_partials", r.plan.chunks)
         words = r.get("control", 8, dtype=np.uint32)
     for m in range(M):
-        expected, by_cell = np.empty((3 * shape.channels, shape.cells), np.float32), np.empty(shape.cells, np.float32)
+        expected, by_cell = np.empty(patches, np.float32), np.empty(shape.cells, np.float32)
         loss(shape, state[m], targets[m][None], expected, by_cell, control[m])
-        np.testing.assert_array_equal(r.summed_d_rows(windows[m]), expected)
-        assert not windows[m, ..., 16:].any()
+        np.testing.assert_array_equal(d_patches[m], expected)
         by_chunk = np.add.reduceat(by_cell, np.arange(0, shape.cells, 16))
         np.testing.assert_allclose(partials[m][: len(by_chunk)], by_chunk, rtol=tolerances.LOSS_RTOL)
         assert not partials[m][len(by_chunk) :].any()
@@ -164,8 +163,8 @@ def backward_inputs(
     inputs = {
         "coefficients": np.stack([coefficients_of(circuit) for circuit in drawn]),
         "kept": uniform(rng, M, layout.nodes, shape.cells),
-        "d_next": uniform(rng, M, r.plan.chunks, 3 * shape.channels, r.plan.halo) - np.float32(0.5),
-        "partials": uniform(rng, M, r.plan.blocks, layout.instances, 4),
+        "d_next": uniform(rng, M, 9 * shape.channels, shape.cells) - np.float32(0.5),
+        "partials": uniform(rng, M, r.plan.blocks, 4, layout.instances, 4),
     }
     for nodes, coefs, layout, wiring in zip(
         inputs["kept"], inputs["coefficients"], r.layouts, r.plan.wirings, strict=True
@@ -195,16 +194,16 @@ def test_gate_backward(
         given = backward_inputs(r, drawn, rng, masks)
         nodes = given["kept"]
         r.put_kept(at, np.stack([r.nodes_of(m, given["kept"][m]) for m in range(M)]))
-        r.put_d_rows(at + 1, given["d_next"])
+        r.put_cells(r.work.d_patches(at + 1), given["d_next"])
         if not last:
-            r.put_partials(at + 1, given["partials"])
+            r.put("partials", given["partials"])
         r.run(*r.work.backward_step(at))
-        windows = r.get_d_rows(at)
-        partials = r.get_partials(at)
+        got = r.get_cells(r.work.d_patches(at), *given["d_next"].shape[1:])
+        partials = r.get("partials", *given["partials"].shape[1:])
     before = np.zeros_like(partials) if last else given["partials"]
     for m in range(M):
-        d, moments = r.summed_d_rows(given["d_next"][m]), np.zeros((layout.instances, 4), dtype=np.float32)
-        d_rows = np.empty_like(d)
+        d, moments = given["d_next"][m], np.zeros((layout.instances, 4), dtype=np.float32)
+        d_patches = np.empty_like(d)
         scratch = np.full((r.layouts[m].slot_count, shape.cells), np.nan, dtype=np.float32)
         gate_backward(
             shape,
@@ -215,12 +214,12 @@ def test_gate_backward(
             nodes[m],
             d,
             scratch,
-            d_rows,
+            d_patches,
             moments,
         )
-        atol = tolerances.GRADIENT_SHARE * np.abs(d_rows).max()
-        np.testing.assert_allclose(r.summed_d_rows(windows[m]), d_rows, rtol=0, atol=atol)
-        added = (partials[m] - before[m]).sum(axis=0)
+        atol = tolerances.GRADIENT_SHARE * np.abs(d_patches).max()
+        np.testing.assert_allclose(got[m], d_patches, rtol=0, atol=atol)
+        added = (partials[m] - before[m]).sum(axis=(0, 1))
         np.testing.assert_allclose(added, moments, rtol=0, atol=tolerances.GRADIENT_SHARE * np.abs(moments).max())
 
 
@@ -233,7 +232,7 @@ def test_gradients(device: GpuDevice, blocks: int, launch: int) -> None:
     with rig(device, drawn, shape, launch=SAMPLE[launch]) as r:
         assert r.plan.blocks == blocks
         layout = r.layouts[0]
-        partials = uniform(rng, M, blocks, layout.instances, 4) - np.float32(0.5)
+        partials = uniform(rng, M, blocks, 4, layout.instances, 4) - np.float32(0.5)
         r.put("partials", partials)
         r.put("logits", np.stack([circuit.flat_logits() for circuit in drawn]))
         r.put("control", np.zeros((M, 8), dtype=np.uint32))
@@ -242,7 +241,7 @@ def test_gradients(device: GpuDevice, blocks: int, launch: int) -> None:
         words = r.get("control", 8, dtype=np.uint32)
     for m in range(M):
         expected, control = np.empty_like(got[m]), np.zeros(8, dtype=np.uint32)
-        gradients(NO_FAULTS, r.layouts[m], partials[m].sum(axis=0), drawn[m].flat_logits(), expected, control)
+        gradients(NO_FAULTS, r.layouts[m], partials[m].sum(axis=(0, 1)), drawn[m].flat_logits(), expected, control)
         np.testing.assert_array_equal(words[m], control)
         np.testing.assert_allclose(got[m], expected, rtol=0, atol=tolerances.GRADIENT_SHARE * np.abs(expected).max())
 
@@ -253,8 +252,8 @@ def test_gradients_flag_what_is_not_finite(device: GpuDevice, bad: float) -> Non
     shape = Shape(1, 3, 3, 2, steps=1)
     drawn = circuits(shape)
     with rig(device, drawn, shape) as r:
-        partials = np.zeros((M, r.plan.blocks, r.layouts[0].instances, 4), dtype=np.float32)
-        partials[1, 0, -1, 2] = bad
+        partials = np.zeros((M, r.plan.blocks, 4, r.layouts[0].instances, 4), dtype=np.float32)
+        partials[1, 0, 3, -1, 2] = bad
         r.put("partials", partials)
         r.put("logits", np.stack([circuit.flat_logits() for circuit in drawn]))
         r.put("control", np.zeros((M, 8), dtype=np.uint32))
@@ -262,13 +261,3 @@ def test_gradients_flag_what_is_not_finite(device: GpuDevice, bad: float) -> Non
         words = r.get("control", 8, dtype=np.uint32)
     assert words[:, 6].tolist() == [0, 1]
     assert words.sum() == 1
-
-
-@pytest.mark.parametrize("name", ["zero", "asynchronous periodic"])
-def test_gate_backward_where_pieces_end_with_chunks(
-    device: GpuDevice, monkeypatch: pytest.MonkeyPatch, case: tuple[Shape, float]
-) -> None:
-    """Where quarters would need more than every device binds."""
-    monkeypatch.setattr(plan, "PORTABLE_BINDING", 0)
-    for launch in (SAMPLE[0], SAMPLE[-1]):
-        test_gate_backward(device, case, launch, last=False, trees=False)

@@ -140,16 +140,16 @@ def test_damaged_adjoints(device: GpuDevice, shape: Shape) -> None:
     rng = np.random.default_rng(5)
     corners = corners_of(shape, shape.batch)
     with rig(device, circuits(shape), shape) as r:
-        windows = rng.random((M, r.plan.chunks, 3 * shape.channels, r.plan.halo), dtype=np.float32)
+        given = rng.random((M, 9 * shape.channels, shape.cells), dtype=np.float32)
         put_corners(r, corners)
-        r.put_d_rows(2, windows)
+        r.put_cells(r.work.d_patches(2), given)
         r.run(*r.work._d_events(2))
-        got = r.get_d_rows(2)
+        got = r.get_cells(r.work.d_patches(2), *given.shape[1:])
         for m in range(M):
-            expected = r.summed_d_rows(windows[m])
+            expected = given[m].copy()
             d_damage(shape, 1, corners[m], expected)
             assert (expected == 0).any()
-            np.testing.assert_array_equal(r.summed_d_rows(got[m]), expected)
+            np.testing.assert_array_equal(got[m], expected)
 
 
 @pytest.mark.parametrize("probes", [1, 40])
@@ -178,14 +178,14 @@ def test_earlier_losses(device: GpuDevice, shape: Shape) -> None:
     targets[rng.random(targets.shape) < 0.3] = IGNORED
     with rig(device, circuits(shape), shape) as r:
         r.put_cells("targets", targets)
-        windows = rng.random((M, r.plan.chunks, 3 * shape.channels, r.plan.halo), dtype=np.float32)
+        given = rng.random((M, 9 * shape.channels, shape.cells), dtype=np.float32)
         for step, state in zip((1, 3), states, strict=True):
             r.put_cells(r.work.state(step), state)
-            r.put_d_rows(step, windows)
+            r.put_cells(r.work.d_patches(step), given)
             r.run(*r.work._event("step_loss", step, (1, 3), {"state": r.work.state(step)}))
         partials = r.get("loss_partials", 3, r.plan.chunks)
         r.run(*r.work._d_events(3))
-        got = r.get_d_rows(3)
+        got = r.get_cells(r.work.d_patches(3), *given.shape[1:])
         for m in range(M):
             d_judged = np.empty((2, shape.loss_channels, shape.cells), dtype=np.float32)
             by_cell = np.empty((3, shape.cells), dtype=np.float32)
@@ -194,9 +194,9 @@ def test_earlier_losses(device: GpuDevice, shape: Shape) -> None:
                 by_chunk = np.add.reduceat(by_cell[mark], np.arange(0, shape.cells, 16))
                 np.testing.assert_allclose(partials[m, mark, : len(by_chunk)], by_chunk, rtol=tolerances.LOSS_RTOL)
                 assert not partials[m, mark, len(by_chunk) :].any()
-            expected = r.summed_d_rows(windows[m])
+            expected = given[m].copy()
             step_loss_backward(shape, 1, d_judged, expected)
-            np.testing.assert_allclose(r.summed_d_rows(got[m]), expected, rtol=0, atol=tolerances.STATE_ATOL)
+            np.testing.assert_allclose(got[m], expected, rtol=0, atol=tolerances.STATE_ATOL)
 
 
 @pytest.mark.parametrize("part", [1, 8])
@@ -306,16 +306,17 @@ def test_faults_of_states_and_of_their_adjoints(device: GpuDevice, shape: Shape)
     with rig(device, circuits(shape), shape) as r:
         listed = put_faults(r, shape)
         r.put_cells(r.work.state(2), state)
-        windows = rng.random((M, r.plan.chunks, 3 * shape.channels, r.plan.halo), dtype=np.float32)
-        r.put_d_rows(2, windows)
+        given = rng.random((M, 9 * shape.channels, shape.cells), dtype=np.float32)
+        r.put_cells(r.work.d_patches(2), given)
         r.run(*r.work._damage(2), *r.work._d_events(2))
-        got, d_rows = r.get_cells(r.work.state(2), *state.shape[1:]), r.get_d_rows(2)
+        got = r.get_cells(r.work.state(2), *state.shape[1:])
+        d_patches = r.get_cells(r.work.d_patches(2), *given.shape[1:])
         assert_twins(got, lambda m, state: faults(shape, 2, KEYS[m, 1], listed, state), state)
         for m in range(M):
-            expected = r.summed_d_rows(windows[m])
+            expected = given[m].copy()
             d_faults(shape, 2, KEYS[m, 1], listed, expected)
             assert (expected < 0).any()
-            np.testing.assert_array_equal(r.summed_d_rows(d_rows[m]), expected)
+            np.testing.assert_array_equal(d_patches[m], expected)
 
 
 @pytest.mark.parametrize("probes", [1, 40])

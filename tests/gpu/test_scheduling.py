@@ -65,7 +65,7 @@ def everything(device: GpuDevice, launch: LaunchConfig, circuit: Circuit = CIRCU
 
 
 @pytest.mark.parametrize("scratch_groups", [256, 1], ids=["parallel", "looping"])
-@pytest.mark.parametrize("max_blocks", [512, 7, 1], ids="blocks={}".format)
+@pytest.mark.parametrize("max_blocks", [128, 7, 1], ids="blocks={}".format)
 @pytest.mark.parametrize("launches", sampled(SETS, SETS[:1]), ids=["two", "every"])
 def test_every_schedule_gives_the_same_bits(
     device: GpuDevice,
@@ -84,7 +84,7 @@ def test_every_schedule_gives_the_same_bits(
             assert got[name].tobytes() == array.tobytes(), f"{name} under {launch}"
 
 
-@pytest.mark.parametrize("max_blocks", [512, 7, 1])
+@pytest.mark.parametrize("max_blocks", [128, 7, 1])
 def test_the_number_of_blocks_changes_rounding_only(
     device: GpuDevice, monkeypatch: pytest.MonkeyPatch, max_blocks: int
 ) -> None:
@@ -92,7 +92,7 @@ def test_the_number_of_blocks_changes_rounding_only(
     shape = Shape.of(CIRCUIT, (*GRID, 3), STEPS)
     assert (
         Plan(tuple(wired([flat_layout(CIRCUIT)])), shape, SAMPLE[1]).chunks_per_block
-        == {512: 1, 7: 8, 1: 32}[max_blocks]
+        == {128: 1, 7: 8, 1: 32}[max_blocks]
     )
     loss, gradients = GpuEngine(device).loss_and_gradients(CIRCUIT, given())
     expected_loss, expected = ReferenceEngine().loss_and_gradients(CIRCUIT, given())

@@ -20,7 +20,7 @@ from difflogic.reference.engine import ReferenceEngine
 from difflogic.reference.kernels.coefficients import softmax
 from difflogic.reference.kernels.gate_backward import gate_backward
 from difflogic.reference.kernels.gate_forward import gate_forward
-from difflogic.reference.kernels.grid import gather_rows
+from difflogic.reference.kernels.grid import gather
 from difflogic.reference.kernels.harden import harden
 from difflogic.reference.rollout import RolloutSpec, SoftPass, soft_gradients
 from tests import tolerances
@@ -99,17 +99,17 @@ def test_steps_backward_through_time(case: Case) -> None:
         return states, nodes
 
     _, nodes = run(start, weights)
-    d_rows = np.zeros((3 * shape.channels, shape.cells))
-    d_rows[1::3] = towards
+    d_patches = np.zeros((9 * shape.channels, shape.cells))
+    d_patches[4::9] = towards
     partials = np.zeros((layout.instances, 4))
     scratch = np.full((layout.slot_count, shape.cells), np.nan)  # scratch: what was in it must not matter
     for step in reversed(range(shape.steps)):
-        d_next, d_rows = d_rows, np.empty_like(d_rows)
-        gate_backward(shape, step, layout, weights, masks, nodes[step], d_next, scratch, d_rows, partials)
+        d_next, d_patches = d_patches, np.empty_like(d_patches)
+        gate_backward(shape, step, layout, weights, masks, nodes[step], d_next, scratch, d_patches, partials)
     d_weights = np.zeros_like(weights)
     np.add.at(d_weights, layout.instance_gates, partials)
 
-    assert_is_derivative(lambda s: towards * run(s, weights)[0][-1], start, gather_rows(shape, d_rows), rng)
+    assert_is_derivative(lambda s: towards * run(s, weights)[0][-1], start, gather(shape, d_patches), rng)
     assert_is_derivative(lambda w: towards * run(start, w)[0][-1], weights, d_weights, rng)
 
 

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from difflogic.core.wiring import PATCH
 from difflogic.engine.events import Faults
 from difflogic.engine.shape import Array, Shape
 from difflogic.reference.kernels.faults import cells_last
 from difflogic.reference.kernels.grid import shifted
 
 
-def d_faults(shape: Shape, mark: int, fault_keys: Array, listed: Array | None, d_rows: Array) -> None:
-    """The adjoint of `faults` at step `mark`. Row `3*c + dy` of `d_rows [3*C, cells]` is meant for the cell `dy - 1`
-    rows on.
-    """
+def d_faults(shape: Shape, mark: int, fault_keys: Array, listed: Array | None, d_patches: Array) -> None:
+    """Multiply the adjoints of faulty cells at step `mark` in `d_patches [9*C, cells]`."""
     flips, stuck = cells_last(shape, mark, Faults(shape.faults, fault_keys, listed))
-    factors = np.where(stuck > 0, 0, np.where(flips, -1, 1)).astype(d_rows.dtype)
+    factors = np.where(stuck > 0, 0, np.where(flips, -1, 1)).astype(d_patches.dtype)
     # What lies at another cell is meant for this one, as in `d_damage`: each cell's factor goes where its adjoints are.
-    for dy in range(3):
+    for f in range(PATCH):
         for channel, factor in enumerate(factors):
             for value in (0, -1):
-                meant = shifted(shape, factor == value, 3 * dy + 1)
-                d_rows[3 * channel + dy, meant] *= d_rows.dtype.type(value)
+                meant = shifted(shape, factor == value, f)
+                d_patches[PATCH * channel + f, meant] *= d_patches.dtype.type(value)

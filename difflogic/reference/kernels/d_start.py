@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from difflogic.engine.shape import Array, Shape
-from difflogic.reference.kernels.grid import gather_rows
+from difflogic.reference.kernels.grid import gather
 
 
 def d_start(shape: Shape, d_next: Array, d_start: Array) -> None:
-    """`d_start [C, cells]` from `d_next [3*C, cells]`, what the first step left."""
-    d_start[:] = gather_rows(shape, d_next)
+    """`d_start [C, cells]` from `d_next [9*C, cells]`, what the first step left."""
+    d_start[:] = gather(shape, d_next)

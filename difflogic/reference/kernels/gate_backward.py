@@ -8,7 +8,7 @@ from difflogic.core.wiring import CENTRE, PATCH
 from difflogic.engine.shape import Array, Shape
 from difflogic.model.layout import Layout
 from difflogic.reference.kernels.gate_forward import fires
-from difflogic.reference.kernels.grid import gather_rows, sum_rows
+from difflogic.reference.kernels.grid import gather
 
 
 def gate_backward(
@@ -20,17 +20,17 @@ def gate_backward(
     kept: Array,
     d_next: Array,
     values: Array,
-    d_rows: Array,
+    d_patches: Array,
     partials: Array,
 ) -> None:
-    """`d_next [3*C, cells]`, what step `at+1` left, leads to `d_rows` of step `at`; `partials [I, 4]` is added to.
+    """`d_next [9*C, cells]`, what step `at+1` left, leads to `d_patches` of step `at`; `partials [I, 4]` is added to.
 
     For upstream `d`: `d_a = d*(ca + cab*b)`, `d_b = d*(cb + cab*a)`; the moments of an instance are
     `(sum d, sum d*a, sum d*b, sum d*a*b)` over the cells. `kept [N, cells]` are the step's nodes,
     `values [slot_count, cells]` holds what instances send to the nodes they read. Without perception `d_next` is
-    `[outputs, cells]` and `d_rows` `[C, cells]`.
+    `[outputs, cells]` and `d_patches` `[C, cells]`.
     """
-    d_state = gather_rows(shape, d_next, layout.patch)
+    d_state = gather(shape, d_next, layout.patch)
     idle = None if masks is None else ~fires(shape, masks, at)
     d_level = d_state if idle is None else np.where(idle, 0, d_state)
     # From the last level to the first: when a level's turn comes, all its readers have written to its nodes' slots. The
@@ -45,11 +45,10 @@ def gate_backward(
         values[layout.slots[span, 1]] = d_level * (cb + cab * a)
         d_a = d_level * a
         partials[span] += np.stack([d_level.sum(1), d_a.sum(1), (d_level * b).sum(1), (d_a * b).sum(1)], axis=1)
-    d_patches = sum_slots(values, layout.fanout[: layout.patch_nodes])
+    d_patches[:] = sum_slots(values, layout.fanout[: layout.patch_nodes])
     # A cell that did not fire is its own next state: its adjoint goes around the gates, to the centre of its own patch.
     if idle is not None:
         d_patches[CENTRE::PATCH] += np.where(idle, d_state, 0)
-    d_rows[:] = sum_rows(shape, d_patches, layout.patch)
 
 
 def sum_slots(slots: Array, fanout: Array) -> Array:

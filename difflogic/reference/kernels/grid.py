@@ -31,28 +31,11 @@ def write_patches(shape: Shape, state: Array, nodes: Array, patch: int = PATCH) 
         nodes[f : PATCH * shape.channels : PATCH] = shifted(shape, state, f)
 
 
-def sum_rows(shape: Shape, d_patches: Array, patch: int = PATCH) -> Array:
-    """`d_rows [3*C, cells]` from `[9*C, cells]`: what a cell's patch and those left and right of it send to one column.
-
-    Row `3*c + dy` of a cell is meant for the cell `dy - 1` rows on. With a patch of 1 nothing goes to others.
-    """
+def gather(shape: Shape, d_patches: Array, patch: int = PATCH) -> Array:
+    """Return `d_state [C, cells]` from `[9*C, cells]`: a cell is at `f` of the patch of the neighbour opposite `f`."""
     if patch == 1:
         return d_patches
-    by_row = d_patches.reshape(shape.channels, 3, 3, shape.cells)
-    d_rows = np.zeros_like(by_row[:, :, 0])
-    # Two passes, along rows here and across them in `gather_rows`, are six shifted additions in place of nine; and a
-    # kernel has to pass on 3 values to a cell and channel, not 9.
-    for dx in range(3):
-        d_rows += shifted(shape, by_row[:, :, dx], 3 + dx, sign=-1)
-    return d_rows.reshape(-1, shape.cells)
-
-
-def gather_rows(shape: Shape, d_rows: Array, patch: int = PATCH) -> Array:
-    """`d_state [C, cells]`: a cell is in row `dy` of the patches of the neighbours opposite."""
-    if patch == 1:
-        return d_rows
-    by_row = d_rows.reshape(shape.channels, 3, shape.cells)
-    d_state = np.zeros_like(by_row[:, 0])
-    for dy in range(3):
-        d_state += shifted(shape, by_row[:, dy], 3 * dy + 1, sign=-1)
+    d_state = np.zeros_like(d_patches[::PATCH])
+    for f in range(PATCH):
+        d_state += shifted(shape, d_patches[f::PATCH], f, sign=-1)
     return d_state

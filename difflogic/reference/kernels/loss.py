@@ -5,19 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from difflogic.core.bits import IGNORED
+from difflogic.core.wiring import CENTRE, PATCH
 from difflogic.engine import control as c
 from difflogic.engine.shape import Array, Shape
 
 
-def loss(shape: Shape, state: Array, targets: Array, d_rows: Array, loss_partials: Array, control: Array) -> None:
+def loss(shape: Shape, state: Array, targets: Array, d_patches: Array, loss_partials: Array, control: Array) -> None:
     """`sum (y - target)^2` of the last state, per cell; `targets [J, loss_channels, cells]`, `loss_partials [cells]`.
 
-    Its adjoint goes to the middle row of a cell's own patch, so that the first backward step gathers it like
+    Its adjoint goes to the centre of a cell's own patch, so that the first backward step gathers it like
     every other.
     """
     difference = errors(shape, state, targets[-1])
-    d_rows[:] = 0
-    d_rows[1 : 3 * shape.loss_channels : 3] = 2 * difference
+    d_patches[:] = 0
+    d_patches[CENTRE : PATCH * shape.loss_channels : PATCH] = 2 * difference
     loss_partials[:] = np.sum(difference**2, axis=0)
     # The first kernel of the backward pass: from here on whatever is not finite raises the flag again.
     control[c.NONFINITE] = 0

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from difflogic.core.wiring import CENTRE, PATCH
 from difflogic.engine.shape import Array, Shape
 
 
-def step_loss_backward(shape: Shape, mark: int, d_judged: Array, d_rows: Array) -> None:
-    """`d_judged [J-1, loss_channels, cells]` is added in the middle row of a cell's own patch, as `loss` puts it."""
-    d_rows[1 : 3 * shape.loss_channels : 3] += d_judged[mark]
+def step_loss_backward(shape: Shape, mark: int, d_judged: Array, d_patches: Array) -> None:
+    """`d_judged [J-1, loss_channels, cells]` is added at the centre of a cell's own patch, as `loss` puts it."""
+    d_patches[CENTRE : PATCH * shape.loss_channels : PATCH] += d_judged[mark]
