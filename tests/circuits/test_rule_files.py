@@ -169,3 +169,16 @@ def test_colours_of_a_rule_reach_pictures_and_exports(tmp_path: Path) -> None:
     assert rule_file.read(golly.export(netlist, "mine")["mine_ca.rule"]).colours[2] == (9, 8, 255)
     with pytest.raises(CircuitError, match="colours must be"):
         netlist_json.from_json(netlist_json.to_json(netlist).replace("[9, 8, 255]", "[9, 8]"))
+
+
+def test_rule_is_found_by_a_user_without_a_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "expanduser", _homeless)
+    assert rule_file.find("No-Such-Rule", tmp_path) is None
+    (tmp_path / "Mine.rule").write_text("@TABLE\n")
+    assert rule_file.find("Mine", tmp_path) == tmp_path / "Mine.rule"
+
+
+def _homeless(path: Path) -> Path:
+    if path.parts[0] == "~":
+        raise RuntimeError("Could not determine home directory.")
+    return path

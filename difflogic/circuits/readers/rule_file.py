@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
@@ -26,7 +27,7 @@ CELLS = {
 """Golly's name of a neighbourhood, and its patch positions as a table lists them: centre, north, then clockwise."""
 TREE_CELLS = {8: (0, 2, 6, 8, 1, 3, 5, 7, 4), 4: (1, 3, 5, 7, 4)}
 """Patch positions as a tree asks for them, by the number of neighbours."""
-FOLDERS = (Path.home() / ".golly/Rules", Path("/usr/share/golly/Rules"), Path("/usr/local/share/golly/Rules"))
+FOLDERS = ("~/.golly/Rules", "/usr/share/golly/Rules", "/usr/local/share/golly/Rules")
 """Folders in which Golly keeps rules."""
 MOST_NODES = 1 << 17
 
@@ -52,8 +53,11 @@ def find(name: str, folder: Path) -> Path | None:
     """Return the file of a rule by name, searched for in a folder, the current one and those of Golly, or None."""
     if not re.fullmatch(r"[\w+-][\w.+-]*", name):
         return None
-    paths = (each / f"{name}.rule" for each in (folder, Path(), *FOLDERS))
-    return next((path for path in paths if path.is_file()), None)
+    for place in (folder, Path(), *map(Path, FOLDERS)):
+        with suppress(RuntimeError):  # a user without a home
+            if (path := place.expanduser() / f"{name}.rule").is_file():
+                return path
+    return None
 
 
 def load(path: Path) -> RuleFile:
