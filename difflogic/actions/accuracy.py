@@ -50,7 +50,7 @@ def measures(path: Path, table: LabelledTable | None) -> Iterator[Measure]:
     if not found.classes:
         raise UsageError(f"{path} gives bits and names no classes: it has no accuracy.")
     x, y = _held_out(path, found.rows) if table is None else table.as_known(found.features, found.classes)
-    which = "held out" if table is None else "given"
+    which = "given" if table is not None or found.rows is None else found.rows.config.final_rows
     named = found.decide(x)
     yield _measure("accuracy", "all", named == y, which)
     for place in np.unique(y)[:MOST_SHOWN].tolist():

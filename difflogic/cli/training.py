@@ -102,7 +102,7 @@ def _request(options: Mapping[str, Any], takes_environments: bool, selector: str
 
     name, base, table = options.get("preset"), None, _table(options)
     if table is not None:
-        file, options = options["config_file"], {**options, "data": None, "label": None}
+        file, options = options["config_file"], {**options, "data": None, "label": None, "test": None}
         base = of_table(table, None if file is None else PolicyConfig.load(file), options["population"] or 1)
     config = agents(options, name, environments.of_preset(name, takes_environments) or base)
     kind, what, others = ("agents", "automata", OF_AGENTS) if config is None else ("automata", "agents", OF_AUTOMATA)
@@ -116,15 +116,20 @@ def _request(options: Mapping[str, Any], takes_environments: bool, selector: str
 
 
 def _table(options: Mapping[str, Any]) -> LabelledTable | None:
-    label: str | None = options.get("label")
-    file: Path | None = options.get("data")
-    if label is None and (file is None or file.suffix != ".csv"):
+    """Return the table whose `--label` is learned, with `--test`; None without one. Raises DataError, UsageError."""
+    label, file, test = (options.get(name) for name in ("label", "data", "test"))
+    if label is None and test is None and file is None:
         return None
-    if file is None or (label is not None and options["preset"] is not None):
-        raise UsageError("--label is a column of a table: give --data FILE with it, and no PRESET.")
-    from difflogic.config import table
+    from difflogic.config import table  # with NumPy
 
-    return table.load_table(file, label or table.label_of(file, ()))
+    if label is None and test is None and file is not None and not table.is_table(file):
+        return None
+    if file is None or options["preset"] is not None:
+        given = "--label is a column" if test is None else "--test is more rows"
+        raise UsageError(f"{given} of a table: give --data FILE with it, and no PRESET.")
+    label = label or table.label_of(file, ())
+    learned = table.load_table(file, label)
+    return learned if test is None else learned.with_test(table.load_table(test, label))
 
 
 def _placement(request: TrainRequest, options: Mapping[str, Any], resume: Path | None) -> Placement:

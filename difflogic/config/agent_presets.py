@@ -68,7 +68,8 @@ def of_table(table: LabelledTable, base: PolicyConfig | None = None, population:
     One seed learns from all rows that are not held out, as there is nothing to choose from.
     """
     table.require_learnable()
-    own: dict[str, Any] = {"table": table.fields(), "algorithm": SUPERVISED, "environment": {"id": table.label}}
+    split = {"held_out": 0.0} if table.tests else {}
+    own: dict[str, Any] = {"table": table.fields() | split, "algorithm": SUPERVISED, "environment": {"id": table.label}}
     if base is not None:
         return base.with_(**own)
     votes = -(-GATES // len(table.classes))

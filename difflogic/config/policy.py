@@ -148,6 +148,7 @@ class TableConfig(Section, path="table."):
     label: str = field("The column that is learned", default="")
     features: tuple[str, ...] = field("The names of the columns that are read", default=())
     classes: tuple[str, ...] = field("The values of the label, in the order of their numbers", default=())
+    test: int = field("Rows of the test set, its last; 0: a share of the rows is held out instead", WHOLE, default=0)
     held_out: float = field("Share of each class's rows that are not looked at before the end", BELOW_ONE, default=0.2)
     validation: float = field(
         "Share of the other rows that choose the best of a population; 0: those that are learned do",
@@ -158,10 +159,22 @@ class TableConfig(Section, path="table."):
     batch_size: int = field("Rows in each gradient step", COUNT, default=128)
     learning_rate: float = field("Learning rate of a dense network; gates have their own", POSITIVE, default=1e-3)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(
+            not (self.test and self.held_out),
+            f"{self.path}held_out must be 0 if there is a test set, got {self.held_out}.",
+        )
+
     @property
     def pass_rows(self) -> int:
-        """Rows of an iteration: as many as are learned, but for rounding."""
-        return max(1, round(self.rows * (1 - self.held_out) * (1 - self.validation)))
+        """Number of rows of an iteration: those that are learned, but for rounding."""
+        return max(1, round((self.rows - self.test) * (1 - self.held_out) * (1 - self.validation)))
+
+    @property
+    def final_rows(self) -> str:
+        """Description of the rows that are evaluated at the end."""
+        return "of the test set" if self.test else "held out" if self.held_out else "learned"
 
 
 @section

@@ -286,8 +286,12 @@ class TrainRequest(Request):
 
         Raises UsageError for an unknown name, and the errors of a request.
         """
-        check_names(given, [*(each.name for each in dataclasses.fields(cls)), "seed", *TRAIN_FIELDS])
+        check_names(given, [*(each.name for each in dataclasses.fields(cls)), "seed", "test", *TRAIN_FIELDS])
         given = {name: value for name, value in given.items() if value is not None}
+        if (test := given.pop("test", None)) is not None:
+            if "table" not in given:
+                raise UsageError("`test` is the test set of a `table`: give that too.")
+            given["table"] = given["table"].with_test(test)
         train = {name: given.pop(name) for name in TRAIN_FIELDS if name in given}
         seed = {"seed": given.pop("seed")} if "seed" in given else {}
         if fields := seed | ({"train": train} if train else {}):

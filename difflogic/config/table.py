@@ -8,7 +8,7 @@ import io
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,9 +31,11 @@ MOST_LETTERS = 40
 """Longest name of a column or class in a circuit."""
 LARGEST = float(np.finfo(np.float32).max)
 """Largest size of a feature, as the mean and spread of columns are float32."""
+_HASHED = 4096
+"""Number of rows that are hashed at once."""
 LEAST_COUNTED = 8
 """Number of rows from which a column of ascending numbers is no coincidence."""
-Numbers = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.float64] | npt.NDArray[np.uint8]
 Integers = npt.NDArray[np.int64]
 
 
@@ -57,12 +59,14 @@ class LabelledTable:
     """
 
     x: Numbers
-    """`[N, D]`, finite."""
+    """uint8 or finite float64 `[N, D]`."""
     y: Integers
     """`[N]`, indices of `classes`."""
     features: tuple[str, ...]
     classes: tuple[str, ...]
     label: str
+    tests: int = 0
+    """Number of rows of the test set, which are the last ones."""
 
     __repr__ = brief
 
@@ -74,13 +78,14 @@ class LabelledTable:
         numbers, names = np.asarray(x), np.asarray(labels)
         if numbers.ndim != 2 or not numbers.size or numbers.dtype.kind not in "biuf":
             raise DataError(f"Features are numbers [N, D], got {numbers.dtype} of shape {list(numbers.shape)}.")
-        numbers = numbers.astype(np.float64)
+        # Images stay bytes, an eighth of what float64 takes, until a batch of them becomes bits.
+        numbers = numbers.astype(np.uint8 if numbers.dtype.itemsize == 1 and numbers.dtype.kind in "bu" else np.float64)
         if numbers.shape[1] > MOST_FEATURES:
             raise DataError(f"A table has {MOST_FEATURES} features at most, got {numbers.shape[1]}: leave some out.")
         if names.shape != (len(numbers),):
             raise DataError(f"{len(numbers)} rows need as many labels, got the shape {list(names.shape)}.")
         columns = features or [f"x{d}" for d in range(numbers.shape[1])]
-        if len(wrong := np.argwhere(~(np.abs(numbers) <= LARGEST))):
+        if numbers.dtype != np.uint8 and len(wrong := np.argwhere(~(np.abs(numbers) <= LARGEST))):
             row, column = wrong[0]
             raise DataError(
                 f"Row {row + 1} has {numbers[row, column]} in the column {columns[column]}: expected numbers of at "
@@ -99,17 +104,35 @@ class LabelledTable:
     def sha256(self) -> str:
         """Hash of the rows, labels and names, which does not depend on the file."""
         told = hashlib.sha256(repr((self.x.shape, self.features, self.classes, self.label)).encode())
-        told.update(self.x.astype("<f8").tobytes() + self.y.astype("<i8").tobytes())
+        for first in range(0, len(self), _HASHED):
+            told.update(self.x[first : first + _HASHED].astype("<f8").tobytes())
+        told.update(self.y.astype("<i8").tobytes())
         return told.hexdigest()
 
     def fields(self) -> dict[str, Any]:
         """Return what the section `table` of a configuration says of it."""
-        return {"sha256": self.sha256, "rows": len(self), "label": self.label, "features": list(self.features),
-                "classes": list(self.classes)}  # fmt: skip
+        return {"sha256": self.sha256, "rows": len(self), "test": self.tests, "label": self.label,
+                "features": list(self.features), "classes": list(self.classes)}  # fmt: skip
+
+    def with_test(self, test: LabelledTable) -> LabelledTable:
+        """Return this table with the rows of another one as its test set.
+
+        Raises:
+            DataError: The test set lacks a column, or has a class that this table has not.
+        """
+        x, y = test.as_known(self.features, self.classes)
+        if (y < 0).any():
+            unknown = next(name for name in test.classes if name not in self.classes)
+            raise DataError(
+                f"The test set has rows of {unknown}, but the label {self.label} is learned as one of "
+                f"{', '.join(self.classes[:8])}: leave those rows out."
+            )
+        rows = np.concatenate([self.x, x]), np.concatenate([self.y, y])
+        return replace(self, x=rows[0], y=rows[1], tests=len(test))
 
     def require_learnable(self) -> None:
         """Raise DataError if there is nothing to distinguish, or too little to learn and test a class."""
-        counts = np.bincount(self.y)
+        counts = np.bincount(self.y[: len(self) - self.tests])
         rarest = self.classes[int(counts.argmin())]
         if len(counts) == 1:
             raise DataError(
@@ -127,9 +150,10 @@ class LabelledTable:
     def parts(self, shares: TableConfig) -> Parts:
         """Return the rows to learn, to choose among seeds, and to hold out: the same share of each class."""
         random = np.random.Generator(np.random.Philox(np.random.SeedSequence([shares.split])))
-        found: tuple[list[Integers], ...] = ([], [], [])
+        others = len(self) - shares.test
+        found: tuple[list[Integers], ...] = ([], [], [np.arange(others, len(self))])
         for place in range(len(self.classes)):
-            rows = random.permutation(np.flatnonzero(self.y == place))
+            rows = random.permutation(np.flatnonzero(self.y[:others] == place))
             held = held_out_samples(len(rows), shares.held_out)
             chosen = held_out_samples(len(rows) - held, shares.validation)
             for part, some in zip(found, np.split(rows, [len(rows) - held - chosen, len(rows) - held]), strict=True):
@@ -138,7 +162,7 @@ class LabelledTable:
 
     def thresholds(self, rows: Integers, bits: int) -> list[list[float]]:
         """Return at most `bits` thresholds for each feature, between values of these rows and at their quantiles."""
-        return [_thresholds(column, bits) for column in self.x[rows].T]
+        return [_thresholds(self.x[rows, column].astype(np.float64), bits) for column in range(self.x.shape[1])]
 
     def as_known(self, features: Sequence[str], classes: Sequence[str]) -> tuple[Numbers, Integers]:
         """Return the features in this order, and the labels as indices of `classes`, or -1 for one that is unknown.
@@ -176,15 +200,17 @@ def of_run(config: PolicyConfig, folder: Path) -> LabelledTable | None:
     return found
 
 
-def load_table(path: Path | str, label: str) -> LabelledTable:
-    """Read the table in a .csv file with a row of names, or in an .npz of labels and one array of features `[N, D]`.
+def load_table(path: Path | str, label: str = "label") -> LabelledTable:
+    """Read the table in a .csv with a row of names, an .npz of labels and features `[N, D]`, or an IDX file of images.
 
         >>> np.savez(folder / "sizes.npz", lengths=[[1.0], [2.0]] * 3, kind=["a", "b"] * 3)
         >>> difflogic.load_table(folder / "sizes.npz", "kind").classes
         ('a', 'b')
 
     Args:
-        path: The file. Columns are separated by commas, semicolons or tabs. A first column without a name is left out.
+        path: The file, which may be compressed as .gz. Columns are separated by commas, semicolons or tabs. A first
+            column without a name is left out. The labels of `train-images-idx3-ubyte` are read from the file
+            `train-labels-idx1-ubyte` next to it.
         label: The column, or the array, of the labels.
 
     Returns:
@@ -195,22 +221,51 @@ def load_table(path: Path | str, label: str) -> LabelledTable:
     """
     path = Path(path)
     try:
-        return _of_npz(path, label) if path.suffix == ".npz" else _of_csv(path, label)
+        return (_of_npz if _is_npz(path) else _of_idx if array_files.is_idx(path) else _of_csv)(path, label)
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
 
 
 def label_of(path: Path, features: Sequence[str]) -> str:
     """Return the only column of a file that is none of these features. Raises DataError if there is no single one."""
-    names = array_files.names(path) if path.suffix == ".npz" else _rows(path)[0][1]
+    if array_files.is_idx(path):
+        return "label"
+    names = array_files.names(_npz(path)) if _is_npz(path) else _rows(path)[0][1]
     others = [name for name in names if name and _word(name, "x") not in features]
     if len(others) != 1:
         raise DataError(f"{path}: which column holds the labels? Give --label with one of {', '.join(names[:20])}.")
     return others[0]
 
 
+def is_table(path: Path) -> bool:
+    """Return whether a file has rows with labels, whatever is asked for: a .csv or an IDX file."""
+    return _suffix(path) == ".csv" or array_files.is_idx(path)
+
+
+def _suffix(path: Path) -> str:
+    return path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
+
+
+def _is_npz(path: Path) -> bool:
+    return _suffix(path) == ".npz"
+
+
+def _npz(path: Path) -> Path | io.BytesIO:
+    return io.BytesIO(array_files.content(path)) if path.suffix == ".gz" else path
+
+
+def _of_idx(path: Path, label: str) -> LabelledTable:
+    other = path.with_name(path.name.replace("images", "labels").replace("idx3", "idx1"))
+    if other == path or not other.is_file():
+        raise DataError(
+            "its images need the labels in a file next to it, as train-images-idx3-ubyte and train-labels-idx1-ubyte."
+        )
+    images = array_files.read_idx(path)
+    return LabelledTable.of(images.reshape(len(images), -1), array_files.read_idx(other), label=label)
+
+
 def _of_npz(path: Path, label: str) -> LabelledTable:
-    arrays = array_files.read_arrays(path)
+    arrays = array_files.read_arrays(_npz(path))
     if label not in arrays:
         raise DataError(f"there is no array {label!r}{hint(label, arrays)}: it has {', '.join(arrays)}.")
     features = [name for name in arrays if name != label]
@@ -257,9 +312,7 @@ _OTHER_FILES = {
 def _rows(path: Path) -> list[tuple[int, list[str]]]:
     """Return the texts of a .csv with the number of their line, the names of the columns first. Raises DataError."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise DataError(f"Cannot read the table: {error.strerror or error}.") from error
+        text = io.TextIOWrapper(io.BytesIO(array_files.content(path)), encoding="utf-8-sig").read()
     except UnicodeDecodeError as error:
         raise DataError("It is not text in UTF-8: expected a .csv, or an .npz.") from error
     beginning = re.search(r"^[^%\s].*", text, re.MULTILINE)
@@ -330,7 +383,7 @@ def _number(text: str, column: str, line: int) -> float:
     raise DataError(f"row {line} has {text[:40]!r} in the column {column}, and features are {expected}.")
 
 
-def _thresholds(column: Numbers, bits: int) -> list[float]:
+def _thresholds(column: npt.NDArray[np.float64], bits: int) -> list[float]:
     values = np.unique(column)
     between = values[:-1] / 2 + values[1:] / 2
     if len(between) > bits:

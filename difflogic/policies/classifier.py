@@ -20,8 +20,8 @@ from difflogic.policies.evaluate import Decide, Score
 from difflogic.policies.learner import Chooser
 from difflogic.tensor import Tensor, optim
 
-AT_ONCE = 4096
-"""Rows that are decided together."""
+AT_ONCE, AT_ONCE_COLUMNS = 4096, 64
+"""Rows that are decided together, and columns that are measured together."""
 
 
 def spaces(table: TableConfig) -> Spaces:
@@ -40,14 +40,16 @@ class Rows:
                 f"{'too' if table is None else 'and not others'}: give that `table`, or --data FILE --label "
                 f"{config.table.label}."
             )
-        self.table, self.spaces = table, spaces(config.table)
+        self.config, self.table, self.spaces = config.table, table, spaces(config.table)
         self.parts = table.parts(config.table)
 
     def seen(self) -> Sightings:
-        """Mean and spread of the columns in the rows that are learned."""
-        learned = self.table.x[self.parts.learned]
-        spread = learned.std(axis=0)
-        return Sightings(learned.mean(axis=0).astype(np.float32), np.where(spread > 0, spread, 1).astype(np.float32))
+        """Return mean and spread of the columns in the rows that are learned."""
+        # A few columns at once: the mean and spread of bytes take eight times their memory.
+        columns = range(0, self.table.x.shape[1], AT_ONCE_COLUMNS)
+        parts = [self.table.x[self.parts.learned, k : k + AT_ONCE_COLUMNS] for k in columns]
+        mean, spread = (np.concatenate([measure(each, axis=0) for each in parts]) for measure in (np.mean, np.std))
+        return Sightings(mean.astype(np.float32), np.where(spread > 0, spread, 1).astype(np.float32))
 
     def score(self, decide: Decide, held_out: bool) -> Score:
         """A 1 for each row that is named rightly, of those held out or of those that choose; else a 0."""
@@ -91,13 +93,13 @@ class Classifier(Chooser):
         # A generator for each iteration, from its number: a resumed run draws the same.
         generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([self.config.seed, 3, iteration])))
         self.actor.began(progress)
-        learned = rows.parts.learned
-        features = self.actor.features(rows.table.x[learned])
-        labels = self.distribution.coded(rows.table.y[learned])
-        losses = []
+        learned, losses = rows.parts.learned, []
         for places in minibatches(len(learned), self.config.table.batch_size, generator):
-            preferences = self.actor(self._tensor(features[places]))
-            loss = -self.distribution.log_probs(preferences, self._tensor(labels[places])).mean()
+            # Bits of one batch at a time: those of a whole table of images take 28 times the memory of its bytes.
+            batch = learned[places]
+            preferences = self.actor(self._tensor(self.actor.features(rows.table.x[batch])))
+            labels = self.distribution.coded(rows.table.y[batch])
+            loss = -self.distribution.log_probs(preferences, self._tensor(labels)).mean()
             loss.backward()
             self._optimizer.step()
             self.actor.updated()

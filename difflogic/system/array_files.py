@@ -1,4 +1,4 @@
-"""Reading of `.npy` and `.npz` files: the only place that opens arrays that somebody else wrote.
+"""Reading of `.npy`, `.npz` and IDX files: the only place that opens arrays that somebody else wrote.
 
 NumPy parses a header as a Python literal, and an archive may be encrypted or compressed in many ways, so that a damaged
 or hostile file raises almost any exception. Here all of them become one DataError, and no header allocates memory
@@ -8,6 +8,7 @@ beyond the size of its file.
 from __future__ import annotations
 
 import contextlib
+import gzip
 import io
 import lzma
 import math
@@ -35,6 +36,13 @@ UNREADABLE = (OSError, ValueError, ArithmeticError, EOFError, RuntimeError, zipf
 """Errors of a file that is absent, truncated, damaged, encrypted, or compressed by an unknown method."""
 _MALFORMED = (*UNREADABLE, TypeError, LookupError, AttributeError, SyntaxError, MemoryError, tokenize.TokenError)
 """Errors of NumPy's parser of headers; a MemoryError there is a literal that is nested too deeply."""
+_AT_ONCE = 1 << 20
+"""Bytes of a compressed file that are read at once."""
+_IDX_TYPES = {
+    bytes((0, 0, code)): np.dtype(name)
+    for code, name in {8: "u1", 9: "i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}.items()
+}
+"""Types of the values of an IDX file, by its first three bytes."""
 _EXPECTED = "it is not a .npy file of numbers"
 
 
@@ -88,6 +96,52 @@ def bits_in(path: Path, what: str, *shapes: str) -> npt.NDArray[np.uint8]:
     return np.array(array, dtype=np.uint8, order="C")
 
 
+def content(path: Path) -> bytes:
+    """Return the bytes of a file, uncompressed if it is a `.gz`.
+
+    Raises:
+        DataError: The file cannot be read.
+        LimitError: A `.gz` holds more than its share of this machine's memory.
+    """
+    with _one_error(f"file {path}"):
+        if path.suffix != ".gz":
+            return path.read_bytes()
+        most = (physical_memory() or 1 << 40) // MEMORY_SHARE
+        with gzip.open(path) as file:
+            parts, size = [], 0
+            while size <= most and (part := file.read(_AT_ONCE)):
+                parts.append(part)
+                size += len(part)
+    if size > most:
+        raise LimitError(f"{path} holds more than {most / 1e9:.1f} GB, a {MEMORY_SHARE}th of this machine's memory.")
+    return b"".join(parts)
+
+
+def is_idx(path: Path) -> bool:
+    """Return whether a file, or what a `.gz` holds, begins as an IDX file does."""
+    with contextlib.suppress(*UNREADABLE), (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
+        return bytes(file.read(2)) == b"\0\0"
+    return False
+
+
+def read_idx(path: Path) -> Array:
+    """Return the array of an IDX file, the format of MNIST, plain or as `.gz`.
+
+    Raises:
+        DataError: The file cannot be read, or its header describes other values than follow.
+        LimitError: A `.gz` holds more than its share of this machine's memory.
+    """
+    data = content(path)
+    with _one_error(f"IDX file {path}"):
+        if (dtype := _IDX_TYPES.get(data[:3])) is None:
+            raise ValueError("it does not begin with the type of an IDX file")
+        shape = struct.unpack_from(f">{data[3]}I", data, 4)
+        header, start = Header(shape, dtype), 4 + 4 * len(shape)
+        if header.nbytes != len(data) - start:
+            raise ValueError(f"its header describes {header.nbytes} bytes of values, and {len(data) - start} follow")
+        return np.frombuffer(data, dtype, offset=start).reshape(shape)
+
+
 def read_arrays(
     source: Path | IO[bytes],
     check: Callable[[Mapping[str, Header]], None] = lambda _: None,
@@ -116,10 +170,10 @@ def read_arrays(
         return arrays
 
 
-def names(path: Path) -> list[str]:
+def names(source: Path | IO[bytes]) -> list[str]:
     """Return the names of the arrays in an `.npz` file. Raises DataError."""
-    with _one_error(f"arrays in {path}"), contextlib.ExitStack() as stack:
-        return [*_members(path, stack)]
+    with _one_error(f"arrays in {source}"), contextlib.ExitStack() as stack:
+        return [*_members(source, stack)]
 
 
 def reason(error: Exception) -> str:

@@ -278,8 +278,8 @@ def _verdict_of_agents(config: PolicyConfig, best: Member, count: int, has_ended
     if score is None:
         return f"Not evaluated yet{seed}."
     if config.is_classifier:
-        share, rows = (config.table.held_out, "held out") if has_ended else (config.table.validation, "not learned")
-        text = classifier.accuracy(int(sum(score.returns)), len(score.returns), rows if share else "learned")
+        rows = config.table.final_rows if has_ended else "not learned" if config.table.validation else "learned"
+        text = classifier.accuracy(int(sum(score.returns)), len(score.returns), rows)
         return f"{text.capitalize()}{seed}."
     text = f"mean return {score.mean:.1f} +- {score.spread:.1f} over {len(score.returns)} episodes{seed}"
     if least == -math.inf:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import shlex
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -256,6 +258,104 @@ def test_dense_layers_and_the_rows_of_another_run(file, tmp_path):
         difflogic.evaluate(path)
     with pytest.raises(ConfigError, match="no episodes"):
         PolicyConfig.load(path / "config.toml").require_episodes()
+
+
+def idx(*arrays: np.ndarray, dtype: str = "u1", code: int = 8) -> list[bytes]:
+    """IDX files of arrays, as MNIST has them."""
+    return [struct.pack(f">HBB{x.ndim}I", 0, code, x.ndim, *x.shape) + x.astype(dtype).tobytes() for x in arrays]
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory) -> Path:
+    """A folder with 300 images of 3x3 pixels to learn and 80 to test, bright in one of two halves."""
+    folder = tmp_path_factory.mktemp("images")
+    x = np.random.default_rng(1).integers(0, 256, (380, 3, 3))
+    y = (x[:, 0].sum(1) > x[:, 2].sum(1)).astype(np.uint8)
+    for name, part in (("train", slice(300)), ("t10k", slice(300, 380))):
+        files = dict(zip(("images-idx3", "labels-idx1"), idx(x[part], y[part]), strict=True))
+        for kind, content in files.items():
+            file = folder / f"{name}-{kind}-ubyte"
+            file.write_bytes(content) if name == "t10k" else Path(f"{file}.gz").write_bytes(gzip.compress(content))
+    return folder
+
+
+def test_test_set_of_idx_files_is_evaluated_once_and_every_other_row_learned(images, tmp_path, capsys):
+    learned, test = images / "train-images-idx3-ubyte.gz", images / "t10k-images-idx3-ubyte"
+    path, asked = tmp_path / "run", ("train", "--data", learned, "--test", test)
+    run(*asked, "--out", path, *SMALL)
+    table, config = load_table(learned).with_test(load_table(test)), PolicyConfig.load(path / "config.toml")
+    assert (table.x.dtype, len(table)) == (np.uint8, 380)
+    parts = table.parts(config.table)
+    assert [part.tolist() for part in parts] == [[*range(300)], [], [*range(300, 380)]]
+    right = int((decided(path / "function.json", table.x[300:]) == np.array(table.classes)[table.y[300:]]).sum())
+    assert right >= 60
+    assert f"{right} of 80 rows of the test set" in (path / "summary.txt").read_text()
+    assert f"{right} of 80 rows of the test set" in run("evaluate", path)
+    assert f"{right} of 80 rows given" in run("evaluate", path / "function.json", "--data", test)
+    twin = difflogic.fit(of_table(table), table=load_table(learned), test=load_table(test), set={"steps": 256})
+    assert (len(twin.best.score.returns), twin.best.environments.parts.learned.size) == (80, 300)
+    for more, sentence in (
+        (("--set", "table.held_out=0.1"), "table.held_out must be 0 if there is a test set"),
+        (("--resume", path), "drop --data, --test"),
+        (("lizard",), "--test is more rows of a table"),
+    ):
+        assert sentence in refusal(capsys, *asked, *more)[1]
+    with pytest.raises(DataError, match=r"has rows of class_2, but .* learned as one of class_0, class_1"):
+        table.with_test(LabelledTable.of(np.zeros((2, 9)), [1, 2]))
+    with pytest.raises(UsageError, match="give that too"):
+        difflogic.fit(test=table)
+
+
+def test_hash_of_bytes_equals_hash_of_the_same_floats():
+    x = np.arange(20000).reshape(5000, 4) % 251
+    tables = [LabelledTable.of(x.astype(dtype), x[:, 0] % 2) for dtype in (np.uint8, np.float32)]
+    assert tables[0].sha256 == tables[1].sha256
+    config = of_table(tables[0])
+    assert fitted(config, tables[0]) == fitted(config, tables[1])
+    seen = [difflogic.policies.classifier.Rows(config, table).seen() for table in tables]
+    assert np.array_equal([seen[0].mean, seen[0].spread], [seen[1].mean, seen[1].spread])
+
+
+IMAGE = np.arange(12).reshape(3, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (idx(IMAGE)[0][:-1], "its header describes 12 bytes of values, and 11 follow"),
+        (idx(IMAGE)[0] + b"0", "its header describes 12 bytes of values, and 13 follow"),
+        (struct.pack(">HBB3I", 0, 8, 3, *[2**32 - 1] * 3), f"describes {(2**32 - 1) ** 3} bytes of values, and 0 f"),
+        (struct.pack(">HBB", 0, 8, 200), "unpack_from requires a buffer of at least 804 bytes"),
+        (struct.pack(">HBB65I", 0, 8, 65, *[1] * 65) + b"0", "dimension"),
+        (idx(IMAGE, code=7)[0], "it does not begin with the type of an IDX file"),
+        (gzip.compress(idx(IMAGE)[0])[:-9], "ended before the end-of-stream marker"),
+    ],
+)
+def test_damaged_idx_file_is_refused(tmp_path, content, sentence):
+    file = tmp_path / f"a-images-idx3-ubyte{'.gz' * content.startswith(bytes([31, 139]))}"
+    file.write_bytes(content)
+    Path(str(file).replace("images", "labels").replace("idx3", "idx1")).write_bytes(content)
+    with pytest.raises(DataError, match=sentence):
+        load_table(file)
+
+
+@pytest.mark.parametrize(("code", "dtype"), [(8, "u1"), (9, "i1"), (11, ">i2"), (12, ">i4"), (13, ">f4"), (14, ">f8")])
+def test_idx_values_of_every_type_are_read(tmp_path, code, dtype):
+    (tmp_path / "images").write_bytes(idx(IMAGE, code=code, dtype=dtype)[0])
+    with pytest.raises(DataError, match="need the labels in a file next to it"):
+        load_table(tmp_path / "images")
+    (tmp_path / "labels").write_bytes(idx(np.arange(3))[0])
+    assert load_table(tmp_path / "images").x.tolist() == IMAGE.reshape(3, 4).tolist()
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".npz"])
+def test_compressed_table_is_read_as_it_is(file, tmp_path, suffix):
+    x, labels = rows()
+    if suffix == ".npz":
+        np.savez(tmp_path / "a.npz", kind=labels, x=x)
+    content = file.read_bytes() if suffix == ".csv" else (tmp_path / "a.npz").read_bytes()
+    (tmp_path / f"a{suffix}.gz").write_bytes(gzip.compress(content))
+    assert np.array_equal(load_table(tmp_path / f"a{suffix}.gz", "kind").x, x)
 
 
 def test_thresholds_are_between_values_and_at_quantiles():

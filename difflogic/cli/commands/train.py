@@ -21,8 +21,14 @@ from difflogic.errors import UsageError
 @shared.set_option
 @shared.target_options
 @click.option(
-    "--label", metavar="COLUMN", help="Train a classifier: --data is a table, .csv or .npz, and this column is learned."
+    "--label",
+    metavar="COLUMN",
+    help="Train a classifier: --data is a table, .csv, .npz or IDX, and this column is learned.",
 )
+@click.option(
+    "--test", type=shared.PATH, metavar="FILE",
+    help="Evaluate the classifier on this table at the end, and learn all rows of --data.",
+)  # fmt: skip
 @shared.train_options
 def command(**options: Any) -> int:
     """Train a preset, a configuration file, your own picture or rule, a classifier, or an agent.
@@ -34,8 +40,9 @@ def command(**options: Any) -> int:
     rate. Ctrl-C stops after the current epochs and saves a checkpoint, from which --resume continues.
 
     With --label the rows of the table --data are learned: their other columns are numbers, which thresholds turn
-    into bits. A fifth of the rows is held out, and the accuracy on them is printed at the end. Of a --population
-    the best is chosen by other rows that are not learned. --steps counts rows.
+    into bits. A fifth of the rows is held out, or --test names a table with the test set, and the accuracy on these
+    is printed at the end. Of a --population the best is chosen by other rows that are not learned. --steps counts
+    rows. IDX files of images, as of MNIST, and tables compressed as .gz are read too.
 
     Example: difflogic train lizard --set optimizer.lr=0.05 --epochs 1000
     """
