@@ -116,8 +116,9 @@ def build(what: str | Path | Dataset, *, effort: str = "normal", on_pass: OnPass
         UsageError: No circuit of this kind is found, or an option does not apply to it.
         DataError: The file cannot be read.
     """
+    what = what if isinstance(what, Dataset) else chosen.path_of(what)
     config, samples = _task(what, {name: value for name, value in options.items() if value not in (None, False)})
-    if samples is not None and not isinstance(what, Dataset) and (rule := rules_of.named(Path(what))) is not None:
+    if samples is not None and not isinstance(what, Dataset) and (rule := rules_of.named(what)) is not None:
         small = simplify(rules_of.rule_netlist(rule, config.model.periodic), effort=effort, on_pass=on_pass)
         return _proved(small, config, samples, is_induced=False)
     if (netlist := _synthesized(config, samples)) is not None:
@@ -166,7 +167,8 @@ def _task(what: str | Path | Dataset, options: dict[str, Any]) -> tuple[Config, 
     if rule is not None and (samples := rules_of.samples(rule)) is not None:
         request = TrainRequest(data=samples, set=merged(LEARNED, fields))
     elif kind in ("a rule", "a preset"):
-        request = TrainRequest(str(path) if rule is None else RULE, rule=rule, set=fields)
+        stated = rule if rule is None or path.exists() else str(path)  # with the grid that it names
+        request = TrainRequest(str(path) if rule is None else RULE, rule=stated, set=fields)
     elif kind == "an image":
         request = TrainRequest.of(preset=IMAGE, target=path, set=fields, **options)
     else:

@@ -18,6 +18,7 @@ from difflogic.config.request import Option, SweepRequest, TrainRequest, options
 from difflogic.config.values import Size
 from difflogic.errors import MissingPackagesError, UsageError
 from difflogic.system.files import Output
+from difflogic.system.words import path_text
 
 if TYPE_CHECKING:
     from difflogic.engine.api import Engine
@@ -25,7 +26,15 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-PATH = click.Path(path_type=Path)
+
+class _Path(click.Path):
+    """Path, or a rule in place of one."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return super().convert(path_text(value) if isinstance(value, str) else value, param, ctx)
+
+
+PATH = _Path(path_type=Path)
 GIVEN_OTHERWISE = ("preset", "config", "set")
 """Options of a request that commands take as PRESET, `--config` and `--set`."""
 

@@ -133,8 +133,8 @@ def changes(config: Config, request: TrainRequest, fixed: tuple[int, int] | None
         loss_channels = bits.shape[-1]
         changed["task"] |= _picture_target(config, _centred(request.target, bits, grid))
     elif request.rule is not None or request.rule_table is not None:
-        rule = load_rule(request.rule_table) if request.rule_table is not None else rules.canonical(str(request.rule))
-        _aim_at_rule(changed, config, rule, fixed)
+        given = load_rule(request.rule_table) if request.rule_table is not None else str(request.rule)
+        _aim_at_rule(changed, config, given, fixed)
     elif request.data is not None and request.data.sha256 != config.data.sha256:
         changed["task"] |= {"picture": [], "start_picture": [], "rule": "", "start": "zeros"}
         changed["pool"]["size"] = 0
@@ -168,12 +168,14 @@ def _picture_target(config: Config, bits: Bits) -> dict[str, Any]:
     return task | ({"start": "seed"} if config.task.start == "boards" else {})
 
 
-def _aim_at_rule(changed: Changes, config: Config, rule: str, fixed: tuple[int, int] | None) -> None:
-    """Set one synchronous step on a torus; for cells of one bit from all 3x3 boards, which hold every patch."""
+def _aim_at_rule(changed: Changes, config: Config, given: str, fixed: tuple[int, int] | None) -> None:
+    """Set one synchronous step on the grid of a rule; for cells of one bit from all 3x3 boards on a torus."""
+    rule, (_, is_periodic, size) = rules.canonical(given), rules.bounds(given)
+    fixed = fixed or size
     changed["task"]["rule"] = rule
     neighbourhood = rules.neighbourhood(rule) or config.model.neighbourhood
     # A preset that learns a rule learns another rule on the same boards.
-    if config.task.target == "rule" and neighbourhood == config.model.neighbourhood:
+    if config.task.target == "rule" and neighbourhood == config.model.neighbourhood and size is None:
         return
     changed["model"]["neighbourhood"] = neighbourhood
     smallest = (1 if neighbourhood == "line" else MIN_SIDE), MIN_SIDE
@@ -193,7 +195,7 @@ def _aim_at_rule(changed: Changes, config: Config, rule: str, fixed: tuple[int, 
         "damage_steps": [],
         "stuck_list": [],
     }
-    changed["model"]["periodic"] = True
+    changed["model"]["periodic"] = is_periodic
     changed["train"]["fire_rate"] = 1.0
     changed["pool"]["size"] = 0
 

@@ -19,7 +19,7 @@ from difflogic.model.circuit import Circuit
 from difflogic.runs import attempts, checkpoint, jsonl, manifest
 from difflogic.runs.checkpoint import ModelState
 from difflogic.runs.journal import JSONL
-from difflogic.system.words import counted
+from difflogic.system.words import counted, path_text
 
 Source = str | os.PathLike[str]
 """Run folder or file, by its path, or a `Run`, which is a path in Python's sense."""
@@ -73,7 +73,7 @@ class Chosen:
 def path_of(source: Source) -> Path:
     """Return the path of a text, path or run. Raises UsageError for anything else."""
     try:
-        return Path(source)
+        return Path(path_text(source) if isinstance(source, str) else source)
     except TypeError:
         kind = type(source).__name__
         raise UsageError(f"Expected a run, or the path of its folder or file, got an object of type {kind}.") from None

@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
+
+def path_text(text: str) -> str:
+    """Return a text as a path keeps it: the slashes of a rule as MAP, which a path would merge, as low lines.
+
+    >>> path_text("MAP//" + "A" * 84)[:8]
+    'MAP__AAA'
+    """
+    is_map = re.fullmatch(r"map([\w+/-]{86}|[\w+/-]{22}|[\w+/-]{6})={0,2}(:[\w,]+)?", text, re.IGNORECASE)
+    return text.replace("/", "_") if is_map and (len(text) > 88 or "//" in text) else text
+
 
 def counted(count: int, noun: str) -> str:
     """`1 gate`, `2 gates`."""

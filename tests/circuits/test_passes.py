@@ -191,6 +191,16 @@ def test_ctrl_c_among_replacements_keeps_those_that_were_proved(monkeypatch: pyt
     assert np.array_equal(values(stopped.value.graph, words), values(graph, words))
 
 
+def test_graph_of_one_output_does_not_replace_an_interrupted_cell() -> None:
+    """A pass searches outputs one by one, and Ctrl-C hands over what the search of one of them reached."""
+    cell = Cell.of(random_netlist(np.random.default_rng(8), 40, channels=2, reach=60))
+    partial_graph = XAG(cell.graph.inputs, cell.graph.gates, cell.graph.outputs[:1])
+    search = Search(cell, lambda step: None)
+    search.apply("stopped", Mock(side_effect=Interrupted(partial_graph)))
+    assert search.stopped
+    assert search.cell.graph is cell.graph
+
+
 def test_a_replacement_that_the_solver_gave_up_is_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = rebuilt(to_xag(random_netlist(np.random.default_rng(8), 400, channels=3, reach=60), share=True))
     asked = Mock(return_value=None)

@@ -13,6 +13,9 @@ from difflogic.circuits import rle
 from difflogic.circuits.export import golly, html
 from difflogic.circuits.readers import rule, rule_file, source
 from difflogic.circuits.simulation import pictures
+from difflogic.cli.options import PATH
+from difflogic.config import customise
+from difflogic.config.request import TrainRequest
 from difflogic.core import rules, wiring
 from difflogic.core.bits import pack_planes
 from difflogic.errors import CircuitError
@@ -123,9 +126,22 @@ def test_history_keeps_marks_and_its_boundary() -> None:
 
 
 def test_notation_names_the_grid() -> None:
+    config = customise.configure(TrainRequest("game-of-life", rule="B36/S23:P30,20")).config
+    assert (config.task.rule, config.task.height, config.task.width) == ("B36/S23", 20, 30)
+    assert not config.model.periodic
     netlist = source.load("b3/s23:P30,20").netlist
     assert netlist.scenario is not None
     assert (netlist.periodic, netlist.scenario.height, netlist.scenario.width) == (False, 20, 30)
+
+
+def test_map_keeps_the_slashes_that_a_path_would_merge() -> None:
+    entries = np.ones(512, dtype=np.uint8)
+    entries[[0, 200]] = 0
+    notation = f"{rules.name(entries)}:T9,9"
+    assert "//" in notation
+    assert source.load(notation).netlist.scenario is not None
+    np.testing.assert_array_equal(next_states(source.load(notation).netlist, rules.patches()), entries)
+    assert PATH.convert(notation, None, None) == Path(notation.replace("/", "_"))
 
 
 def test_rule_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

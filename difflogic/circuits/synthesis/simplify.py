@@ -117,7 +117,10 @@ class Search(Generic[S]):
         try:
             self.cell, stopped = change(before), False
         except Interrupted as interrupted:
-            self.cell = replace(before, graph=interrupted.graph)
+            # A search within a pass may be on some of the outputs or inputs: what it reached is not the cell.
+            ends = [(each.inputs, len(each.outputs)) for each in (before.graph, interrupted.graph)]
+            if ends[0] == ends[1]:
+                self.cell = replace(before, graph=interrupted.graph)
         except KeyboardInterrupt:
             pass  # a pass that is not made of small steps has nothing to show before it ends
         self.report(name, start, stopped)
