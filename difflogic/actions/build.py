@@ -161,8 +161,8 @@ def _task(what: str | Path | Dataset, options: dict[str, Any]) -> tuple[Config, 
         of_run = model.data()
         return config if of_run is None else config.with_(**LEARNED), of_run
     rule, samples = rules_of.named(path), None
-    is_file = rule is None or rule.endswith(rules_of.SUFFIX) or path.exists()
-    name = customise.named(path if rule is None else Path(rule)) if is_file else str(rule).replace("/", "")[:100]
+    file = Path(rule) if rule is not None and rule.endswith(rules_of.SUFFIX) else path
+    name = customise.named(file) if rule is None or file.exists() else rule.replace("/", "")[:100]
     fields = merged({} if kind == "a preset" else {"name": name}, in_tables(options.pop("set", {})))
     if rule is not None and (samples := rules_of.samples(rule)) is not None:
         request = TrainRequest(data=samples, set=merged(LEARNED, fields))
@@ -204,6 +204,8 @@ def _kind(path: Path) -> str:
             raise UsageError(f"There is no file or preset {path}{meant}, and {error}") from error
     if patterns.is_pattern(path):
         return "a pattern"
+    if path.suffix == ".txt":
+        customise.load_rule(path)  # which says what is wrong with the table
     return "samples" if path.is_dir() else KINDS.get(path.suffix.lower(), "an image")
 
 

@@ -26,6 +26,8 @@ def inputs(difflogic: Call) -> Path:
     for _ in range(7):
         states.append(rules.apply(rules.table("B36/S23"), states[-1], periodic=True))
     np.save("film.npy", states)
+    Path("t.txt").write_text("01" * 256)
+    Path("z.txt").write_text("01")
     Path("r.cells").write_text("!Name: R-pentomino\n.OO\nOO.\n.O.\n")
     Image.fromarray(255 * np.tri(5, 6, dtype=np.uint8)).save("cat.png")
     return Path()
@@ -37,6 +39,7 @@ def inputs(difflogic: Call) -> Path:
         ("B36/S23", "B36/S23: 2", "each step is one generation of B36/S23."),
         ("film.npy", "film: 2", "It has 0 wrong cells in all 7 pairs of states."),
         exhaustive("film.npy --frames 2", "film: ", "There is one pair of states, so that none is held out"),
+        ("t.txt", "t: 0 gates per cell", "is one generation of 5555"),
         exhaustive("game-of-life", "game-of-life: 24 gates per cell", "is one generation of B3/S23."),
         exhaustive("r.cells --film-rule B3/S23 --size 24x20", "r: 24 gates", "0 wrong cells in all 49 pairs"),
         exhaustive("cat.png --padding 12", "cat: ", "the picture is right at step 17, and stays for ever"),
@@ -85,6 +88,7 @@ def test_train_on_a_recording_names_the_build_command_first(difflogic: Call) -> 
         ("checkerboard", "No circuit is built without training for the task of checkerboard"),
         ("heart-persistent", "No circuit is built without training for the task of heart-persistent"),
         ("nothing.png", "nothing.png"),
+        ("z.txt", "z.txt is not a rule table: expected 512 digits"),
         ("B3/S2x", "'B3/S2x' is not a rule: a rule is written B3/S23"),
         ("lizzard", "There is no file or preset lizzard (did you mean lizard?)"),
         ("B3/S23 --frames 3", "--film-frames does not apply to a rule: drop it."),
