@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import chain, compress
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,6 +28,7 @@ FORMATS = "RLE, plain text (.cells), Life 1.05 or 1.06, or MacroCell"
 MOST_BYTES = 1 << 28
 MOST_CELLS = 1 << 30
 MOST_STATE = 255
+MOST_RUNS = 1 << 22
 _HEAD = 1 << 20
 """Number of first bytes that decide the format of a file."""
 
@@ -39,11 +40,11 @@ _POSITION = re.compile(r"^#CXRLE\b.*\bPos[ \t]*=[ \t]*(-?\d{1,9}),(-?\d{1,9})", 
 _TOKEN = re.compile(r"([\d\s]*)([p-y][A-X]|[bo.A-X$!])")
 _LEAF = re.compile(r"(?:[.*]{0,8}\$){1,8}")
 _END = re.compile(r"\s*\Z")
-_BOUNDED = re.compile(r":[ \t]*([TP])(\d{1,9})(?:,(\d{1,9}))?[ \t]*\Z", re.IGNORECASE)
 
 Run = tuple[int, int, int, int]
 """Row, column, number of cells and their state."""
-_Box = tuple[int, int, int, int]
+Runs = npt.NDArray[np.int64]
+"""Runs as rows of an array `[N, 4]`."""
 
 
 class Pattern(NamedTuple):
@@ -116,41 +117,41 @@ def check_states(states: npt.NDArray[np.uint8], rule: str, channels: int = 8) ->
 
 
 def _painted(
-    runs: Iterable[Run], rule: str = "", size: tuple[int, int] = (0, 0), corner: tuple[int, int] | None = None
+    runs: Runs, rule: str = "", size: tuple[int, int] = (0, 0), corner: tuple[int, int] | None = None
 ) -> Pattern:
     """Return runs as cells of at least `size`; `corner` is the first one's place, from the centre of a bounded grid."""
-    rows, columns, counts, states = np.fromiter(chain.from_iterable(runs), dtype=np.int64).reshape(-1, 4).T
+    rows, columns, counts, states = runs.T
     height = max(size[0], int((rows + 1).max(initial=0)))
     width = max(size[1], int((columns + counts).max(initial=0)))
     top = left = 0
-    rule = rule.strip()
-    if boundary := _BOUNDED.search(rule):
-        # A side of 0 is infinite: it gets the size of the pattern.
-        sides = int(boundary[3] or boundary[2]) or height, int(boundary[2]) or width
+    base, is_periodic, sides = rules.bounds(rule)
+    if bounded := sides is not None and min(sides) > 0:
         corner = corner or (-(height // 2), -(width // 2))
         top, left = (first + side // 2 for first, side in zip(corner, sides, strict=True))
         if min(top, left) < 0 or top + height > sides[0] or left + width > sides[1]:
-            raise DataError(f"the pattern of {width}x{height} cells does not fit into the grid of its rule {rule}.")
+            raise DataError(
+                f"the pattern of {width}x{height} cells does not fit into the grid of its rule {rule.strip()}."
+            )
         height, width = sides
-    _check_size(height, width)
+    if height * width > MOST_CELLS:
+        raise DataError(f"the pattern spans {width}x{height} cells, expected at most {MOST_CELLS:,} in all.")
     if states.max(initial=0) > MOST_STATE:
         raise DataError(f"the pattern has state {states.max()}, expected 0 to {MOST_STATE}.")
     cells = np.zeros((height, width), dtype=np.uint8)
     # Each run begins at another cell: the distances between them are added to the numbers of all cells in runs.
     firsts = (rows + top) * width + columns + left - (counts.cumsum() - counts)
     cells.reshape(-1)[np.repeat(firsts, counts) + np.arange(counts.sum())] = np.repeat(states, counts)
-    return Pattern(cells, rule[: boundary.start()].strip() if boundary else rule, boundary and boundary[1] in "Tt")
+    return Pattern(cells, base if bounded else rule.strip(), is_periodic if bounded else None)
 
 
-def _check_size(height: int, width: int) -> None:
-    if height * width > MOST_CELLS:
-        raise DataError(f"the pattern spans {width}x{height} cells, expected at most {MOST_CELLS:,} in all.")
+def _cropped(runs: Runs, rule: str) -> Pattern:
+    if len(runs):
+        runs[:, :2] -= runs[:, :2].min(axis=0)
+    return _painted(runs, rule)
 
 
-def _cropped(runs: Iterable[Run], rule: str) -> Pattern:
-    runs = list(runs)
-    top, left = (min((run[axis] for run in runs), default=0) for axis in (0, 1))
-    return _painted(((row - top, column - left, count, state) for row, column, count, state in runs), rule)
+def _array(runs: Iterable[Run]) -> Runs:
+    return np.fromiter(chain.from_iterable(runs), dtype=np.int64).reshape(-1, 4)
 
 
 def _rle(text: str) -> Pattern:
@@ -163,7 +164,7 @@ def _rle(text: str) -> Pattern:
         width, height, rule = int(header[1]), int(header[2]), header[3] or rule
         text = re.sub(r"[^\n]", " ", text[: header.end()]) + text[header.end() :]
     corner = (int(position[2]), int(position[1])) if position else None
-    return _painted(_runs(text), rule, (height, width), corner)
+    return _painted(_array(_runs(text)), rule, (height, width), corner)
 
 
 def _runs(text: str) -> Iterator[Run]:
@@ -202,7 +203,7 @@ def _plain_text(text: str) -> Pattern:
     rows = [row.rstrip() for row in text.rstrip().split("\n") if not row.startswith("!")]
     if unknown := sorted(set("".join(rows)) - set(".O*")):
         raise DataError(f"expected rows of . and O, got {unknown[0]!r}.")
-    return _painted(_cells_in(rows), size=(len(rows), max(map(len, rows), default=0)))
+    return _painted(_array(_cells_in(rows)), size=(len(rows), max(map(len, rows), default=0)))
 
 
 def _cells_in(rows: Sequence[str], top: int = 0, left: int = 0) -> Iterator[Run]:
@@ -219,13 +220,13 @@ def _life_105(text: str) -> Pattern:
         column, row = _integers(place, 2) if place.strip() else (0, 0)
         runs += _cells_in(rows, row, column)
     named = _RULE_LINE.search(text)
-    return _cropped(runs, named[1] if named else "B3/S23")
+    return _cropped(_array(runs), named[1] if named else "B3/S23")
 
 
 def _life_106(text: str) -> Pattern:
     """Read a line `COLUMN ROW` for each cell that is on."""
     places = (_integers(line, 2) for line in text.split("\n") if line.strip() and not line.startswith("#"))
-    return _cropped(((row, column, 1, 1) for column, row in places), "")
+    return _cropped(_array((row, column, 1, 1) for column, row in places), "")
 
 
 def _integers(line: str, count: int) -> list[int]:
@@ -237,50 +238,27 @@ def _integers(line: str, count: int) -> list[int]:
 
 def _macrocell(text: str) -> Pattern:
     """Read a quadtree, children before parents: leaves of 8x8 cells of two states, or squares of 2x2 cells."""
-    # A node is a list of runs; a run of no cells is a child, and has its number in place of a state. Node 0 is empty.
-    levels: list[int] = [0]
-    nodes: list[list[Run]] = [[]]
-    boxes: list[_Box] = [(0, 0, 0, 0)]
+    levels, nodes = [0], [_array([])]  # node 0 is empty
     for line in text.split("\n")[1:]:
         if not line.strip() or line.startswith("#"):
             continue
         if _LEAF.fullmatch(line):
-            level, node = 3, list(_cells_in(line.split("$")))
+            level, node = 3, _array(_cells_in(line.split("$")))
         else:
             level, *quarters = _integers(line, 5)
             children = [each for each in quarters if each and level > 1]
-            if not 0 < level < 64 or min(quarters) < 0 or any(levels[n : n + 1] != [level - 1] for n in children):
+            if not 0 < level < 63 or min(quarters) < 0 or any(levels[n : n + 1] != [level - 1] for n in children):
                 raise DataError(f"expected the level of a node and four earlier nodes, got {line[:60]!r}.")
             half = 1 << level - 1
-            places = zip((0, 0, half, half), (0, half, 0, half), quarters, strict=True)
-            is_on = [each if level == 1 else nodes[each] for each in quarters]
-            node = [(row, column, int(level == 1), each) for row, column, each in compress(places, is_on)]
+            places = [(row, column, 0, 0) for row in (0, half) for column in (0, half)]
+            cells = [nodes[n] if level > 1 else _array([(0, 0, 1, n)] if n else []) for n in quarters]
+            node = np.concatenate([part + place for part, place in zip(cells, places, strict=True)])
+            if len(node) > MOST_RUNS:
+                raise DataError(f"the pattern has more than {MOST_RUNS:,} rows of cells that are on.")
         levels.append(level)
         nodes.append(node)
-        boxes.append(_box(node, boxes))
-    top, left, bottom, right = boxes[-1]
-    _check_size(bottom - top, right - left)
     named = _RULE_LINE.search(text)
-    return _cropped(_walk(nodes, len(nodes) - 1), named[1] if named else "")
-
-
-def _box(node: Sequence[Run], boxes: Sequence[_Box]) -> _Box:
-    """Return the first row and column that hold cells of a node, and those behind the last."""
-    inner = [boxes[value] if not count else (0, 0, 1, count) for _, _, count, value in node]
-    sides = [
-        (row + box[0], column + box[1], row + box[2], column + box[3])
-        for (row, column, _, _), box in zip(node, inner, strict=True)
-    ]
-    tops, lefts, bottoms, rights = zip(*sides, strict=True) if sides else ((0,),) * 4
-    return min(tops), min(lefts), max(bottoms), max(rights)
-
-
-def _walk(nodes: Sequence[Sequence[Run]], number: int, top: int = 0, left: int = 0) -> Iterator[Run]:
-    for row, column, count, value in nodes[number]:
-        if count:
-            yield top + row, left + column, count, value
-        else:
-            yield from _walk(nodes, value, top + row, left + column)
+    return _cropped(nodes[-1], named[1] if named else "")
 
 
 _LINES = r"(?:[ \t]*(?:#.*)?\n)*[ \t]*"
