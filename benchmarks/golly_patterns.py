@@ -1,6 +1,6 @@
 """Read every RLE pattern of Golly's package, and compare 64 steps with `bgolly` cell by cell.
 
-    python -m benchmarks.golly_patterns --write  # writes the table of docs/results/rules.md
+    python -m benchmarks.golly_patterns --write  # writes the table of docs/results/patterns.md
 
 Larger patterns than 512x512 are read, and not compared. Patterns without a grid are run on a torus so large that
 nothing comes around it. Patterns whose rule reads more than 3x3 cells, or that need another grid, are refused.
@@ -31,7 +31,7 @@ from difflogic.model.cell_netlist import CellNetlist
 
 PATTERNS = Path("/usr/share/golly/Patterns")
 STEPS, MOST_SIDE = 64, 512
-PAGE = CHECKOUT / "docs" / "results" / "rules.md"
+PAGE = CHECKOUT / "docs" / "results" / "patterns.md"
 BEGIN = "<!-- generated: python -m benchmarks.golly_patterns --write -->"
 
 
@@ -84,7 +84,7 @@ def table(results: dict[str, str]) -> str:
     counts = Counter(each if each in ("equal", "DIFFERENT", "read") else "refused" for each in results.values())
     rows = [f"| RLE patterns | equal to `bgolly` after {STEPS} steps | only read, larger | refused | different |"]
     numbers = [len(results), *(counts[key] for key in ("equal", "read", "refused", "DIFFERENT"))]
-    rows += ["|--|--|--|--|--|", f"| {' | '.join(map(str, numbers))} |", "", "| refused | because it |", "|--|--|"]
+    rows += ["|--|--|--|--|--|", f"| {' | '.join(map(str, numbers))} |", "", "| refused | reason |", "|--|--|"]
     return "\n".join([*rows, *(f"| `{name}` | {why} |" for name, why in results.items() if why not in counts)])
 
 

@@ -111,7 +111,8 @@ def check_states(states: npt.NDArray[np.uint8], rule: str, channels: int = 8) ->
     """Raise DataError for a state that the rule does not have, or that does not fit in the channels of a cell."""
     most, holder = (1 << channels) - 1, f"a cell of {counted(channels, 'channel')}"
     with suppress(ConfigError):
-        most, holder = rules.parse(rule).states - 1, f"the rule {rule}"
+        if (known := rules.parse(rule).states - 1) < most:
+            most, holder = known, f"the rule {rule}"
     if (largest := int(states.max(initial=0))) > most:
         raise DataError(f"the pattern has state {largest}, but {holder} has states 0 to {most}.")
 

@@ -130,6 +130,8 @@ def test_bounded_rule_gives_size_and_boundary(header: str, place: tuple, is_peri
         ("x = 3, y = 3\nbob$2", "line 2, character 5: expected a count and a state, $ or !, got '2'."),
         ("x = 3, y = 3\n999999999999o!", "line 2, character 1: expected a count and a state, $ or !, got '9999"),
         ("x = 3, y = 3, rule = B3/S23\n2AB!", "the pattern has state 2, but the rule B3/S23 has states 0 to 1."),
+        ("x = 3, y = 3, rule = B2/S/C3\n2AC!", "the pattern has state 3, but the rule B2/S/C3 has states 0 to 2."),
+        ("x = 3, y = 3, rule = 345/3/9\n2AH!", "the pattern has state 8, but a cell of 3 channels has states 0 to 7."),
         ("x = 3, y = 3\n2ApA!", "the pattern has state 25, but a cell of 3 channels has states 0 to 7."),
         ("x = 3, y = 3\nyP!", "the pattern has state 256, expected 0 to 255."),
         ("x = 99999, y = 99999\no!", "the pattern spans 99999x99999 cells, expected at most"),
