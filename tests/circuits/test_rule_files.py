@@ -195,6 +195,6 @@ def test_rule_is_found_by_a_user_without_a_home(tmp_path: Path, monkeypatch: pyt
 
 
 def _homeless(path: Path) -> Path:
-    if path.parts[0] == "~":
+    if path.parts[:1] == ("~",):
         raise RuntimeError("Could not determine home directory.")
     return path
