@@ -120,7 +120,7 @@ fn main(
             chunk_barrier();
             send_patches(model, chunk, slots, thread);
             // Before scratch is written again. A card mostly has a workgroup for each tile.
-            if SPLIT == 0u || group + workgroups.x < at.end * each { step_barrier(); }
+            if SPLIT == 0u || part + 1u < at.end_part || group + workgroups.x < at.end * each { step_barrier(); }
         }
     }
 }

@@ -22,6 +22,7 @@ alias One = u32;
 alias Four = vec4<u32>;
 
 #import common/step.wgsl
+#import common/forward.wgsl
 
 // A card has an instruction for any function of three words, and this form takes three of them.
 fn gate(c: vec4<u32>, a: vec4<u32>, b: vec4<u32>) -> vec4<u32> {
@@ -35,21 +36,8 @@ fn form_of(model: u32, id: u32) -> vec4<u32> {
     return vec4<u32>() - (bits & vec4<u32>(1u));
 }
 
-fn wire(model: u32, place: u32) -> vec2<u32> {
-    return wires[model * shape.instances + place];
-}
-
-fn instance_at(model: u32, place: u32) -> u32 {
-    return place;
-}
-
 fn state_value(index: u32) -> u32 {
     return words[index];
-}
-
-// Under SPLIT, `wires` name places in `near`.
-fn near_input(level: u32, node: u32) -> u32 {
-    return node;
 }
 
 fn writes_nodes() -> bool {

@@ -79,9 +79,7 @@ class Tiled:
 
     def ranges(self, plan: Plan) -> list[DispatchRange]:
         """The dispatches that one CA step takes."""
-        tiles, work, most = self.tiles(plan), self.work(plan), plan.most_work
-        # Each dispatch is one turn of moments: see shaders/common/moments.wgsl.
-        return cut_ranges(tiles, self.parts(plan), work, min(most, tiles * work) if plan.launch.split_chunks else most)
+        return cut_ranges(self.tiles(plan), self.parts(plan), self.work(plan), plan.most_work)
 
 
 def cut_ranges(tiles: int, parts: int, work: int, most: int) -> list[DispatchRange]:
@@ -89,10 +87,8 @@ def cut_ranges(tiles: int, parts: int, work: int, most: int) -> list[DispatchRan
 
     Parts are divided first: all tiles together fill a device better than a few. One part of one tile is never divided.
     """
-    # Four tiles of blocks with 8 chunks each, a work of 10 for one chunk of a tile, at most 100 to a dispatch: two
-    # chunks of all four tiles are 80, so the dispatches are parts 0-1, 2-3, 4-5 and 6-7 of every tile. At most 25: not
-    # even one chunk of all tiles fits, and the tiles are divided as well, two to a dispatch, one chunk at a time: 16
-    # dispatches. A block's chunks come in order either way, which is what the order of its sum needs.
+    # Four tiles of 8 parts, each part a work of 10: at most 100 to a dispatch gives parts 0-1, 2-3, 4-5 and 6-7 of all
+    # tiles; at most 25 gives one part of two tiles, 16 dispatches. A tile's parts come in order, as its sum needs.
     every_tile = most // (max(1, tiles) * work)
     by_part = _cut(parts, max(1, every_tile))
     by_tile = _cut(tiles, tiles if every_tile else max(1, most // work))

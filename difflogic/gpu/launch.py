@@ -27,10 +27,9 @@ class LaunchConfig:
     forward_workgroup_size: int = 0
     hard_workgroup_size: int = 0
     checkpoint_every: int = 1
-    """Without stored activations, every so-manieth state is kept; the forward steps between are run again.
+    """Steps between kept states, without stored activations: 3 of 6 steps keeps states 0, 3 and 6.
 
-    With 20 steps and 5 here, the states of steps 0, 5, 10 and 15 stay, and so does each state of the stretch that the
-    backward pass is in: before it needs step 14, it runs the steps from 10 on again.
+    States between them share buffers. Before step 2 backward, steps 0 and 1 are run again from state 0.
     """
 
     @property
@@ -104,16 +103,6 @@ WRITTEN = {
 """The fields' names in files."""
 _READ = {written: name for name, written in WRITTEN.items()}
 
-# How `store_activations` and `checkpoint_every` change the backward pass, with 6 steps; F2 is step 2 forward, B2
-# backward:
-#
-#     stored activations          F0 F1 F2 F3 F4 F5   B5 B4 B3 B2 B1 B0            B reads the nodes that F kept
-#     none                        F0 F1 F2 F3 F4 F5   B5 B4 B3 B2 B1 B0            B evaluates the nodes again first
-#     none, checkpoint_every 3    F0 F1 F2 F3 F4 F5   B5 B4 B3  F0 F1  B2 B1 B0    states 1 and 2 were overwritten
-#
-# Under the last, states 0, 3 and 6 stay and the states between share two buffers. When B5 begins, these hold states 4
-# and 5; for B2 and B1 they must hold 1 and 2 again, which F0 and F1 make from state 0. Each stretch but the last costs
-# `checkpoint_every - 1` forward steps more.
 HARDWARE = (
     LaunchConfig(256, 1, split_chunks=True),
     LaunchConfig(256, 1),
@@ -122,8 +111,5 @@ HARDWARE = (
 )
 """Many invocations on few cells: enough workgroups to fill the chip. A circuit whose levels are too wide for a device's
 workgroup memory takes the second, and smaller devices the others."""
-# A software adapter runs the invocations of a workgroup in the lanes of a vector register, so that (8, 8) does eight
-# chunks side by side; a card hides the latency of memory behind many invocations on the same few values
-# instead.
 SOFTWARE = (LaunchConfig(8, 8), LaunchConfig(8, 1), LaunchConfig(32, 1), LaunchConfig(64, 1))
-"""One invocation per chunk needs no barrier; the others divide long loops."""
+"""One invocation per chunk needs no barrier, and fills a lane of a vector register; the others divide long loops."""

@@ -40,18 +40,9 @@ HISTORY = 64
 """Epochs whose metrics the ring on the device holds."""
 
 
-# What decides the memory, by the paper's checkerboard: 20 steps, 32 chunks, 3,144 nodes that are written down. A chunk
-# of one node is 16 floats, 64 bytes.
-#
-# * With stored activations every node of every step stays: 20 buffers `kept` of 32 * 3144 * 64 bytes, 129 MB together.
-#   The backward pass only reads them.
-# * Without them a step's nodes stand in scratch memory until the workgroup's next tile. What stays are the 21 states,
-#   of 32 chunks * 8 channels * 64 bytes, 0.3 MB together: the backward pass computes the nodes of a step again from its
-#   state, one evaluation more beside the four that a gate costs backward.
-# * With `checkpoint_every` 3 besides, 9 buffers hold what 21 held: see `state_slot`. Here that hardly shows; on a grid
-#   of 1024x1024 cells a state is 32 MB, and it decides.
-#
-# None of the three changes a bit of any result: a node that is computed again is the same sum of the same numbers.
+# The paper's checkerboard has 20 steps, 32 chunks and 3,144 nodes, of 64 bytes a chunk: stored activations take 129 MB.
+# Without them 21 states stay, 0.3 MB, and the backward pass computes a step's nodes again, bit for bit; with
+# `checkpoint_every` 3 nine states stay, which decides on 1024x1024 cells, where a state has 32 MB.
 @dataclass(frozen=True)
 class Plan:
     """Sizes of the buffers of some models, under a launch configuration.
@@ -116,9 +107,6 @@ class Plan:
     @property
     def chunks_per_block(self) -> int:
         """A power of two, which follows from the work alone: so sums are the same under every launch configuration."""
-        # Sums of floats depend on their order. A block's chunks are added one after another by whichever workgroup has
-        # the block, and `gradients` adds the blocks in an order of their own: so it must not be the adapter that says
-        # how many chunks a block has.
         return 1 << (_divided(self.shape.cells, CHUNK * MAX_BLOCKS) - 1).bit_length()
 
     @property
@@ -237,9 +225,7 @@ class Plan:
 
     def _scratch_groups(self, chunks: int, width: int) -> int:
         """Workgroups for so many chunks of each model where every lane has scratch memory of `width` chunks."""
-        # Workgroups that run at the same time must not share scratch memory, but one that has finished a tile may use
-        # its own again. So memory grows with the workgroups that are dispatched, not with the grid, and these loop over
-        # the tiles.
+        # Memory grows with the workgroups that are dispatched, not with the grid: they loop over the tiles.
         affordable = SCRATCH_BYTES // (self.launch.chunks_per_workgroup * width * CHUNK * 4)
         return max(1, min(self.tiles(chunks), MAX_SCRATCH_GROUPS, affordable))
 
@@ -260,13 +246,9 @@ class Plan:
 
     def state_slot(self, step: int) -> int:
         """Return which of the `states` buffers holds a step's state: its own, or one of those that are used again."""
-        # States that stay are numbered by checkpoint; those between two checkpoints are needed only while the backward
-        # pass is in that stretch, and all stretches share one set of buffers.
-        # With 20 steps and 5 apart, steps 0, 5, 10, 15 and 20 have buffers 0 to 4; the steps between share buffers 5 to
-        # 8, so that steps 11 to 14 take the places of 16 to 19 once these are done with.
-        # The last state may lie in a shared buffer as well: the loss reads it before the first stretch is computed
-        # again. Only a sample pool needs it longer, for it goes into the pool after the optimiser's step: then it has
-        # one to itself.
+        # With 20 steps and 5 apart, steps 0, 5, 10, 15 and 20 have buffers 0 to 4; the steps of all stretches between
+        # share buffers 5 to 8. The last state may lie in one of these as well, unless it goes into a sample pool after
+        # the optimiser's step: then it has one to itself.
         whole, rest = divmod(step, self.checkpoint_every)
         if rest and step == self.shape.steps and self.batch_source.pool:
             return self.shape.steps // self.checkpoint_every + self.checkpoint_every
@@ -368,8 +350,7 @@ class Plan:
     def _scratch_chunks(self) -> int:
         """Return what the fused steps use in turn: forward nodes, backward slots (and nodes), hard nodes."""
         lanes, nodes = self.launch.chunks_per_workgroup, self.nodes
-        # the steps take turns, so that the largest user decides
-        # With stored activations the forward pass works on the very buffer that is kept, and needs no scratch.
+        # The steps take turns, so that the largest decides. With stored activations the forward pass needs no scratch.
         users = [0 if self.launch.store_activations else self.forward_groups * nodes]
         if self.training:
             users.append(self.backward_groups * self._backward_width)

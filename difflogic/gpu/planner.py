@@ -67,8 +67,6 @@ def make_plan(
     Without a limit from the user, the first that needs a fair amount, else the one that needs least.
     Raises LimitError where none does: for the memory, naming the smallest that works, or for the last one tried.
     """
-    # How much work a dispatch may have and how much memory the nodes may take is the adapter's business: one that is
-    # software is slow, and its memory is that of the whole machine.
     keepable = CARD_KEEP_BYTES if adapter.type == "DiscreteGPU" else KEEP_BYTES
     if adapter.software:
         keepable = max(KEEP_BYTES, (physical_memory() or 0) // KEEP_SHARE)
@@ -78,9 +76,6 @@ def make_plan(
     failure = LimitError("There is no schedule to try.")
     for candidate in _candidates(adapter, launch, work):
         plan = replace(work, launch=candidate)
-        # Candidates come best first, so that the first that fits is taken: with stored activations, then without and
-        # with states ever further apart, and all that again with smaller workgroups. A device that binds little memory
-        # may refuse the first of these and run the second.
         try:
             check(plan, limits)
         except LimitError as error:
@@ -91,8 +86,7 @@ def make_plan(
         runnable.append(plan)
     if not runnable:
         raise failure
-    # None is as small as would be fair. Without a limit from the user the least is tried all the same: how much memory
-    # a card has, nobody tells, and where it is too little the allocation says so.
+    # Without a limit from the user the least is tried all the same: only an allocation shows the memory of a card.
     smallest = min(runnable, key=Plan.total_bytes)
     if budget.max_memory is None:
         return smallest
@@ -105,8 +99,7 @@ def affordable(plan: Plan, max_memory: int | None) -> float:
         return max_memory
     if not plan.training:
         return math.inf
-    # To keep nodes saves a fifth of the backward pass, to keep all states saves forward steps, and what quarters of
-    # chunks send to each other lets them share one: each is worth some memory, but not all that a device has.
+    # To keep nodes saves a fifth of the backward pass, to keep all states saves forward steps.
     return plan.keep_bytes
 
 
@@ -185,8 +178,6 @@ def _check_kernels(plan: Plan, limits: Mapping[str, int]) -> None:
 
 def _candidates(adapter: Adapter, launch: LaunchConfig | None, work: Plan) -> list[LaunchConfig]:
     """Schedules to try, best first; a rollout alone has nothing to keep nodes for."""
-    # With 20 steps: (256, 1) keeping nodes, then recomputing from states 1, 2 and 3 steps apart, then (128, 1)
-    # likewise.
     kind: Sequence[LaunchConfig] = (launch,) if launch else SOFTWARE if adapter.software else HARDWARE
     if kind is HARDWARE and work.models * work.chunks >= MANY_CHUNKS:
         kind = (replace(HARDWARE[0], workgroup_size=HARDWARE[0].workgroup_size // 2), *HARDWARE)
@@ -200,9 +191,8 @@ def _candidates(adapter: Adapter, launch: LaunchConfig | None, work: Plan) -> li
 
 def checkpoint_distances(steps: int) -> list[int]:
     """Distances between kept states that are worth it: each needs less memory than every smaller one."""
-    # `steps // spacing` states stay, beside `spacing` buffers that stretches share: for 20 steps 21, 12 and 9 buffers
-    # at distances 1, 2 and 3, then never fewer. The least is near the square root of the steps (Chen et al., *Training
-    # deep nets with sublinear memory cost*, 2016); past it, forward steps would be run again for nothing.
+    # `steps // spacing` states stay, beside `spacing` buffers that stretches share: 21, 12 and 9 of 20 steps. The least
+    # is near their square root (Chen et al., *Training deep nets with sublinear memory cost*, 2016).
     worth: list[int] = []
     fewest = steps + 2
     for spacing in range(1, steps + 1):
@@ -230,10 +220,8 @@ def plan_in_groups(
 
     Raises LimitError where all groups together do not fit; it says how many models would.
     """
-    # A population of 64 checkerboards on a device that binds 128 MiB: the buffer that grows fastest, once nodes are not
-    # kept, is `partials`, 2.4 MB to a model, so that 56 models fit into one binding. Then two groups are needed, as
-    # even as can be, 32 and 32: the plan is that of the largest. Both groups are open at once and take turns, so that a
-    # limit holds for them together.
+    # Of 64 checkerboards on a device that binds 128 MiB, 14 fit: `partials` has 9.6 MB to a model. The five groups, as
+    # even as can be, are open at once and take turns, so that a limit holds for them together.
     work = _work(jobs)
     bound = _most(device, work, launch, NO_LIMIT)
     groups = -(-len(jobs) // bound) if bound else 1

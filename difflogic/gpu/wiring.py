@@ -3,8 +3,7 @@
 In the paper's perception kernels 8 gates each compare a neighbour with the cell itself, 4 read these in pairs, 2 read
 those. Each of the 8 and of the 4 is read once, so that its value need not be written down for others to read: one
 invocation computes a tree of 4 + 2 + 1 gates from the patch, and again in the backward pass. Only its root is a node.
-Adjoints stay within the tree likewise, and what its four leaves send to the cell itself is one sum. With values of 16
-bits, only those of nodes are rounded.
+Adjoints stay within the tree likewise, and what its four leaves send to the cell itself is one sum.
 
 Nodes are then the patch, the roots, and all later gates. Whether a circuit is treated so follows from its widths and
 connections alone, so that a model of a population and the same model by itself run the same kernels.
@@ -80,8 +79,7 @@ class Wiring:
         layout, wires = self.layout, self.layout.wires.astype(np.int64)
         if not self.trees:
             return layout.wires
-        # The layout numbers nodes as if every instance had one. Kernels write only some of them down, side by side.
-        # instances below the roots have no node, so that all nodes after the patch move down by as many
+        # Instances below the roots have no node, so that all nodes after the patch move down by as many.
         numbered = np.where(wires >= layout.patch_nodes, wires - self.inner, wires)
         above = slice(layout.levels[1].first_instance, self._ends)
         numbered[above] = layout.instance_gates[wires[above] - layout.patch_nodes]
@@ -153,21 +151,8 @@ class Wiring:
 
     @cached_property
     def _places(self) -> tuple[Index, Index]:
-        # Forward is a gather: an instance reads two nodes by index, as many readers as there are. Its adjoint would be
-        # a scatter: readers of one node would add to one place, at the same time and in an order that chance decides,
-        # different from run to run. So each input of each gate gets a slot of its own to write to, and the scatter
-        # becomes a gather as well: the node, when its turn comes, adds its slots from the first to the last.
-        #
-        # Three gates: 0 reads nodes (0, 4), 1 reads (4, 8), 2 reads (9, 10), which are the values of 0 and 1. Sorted by
-        # the node that is read, and among equals by instance and side, the six inputs are
-        #
-        #     node     0     4     4     8     9     10
-        #     input    0.a   0.b   1.a   1.b   2.a   2.b
-        #     slot     0     1     2     3     4     5
-        #
-        # Backward, gate 2 writes slots 4 and 5, gate 0 takes its adjoint from slot 4 and writes 0 and 1, gate 1 takes 5
-        # and writes 2 and 3. Node 4, the cell itself, is then slot 1 + slot 2, always in this order: that is the whole
-        # reason why two runs, or two schedules, get the same bits.
+        # Readers of a node that added to one place would do so in an order of chance. With a slot for each input, by
+        # the node that is read, a node adds its slots in order: two runs, or two schedules, get the same bits.
         layout = self.layout
         levels = layout.levels[max(0, self.tree_levels - 1) :]  # a level of nodes each: the roots, and all that follow
         firsts = [layout.patch_nodes + level.first_instance - self.inner for level in levels]

@@ -38,14 +38,7 @@ from difflogic.gpu.uniforms import UniformStruct, event_indices, shape_values, u
 #                      gradients, sample_losses
 #     a CA step        scratch: nodes forward, nodes and slots backward, bits in hard evaluation; d_patches*, two
 #
-# A train step of T = 2: seed_grid writes states 0. gate_forward reads states 0, writes states 1 and kept 0; then states
-# 2 and kept 1. loss reads states 2 and writes d_patches 0, since T is even. gate_backward reads kept 1 and d_patches 0,
-# writes d_patches 1 and begins the partials; then it reads kept 0 and d_patches 1, writes d_patches 0 and adds to the
-# partials. gradients sums these up, commit advances the keys, adamw writes logits, moments and the next coefficients.
-#
-# Buffers of a train step are not cleared: what is read was written in the same step, and partials are begun by an
-# assignment, not by a sum. Dispatches of a pass run in order, and WebGPU makes what one has written visible to the
-# next.
+# Buffers of a train step are not cleared: each is written before it is read, and partials begin with an assignment.
 _OWN = ("device", "plan", "hyper", "buffers", "several", "submit_queue", "_sizes", "_step_ranges", "_event_indices")
 """Attributes of a workspace that are not derived from its schedule."""
 
@@ -193,9 +186,7 @@ class Workspace:
 
     def _forward_again(self, step: int) -> list[Dispatch]:
         """Repeat the steps from a kept state on, where `step` is the last after it, but for the last such piece."""
-        # A stretch begins at a kept state, that of `step - spacing + 1`. Its steps before `step` are enough: what
-        # `step` itself makes is the next kept state. The states of the last stretch are those that the forward pass has
-        # just left.
+        # What `step` itself makes is the next kept state, and the forward pass has just left the last stretch.
         spacing = self.plan.checkpoint_every
         if step % spacing != spacing - 1 or step == self.plan.shape.steps - 1:
             return []

@@ -1,8 +1,7 @@
 // Gates backward, level by level: what a gate's readers sent to it goes on to its two inputs, and into its moments.
 //
-// An edge is one input of one gate. It has a slot of its own, so that two gates that read the same node never write to
-// the same place; the node sums its slots when its own turn comes. Say that gates 7 and 9 read node 4, gate 7 as a and
-// gate 9 as b: the slots of these two edges lie side by side, at 12 and 13, and node 4's `fanout` is (12, 14).
+// An edge is one input of one gate, and has a slot of its own. If gate 7 reads node 4 as a and gate 9 as b, these slots
+// lie side by side, at 12 and 13, and node 4, whose `fanout` is (12, 14), sums them when its turn comes.
 // Needs `shape`, `edges`, `coefficients`, `values`, and the functions `input`, `d_output`, `put_slot`, `sum_slots`,
 // `sum_readers`, `moments` and `add_moments`.
 

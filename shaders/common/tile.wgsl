@@ -4,10 +4,8 @@
 // Software adapters want LANES = WG: an invocation then shares its chunk with no other and needs no barrier, which
 // costs them microseconds.
 //
-// A card wants many invocations on few cells, and no barrier that reaches beyond a workgroup. Under SPLIT four workgroups
-// share a chunk, a quarter of four cells each, and values go from level to level in workgroup memory. The barrier of
-// storage has to wait until everything written has left for memory that all workgroups share: on an H100 a tenth of a
-// microsecond or more for every 32 invocations, and there are some twenty levels to a step, forward and backward.
+// A card wants many invocations on few cells, and no barrier of storage, which waits for memory that all workgroups share.
+// Under SPLIT four workgroups share a chunk, a quarter each, and values go from level to level in workgroup memory.
 
 #import common/split.wgsl
 

@@ -101,12 +101,11 @@ def plans() -> Iterator[Plan]:
         tried += [launch for family in tune.families(device, plan) for sweep in family for launch in sweep]
         # A limit on memory may make any of them compute activations again.
         tried += [launch.with_memory(store_activations=False) for launch in tried]
-        # Perception may be wired in another way than the paper's, or there may be none; values may be kept in 16 bits.
+        # Perception may be wired in another way than the paper's, or there may be none.
         plain = replace(plan, wirings=tuple(replace(wiring, trees=False) for wiring in plan.wirings))
         circuit = Circuit.feed_forward([9, 20, 12], seed=0)
         shape = Shape.of(circuit, (2, 1, 40, 9), 1)
         kinds = [plan, plain, replace(plan, wirings=tuple(wired([flat_layout(circuit)])), shape=shape)]
-        kinds += [replace(each, shape=replace(each.shape, half=True)) for each in kinds]
         for each, launch in itertools.product(kinds, dict.fromkeys(tried)):
             if _runs(each, launch):
                 yield replace(each, launch=launch)
