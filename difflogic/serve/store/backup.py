@@ -39,8 +39,7 @@ def back_up(store: Store, out: Output) -> int:
     """
     try:
         with out.open(private=True) as file:
-            # The database comes first, and the files after it: a checkpoint that is newer than its row is simply where
-            # the job goes on, but a row must not speak of a checkpoint that is not in the archive.
+            # The database comes before the files: a row must not speak of a checkpoint that is not in the archive.
             database, jobs = _copy_store(store)
             with tarfile.open(fileobj=file, mode="w|gz" if out.path.suffix == ".gz" else "w|") as archive:
                 _add(archive, STORE, io.BytesIO(database), len(database), time.time())
@@ -59,8 +58,7 @@ def _copy_store(store: Store) -> tuple[bytes, dict[str, bytes]]:
         with store.database.reading() as connection:
             connection.backup(copied)
         copied.row_factory = sqlite3.Row
-        # Only the copy is changed. Workers and sessions belong to this machine. A job that ran has nobody there who
-        # trains it: it waits, and goes on from its checkpoint, unless someone asked for something else.
+        # Workers and sessions belong to this machine; a job that ran waits, unless someone asked for something else.
         copied.execute("DELETE FROM workers")
         copied.execute("DELETE FROM sessions")
         for row in copied.execute("SELECT * FROM jobs WHERE status = 'running'").fetchall():
@@ -78,10 +76,9 @@ def _add_job(archive: tarfile.TarFile, folder: Path, name: str) -> None:
             continue
         with file:
             status = os.fstat(file.fileno())
-            # A tar has the size before the content. An open file only grows at its end (one that is replaced stays as
-            # it was opened), so that all that it held when the size was taken can be read.
+            # A tar has the size before the content. An open file only grows: what it gains meanwhile is left out.
             source: IO[bytes] = file
-            size = status.st_size  # what a file gains while it is read is left out
+            size = status.st_size
             if path.name in SHRINKS:
                 content = file.read()
                 size, source = len(content), io.BytesIO(content)

@@ -91,9 +91,7 @@ def collect(
         sizes = {row["id"]: size_of_job(store, row["id"]) for row in store.database.rows("SELECT id FROM jobs")}
         left = sum(sizes.values())
         removed = []
-        # The list was read once, and deleting takes a while: `_deleted` asks the store again for each job, and what
-        # somebody has begun to use since stays. `left` counts down as jobs go, so that the quota stops the loop as soon
-        # as enough are gone.
+        # Deleting takes a while: `_deleted` asks the store again for each job, as somebody may use it by now.
         for job in store.database.rows(OVER):
             days = job["over_s"] / DAY_S
             is_old = keep_days is not None and days >= keep_days and job["is_sound"]

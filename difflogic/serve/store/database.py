@@ -23,7 +23,7 @@ BUSY_MS = 10_000
 """Milliseconds for which a writer waits for another one; a transaction takes a few."""
 CACHE_KIB = 512
 """Cache of a connection, of which a server has one in each of its threads."""
-
+NO_SPACE = "The disk of the store is full, and nothing was changed: free some space."
 
 _COLUMNS = (
     "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table' ORDER BY 1, 2"
@@ -77,12 +77,10 @@ class Database:
         self._check()
         with sqlite_errors(self.path, "written"):
             connection = self._connection()
-            # FULL waits for the disk at each commit. A server promises that a submitted job survives a power cut; a
-            # heartbeat that gets lost with the power costs nothing, so workers use NORMAL for it.
+            # FULL waits for the disk, so that a submitted job survives a power cut; a lost heartbeat costs nothing.
             mode = "FULL" if durable or (durable is None and self._durable) else "NORMAL"
             connection.execute(f"PRAGMA synchronous = {mode}")
-            # IMMEDIATE takes the lock of writers at once. A transaction that began as a reader could find, in its first
-            # write, that another one wrote since, and would have to fail.
+            # IMMEDIATE takes the lock of writers at once: a reader's first write would fail where another wrote since.
             connection.execute("BEGIN IMMEDIATE")
             try:
                 self._check_log()
@@ -102,8 +100,7 @@ class Database:
     def _connection(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
-            # One connection for each thread: SQLite's may be used by one thread at a time, and opening one for each
-            # request would cost more than most requests do.
+            # One for each thread, as SQLite requires; one for each request would cost more than most requests do.
             connection = self._local.connection = connect(self.path)
             self._local.log = None
         return connection
@@ -145,8 +142,7 @@ def connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(_uri(path), uri=True, timeout=BUSY_MS / 1000, isolation_level=None)
     try:
         connection.row_factory = sqlite3.Row
-        # With a write-ahead log readers never wait for the writer, nor the writer for them: a page that lists jobs does
-        # not hold up a heartbeat.
+        # With a write-ahead log readers and the writer never wait for each other.
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
@@ -182,8 +178,7 @@ def is_empty(path: Path) -> bool:
 def check(path: Path) -> None:
     """Raises StoreError where the file is damaged: cut off, say, or mixed from two."""
     with sqlite_errors(path, "opened"), closing(connect(path)) as connection:
-        found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-        if found != "ok":
+        if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
             raise sqlite3.DatabaseError("database disk image is malformed")
 
 
@@ -213,8 +208,7 @@ def upgrade(connection: sqlite3.Connection, to: int) -> None:
     done = version_of(connection)
     for number, script in enumerate(_scripts()[done:to], done + 1):
         try:
-            # Each script and the number that says it is done are one transaction, so that a process that is killed
-            # here leaves the store at a whole version.
+            # Script and number are one transaction: a process that is killed leaves the store at a whole version.
             connection.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;")
         except sqlite3.Error:
             if connection.in_transaction:
@@ -227,8 +221,7 @@ def copy(connection: sqlite3.Connection, path: Path) -> None:
     path.unlink(missing_ok=True)
     create(path)
     with closing(sqlite3.connect(path)) as target:
-        # All pages are copied in one step, under one read transaction: the copy is of one moment, and writers need not
-        # wait.
+        # In one step, under one read transaction: the copy is of one moment, and writers need not wait.
         connection.backup(target)
 
 
@@ -257,7 +250,7 @@ def sqlite_errors(path: Path, action: str) -> Iterator[None]:
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code == sqlite3.SQLITE_FULL:
-            raise DiskFullError("The disk of the store is full, and nothing was changed: free some space.") from error
+            raise DiskFullError(NO_SPACE) from error
         advice = ""
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or "malformed" in str(error):
             advice = f": {rebuild_advice(path.parent)}"

@@ -21,6 +21,7 @@ import secrets
 import sqlite3
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import cache
@@ -205,19 +206,16 @@ class Prepared:
         self.path.replace(self.path.with_name(NAME))
 
     def drop(self) -> None:
-        """The change was not committed."""
+        """Remove it, and the folder if it was made for it, because the change was not committed."""
         self.path.unlink(missing_ok=True)
-        try:
-            self.path.parent.rmdir()  # where it was made for this
-        except OSError:
-            return
+        with suppress(OSError):
+            self.path.parent.rmdir()
 
 
 def prepare(folder: Path, connection: sqlite3.Connection, row: sqlite3.Row) -> Prepared:
     """Write the record of a row beside its place in the job's folder, not yet flushed. Raises OSError."""
     folder.mkdir(mode=0o700, exist_ok=True)
-    # A name that nobody else has: two processes may be at the same job, and even at the same version of it, where one
-    # finds that another's newer record is not in its place yet.
+    # A name of its own: two processes may be at the same job, and even at the same version of it.
     path = folder / f"{NAME}.{row['recorded']}-{secrets.token_hex(4)}{files.TEMPORARY}"
     prepared = Prepared(row["id"], row["recorded"], path)
     try:

@@ -125,8 +125,7 @@ class Leases(Records):
         goes on there, as long as that has a worker. A processor without a job of its own takes one for `auto` that
         waits for a GPU, if the processor finishes it sooner.
         """
-        # One moment for all that follows: the job that the read finds is judged by the same clock as the one that is
-        # taken.
+        # One moment for all: the read and the claim judge a job by the same clock.
         selection = NextJob(device, list(engines), self.clock())
         # Workers ask a few times a second, mostly in vain: a read neither waits for a writer nor holds one up.
         with self.database.reading() as connection:
@@ -140,14 +139,12 @@ class Leases(Records):
             # Leases that ended long ago are lost now: this worker may be the only one left to see that.
             while (late := selection.overdue(connection)) is not None:
                 self._requeue(connection, late, "its worker made no progress and its lease ended")
-            # The search is repeated inside the transaction: between the read above and BEGIN IMMEDIATE another worker
-            # may have taken the job that was found. Transactions that write come one after another, so that this answer
-            # holds.
+            # Searched again inside the transaction, which no other writer overlaps: since the read above another worker
+            # may have taken the job.
             row = selection.next(connection)
             if row is None:
                 return None
-            # The number that the winner gets was never given out before, so that a late write by anybody else names a
-            # smaller one.
+            # A number that was never given out before: a late write by anybody else names a smaller one.
             lease = row["lease"] + 1
             self._assign(connection, worker, row["id"])
             selection.took(connection, row["owner"])
@@ -182,14 +179,10 @@ class Leases(Records):
         """
         columns = _columns(progress)
         with self.database.writing() as connection:
-            row = self._leased(connection, job, lease)
-            now = self.clock()
-            # Only what is new makes a version: listeners are woken by versions, and five equal heartbeats a second
-            # would wake them for nothing.
+            row, now = self._leased(connection, job, lease), self.clock()
+            # Only what is new makes a version, since versions wake listeners; nobody watches the end of the lease.
             changed = {name: value for name, value in columns.items() if row[name] != value}
-            # The end of the lease counts from now, and is not added to the old one: a worker that was silent for nearly
-            # its whole lease has no more time than one that was not.
-            # The end of the lease is nothing that anybody watches: it makes no new version of the job.
+            # It counts from now, and is not added to the old one: a worker that was nearly silent gets no more time.
             connection.execute("UPDATE jobs SET lease_until = ? WHERE id = ?", (now + lease_s, job))
             if "attempt" in changed:  # its epochs are counted from 1 again: tried_progress would never be passed
                 changed |= {"vain_tries": 0, "tried_progress": 0}
@@ -200,8 +193,7 @@ class Leases(Records):
                 "UPDATE workers SET seen = ?, memory = COALESCE(?, memory), progress_per_s = ? WHERE name = ?",
                 (now, memory, progress.get("progress_per_s", row["progress_per_s"]), row["worker"]),
             )
-            # What someone asked for travels back with the heartbeat: workers listen to nothing, so that they need no
-            # port and no thread.
+            # Requests travel back with the heartbeat: workers listen to nothing, and need no port and no thread.
             wanted = row["wanted"]
             if wanted is None and row["parent"] is not None:
                 # A trial stops with its sweep, and goes on with it.
@@ -237,10 +229,9 @@ class Leases(Records):
         with self._recorded() as connection:
             row = self._leased(connection, job, lease)
             self._assign(connection, row["worker"], None)
-            # The check of the lease and the result are one transaction. A worker that was thought lost and comes back
-            # with a finished training fails here, and changes nothing of what its successor does.
-            ended = {"ended": self._now()}
-            return change(connection, job, **columns | UNLEASED | ended, status=status, reason=reason)
+            # Check and result are one transaction: a worker that was thought lost fails here, and changes nothing.
+            ended = self._now()
+            return change(connection, job, **columns | UNLEASED, ended=ended, status=status, reason=reason)
 
     def release(self, job: str, lease: int, **progress: Any) -> JobRecord:
         """Hand a job back in good order: it becomes what someone asked for, and otherwise waits for the next worker.
@@ -251,12 +242,10 @@ class Leases(Records):
         with self._recorded() as connection:
             row = self._leased(connection, job, lease)
             self._assign(connection, row["worker"], None)
-            # Whoever paused or cancelled the job meanwhile decides what becomes of it; a worker that is only told to
-            # end leaves it in the queue, without back-off and without counting a try.
+            # A pause or cancel decides; a worker that only ends leaves the job queued, without back-off or a lost try.
             status = STATUS_AFTER[row["wanted"]]
             ended = self._now() if status == "cancelled" else None
-            left = columns | UNLEASED
-            return change(connection, job, **left, status=status, reason=None, ended=ended)
+            return change(connection, job, **columns | UNLEASED, status=status, reason=None, ended=ended)
 
     def fail_try(self, job: str, lease: int, reason: str) -> JobRecord:
         """Give a job back because this try ended badly, while the worker is well: it counts as a lost lease.
@@ -278,9 +267,8 @@ class Leases(Records):
     def expire_worker(self, worker: str, reason: str) -> list[JobRecord]:
         """Forget a worker that has ended, and take its jobs from it. Returns them: queued again, or failed."""
         with self._recorded() as connection:
-            held = connection.execute(
-                "SELECT * FROM jobs WHERE status = 'running' AND worker = ?", (worker,)
-            ).fetchall()
+            query = "SELECT * FROM jobs WHERE status = 'running' AND worker = ?"
+            held = connection.execute(query, (worker,)).fetchall()
             connection.execute("DELETE FROM workers WHERE name = ?", (worker,))
             return [self._requeue(connection, row, reason) for row in held]
 
@@ -288,15 +276,14 @@ class Leases(Records):
         """Expire every worker whose process is gone, also of supervisors that are gone. Raises OSError."""
         query = "SELECT name FROM workers UNION SELECT worker FROM jobs WHERE status = 'running'"
         names = [row["name"] for row in self.database.rows(query)]
-        # The locks are tried outside of any transaction, since a file system may be slow. Every name that was read has
-        # its lock already: a worker locks its file before it registers.
+        # Outside of any transaction, as a file system may be slow; a worker locks its file before it registers.
         gone = [name for name in names if presence.is_gone(self.folder, name)]
         return [job for name in gone for job in self.expire_worker(name, "its worker was killed")]
 
     # what workers offer -----------------------------------------------------------------------------------
 
     def offered_engines(self) -> set[str]:
-        """The engines that trainings may ask for now, by the workers that were seen within ALIVE_S."""
+        """Return the engines that trainings may ask for now, by the workers that were seen within ALIVE_S."""
         with self.database.reading() as connection:
             return offered(connection, self.clock())
 
@@ -307,24 +294,23 @@ class Leases(Records):
             f"SELECT id, {TRAINS} AS trains, engine, waits_for FROM {QUEUED} "
             f"AND (? OR ({TRAINS} AND engine NOT IN ({NAMES})) OR waits_for IS NOT NULL)"
         )
-        # Nearly always nothing has changed, and a read holds up no writer.
         rows = self.database.rows(query, full, json.dumps([*engines]))
-        said = {row["id"]: missing(row["engine"], engines) if row["trains"] else None for row in rows}
-        changed = [row["id"] for row in rows if (FULL if full else said[row["id"]]) != row["waits_for"]]
-        if not changed:
+        lacks = [missing(row["engine"], engines) if row["trains"] else None for row in rows]
+        reasons = {row["id"]: FULL if full else lack for row, lack in zip(rows, lacks, strict=True)}
+        # Nearly always nothing has changed, and a read holds up no writer.
+        if not (changed := [row["id"] for row in rows if reasons[row["id"]] != row["waits_for"]]):
             return
         with self.database.writing() as connection:
             for job in changed:
                 # Since they were read above, a worker may have taken it, or someone cancelled it.
                 row = connection.execute("SELECT status FROM jobs WHERE id = ?", (job,)).fetchone()
                 if row is not None and row["status"] == "queued":
-                    records.progress(connection, job, waits_for=FULL if full else said[job])
+                    records.progress(connection, job, waits_for=reasons[job])
 
     # helpers ------------------------------------------------------------------------------------------
 
     def _leased(self, connection: sqlite3.Connection, job: str, lease: int) -> sqlite3.Row:
-        # A job that was handed back keeps its number until the next claim, hence the status; one that was lost has a
-        # larger number at once.
+        # A job that was handed back keeps its number until the next claim, hence the status.
         query = "SELECT * FROM jobs WHERE id = ? AND lease = ? AND status = 'running'"
         row: sqlite3.Row | None = connection.execute(query, (job, lease)).fetchone()
         if row is None:
@@ -351,16 +337,9 @@ class Leases(Records):
             text = f"Given up after {tries} tries without a new checkpoint, the last ended because {reason}."
         if status in ("failed", "cancelled"):
             ended = self._now()
-        return change(
-            connection,
-            row["id"],
-            **UNLEASED
-            | {"lease": row["lease"] + 1, "not_before": self.clock() + BACK_OFF_S[min(tries, len(BACK_OFF_S)) - 1]},
-            **counted,
-            status=status,
-            reason=text,
-            ended=ended,
-        )
+        not_before = self.clock() + BACK_OFF_S[min(tries, len(BACK_OFF_S)) - 1]
+        values = UNLEASED | counted | {"lease": row["lease"] + 1, "not_before": not_before}
+        return change(connection, row["id"], **values, status=status, reason=text, ended=ended)
 
 
 def _columns(progress: Mapping[str, Any]) -> dict[str, Any]:

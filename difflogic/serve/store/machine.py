@@ -11,6 +11,7 @@ import math
 import os
 import platform
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -105,15 +106,13 @@ class Occupancy:
         return None if found is None or found.is_same(self._here) else found
 
     def _claimed(self) -> Machine | None:
-        try:
+        with suppress(OSError, ValueError, TypeError):  # none, or what a full disk left of it: it is claimed anew
             return Machine(**json.loads(self._path.read_bytes()))
-        except (OSError, ValueError, TypeError):  # none, or what a full disk left of it: it is claimed anew
-            return None
+        return None
 
     def _age(self) -> float:
         """Seconds since the last heartbeat, by the clock of the file system."""
-        # The clocks of two machines differ. The times of two files come from one of them, or from the one that has the
-        # disk.
+        # The clocks of two machines differ; the times of two files come from one of them.
         mark = self._path.with_name(f"{NAME}.now")
         try:
             mark.touch()

@@ -14,6 +14,7 @@ import sqlite3
 from collections import Counter, deque
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import cache
 
 from difflogic.serve.store.claims import ALIVE_S, QUEUED
 from difflogic.serve.store.records import Records, engines_of
@@ -67,6 +68,7 @@ def _queues(waiting: Collection[sqlite3.Row], lanes: list[Lane]) -> list[_Queue]
     """The jobs in queues of which only the first one can be next."""
     there = {device for device, _ in lanes}
 
+    @cache
     def takers(trains: int, engine: str, device: str | None) -> frozenset[int]:
         # As `NextJob` has it: a training goes on where it was, as long as that is there.
         stays = trains and device is not None and device in there
@@ -76,13 +78,9 @@ def _queues(waiting: Collection[sqlite3.Row], lanes: list[Lane]) -> list[_Queue]
             if ((here == device if stays else engine in engines) if trains else not engines)
         )
 
-    known: dict[tuple[int, str, str | None], frozenset[int]] = {}
     found: dict[tuple[str, int, frozenset[int]], _Queue] = {}
     for job in waiting:
-        kind = (job["trains"], job["engine"], job["device"])
-        lanes_of = known.get(kind)
-        if lanes_of is None:
-            lanes_of = known[kind] = takers(*kind)
+        lanes_of = takers(job["trains"], job["engine"], job["device"])
         key = (job["owner"], job["trains"], lanes_of)
         found.setdefault(key, _Queue(job["owner"], lanes_of, bool(job["trains"]))).jobs.append(job)
     return list(found.values())

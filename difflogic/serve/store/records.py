@@ -19,7 +19,7 @@ from typing import Any
 from difflogic.errors import StoreError
 from difflogic.serve.log import log_event
 from difflogic.serve.store import job_file
-from difflogic.serve.store.database import Database
+from difflogic.serve.store.database import NO_SPACE, Database
 from difflogic.serve.store.files import JobFolder, job_folder
 from difflogic.serve.store.job_file import JSON_COLUMNS, Prepared
 from difflogic.serve.store.jobs import ASKED, DiskFullError, JobRecord, Sort, UnknownJobError
@@ -86,9 +86,12 @@ class Records:
         except BaseException as error:
             for each in prepared:
                 each.drop()
-            if isinstance(error, OSError):
-                raise _not_recorded(error) from error
-            raise
+            if not isinstance(error, OSError):
+                raise
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise DiskFullError(NO_SPACE) from error
+            words = f"The folder of a job cannot be written, and nothing was changed: {error}."
+            raise StoreError(words) from error
         # After the commit, so that other writers do not wait until the record is on the disk.
         for each in prepared:
             self._publish(each)
@@ -97,27 +100,19 @@ class Records:
         job, version, path = prepared.job, prepared.version, self.job_folder(prepared.job).path
         try:
             prepared.publish()
-            # Another process may have changed the job since the commit, and have been quicker here: then an older
-            # record has just replaced its newer one. Whoever comes last finds that, and writes what the database has.
+            # Another process may have put a newer record there since the commit: the last one writes the newest.
             with self.database.reading() as connection:
                 query = "SELECT * FROM jobs WHERE id = ? AND recorded != ?"
                 while (row := connection.execute(query, (job, version)).fetchone()) is not None:
                     job_file.prepare(path, connection, row).publish()
                     version = row["recorded"]
         except (OSError, StoreError) as error:
-            # Committed is committed: whoever opens the store next writes the record. A job that was deleted meanwhile
-            # needs none.
+            # Whoever opens the store next writes the record; a job that was deleted meanwhile needs none.
             if path.exists():
                 log_event("a job's record was not written", logging.ERROR, job=job, why=str(error))
 
     def _now(self) -> str:
         return datetime.fromtimestamp(self.wall_clock(), UTC).isoformat(timespec="seconds")
-
-
-def _not_recorded(error: OSError) -> StoreError:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskFullError("The disk of the store is full, and nothing was changed: free some space.")
-    return StoreError(f"The folder of a job cannot be written, and nothing was changed: {error}.")
 
 
 def find(connection: sqlite3.Connection, job: str, owner: str | None = None) -> sqlite3.Row:

@@ -18,7 +18,7 @@ import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -86,8 +86,7 @@ def _rebuild(store: Path) -> None:
         statuses = Counter(row["status"] for row in connection.execute("SELECT status FROM jobs"))
         # One file without a log beside it, so that it can be given its name.
         connection.execute("PRAGMA journal_mode = DELETE")
-    # Only now: a process that ends before this line leaves the store as it was, and one that ends after it a store
-    # without a database, which the next one makes again.
+    # Only now: a process that ends before this line leaves the store as it was, and one after it no database.
     old = [put_aside(store, path)] if path.exists() else []
     _set_aside_logs(store)
     made.rename(path)
@@ -100,8 +99,7 @@ def _rebuild(store: Path) -> None:
 
 def _replay(connection: sqlite3.Connection, records: Sequence[JobFile], found: Folders) -> None:
     """Fill an empty database with the rows of records."""
-    # Each record has the columns of its time: it is inserted into a database of that time, and goes on from there as
-    # that one would have done.
+    # A record has the columns of its time: it is inserted into a database of that time, which is then migrated.
     for version in sorted({each.schema for each in records} | {database.newest_version()}):
         database.upgrade(connection, version)
         _insert(connection, [each for each in records if each.schema == version], found)
@@ -179,12 +177,9 @@ def _say_rebuilt(store: Path, statuses: Counter[str], strange: str, replaced: bo
 def _named(paths: Sequence[Path], found: Folders) -> str:
     """The names of files and folders, each with what is wrong with its record."""
     odd = found.odd
-    names = [_one_line(f"{name} ({odd[name]})" if name in odd else name) for name in (each.name for each in paths)]
+    texts = (f"{each.name} ({odd[each.name]})" if each.name in odd else each.name for each in paths)
+    names = ["".join(letter if letter.isprintable() else "?" for letter in text)[:200] for text in texts]
     return ", ".join(names[:MOST_NAMED]) + (f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else "")
-
-
-def _one_line(text: str) -> str:
-    return "".join(each if each.isprintable() else "?" for each in text)[:200]
 
 
 # a store that is opened ------------------------------------------------------------------------------------
@@ -329,21 +324,14 @@ def rescue(store: Path, connection: sqlite3.Connection) -> None:
     written = 0
     try:
         for row in connection.execute("SELECT * FROM jobs").fetchall():
-            path = store / JOBS / row["id"]
+            path, file = store / JOBS / row["id"], None
+            with suppress(RecordError):
+                file = job_file.read(path)
             # A record with a later version is by another server, which made the database again meanwhile.
-            if (file := _record_in(path)) is None or (
-                file.version <= row["recorded"] and job_file.differs(file.job, row)
-            ):
+            if file is None or (file.version <= row["recorded"] and job_file.differs(file.job, row)):
                 job_file.prepare(path, connection, row).publish()
                 written += 1
     except (sqlite3.Error, OSError) as error:
         log_event("what was in the lost database could not be written to the folders", logging.ERROR, why=str(error))
     saved = counted(written, "record")
     log_event(f"The database of {store} was removed or replaced: {saved} of jobs were saved from it.", logging.ERROR)
-
-
-def _record_in(folder: Path) -> JobFile | None:
-    try:
-        return job_file.read(folder)
-    except RecordError:
-        return None

@@ -16,6 +16,7 @@ import hashlib
 import json
 import sqlite3
 from collections import Counter
+from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import datetime
 from functools import partial
@@ -89,8 +90,7 @@ class Store(Leases):
             (folder / JOBS).mkdir(mode=0o700, parents=True, exist_ok=True)
             occupancy = Occupancy(folder)
             store = cls(folder, Database(folder / STORE, durable, occupancy.beat))
-            # Every process that opens the store migrates it, one after another under a lock: whichever is first after
-            # an update, server or worker, does it.
+            # The first process that opens the store after an update migrates it, under a lock.
             with filelock.FileLock(folder / "store.lock", mode=0o600):
                 recovery.provide(folder, rebuild)
                 database.migrate(store.database.path)
@@ -172,8 +172,7 @@ class Store(Leases):
 
     def changes(self, since: int, owner: str | None = None, limit: int = 1000) -> list[JobRecord]:
         """Jobs with a version above `since`, the oldest change first."""
-        # A job that changed twice is listed once, as it is now: a listener needs the newest state, and not each step
-        # on the way to it.
+        # A job that changed twice is listed once: a listener needs the newest state, not each step on the way.
         query = (
             f"SELECT {LISTED} FROM jobs WHERE version > ? AND parent IS NULL AND (? IS NULL OR owner = ?) "
             "ORDER BY version LIMIT ?"
@@ -182,8 +181,7 @@ class Store(Leases):
 
     def trials(self, sweep: str, over: bool = False) -> list[JobRecord]:
         """The trials of a sweep that are in the queue, or trained; `over`: that wait for the sweep to take them."""
-        query = "SELECT * FROM jobs WHERE parent = ?"
-        query += f" AND status IN {ENDED}" if over else ""
+        query = "SELECT * FROM jobs WHERE parent = ?" + (f" AND status IN {ENDED}" if over else "")
         return [job_of(row) for row in self.database.rows(query, sweep)]
 
     def deletions(self, since: int, owner: str | None = None) -> list[tuple[int, str, str]]:
@@ -195,8 +193,7 @@ class Store(Leases):
         """Raises StoreError where nothing can be written, or no job would be taken."""
         if self.is_full():
             raise DiskFullError(FULL)
-        # The smallest write there is. It changes nothing, and still fails on a full disk or one that is mounted to be
-        # read only.
+        # The smallest write: it changes nothing, and fails on a disk that is full or mounted read-only.
         self.database.write("UPDATE clock SET version = version")
 
     # writing ------------------------------------------------------------------------------------------
@@ -213,15 +210,12 @@ class Store(Leases):
             if idempotency_key is not None:
                 # Hashed, so that the same key with another body is found out without keeping the body.
                 request = hashlib.sha256(json.dumps(asdict(spec), sort_keys=True).encode()).hexdigest()
-                # The look at the key and the new job are one transaction: of two equal requests at the same time, the
-                # second sees the job of the first.
-                earlier = self._earlier(connection, owner, idempotency_key, request)
-                if earlier is not None:
+                # Key and job are one transaction: of two equal requests at once the second gets the job of the first.
+                if (earlier := self._earlier(connection, owner, idempotency_key, request)) is not None:
                     return earlier, False
             if most is not None:
                 query = "SELECT count(*) FROM jobs WHERE status = 'queued' AND owner = ? AND parent IS NULL"
-                # After the key: a client that repeats a request whose answer was lost gets its job, however full the
-                # queue is.
+                # After the key: a client that repeats a request gets its job, however full the queue is.
                 if connection.execute(query, (owner,)).fetchone()[0] >= most:
                     raise QueueFullError(f"You already have {most} jobs in the queue: cancel some, or try again later.")
             if spec.parent is None and self.is_full():  # a trial waits: its sweep was accepted
@@ -247,8 +241,7 @@ class Store(Leases):
         return job_of(find(connection, row["job"], owner))
 
     def _insert(self, connection: sqlite3.Connection, job: str, owner: str, spec: JobSpec) -> JobRecord:
-        # Without any worker nothing is said: a store that is being filled before its workers start is no reason to
-        # complain.
+        # Without any worker nothing is said: a store may be filled before its workers start.
         engines = offered(connection, self.clock())
         version = tick(connection)
         waits_for = missing(spec.engine, engines) if spec.kind in ON_DEVICES and engines else None
@@ -273,9 +266,8 @@ class Store(Leases):
             row = find(connection, job, owner)
             status = row["status"]
             if status == "running":
-                # A cancel is not taken back by a pause that comes after it, before the worker heard of either.
-                asked = "cancel" if row["wanted"] == "cancel" else what
-                return change(connection, job, wanted=asked)
+                # A cancel is not taken back by a later pause.
+                return change(connection, job, wanted="cancel" if row["wanted"] == "cancel" else what)
             if status in ENDED or (status == "paused" and what != "cancel"):
                 raise ConflictError(f"The job {job} is {status}: there is nothing to {what}.")
             if what == "requeue":
@@ -326,8 +318,7 @@ class Store(Leases):
         if self.job(job, owner).status != "running":
             for trial in self.trials(job):
                 self.delete(trial.id)
-        thrown_away = False
-        try:
+        with ExitStack() as undo:
             with self.database.writing() as connection:
                 row = find(connection, job, owner)
                 if row["status"] == "running" or (only_over and row["status"] not in ENDED):
@@ -340,11 +331,8 @@ class Store(Leases):
                     )
                 self._forget(connection, job, row["owner"], row["parent"] is None)
                 files.throw_away(self.folder, job)
-                thrown_away = True
-        except BaseException:
-            if thrown_away:
-                files.take_back(self.folder, job)
-            raise
+                undo.callback(files.take_back, self.folder, job)
+            undo.pop_all()
         try:
             files.empty(self.folder, job)
         except OSError as error:
@@ -354,13 +342,10 @@ class Store(Leases):
         version = tick(connection)
         connection.execute("DELETE FROM jobs WHERE id = ?", (job,))
         connection.execute("DELETE FROM idempotency WHERE job = ?", (job,))
-        if not listed:  # nobody heard of it
-            return
-        # A row that is gone has no version. So deletions are kept for those who listen, the newest KEPT_DELETIONS of
-        # them; who was away for longer lists the jobs anew.
-        connection.execute("INSERT INTO deletions VALUES (?, ?, ?)", (version, job, owner))
-        newest = "SELECT version FROM deletions ORDER BY version DESC LIMIT ?"
-        connection.execute(f"DELETE FROM deletions WHERE version NOT IN ({newest})", (KEPT_DELETIONS,))
+        if listed:  # listeners learn of the newest KEPT_DELETIONS; after a longer absence they list the jobs anew
+            connection.execute("INSERT INTO deletions VALUES (?, ?, ?)", (version, job, owner))
+            newest = "SELECT version FROM deletions ORDER BY version DESC LIMIT ?"
+            connection.execute(f"DELETE FROM deletions WHERE version NOT IN ({newest})", (KEPT_DELETIONS,))
 
     # who is signed in on the page: hashes of cookies, never these themselves ----------------------------------
 
