@@ -95,8 +95,7 @@ class Lease:
         """Record a heartbeat. It is only sent to the store if the last one was a while ago."""
         self._measure()
         self.progress |= progress
-        # An epoch may take a millisecond: what has come since the last heartbeat is gathered in `progress`, and goes
-        # with the next.
+        # An epoch may take a millisecond: `progress` gathers what has come since the last heartbeat.
         if time.monotonic() - self._reported >= HEARTBEAT_S:
             self._heartbeat()
 

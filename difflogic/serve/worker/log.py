@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -26,10 +26,7 @@ def say(text: str) -> None:
 
 @contextmanager
 def logged_to(path: Path) -> Iterator[None]:
-    """This process's output goes to the end of the file, that of drivers included.
-
-    After an error it still does: nobody expected it, and what Python says at the end belongs there.
-    """
+    """Append this process's output, that of drivers included, to a file; after an error also Python's traceback."""
     path.parent.mkdir(parents=True, exist_ok=True)
     trim(path)
     # Descriptors and not `sys.stdout`: drivers and compiled code write to 1 and 2 without asking Python.
@@ -51,12 +48,11 @@ def trim(path: Path) -> None:
 
 
 def last_words(path: Path) -> str:
-    """The log's last line, for a sentence; empty where there is none."""
-    try:
+    """Return the log's last line, for a sentence; empty without any."""
+    with suppress(OSError):
         lines = [line.strip() for line in tail(path, 4096).decode(errors="replace").splitlines() if line.strip()]
-    except OSError:
-        return ""
-    return lines[-1][:200] if lines else ""
+        return lines[-1][:200] if lines else ""
+    return ""
 
 
 def how_it_ended(status: int, who: str = "its worker") -> str:

@@ -112,8 +112,7 @@ class ServiceObserver(Observer):
         return round(self._lease.job.trained_s + time.monotonic() - self._since, 1)
 
     def attempted(self, attempt: Attempt) -> None:
-        # The job says what came of the earlier attempts while the next one runs: whoever begins to watch it late, or
-        # misses an attempt that is over within one poll, is told of all of them.
+        # The earlier attempts are told while the next one runs, also to whoever begins to watch late.
         result = result_of_attempts(attempts.read(self._folder.whole))
         if attempt.status != "running":
             say(str(attempt))
@@ -274,8 +273,7 @@ class GateHistory:
     def __init__(self, path: Path, epoch: int) -> None:
         """Go on after `epoch`: later lines, of a try that was lost, are cut."""
         self._path = path
-        # A lost try may have written lines beyond the checkpoint that this one goes on from. They will be written
-        # again, the same.
+        # A lost try may have written lines beyond the checkpoint: they will be written again, the same.
         files.write_atomically(path, jsonl.until(path, epoch))
 
     def append(self, epoch: int, layers: Sequence[Layer]) -> None:

@@ -100,8 +100,7 @@ class ChildProcess:
         about = json.dumps({**what, "limits": asdict(limits), "max_memory": max_memory})
         self._process = subprocess.Popen(
             [*command, str(store), about],
-            # The worker's standard input is a pipe that nobody writes to. When this process ends, however that happens,
-            # the system closes it, and the worker sees the end of its input.
+            # A pipe that nobody writes to: when this process ends, the worker sees the end of its input.
             stdin=subprocess.PIPE,
             env={**os.environ, **(environment or {})},
             start_new_session=True,  # Ctrl-C is for the supervisor alone, which lets its workers save
@@ -243,13 +242,12 @@ class Supervisor:
         self._offered |= {engine: time.monotonic() for slot in slots for engine in slot.engines}
 
     def _guarded(self, act: Callable[[], None]) -> None:
-        """Act; trouble with the disk must not end the supervision, and is logged once, not at every turn."""
+        """Act; trouble with the disk must not end the supervision, and is logged once, not ten times a second."""
         try:
             act()
             self._trouble = ""
         except (StoreError, OSError) as error:
             self._is_lost |= isinstance(error, StoreLostError)
-            # A full disk fails at every turn of the loop, ten times a second.
             if str(error) != self._trouble:
                 log_event("supervisor", logging.ERROR, why=str(error))
             self._trouble = str(error)
@@ -264,13 +262,11 @@ class Supervisor:
     def _check_slot(self, slot: Slot) -> None:
         """Start a worker where there is none, and expire one that has ended."""
         if slot.child is None:
-            # A worker of follow-ups loads much and works seldom: it is started when one waits, and ends when it has
-            # been idle.
+            # A worker of follow-ups loads much and works seldom: it is started when one waits.
             if time.monotonic() >= slot.due and (not slot.is_lane or self._lacks_a_lane(slot.device)):
                 self._start(slot)
             return
-        status = slot.child.status
-        if status is not None:
+        if (status := slot.child.status) is not None:
             self._expire(slot, slot.child, status, slot.child.how)
 
     def _lacks_a_lane(self, device: str) -> bool:
@@ -284,12 +280,11 @@ class Supervisor:
     def _start(self, slot: Slot) -> None:
         try:
             slot.child = self.start_worker(slot)
+            log_event("worker started", worker=slot.child.name, device=slot.device)
         except OSError as error:
             slot.failures += 1
-            wait = slot.back_off()
-            log_event("worker not started", logging.ERROR, device=slot.device, why=str(error), next_in_s=wait)
-            return
-        log_event("worker started", worker=slot.child.name, device=slot.device)
+            why = {"why": str(error), "next_in_s": slot.back_off()}
+            log_event("worker not started", logging.ERROR, device=slot.device, **why)
 
     def _expire(self, slot: Slot, child: Child, status: int, how: str) -> None:
         # The log must be read before the job is queued again: the next worker writes into the same file.
@@ -299,14 +294,11 @@ class Supervisor:
         lost = self._store.expire_worker(child.name, how)
         child.close()
         slot.child = None
-        # A worker that had a job is no sign of a broken device: the job counts that try, and is given up after
-        # MAX_TRIES.
+        # A worker that had a job is no sign of a broken device: the job counts that try.
         slot.failures = 0 if lost or status == 0 else slot.failures + 1
-        wait = slot.back_off()
+        level, wait = logging.WARNING if status else logging.INFO, slot.back_off()
         _log_lost(lost)
-        log_event(
-            "worker ended", logging.WARNING if status else logging.INFO, worker=child.name, why=how, next_in_s=wait
-        )
+        log_event("worker ended", level, worker=child.name, why=how, next_in_s=wait)
 
     def _check_leases(self) -> None:
         now = time.monotonic()
@@ -330,9 +322,7 @@ class Supervisor:
 
     def _end_if_hung(self, slot: Slot) -> None:
         """Kill a worker whose lease has ended because it sent no heartbeat in time."""
-        child = slot.child
-        job = None if child is None else self._store.overdue_job(child.name)
-        if child is None or job is None:
+        if (child := slot.child) is None or (job := self._store.overdue_job(child.name)) is None:
             return
         child.kill()
         # Kill first, then queue the job again: between the two nobody may hold it twice.

@@ -44,9 +44,7 @@ class TrainingOutcome:
 
 
 def train(store: Store, job: JobRecord, placement: Placement, observer: ServiceObserver) -> TrainingOutcome:
-    """Train a job in its folder, from where it is, with the newest checkpoint that can be read.
-
-    Raises what `Trainer.run` raises.
+    """Train a job in its folder, from the newest checkpoint that can be read. Raises what `Trainer.run` raises.
 
     Signals are the worker's own, so that it knows of every one, whatever else ends the training.
     """
@@ -60,8 +58,8 @@ def train(store: Store, job: JobRecord, placement: Placement, observer: ServiceO
     while True:
         try:
             return _train(store, job, config, placement, observer)
-        # A damaged checkpoint is put aside, and the try begins again with the one before it: one interval of epochs is
-        # lost, and not the run. Once training has begun, an error is not one of reading the first checkpoint.
+        # A damaged checkpoint is put aside, and the try begins again with the one before it. Once training has begun,
+        # an error is not one of reading the first checkpoint.
         except CheckpointError as error:
             if observer.began_at is not None or not _set_aside(_open_run(store, job), error):
                 raise
@@ -71,12 +69,10 @@ def _train(
     store: Store, job: JobRecord, config: Config | PolicyConfig, placement: Placement, observer: ServiceObserver
 ) -> TrainingOutcome:
     path = store.job_folder(job).whole
-    # All attempts may be over although the job is not, whose worker was lost before it could say so: nothing is left to
-    # train.
+    # All attempts may be over although the job is not, if its worker was lost before it could say so.
     if job.parent is None and attempts.is_in(path) and attempts.read(path).is_over:
         return _outcome_of_attempts(store, job, path)
-    # A folder without a checkpoint is of a worker that was lost at the very beginning. It is removed, since a run
-    # begins in a folder that is new.
+    # A folder without a checkpoint is of a worker that was lost at the very beginning: a run needs a new one.
     is_new = not run_request.is_in(path)
     if is_new:
         clear_unsaved(path)
@@ -146,8 +142,7 @@ def _final_progress(store: Store, job: JobRecord, run: Run | AgentRun) -> dict[s
         "progress": run.epoch,
         "soft_loss": min((loss for loss in soft if math.isfinite(loss)), default=None),
         "hard_loss": run.wrong,
-        # A population counts its solved models. One model whose best circuit is right counts too, although the last
-        # evaluation was not.
+        # A population counts its solved models; one model counts too if its best circuit is right.
         "solved": max(sum(member.solved for member in run.members), run.wrong == 0),
         "active_gates": live_gates(netlist),
         "compared": run.member.job.values,

@@ -88,8 +88,7 @@ class TrialJobs:
 
     def put_away(self, trial: int) -> None:
         """Move the run of a trial that is over to the sweep, and forget its job."""
-        job = self._jobs.pop(trial, None)
-        if job is None:
+        if (job := self._jobs.pop(trial, None)) is None:
             return
         run, place = self._store.job_folder(job.id).whole, self._folder / folder_of(trial)
         if run.exists():  # or it was moved before a kill
