@@ -181,8 +181,7 @@ class Client:
         while True:
             try:
                 for name, data, event_id in self._stream(f"/jobs/{_id(job)}/events?after={after}", last):
-                    # Only an event that came shows that the connection is good again, and only its id says where to go
-                    # on.
+                    # An event shows that the connection is good again, and its id where to go on.
                     last, tries = event_id or last, 0
                     yield ServerEvent(name, data)
                     if name == "end":
@@ -327,8 +326,7 @@ def unpack(file: BinaryIO, job: str, folder: Path) -> list[str]:
     folder = folder.resolve()  # a link to an empty folder stays, and leads to the files
     folder.parent.mkdir(parents=True, exist_ok=True)
     try:
-        # Beside the folder, so that it is on the same disk and the rename cannot fail half-way. Files appear all at
-        # once, under their final name: an interrupted fetch leaves no half of a run.
+        # On the same disk, so that the rename cannot fail half-way: an interrupted fetch leaves no half of a run.
         with zipfile.ZipFile(file) as archive, TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as made:
             for each in archive.infolist():
                 # Our server sends plain files, and never compresses them: all else is refused and not repaired.

@@ -74,9 +74,7 @@ class BoundedHandler(logging.StreamHandler[TextIO]):
 
     def _say_left_out(self) -> None:
         for (event, status), count in self._left_out.items():
-            record = logging.makeLogRecord(
-                {"msg": "lines left out", "levelno": logging.WARNING, "levelname": "WARNING"}
-            )
+            record = LOGGER.makeRecord(LOGGER.name, logging.WARNING, "", 0, "lines left out", (), None)
             record.fields = {"of": event, "lines": count} | ({} if status is None else {"status": status})
             super().emit(record)
         self._left_out.clear()

@@ -65,8 +65,7 @@ def _paths(job: JobFolder) -> dict[str, Path]:
         if folder.is_dir() and not folder.is_symlink():
             for entry in os.scandir(folder):
                 temporary = entry.name.endswith(TEMPORARY)
-                # Only what is listed here can be fetched, by a name that was looked up: no path is ever made of what a
-                # client sent.
+                # Only names that are listed here can be fetched: no path is made of what a client sent.
                 if NAME.fullmatch(entry.name) and not temporary and entry.is_file(follow_symlinks=False):
                     found[entry.name] = Path(entry.path)
     return dict(sorted(found.items()))
@@ -99,8 +98,7 @@ def zipped(job: JobFolder, folder: str) -> Iterator[bytes]:
                 source = path.open("rb")
             except FileNotFoundError:  # replaced just now
                 continue
-            # Uncompressed: pictures and checkpoints hardly shrink, and the server should train instead. The date is
-            # left at its default, so that the same files give the same archive.
+            # Pictures and checkpoints hardly shrink. Without a date the same files give the same archive.
             with source, archive.open(zipfile.ZipInfo(f"{folder}/{name}"), "w", force_zip64=True) as target:
                 while block := source.read(BLOCK):
                     target.write(block)

@@ -66,8 +66,7 @@ class Authenticator:
         caller = None if cookie is None else self._of_cookie(cookie)
         if caller is None:
             raise _unauthorized("Sign in, or send a token in the header `Authorization: Bearer TOKEN`.")
-        # A browser sends the cookie along with whatever another site makes it send. That site cannot read the answer of
-        # GET /session, and so does not know the second value.
+        # Another site can make a browser send the cookie, but cannot read GET /session, which has the second value.
         if request.method not in SAFE:
             sent = request.headers.get(CSRF_HEADER, "")
             if caller.csrf is None or not hmac.compare_digest(caller.csrf.encode(), sent.encode()):
@@ -84,16 +83,17 @@ class Authenticator:
     async def sign_in(self, request: Request, token: str, response: Response) -> None:
         """Open a session for the token's owner, and set its cookie. Raises ApiError."""
         owner = self._owner(token)
-        # The store gets a keyed hash of the cookie alone. Whoever reads the database or a backup cannot sign in with
-        # it.
+        # The store gets a keyed hash: whoever reads the database or a backup cannot sign in with it.
         cookie = f"{owner}.{secrets.token_urlsafe(32)}"
         signature = self._tokens.sign(owner, f"session:{cookie}")
         if signature is None:  # withdrawn just now
             raise _unauthorized(UNKNOWN)
         seconds = self._settings.session_s
         await to_thread.run_sync(self._store.open_session, signature, owner, seconds)
+        # The browser speaks TLS with us, or with a proxy before us. Who claims so wrongly only harms himself.
+        is_encrypted = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
         response.set_cookie(
-            COOKIE, cookie, max_age=int(seconds), path=self._path, secure=_is_encrypted(request), httponly=True,
+            COOKIE, cookie, max_age=int(seconds), path=self._path, secure=is_encrypted, httponly=True,
             samesite="strict",
         )  # fmt: skip
 
@@ -124,11 +124,6 @@ class Authenticator:
         if signature is None or self._store.session_owner(signature) != owner:
             return None
         return Caller(owner, self._tokens.sign(owner, f"csrf:{cookie}"), self._tokens.roles(owner), cookie)
-
-
-def _is_encrypted(request: Request) -> bool:
-    """Whether the browser speaks TLS, with us or with a proxy before us. Who claims so wrongly only harms himself."""
-    return "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
 
 
 def _unauthorized(message: str) -> ApiError:

@@ -31,11 +31,6 @@ FILES = (*(each.name for each in options(TrainRequest) if each.brought), "start_
 """Fields of a form that are files: two pictures, a rule, and samples or a film."""
 
 
-def has_body(request: Request) -> bool:
-    """Whether anything comes after the head."""
-    return "transfer-encoding" in request.headers or request.headers.get("content-length", "0") != "0"
-
-
 def kind(request: Request) -> str:
     """The media type of the body."""
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -71,15 +66,12 @@ async def _read_form(form: FormData) -> Submitted:
             if not isinstance(each, UploadFile) or name in uploads:
                 raise ApiError(422, "invalid_request", f"{name} must be one file.")
             uploads[name] = each
-    return parsed(await _job_text(form)), uploads
-
-
-async def _job_text(form: FormData) -> bytes:
     parts = form.getlist("job")
     if len(parts) != 1:
         raise ApiError(422, "invalid_request", "The form needs one field `job`, with JSON in it.")
     part = parts[0]
-    return await part.read() if isinstance(part, UploadFile) else part.encode("utf-8", "surrogatepass")
+    text = await part.read() if isinstance(part, UploadFile) else part.encode("utf-8", "surrogatepass")
+    return parsed(text), uploads
 
 
 @contextmanager
@@ -99,7 +91,7 @@ def on_disk(uploads: Mapping[str, UploadFile]) -> Iterator[dict[str, Path]]:
 
 
 def parsed(body: bytes) -> Any:
-    """JSON as the standard has it: no NaN, no half of a character, no endless nesting. Raises ApiError."""
+    """Return JSON as the standard has it: no NaN, no half of a character, no endless nesting. Raises ApiError."""
     try:
         data = json.loads(body, parse_constant=_refused)
         # A lone half of a surrogate pair passes `loads`, and would fail much later, when the job is written.
@@ -114,8 +106,9 @@ def _refused(constant: str) -> Any:
 
 
 async def told(part: type[Asked], request: Request) -> Asked:
-    """What a body asks for; one that is not there asks for nothing special. Raises ApiError."""
-    return asked(part, await read(request) if has_body(request) else {})
+    """Return what a body asks for; without a body nothing special. Raises ApiError."""
+    has_body = "transfer-encoding" in request.headers or request.headers.get("content-length", "0") != "0"
+    return asked(part, await read(request) if has_body else {})
 
 
 def asked(part: type[Asked], data: Any) -> Asked:

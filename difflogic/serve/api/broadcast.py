@@ -13,7 +13,7 @@ import logging
 import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -66,12 +66,10 @@ class Broadcast:
 
 
 async def arrived(event: asyncio.Event, seconds: float) -> bool:
-    """Wait for an event; False where it did not come in so many seconds."""
-    try:
-        await asyncio.wait_for(event.wait(), seconds)
-    except TimeoutError:
-        return False
-    return True
+    """Wait for an event; return False if it did not come in so many seconds."""
+    with suppress(TimeoutError):
+        return await asyncio.wait_for(event.wait(), seconds)
+    return False
 
 
 @dataclass
@@ -187,8 +185,7 @@ class ChangeFeed:
         version = self._store.version()
         if version == self.version:
             return [], [], version
-        # The version was read before the jobs: a change that comes between the two is among the jobs, has a larger
-        # version, and is counted by the `max` below.
+        # The version is read before the jobs: a change between the two is among them, and counted by `max` below.
         jobs = self._store.changes(self.version, limit=CHANGES_PER_POLL)
         # There may be more: only what was read so far is published, and the next poll goes on after it.
         if len(jobs) == CHANGES_PER_POLL:
@@ -211,15 +208,13 @@ class ChangeFeed:
             self._epochs[job.id] = job.attempt, job.progress
 
     async def _advance(self, feed: JobFeed, job: JobRecord, text: str) -> None:
-        # A listener that came since this change was read has opened the feed with what is newer.
-        if job.version < feed.job.version:
+        if job.version < feed.job.version:  # a listener that came since has opened the feed with what is newer
             return
         just_began = feed.job.status != "running" and job.status == "running"
         if job.attempt != feed.job.attempt:  # another run folder: its frames begin again
             await to_thread.run_sync(self._read_frame, feed, job)
         last = await to_thread.run_sync(self._last_epoch, job)
-        # All at once, and after the reading: a listener that looks meanwhile must not find the job at its end, but not
-        # yet its rows.
+        # All at once, after the reading: no listener may find the job at its end, but not yet its rows.
         feed.job, feed.text, feed.epoch = job, text, last
         if just_began:
             await to_thread.run_sync(self._store.watch, job.id, FRAMES_FOR_S)

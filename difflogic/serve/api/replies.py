@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from difflogic.serve.api.artefacts import Artefact
 from difflogic.serve.api.tokens import Role
@@ -86,10 +86,10 @@ class Waiting(BaseModel):
     turn: Annotated[str | None, Field(description="Its position, in words; null: no worker that is there takes it.")]
 
 
-class QueueReply(BaseModel):
-    """Where the jobs that wait stand."""
-
-    waiting: Annotated[list[Waiting], Field(description="In the order in which workers start them.")]
+QueueReply = create_model(
+    "QueueReply", __doc__="Where the jobs that wait stand.",
+    waiting=Annotated[list[Waiting], Field(description="In the order in which workers start them.")],
+)  # fmt: skip
 
 
 class TagCount(BaseModel):
@@ -99,10 +99,7 @@ class TagCount(BaseModel):
     jobs: Annotated[int, Field(description="The number of jobs with it.")]
 
 
-class TagList(BaseModel):
-    """Every tag that jobs have."""
-
-    tags: list[TagCount]
+TagList = create_model("TagList", __doc__="Every tag that jobs have.", tags=list[TagCount])
 
 
 class OwnerReply(BaseModel):
@@ -114,10 +111,9 @@ class OwnerReply(BaseModel):
     quota: Annotated[int | None, Field(description="The quota in bytes; null: no limit but the disk.")]
 
 
-class OwnerList(BaseModel):
-    """The owners who have jobs, by name; yourself always."""
-
-    owners: list[OwnerReply]
+OwnerList = create_model(
+    "OwnerList", __doc__="The owners who have jobs, by name; yourself always.", owners=list[OwnerReply]
+)
 
 
 class MetricRow(BaseModel):
@@ -173,16 +169,8 @@ class GateCounts(BaseModel):
     history: Annotated[list[GateEntry], Field(description="By epoch, thinned to at most 200.")]
 
 
-class LogReply(BaseModel):
-    """The end of what the job's workers wrote."""
-
-    text: str
-
-
-class FileList(BaseModel):
-    """The files of a job, by name."""
-
-    files: list[Artefact]
+LogReply = create_model("LogReply", __doc__="The end of what the job's workers wrote.", text=str)
+FileList = create_model("FileList", __doc__="The files of a job, by name.", files=list[Artefact])
 
 
 class DeviceList(BaseModel):
@@ -205,10 +193,7 @@ class PresetReply(BaseModel):
     cost: CostReply
 
 
-class PresetList(BaseModel):
-    """All presets that can be trained by name."""
-
-    presets: list[PresetReply]
+PresetList = create_model("PresetList", __doc__="All presets that can be trained by name.", presets=list[PresetReply])
 
 
 class FieldReply(BaseModel):
@@ -228,10 +213,9 @@ class FieldReply(BaseModel):
     excludes: Annotated[list[str], Field(description="Options that do not go together with it.")] = []
 
 
-class FieldList(BaseModel):
-    """Every field of a configuration, or every option of a request."""
-
-    fields: list[FieldReply]
+FieldList = create_model(
+    "FieldList", __doc__="Every field of a configuration, or every option of a request.", fields=list[FieldReply]
+)
 
 
 class FormatReply(BaseModel):
@@ -241,20 +225,8 @@ class FormatReply(BaseModel):
     about: str
 
 
-class FormatList(BaseModel):
-    """All formats that a circuit can be exported to."""
-
-    formats: list[FormatReply]
-
-
-class Health(BaseModel):
-    """The server is alive."""
-
-    status: Literal["alive"]
-
-
-class Readiness(BaseModel):
-    """Jobs are taken."""
-
-    status: Literal["ready"]
-    workers: int
+FormatList = create_model(
+    "FormatList", __doc__="All formats that a circuit can be exported to.", formats=list[FormatReply]
+)
+Health = create_model("Health", __doc__="The server is alive.", status=Literal["alive"])
+Readiness = create_model("Readiness", __doc__="Jobs are taken.", status=Literal["ready"], workers=int)

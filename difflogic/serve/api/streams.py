@@ -60,8 +60,7 @@ async def of_job(
     yield BEGIN
     async with feed.follow(job) as job_feed:
         while not feed.closing and is_current():
-            # Taken before the look at the feed: what changes from here on sets this event, and the wait below ends at
-            # once.
+            # Taken before the look at the feed: what changes from here on sets this event.
             news = job_feed.changed.next()
             if job_feed.is_gone:
                 yield event("end", json.dumps({"status": "deleted"}), position)
@@ -73,8 +72,7 @@ async def of_job(
             if now.is_over and job_feed.job is now:  # not where a retry came while the rows were sent
                 yield event("end", json.dumps({"status": now.status}), position)
                 return
-            # A comment every 15 s keeps proxies from closing the connection, and tells the server of clients that are
-            # gone.
+            # A comment keeps proxies from closing the connection, and shows which clients are gone.
             while not await arrived(news, HEARTBEAT_S):
                 yield HEARTBEAT
 
@@ -82,15 +80,13 @@ async def of_job(
 async def _unseen(feed: ChangeFeed, job_feed: JobFeed, now: JobRecord, position: Position) -> AsyncGenerator[str]:
     """What the listener has not seen; as one text where that is little, which costs least to send."""
     texts = []
-    # Another run folder: its epochs are counted from 1 again. What an attempt had left when it was over is not sent any
-    # more; the job's result says how it ended.
+    # Another run folder: its epochs are counted from 1 again. The job's result says how the earlier attempt ended.
     if now.attempt != position.attempt:
         position.attempt, position.epoch = now.attempt, 0
     if now.version != position.version:
         position.version = now.version
         texts.append(event("job", job_feed.text, position))
-    # A slow listener may be thousands of rows behind. Each text is yielded before the next rows are fetched, so that it
-    # never holds more than two in memory.
+    # Each text is yielded before the next rows are fetched: a slow listener never holds more than two in memory.
     while position.epoch < job_feed.epoch and job_feed.job.attempt == now.attempt:
         new = await feed.rows(job_feed, now, position.epoch)
         # A crash cut the rows back to a checkpoint: nothing follows this epoch until training is there again.
@@ -140,8 +136,7 @@ async def _since(
 def _changes(store: Store, owner: str | None, since: int) -> list[tuple[int, str, str]]:
     """Version, event and its data of each change after a version, in the order in which they happened."""
     changed = [(job.version, "job", encoded(job)) for job in store.changes(since, owner)]
-    # A full page of changes is not all: deletions beyond its last version wait for the next page, so that the position
-    # never skips a change.
+    # Deletions beyond a full page of changes wait for the next page, so that the position never skips a change.
     most = changed[-1][0] if len(changed) == 1000 else None
     gone = [
         (version, "deleted", json.dumps({"id": job}))

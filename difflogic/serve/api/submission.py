@@ -189,12 +189,9 @@ def limited(within: Within | None, most: Within) -> Within:
 
 
 def over(what: str, words: str) -> ApiError:
-    """The error where something is too much."""
-    return ApiError(
-        422,
-        f"too_much_{what}",
-        f"{one_sentence(words)}: use a smaller grid, batch, circuit, population or fewer epochs.",
-    )
+    """Return the error where something is too much."""
+    advice = "use a smaller grid, batch, circuit, population or fewer epochs"
+    return ApiError(422, f"too_much_{what}", f"{one_sentence(words)}: {advice}.")
 
 
 def _check_room(request: TrainRequest) -> None:

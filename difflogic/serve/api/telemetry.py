@@ -20,26 +20,23 @@ class Telemetry:
     """The server's counters; what jobs and workers do is read from the store when it is asked for."""
 
     def __init__(self, store: Store) -> None:
-        self.registry = CollectorRegistry()
-        labels = ("method", "route", "status")
-        self.requests = Counter("difflogic_requests", "Requests answered.", labels, registry=self.registry)
+        self.registry = registry = CollectorRegistry()
+        labels = ("method", "route")
+        self.requests = Counter("difflogic_requests", "Requests answered.", (*labels, "status"), registry=registry)
         self.seconds = Histogram(
-            "difflogic_request_seconds", "Seconds until an answer begins.", ("method", "route"),
-            buckets=SECONDS, registry=self.registry,
-        )  # fmt: skip
-        self.streams = Gauge("difflogic_event_streams", "Clients that listen to events.", registry=self.registry)
-        self.epochs = Counter("difflogic_epochs", "Epochs trained while this server ran.", registry=self.registry)
-        self.refused = Counter("difflogic_refused_tokens", "Wrong tokens.", registry=self.registry)
-        self.connections = Gauge("difflogic_connections", "Connections that are open.", registry=self.registry)
-        self.turned_away = Counter(
-            "difflogic_connections_ended", "Connections ended by the server, as the client was late.",
-            registry=self.registry,
-        )  # fmt: skip
-        self.ended = Counter("difflogic_jobs_ended", "Jobs that ended while this server ran.", ("status",),
-                             registry=self.registry)  # fmt: skip
+            "difflogic_request_seconds", "Seconds until an answer begins.", labels, buckets=SECONDS, registry=registry
+        )
+        self.streams = Gauge("difflogic_event_streams", "Clients that listen to events.", registry=registry)
+        self.epochs = Counter("difflogic_epochs", "Epochs trained while this server ran.", registry=registry)
+        self.refused = Counter("difflogic_refused_tokens", "Wrong tokens.", registry=registry)
+        self.connections = Gauge("difflogic_connections", "Connections that are open.", registry=registry)
+        late = "Connections ended by the server, as the client was late."
+        self.turned_away = Counter("difflogic_connections_ended", late, registry=registry)
+        over = "Jobs that ended while this server ran."
+        self.ended = Counter("difflogic_jobs_ended", over, ("status",), registry=registry)
         for status in ENDED:  # from the beginning there, so that the first failure is a change
             self.ended.labels(status)
-        self.registry.register(_OfStore(store))
+        registry.register(_OfStore(store))
 
     def text(self) -> bytes:
         """All counters, as Prometheus reads them."""
@@ -68,12 +65,9 @@ class _OfStore(Collector):
         disk = shutil.disk_usage(self._store.folder)
         for name, size in (("free", disk.free), ("size", disk.total)):
             yield GaugeMetricFamily(f"difflogic_disk_{name}_bytes", "Of the file system that has the store.", size)
-        rates = GaugeMetricFamily(
-            "difflogic_worker_progress_per_second", "Of a worker's job.", labels=["worker", "device"]
-        )
-        memory = GaugeMetricFamily(
-            "difflogic_worker_memory_bytes", "Of a worker's process.", labels=["worker", "device"]
-        )
+        labels = ["worker", "device"]
+        rates = GaugeMetricFamily("difflogic_worker_progress_per_second", "Of a worker's job.", labels=labels)
+        memory = GaugeMetricFamily("difflogic_worker_memory_bytes", "Of a worker's process.", labels=labels)
         for worker in self._store.workers():
             rates.add_metric([worker.name, worker.device], worker.progress_per_s or 0.0)
             if worker.memory is not None:

@@ -19,6 +19,7 @@ import re
 import secrets
 import threading
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
@@ -122,12 +123,11 @@ class Tokens:
 
 
 def _mark_of(path: Path) -> tuple[int, ...] | None:
-    """By what it is seen that a file has changed."""
-    try:
+    """Return what shows that a file has changed; None if it cannot be seen."""
+    with suppress(OSError):
         status = path.stat()
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size, status.st_ino
+        return status.st_mtime_ns, status.st_size, status.st_ino
+    return None
 
 
 def _read(path: Path) -> Tokens:

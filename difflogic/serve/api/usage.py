@@ -31,8 +31,7 @@ class Throttled(Generic[Found]):
         self._until = 0.0
 
     def __call__(self) -> Found:
-        # Who comes while somebody finds it out again gets what was found before, and only the first time is waited for:
-        # a store of many jobs takes seconds, in which other requests need the threads.
+        # While somebody finds it out again, others get what was found before: only the first time is waited for.
         if time.monotonic() >= self._until and self._lock.acquire(blocking=not self._found):
             try:
                 begun = time.monotonic()
@@ -69,11 +68,10 @@ class Usage:
         return found
 
     def check(self, owner: str, quota: int | None) -> None:
-        """Raises ApiError where the owner's jobs take all the room that there is for them."""
-        if quota is None or (used := self.bytes().get(owner, 0)) < quota:
-            return
-        words = (
-            f"The jobs of {owner} take {used / 1e6:.1f} MB of the {quota / 1e6:.1f} MB that an owner has here: delete "
-            "some that are over, and submit again."
-        )
-        raise ApiError(507, "quota", words)
+        """Raise ApiError if the owner's jobs take all the room that there is for them."""
+        if quota is not None and (used := self.bytes().get(owner, 0)) >= quota:
+            words = (
+                f"The jobs of {owner} take {used / 1e6:.1f} MB of the {quota / 1e6:.1f} MB that an owner has here: "
+                "delete some that are over, and submit again."
+            )
+            raise ApiError(507, "quota", words)

@@ -39,9 +39,8 @@ def devices(context: ServiceContext, caller: CurrentCaller) -> Any:
     """The workers: what they compute on, and what they do."""
     running = {each.id for each in context.store.jobs(caller.sees, 10_000, status="running")}
     workers = [vars(each) | {"job": each.job if each.job in running else None} for each in context.store.workers()]
-    return reply(
-        {"devices": workers, "now": context.store.clock(), "memory": physical_memory(), "free_memory": free_memory()}
-    )
+    memory = {"memory": physical_memory(), "free_memory": free_memory()}
+    return reply({"devices": workers, "now": context.store.clock(), **memory})
 
 
 @router.get("/presets", tags=["server"], response_model=PresetList, responses=errors(*ALWAYS))
@@ -111,16 +110,12 @@ def _options(part: type, path: str = "") -> list[dict[str, Any]]:
 
 
 def _field(document: type, path: str, kind: Any, field: dataclasses.Field[Any]) -> dict[str, Any]:
-    limits = field.metadata["limits"]
+    limits, about = field.metadata["limits"], field.metadata["about"]
     names = list(limits.names) if limits else []
     return {
-        "path": path,
-        "section": _section(document, path),
-        "kind": KINDS.get(kind, "list"),
-        "about": field.metadata["about"],
-        "limits": limits.words if limits and not names else None,
-        "names": names,
-    }
+        "path": path, "section": _section(document, path), "kind": KINDS.get(kind, "list"), "about": about,
+        "limits": limits.words if limits and not names else None, "names": names,
+    }  # fmt: skip
 
 
 def _section(inside: type, path: str) -> str:

@@ -46,8 +46,7 @@ class EventStream(StreamingResponse):
             await super().__call__(scope, receive, send)
         finally:
             self._count_listeners(-1)
-            # The request is being cancelled here. Without the shield the next `await` would be cancelled too, and the
-            # feed would keep a listener that is gone.
+            # The request is being cancelled: without the shield the feed would keep a listener that is gone.
             with CancelScope(shield=True):
                 await self._events.aclose()
 

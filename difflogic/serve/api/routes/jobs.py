@@ -73,7 +73,7 @@ async def preview(request: Request, context: ServiceContext, _caller: CurrentCal
 
 async def _with_submission(request: Request, context: Context, use: Callable[[Submission], Response]) -> Response:
     """What `use` makes of the request, in a thread of its own."""
-    # Reading the body is asynchronous. What is made of it reads pictures and computes, and so goes to a thread.
+    # What is made of the body reads pictures and computes, and so goes to a thread.
     async with bodies.submission(request) as (job, uploads):
         wanted = bodies.asked(JobRequest, job)
 
