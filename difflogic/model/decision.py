@@ -1,20 +1,23 @@
 """The decision of a policy as gates: the output bits of each action are counted, and the counts compared.
 
-Bits are counted as in a multiplier: a full adder takes three bits of one weight to one of that weight and one of twice
-as much, until each weight has one bit. Five bits take three full adders and a half adder:
+Bits are counted as in a multiplier: adders take bits of one weight to one of that weight and some of twice as much,
+until each weight has one bit. Most adders take a bit and two pairs, by eight gates, where two full adders have ten: a
+pair is a bit and the XOR of both, which each adder needs anyway. Five bits take eleven gates:
 
-    weight 1: a b c d e     full(a, b, c) = s, u;  full(s, d, e) = bit 0, v
-    weight 2: u v           half(u, v) = bit 1, bit 2
+    weight 1: a b c d e     double(a, pair(b, c), pair(d, e)) = bit 0, a pair of weight 2
+    weight 2: the pair      its XOR is bit 1, its AND is bit 2
 
 The actions are compared in order, each with the best so far: only a larger count takes its place, so that of equal ones
 the first is chosen.
-Source: Wallace, *A suggestion for a fast multiplier* (1964).
+Source: Wallace, *A suggestion for a fast multiplier* (1964); Demenkov, Kojevnikov, Kulikov and Yaroslavtsev, *New upper
+bounds on the Boolean circuit complexity of symmetric functions* (2010).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import zip_longest
+from math import isqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -26,8 +29,10 @@ Layer = tuple[npt.ArrayLike, npt.ArrayLike]
 """Wires int `[2, n]` into the layer before, as a `Circuit` has them, and gate ids `[n]`."""
 Gates = tuple[list[int], list[tuple[int, int]], list[int]]
 """Gate ids, wires and outputs, as a netlist has them."""
+Pair = tuple[int, int]
+"""Two bits: one of them, and the XOR of both."""
 
-_FALSE, _AND, _A_AND_NOT_B, _NOT_A_AND_B, _XOR, _OR, _XNOR = 0, 1, 2, 4, 6, 7, 9
+_FALSE, _AND, _A_AND_NOT_B, _NOT_A_AND_B, _XOR, _OR = 0, 1, 2, 4, 6, 7
 
 
 def decision(inputs: int, layers: Sequence[Layer], actions: int, memory: int = 0) -> Gates:
@@ -80,52 +85,76 @@ class _Circuit:
         return [self.gate(gate, before[a], before[b]) for gate, (a, b) in rows]
 
     def count(self, bits: list[int]) -> list[int]:
-        """Return how many are 1, as a number's bits, the lowest first."""
-        found, column = [], bits
-        while column:
-            above = []
-            while len(column) > 1:
-                total, carry = self.add(*column[:3])
-                # What was added goes to the end, so that the adders are as few deep as can be.
-                column = [*column[3:], total]
-                above.append(carry)
-            found += column
-            column = above
-        return found
+        """Return the number of ones as bits, the lowest first."""
+        number, singles, pairs = list[int](), list(bits), list[Pair]()
+        while len(number) < len(bits).bit_length():  # higher carries are always 0
+            carries, carried_pairs = list[int](), list[Pair]()
+            while len(singles) + 2 * len(pairs) > 1:
+                # Sums go to the end, and some pairs begin sums of their own, so that the adders form no long chain.
+                if len(singles) < max(1, isqrt(len(pairs))):
+                    a, either = pairs.pop(0)
+                    singles.append(either)
+                    carries.append(self.gate(_A_AND_NOT_B, a, either))
+                    continue
+                bit, some = singles.pop(0), [*pairs[:2]]
+                del pairs[:2]
+                while len(some) < 2 and len(singles) > 1:
+                    some.append((singles[0], self.gate(_XOR, *singles[:2])))
+                    del singles[:2]
+                if len(some) == 2:
+                    total, pair = self.double(bit, *some)
+                    carried_pairs.append(pair)
+                elif some:
+                    total, carry = self.add(bit, *some)
+                    carries.append(carry)
+                else:
+                    total, carry = self.gate(_XOR, bit, singles[0]), self.gate(_AND, bit, singles.pop(0))
+                    carries.append(carry)
+                singles.append(total)
+            number += singles
+            singles, pairs = carries, carried_pairs
+        return number
 
-    def add(self, a: int, b: int, c: int | None = None) -> tuple[int, int]:
-        """The sum and the carry of two or three bits."""
-        half, both = self.gate(_XOR, a, b), self.gate(_AND, a, b)
-        if c is None:
-            return half, both
-        return self.gate(_XOR, half, c), self.gate(_OR, both, self.gate(_AND, half, c))
+    def add(self, bit: int, pair: Pair) -> tuple[int, int]:
+        """Return the sum and the carry of a bit and a pair (full adder)."""
+        total = self.gate(_XOR, bit, pair[1])
+        return total, self.gate(_XOR, total, self.gate(_OR, pair[1], self.gate(_XOR, pair[0], bit)))
+
+    def double(self, bit: int, one: Pair, other: Pair) -> tuple[int, Pair]:
+        """Return the sum of a bit and two pairs, and the pair of their carries (modified double full adder)."""
+        # The carry of the first pair is `half`, inverted unless its bits differ or `one` and `bit` do: `inverts`. That
+        # of the second pair is `half` if its bits differ, else either of them: so both carries differ if `inverts`
+        # does from `half` against the second pair.
+        half = self.gate(_XOR, bit, one[1])
+        inverts = self.gate(_OR, one[1], self.gate(_XOR, one[0], bit))
+        against = self.gate(_A_AND_NOT_B, self.gate(_XOR, half, other[0]), other[1])
+        return self.gate(_XOR, half, other[1]), (self.gate(_XOR, half, inverts), self.gate(_XOR, inverts, against))
 
     def first_largest(self, numbers: list[list[int]]) -> list[int]:
         """The place of the largest number, of equal ones the first, as bits."""
         best, place = numbers[0], list[int]()
         for index, number in enumerate(numbers[1:], 1):
-            larger = self.larger(number, best)
+            differs = [self.gate(_XOR, a, b) for a, b in zip(number[1:], best[1:], strict=True)]
+            larger = self.larger(number, best, differs)
             # Of the place so far and `index`, bit by bit: before the first choice it is 0, which no gate holds.
             place = [
                 self.chosen(larger, index >> bit & 1, old)
                 for bit, old in zip_longest(range((len(numbers) - 1).bit_length()), place)
             ]
             if index < len(numbers) - 1:
-                best = [self.multiplexed(larger, new, old) for new, old in zip(number, best, strict=True)]
+                best = [
+                    self.gate(_XOR, old, self.gate(_AND, larger, change))
+                    for old, change in zip(best, [self.gate(_XOR, number[0], best[0]), *differs], strict=True)
+                ]
         return place
 
-    def larger(self, one: list[int], other: list[int]) -> int:
-        """Return whether a number is larger than another of as many bits."""
-        # From the lowest bit: where the bits differ, that of the first number decides; else what was found below.
-        result = self.gate(_A_AND_NOT_B, one[0], other[0])
-        for a, b in zip(one[1:], other[1:], strict=True):
-            above, same = self.gate(_A_AND_NOT_B, a, b), self.gate(_XNOR, a, b)
-            result = self.gate(_OR, above, self.gate(_AND, same, result))
+    def larger(self, number: list[int], other: list[int], differs: list[int]) -> int:
+        """Return whether a number is larger than another one; `differs` are the XORs of all bits but the lowest."""
+        # From the lowest bit: the bit of the first number decides if the bits differ, else what was found below does.
+        result = self.gate(_A_AND_NOT_B, number[0], other[0])
+        for bit, either in zip(number[1:], differs, strict=True):
+            result = self.gate(_XOR, result, self.gate(_AND, either, self.gate(_XOR, bit, result)))
         return result
-
-    def multiplexed(self, condition: int, yes: int, no: int) -> int:
-        """One bit or the other."""
-        return self.gate(_OR, self.gate(_AND, condition, yes), self.gate(_NOT_A_AND_B, condition, no))
 
     def chosen(self, condition: int, yes: int, no: int | None) -> int:
         """A constant where the condition holds, else the bit, or 0 where there is none."""

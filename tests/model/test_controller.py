@@ -15,6 +15,7 @@ from difflogic.core import gates
 from difflogic.errors import CircuitError
 from difflogic.model import function_json
 from difflogic.model.controller import Controller
+from difflogic.model.decision import decision
 from difflogic.model.thermometer import Thermometer
 from tests.controllers import (
     controllers,
@@ -184,3 +185,17 @@ def test_a_damaged_controller_is_one_sentence(old: str, new: str, message: str, 
     assert "\n" not in str(caught.value)
     path.write_text(json.dumps(json.loads(HAND), indent=1))
     assert function_json.load(path).choices == ("left", "right")
+
+
+@pytest.mark.parametrize(("votes", "classes", "most"), [(1, 2, 2), (5, 3, 62), (29, 2, 252), (70, 3, 963)])
+def test_decision_is_first_largest_count_in_few_gates(votes: int, classes: int, most: int) -> None:
+    count = votes * classes
+    wires = np.array([np.arange(count)] * 2)
+    ids, pairs, outputs = decision(count, [(wires, np.full(count, 3))], classes)
+    bits = np.random.default_rng(votes).integers(0, 2, (count, 500))
+    values = list(bits)
+    for gate, (a, b) in zip(ids, pairs, strict=True):
+        values.append(gate >> (3 - (2 * values[a] + values[b])) & 1)
+    number = sum(values[output] << bit for bit, output in enumerate(outputs))
+    assert np.array_equal(number, bits.reshape(classes, votes, -1).sum(axis=1).argmax(axis=0))
+    assert len(ids) - count <= most
