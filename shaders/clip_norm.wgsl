@@ -1,7 +1,6 @@
 // Clip by the global norm: gradients that are longer than the bound, all of a model together, are shortened to it.
 //
 //     s = sum over gates and kinds of (g / clip)^2    g = g / sqrt(s) where s > 1
-//
 // A sum that is not finite raises the flag, as a gradient does that is not.
 // Twin: difflogic/reference/kernels/clip_norm.py
 // Dispatch: x = 1; y = model. The workgroup size is fixed: the order of the sum depends on it.

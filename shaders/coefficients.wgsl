@@ -1,7 +1,6 @@
 // logits -> coefficients of the soft gate and id of the hard one, for a state that was uploaded.
 //
 //     coefficients = softmax(logits) @ TABLE    gate_id = argmax(logits)
-//
 // Twin: difflogic/reference/kernels/coefficients.py
 // Dispatch: x = ceil(gates / WG); y = model.
 // Shapes, per model: logits [gates, 16]; coefficients [gates]; gate_ids [gates].

@@ -1,7 +1,6 @@
 // The key that an epoch's faults are drawn from: kept, since the evaluation of its batch comes when control has moved on.
 //
 //     key = split(train_key)[1]
-//
 // Twin: difflogic/reference/kernels/draw_faults.py
 // Dispatch: one workgroup; y = model.
 // Shapes, per model: control [8]; fault_keys [2], the probes' and the batch's.

@@ -1,7 +1,6 @@
 // A batch of samples: what the first channels of its grids begin with, and their targets.
 //
 //     sub = split(data_key)[1]    sample = random_bits(fold_in(sub, "samp")) * N >> 32
-//
 // Twin: difflogic/reference/kernels/draw_samples.py
 // Dispatch: x = ceil(words / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: control [8]; state [chunks, C, 16]; targets [J, chunks, loss_channels, 16]. For all models, in

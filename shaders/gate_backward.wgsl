@@ -1,11 +1,8 @@
 // One CA step backward, all levels fused: the adjoint of a state -> that of the state before.
 //
 //     d_a = d*(ca + cab*b)    d_b = d*(cb + cab*a)    moments += (d, d*a, d*b, d*a*b)
-//
-// The adjoint of a state is gathered from the patch adjoints that the dispatches before left: no
-// scatter, no atomics. A partial sum belongs to one block of chunks, which one workgroup visits in
-// order, so that no sum depends on WG, LANES or the number of workgroups. Under SPLIT four visit it, a quarter each, and
-// each quarter has its own: see common/moments.wgsl.
+// The adjoint of a state is gathered from the patch adjoints that the dispatch before left: no scatter, no atomics. A
+// partial sum belongs to a quarter of the chunks of a block, which one workgroup visits in order: common/moments.wgsl.
 // Twin: difflogic/reference/kernels/gate_backward.py
 // Dispatch: x = at most models * blocks / LANES workgroups, which loop; under SPLIT four times as many.
 // Shapes, per model: edges [instances + patch nodes]; coefficients [gates]; masks [T, H*W]; kept [chunks / LANES,

@@ -1,7 +1,6 @@
 // One CA step of the soft circuit, all levels fused: state -> next_state.
 //
 //     node = c0 + ca*a + cb*b + cab*a*b
-//
 // Twin: difflogic/reference/kernels/gate_forward.py
 // Dispatch: x = at most models * chunks / LANES workgroups, which loop; under SPLIT four times as many.
 // Shapes, per model: wires [instances] (a, b), under SPLIT their places in `near`; coefficients [gates]; masks [T, H*W];
@@ -31,35 +30,15 @@ fn state_value(index: u32) -> f32 {
     return state[index];
 }
 
+fn put_next(index: u32, value: f32) {
+    next_state[index] = value;
+}
+
 @compute @workgroup_size(WG)
 fn main(
     @builtin(workgroup_id) workgroup: vec3<u32>,
     @builtin(num_workgroups) workgroups: vec3<u32>,
     @builtin(local_invocation_index) thread: u32,
 ) {
-    let lane = thread % LANES;
-    let tiles = shape.chunks / LANES;
-    let each = groups_per_tile();
-    choose_quarter(workgroup.x);
-    for (var group = at.first * each + workgroup.x; group < at.end * each; group += workgroups.x) {
-        let task = group / each;
-        let model = task / tiles;
-        let chunk = task % tiles * LANES + lane;
-        // Kept nodes have a place for every chunk; else the workgroup's scratch.
-        let base = first_place(select(workgroup.x / each, task, KEEP == 1u) * shape.nodes, lane);
-        let cell = chunk * CELLS_PER_CHUNK;
-        evaluate(model, chunk, base, thread);
-        let cells = 4u * quarters();
-        for (var item = worker(thread); item < shape.outputs * cells; item += workers()) {
-            let channel = item / cells;
-            let i = first_quarter * 4u + item % cells;
-            var value = output_node(channel, base, i / 4u)[i % 4u];
-            if keeps_old_state(model, at.step, cell + i) {
-                value = state[state_index(model, cell + i, channel)];
-            }
-            next_state[((model * shape.chunks + chunk) * shape.outputs + channel) * CELLS_PER_CHUNK + i] = value;
-        }
-        // Before scratch is written again. A card mostly has a workgroup for each tile.
-        if SPLIT == 0u || group + workgroups.x < at.end * each { step_barrier(); }
-    }
+    step_forward(workgroup.x, workgroups.x, thread);
 }

@@ -3,7 +3,6 @@
 // The logits of a gate that is stuck in this epoch get none.
 //
 //     moments = sum over blocks, quarters and replicas    d_w = TABLE @ moments    d_logits = w * (d_w - sum(w * d_w))
-//
 // Eight invocations share a gate: each sums every eighth quarter of a block, then a fixed tree joins them.
 // Twin: difflogic/reference/kernels/gradients.py
 // Dispatch: x = ceil(gates / (WG / 8)); y = model.

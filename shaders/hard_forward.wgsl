@@ -1,7 +1,6 @@
 // One CA step of the hard circuit, 32 samples per word: words -> next_words.
 //
 //     node = c0 ^ ca&a ^ cb&b ^ cab&a&b    c: of the gate's id, as words; the soft gate's form, modulo 2
-//
 // Twin: difflogic/reference/kernels/hard_forward.py
 // Dispatch: x = at most models * chunks / LANES workgroups, which loop; under SPLIT four times as many.
 // Shapes, per model: wires [instances] (a, b), under SPLIT their places in `near`; gate_ids [gates]; masks [T, H*W];
@@ -44,33 +43,15 @@ fn writes_nodes() -> bool {
     return false;
 }
 
+fn put_next(index: u32, value: u32) {
+    next_words[index] = value;
+}
+
 @compute @workgroup_size(WG)
 fn main(
     @builtin(workgroup_id) workgroup: vec3<u32>,
     @builtin(num_workgroups) workgroups: vec3<u32>,
     @builtin(local_invocation_index) thread: u32,
 ) {
-    let lane = thread % LANES;
-    let each = groups_per_tile();
-    choose_quarter(workgroup.x);
-    let base = first_place(workgroup.x / each * shape.nodes, lane);
-    let tiles = shape.chunks / LANES;
-    for (var group = at.first * each + workgroup.x; group < at.end * each; group += workgroups.x) {
-        let task = group / each;
-        let model = task / tiles;
-        let chunk = task % tiles * LANES + lane;
-        let cell = chunk * CELLS_PER_CHUNK;
-        evaluate(model, chunk, base, thread);
-        let cells = 4u * quarters();
-        for (var item = worker(thread); item < shape.channels * cells; item += workers()) {
-            let channel = item / cells;
-            let i = first_quarter * 4u + item % cells;
-            var value = output_node(channel, base, i / 4u)[i % 4u];
-            if keeps_old_state(model, at.step, cell + i) {
-                value = words[state_index(model, cell + i, channel)];
-            }
-            next_words[state_index(model, cell + i, channel)] = value;
-        }
-        if SPLIT == 0u || group + workgroups.x < at.end * each { step_barrier(); }
-    }
+    step_forward(workgroup.x, workgroups.x, thread);
 }

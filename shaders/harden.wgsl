@@ -3,7 +3,6 @@
 //
 //     key = fold_in(split(train_key)[1], STREAM)    hard: 16 high bits of word `gate` of bits(key) < share
 //     share = peak * min(max(epoch - first, 0), length) / length, all whole numbers
-//
 // Twin: difflogic/reference/kernels/harden.py
 // Dispatch: x = ceil(gates / WG); y = model.
 // Shapes, per model: control [8]; logits [gates, 16]; coefficients [gates].

@@ -1,7 +1,6 @@
 // The loss of the last state, per chunk, and its adjoint.
 //
 //     loss = sum (y - target)^2    d_y = 2 (y - target)    of the values that count
-//
 // The adjoint goes where a cell's own patch has it, at its centre, and 0 everywhere else: the first
 // backward step then gathers it like every other.
 // Twin: difflogic/reference/kernels/loss.py

@@ -107,8 +107,7 @@ def walk(sizes: Shape, a_strides: Shape, b_strides: Shape) -> Walk:
 
 def _joined_axes(sizes: Shape, a_strides: Shape, b_strides: Shape) -> list[tuple[int, ...]]:
     """Size and both strides of each axis; axes that both operands go through in one stride are one."""
-    # [256, 64] plus [64]: strides (64, 1) and (0, 1), two axes. [2, 3, 4] plus its like: strides (12, 4, 1) twice. Each
-    # axis goes on where the one behind it ends, 12 = 3 * 4 and 4 = 4 * 1, so that they are one axis of 24.
+    # [2, 3, 4] plus its like: strides (12, 4, 1) twice. Each axis goes on where the one behind it ends: one axis of 24.
     axes: list[tuple[int, ...]] = []
     for size, a, b in zip(sizes, a_strides, b_strides, strict=True):
         if size == 1:

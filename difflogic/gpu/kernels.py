@@ -25,9 +25,7 @@ class Binding:
 
 
 def bindings(uniforms: str, reads: str, writes: str) -> tuple[Binding, ...]:
-    """The bindings of a kernel: small blocks that all invocations read alike, buffers that it only reads, and buffers
-    that it writes and may read.
-    """
+    """Return the bindings of a kernel: uniforms, buffers that it reads, and buffers that it writes and may read."""
     by_access: dict[Access, str] = {"uniform": uniforms, "read": reads, "read_write": writes}
     return tuple(Binding(name, access) for access, names in by_access.items() for name in names.split())
 
@@ -53,8 +51,7 @@ class DispatchRange(NamedTuple):
 class Linear:
     """A grid over a plain list of items, for each model anew: `workgroup_id.y` is the model.
 
-    More workgroups than a dimension holds are not dispatched; those that are then loop over the rest. A 16x16 grid with
-    8 channels and a batch of 2 has 4,096 values: 64 workgroups of 64 invocations zero them, an invocation to a value.
+    More workgroups than a dimension holds are not dispatched; those that are then loop over the rest.
     """
 
     items: Callable[[Plan], int]
@@ -148,9 +145,7 @@ def _gates(plan: Plan) -> int:
 _ALL_OVERRIDES = ("KEEP", "SPLIT", "WG", "LANES", "NEAR", "TREES", "PERCEIVES")
 _ONE_WORKGROUP = Linear(lambda _: 1, per_workgroup=1)
 
-# In the order of a train step, and of an evaluation. What a kernel is dispatched over follows from the plan alone, so
-# that dispatch lists are made once. Kernels of one workgroup sum up everything of a model in a fixed tree; they are
-# short.
+# In the order of a train step, and of an evaluation. Kernels of one workgroup sum up a model in a fixed tree.
 _SPECS = (
     KernelSpec("coefficients", bindings("shape", "logits", "coefficients gate_ids"), Linear(_gates)),
     KernelSpec("harden", bindings("shape", "control logits", "coefficients"), Linear(_gates)),

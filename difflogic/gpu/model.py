@@ -159,8 +159,7 @@ class GpuModel:
         submit_queue, device = self.workspace.submit_queue, computing(self.device)
         while epochs > 0:
             count = min(epochs, self._epochs_per_submit)
-            # Short train steps go several to a submit, to pay for its round trip once; long ones several submits to a
-            # step, for no driver should be busy for seconds with what cannot be interrupted.
+            # Short train steps share a submit; long ones take several, since a submit cannot be interrupted.
             *before, last = [self.train_step * count] if count > 1 else submit_queue.pieces(self.train_step)
             if before:
                 self._collect()
@@ -169,8 +168,7 @@ class GpuModel:
             encoder = encode(device, last)
             staging = self._staging[self._turn]
             self._copy_history(encoder, staging, count)
-            # Waiting for the submit before comes between encoding and submitting: the device is never idle while Python
-            # encodes, and never more than one submit behind.
+            # Waiting comes between encoding and submitting, so that the device is not idle while Python encodes.
             commands = encoder.finish()
             self._collect()
             device.queue.submit([commands])

@@ -47,11 +47,10 @@ HISTORY = 64
 class Plan:
     """Sizes of the buffers of some models, under a launch configuration.
 
-    Cells of the whole batch are numbered in one row and cut into chunks of 16. Consecutive chunks make a block, over
-    which one partial sum of gradients is taken, and `chunks_per_workgroup` chunks (or blocks, backward) make a tile,
-    which one workgroup works on at a time. The checkerboard has 2 grids of 16x16 = 512 cells = 32 chunks = 32 blocks of
-    one chunk each; with 8 chunks to a workgroup that is 4 tiles for each model. A batch of 64 has 1,024 chunks: blocks
-    grow to 8 chunks, so that there are 128 of them, and the memory of partial sums stops growing.
+    Cells of the whole batch are numbered in one row and cut into chunks of 16. Consecutive chunks make a block, whose
+    quarters have a partial sum of gradients each, and `chunks_per_workgroup` chunks (or blocks, backward) make a tile,
+    which one workgroup works on at a time. The checkerboard's 512 cells are 32 blocks of one chunk; above 128 blocks
+    these grow, so that the memory of partial sums does not.
     """
 
     wirings: tuple[Wiring, ...]
@@ -111,8 +110,7 @@ class Plan:
 
     @property
     def blocks(self) -> int:
-        # Rounded up, so that every workgroup has a block for each of its lanes. Blocks past the last cell hold zeros,
-        # and to add zeros changes no sum.
+        # Rounded up to whole workgroups. Blocks past the last cell hold zeros, which change no sum.
         real = _divided(self.shape.cells, CHUNK * self.chunks_per_block)
         return _round_up(real, self.launch.chunks_per_workgroup)
 
@@ -274,8 +272,7 @@ class Plan:
     def buffer_bytes(self) -> dict[str, int]:
         """Bytes of each storage buffer; of some there are several, see `buffer_counts`."""
         layout, shape, each = self.layout, self.shape, self.models
-        # Everything that a model has of its own comes `each` times, one model behind the other in the same buffer: a
-        # kernel finds its model's part by `workgroup_id.y` or, fused, by the number of the tile.
+        # What a model has of its own comes `each` times, one model behind the other in the same buffer.
         chunk_bytes = CHUNK * 4
         masks = each * shape.steps * shape.cells_per_grid * 4 if self.asynchronous else 4
         sizes = {

@@ -29,9 +29,8 @@ MAX_GATES = 65535 * 8
 KEEP_SHARE = 8
 """On software, whose memory is the machine's, nodes or states may be kept within this fraction of it."""
 MANY_CHUNKS = 48
-"""A card that is full does better with smaller workgroups, of which more run side by side. An H200 has 132
-multiprocessors, and four workgroups share a chunk. Two checkerboards, 64 chunks, took 0.78 of the time, sixteen 0.66,
-and four asynchronous ones, 52 chunks, 0.81; but one checkerboard, 32 chunks, took 1.2 times as long."""
+"""Chunks from which an H200, of 132 multiprocessors, does better with smaller workgroups: two checkerboards, 64 chunks,
+took 0.78 of the time, sixteen 0.66, and one, 32 chunks, 1.2."""
 SOFTWARE_WORK = 1 << 26
 """Gate evaluations of one dispatch at most on software: some 60 ms on two cores."""
 

@@ -101,8 +101,7 @@ def runs_long_loops(device: GpuDevice) -> bool:
 
 def sees_not_finite(device: GpuDevice) -> bool:
     """Return whether NaNs and infinities are told from finite numbers, the largest and the smallest included."""
-    # Compilers that assume that there is no NaN turn `x != x` into false. Commit relies on the answer, so it is asked
-    # first.
+    # Compilers that assume that there is no NaN turn `x != x` into false.
     values = np.array([np.nan, -np.nan, np.inf, -np.inf, 0.0, -1.0, 3.4028235e38, 1.1754944e-38], dtype=np.float32)
     return bool((run_probe(device, "not_finite", values.view(np.uint32)) == np.isfinite(values)).all())
 

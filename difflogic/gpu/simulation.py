@@ -100,8 +100,7 @@ class GpuProgram:
         """The blocked kernel's, if the circuit has few enough gates and channels for it."""
         if STRIP * len(self.registers.code) <= most:
             self.tile = Tile.of(netlist.channels, device.limits["max-compute-workgroup-storage-size"])
-        # A generated function keeps values in registers and lets the driver join gates; but drivers compile in more
-        # than linear time, so that a large circuit is a table instead, whose values go through memory.
+        # Drivers compile in more than linear time, so that a large circuit is a table, whose values go through memory.
         self._sources = {KERNEL: generated_source(netlist) if self.generated else load_source(KERNEL)}
         if self.tile is not None:
             self._sources[BLOCKED] = blocked_source(netlist)

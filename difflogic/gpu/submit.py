@@ -76,8 +76,7 @@ class SubmitQueue:
         """A mark that no submit under way uses: with two of them, the first is waited for."""
         if len(self._under_way) < len(self._marks):
             return next(mark for mark in self._marks if mark not in self._under_way)
-        # The oldest is done when its mark can be read. Waiting for it, not for the newest, leaves one submit for the
-        # device to work on while the next is encoded.
+        # Waiting for the oldest leaves one submit for the device to work on while the next is encoded.
         mark = self._under_way.pop(0)
         self.device.read_staging(mark, 4, np.uint32, "pacing")
         return mark
@@ -85,8 +84,7 @@ class SubmitQueue:
     def learn(self, dispatches: Sequence[Dispatch], seconds: float) -> None:
         """Size submits by what this work took."""
         work = sum(dispatch.work for dispatch in dispatches)
-        # By the last measurement alone: work of a kind takes the same time again, and a machine that becomes busy slows
-        # it down from one submit to the next, which has to be noticed.
+        # By the last measurement alone: a machine that becomes busy slows work down from one submit to the next.
         self._most = max(self._least, int(work * SUBMIT_SECONDS / max(seconds, 1e-6)))
 
     def close(self) -> None:

@@ -1,9 +1,8 @@
 """The wiring as the fused kernels see it: perception kernels begin with trees, which stay in registers.
 
 In the paper's perception kernels 8 gates each compare a neighbour with the cell itself, 4 read these in pairs, 2 read
-those. Each of the 8 and of the 4 is read once, so that its value need not be written down for others to read: one
-invocation computes a tree of 4 + 2 + 1 gates from the patch, and again in the backward pass. Only its root is a node.
-Adjoints stay within the tree likewise, and what its four leaves send to the cell itself is one sum.
+those. One invocation computes a tree of 4 + 2 + 1 gates from the patch, and again in the backward pass. Only its root
+is a node. Adjoints stay within the tree, and what its four leaves send to the cell itself is one sum.
 
 Nodes are then the patch, the roots, and all later gates. Whether a circuit is treated so follows from its widths and
 connections alone, so that a model of a population and the same model by itself run the same kernels.
@@ -46,14 +45,10 @@ def wired(layouts: Sequence[Layout]) -> list[Wiring]:
 class Wiring:
     """A layout's wires and slots, by the numbers that the kernels use.
 
-    A worked example, with C = 1 channel, so that nodes 0 to 8 are the patch, and no trees. Level 1 has two gates, which
-    read (0, 4) and (4, 8): they are instances 0 and 1, their values nodes 9 and 10. Level 2 has one gate, instance 2,
-    which reads (9, 10); its value is node 11, the new state.
-
-    Backward, each of the six inputs has a slot, and those that read the same node lie side by side. The patch comes
-    first: node 0 is read once (slot 0), node 4 twice (slots 1 and 2), node 8 once (slot 3). Then come two regions that
-    levels take in turn, since a level's slots are free once it has summed them: level 1's are 4 (of node 9) and 5 (of
-    node 10). So `slots` is [[0, 1], [2, 3], [4, 5]], and `fanout` of node 4 is [1, 3): its adjoint is their sum.
+    Example: nodes 0 to 8 are the patch of one channel. Level 1 has two gates, instances 0 and 1, which read (0, 4) and
+    (4, 8); level 2 has instance 2, which reads their nodes (9, 10). Backward each input has a slot, sorted by the node
+    it reads: `slots` is [[0, 1], [2, 3], [4, 5]], and `fanout` of node 4 is [1, 3), whose sum is its adjoint. Behind
+    the slots of the patch, levels take two regions in turn.
     """
 
     layout: Layout
@@ -89,8 +84,7 @@ class Wiring:
     def near_wires(self) -> Index:
         """uint32 `[instances, 2]`: `wires`, but after the trees places in workgroup memory.
 
-        There the patch comes first, then the nodes of a level with an even number, then those of one with an odd
-        number: each level takes the place of the last but one.
+        There the patch comes first, then the nodes of an even level, then those of an odd level.
         """
         patch, wires = self.layout.patch_nodes, self.wires.astype(np.int64)
         for number, (before, level) in enumerate(itertools.pairwise(self.layout.levels)):
@@ -141,8 +135,7 @@ class Wiring:
     def order(self) -> npt.NDArray[np.int64]:
         """int64 `[instances]`: in which order the backward kernel takes the instances of each level after the trees.
 
-        By the node that input a reads: `unique` connections pair each node with the next, so that the node that one
-        gate reads as b is mostly what the next reads as a, and is loaded once.
+        By the node that input a reads: what one gate reads as b, the next mostly reads as a, and it is loaded once.
         """
         # levels of trees stay as they are: there the kernels find instances by their numbers
         level_of = np.repeat(np.arange(len(self.layout.levels)), [level.count for level in self.layout.levels])
@@ -198,10 +191,8 @@ class Wiring:
         Nothing reads the last level within a step: its slots, after all others, take the adjoint of the next state.
 
         Args:
-            slots: Number of slots of the plan, which all models of a population share: that of the wiring that needs
-                most. So the outputs' slots lie at the same place for each model.
-            is_split: Whether chunks are split. Then a step takes the adjoint of the next state as it comes, and the
-                slots of levels lie after those of the patch of any model.
+            slots: Number of slots of the plan: of the wiring of a population that needs most.
+            is_split: Whether chunks are split. Then the slots of levels lie after those of the patch of any model.
 
         Returns:
             uint32 `[instances + patch nodes, 8]`.

@@ -82,8 +82,7 @@ class Workspace:
 
     def _blocks(self, name: str, struct: UniformStruct, rows: list[dict[str, Any]]) -> list[tuple[Any, int, int]]:
         """A buffer of uniform blocks; for each of them what a bind group takes: buffer, offset and size."""
-        # One buffer for all blocks, bound at different offsets: thousands of small buffers cost thousands of
-        # allocations.
+        # One buffer for all blocks, bound at different offsets: small buffers cost an allocation each.
         data = struct.pack_all(rows)
         self.buffers[name] = self.device.buffer(name, len(data), uniform=True)
         self.device.upload(self.buffers[name], data, "shape")
@@ -285,8 +284,7 @@ class Workspace:
 
     def _dispatch(self, kernel: str, bound: dict[str, Any] | None = None) -> Dispatch:
         """A kernel over a plain list."""
-        # Models side by side are the dispatch's second dimension; `_tiled` numbers the tiles of all models through
-        # instead, so that workgroups which loop may go on from one model to the next.
+        # Models are the second dimension; `_tiled` numbers the tiles of all models through instead.
         workgroups = LINEAR[kernel].workgroups(self.plan)
         return Dispatch(kernel, self._pipeline(kernel), self._bind(kernel, bound or {}), workgroups, self.plan.models)
 
@@ -295,8 +293,7 @@ class Workspace:
         return self.device.bind(kernel, KERNELS[kernel].bindings, self.buffers | bound)
 
     def _pipeline(self, kernel: str) -> Any:
-        # A training repeats its fused steps thousands of times, which pays for compiling them for its sizes. The other
-        # kernels are short, and a rollout may run once.
+        # Only the fused steps of a training repeat so often that it pays to compile them for its sizes.
         is_baked = self.plan.training and kernel in TILED
         sizes = self._sizes["hard_shape" if kernel == "hard_forward" else "shape"] if is_baked else ()
         return self.device.pipeline(kernel, KERNELS[kernel].constants(self.plan), sizes)
@@ -308,8 +305,7 @@ class Workspace:
         """
         if launch.layout != self.plan.launch.layout:
             raise DeviceError("This schedule lays its memory out in another way: it needs a workspace of its own.")
-        # Dispatch lists are cached properties, made of pipelines of the old schedule: all that is not memory is left
-        # behind.
+        # Dispatch lists are cached properties, made of pipelines of the old schedule.
         other = copy.copy(self)
         other.__dict__ = {name: value for name, value in vars(self).items() if name in _OWN}
         other.plan = replace(self.plan, launch=launch)

@@ -3,10 +3,8 @@
 
 // Gates are numbered from the leaves: 0 to 3, 4 and 5, 6; gate 4 reads 0 and 1, gate 5 reads 2 and 3.
 
-// Of a channel.
-// The values are seven fused sums from five loads, and their adjoints go down through registers: written out with a
-// slot for every input, a tree would store and load fourteen adjoints. Here four leave for the neighbours' patch nodes,
-// and one sum for the cell itself. The sum has one order, (d0 + d1) + (d2 + d3), whoever computes it.
+// Of a channel. Adjoints go down through registers: four leave for the neighbours' patch nodes, and for the cell itself
+// one sum, always in the order (d0 + d1) + (d2 + d3).
 fn tree_adjoints(
     model: u32, t: Tree, c: array<Four, 7>, channel: u32, base: u32, slots: u32, sums: u32, begins: bool
 ) {

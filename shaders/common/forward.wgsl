@@ -1,4 +1,4 @@
-// How a step forward, soft or hard, finds what a gate reads. Needs `shape` and `wires`.
+// A step forward, soft or hard. Needs `at`, `wires`, common/step.wgsl and `put_next(index, value)`.
 
 // Forward every instance is in its own place.
 fn wire(model: u32, place: u32) -> vec2<u32> {
@@ -12,4 +12,32 @@ fn instance_at(model: u32, place: u32) -> u32 {
 // Under SPLIT, `wires` name places in `near`.
 fn near_input(level: u32, node: u32) -> u32 {
     return node;
+}
+
+fn step_forward(workgroup: u32, workgroups: u32, thread: u32) {
+    let lane = thread % LANES;
+    let tiles = shape.chunks / LANES;
+    let each = groups_per_tile();
+    choose_quarter(workgroup);
+    for (var group = at.first * each + workgroup; group < at.end * each; group += workgroups) {
+        let task = group / each;
+        let model = task / tiles;
+        let chunk = task % tiles * LANES + lane;
+        // Kept nodes have a place for every chunk; else the workgroup's scratch.
+        let base = first_place(select(workgroup / each, task, writes_nodes()) * shape.nodes, lane);
+        let cell = chunk * CELLS_PER_CHUNK;
+        evaluate(model, chunk, base, thread);
+        let cells = 4u * quarters();
+        for (var item = worker(thread); item < shape.outputs * cells; item += workers()) {
+            let channel = item / cells;
+            let i = first_quarter * 4u + item % cells;
+            var value = output_node(channel, base, i / 4u)[i % 4u];
+            if keeps_old_state(model, at.step, cell + i) {
+                value = state_value(state_index(model, cell + i, channel));
+            }
+            put_next(((model * shape.chunks + chunk) * shape.outputs + channel) * CELLS_PER_CHUNK + i, value);
+        }
+        // Before scratch is written again. A card mostly has a workgroup for each tile.
+        if SPLIT == 0u || group + workgroups < at.end * each { step_barrier(); }
+    }
 }

@@ -36,9 +36,8 @@ fn gate_of(level: vec4<u32>, instance: u32) -> u32 {
     return level.z + select(i / shape.channels, i, level.w == 1u);  // a card knows the channels when it compiles
 }
 
-// The end of a loop that stays a loop. Software drivers unroll one whose turns follow from the code alone, and make of
-// each load and store in it a loop over the lanes of a register. LLVM needed 19 s for `gate_backward`, and needs 9. There
-// is always a model, which compilers do not know.
+// The end of a loop that stays a loop: there is always a model, which compilers do not know. Software drivers would unroll
+// it, and LLVM would take 19 s for `gate_backward` in place of 9.
 fn rolled(end: u32) -> u32 {
     return select(end, 0u, shape.models == 0u);
 }

@@ -1,9 +1,7 @@
 // How workgroups divide the work. Scheduling only: no value depends on these.
 //
 // A workgroup serves LANES chunks: invocation t works on chunk t % LANES, and takes every (WG / LANES)-th gate of it.
-// Software adapters want LANES = WG: an invocation then shares its chunk with no other and needs no barrier, which
-// costs them microseconds.
-//
+// Software adapters want LANES = WG: an invocation then needs no barrier, which costs them microseconds.
 // A card wants many invocations on few cells, and no barrier of storage, which waits for memory that all workgroups share.
 // Under SPLIT four workgroups share a chunk, a quarter each, and values go from level to level in workgroup memory.
 

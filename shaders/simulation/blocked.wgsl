@@ -4,12 +4,9 @@
 // Dispatch: x = ceil(words / 30) workgroups, y = ceil(height / (ROWS - 2 * MARGIN)); at.step generations, at most MARGIN.
 // Shapes: before, after [H, C, words].
 //
-// A workgroup loads a tile of ROWS rows by 32 words into workgroup memory. It computes the generations there, from one
-// half of the memory into the other and back, and stores the inner rows and words. A generation spoils a row at the top
-// and the bottom of the tile and a column at each side, whose neighbours are outside of it; so after MARGIN generations
-// the inner part is still right, and as much as the margins is computed twice. An invocation has STRIP rows of a column
-// of words, and keeps a window of three rows in registers as it goes down.
-//
+// A workgroup loads a tile of ROWS rows by 32 words, computes the generations from one half of its memory into the other
+// and back, and stores the inner rows and words: each generation spoils a row or column at every side. An invocation has
+// STRIP rows of a column of words, and keeps a window of three rows in registers as it goes down.
 // The circuit is the function `advance`, which difflogic/gpu/simulation.py generates with a statement per gate and row.
 #import simulation/grid.wgsl
 

@@ -4,7 +4,6 @@
 // Dispatch: x = ceil(words / WG) workgroups, y = rows, at most 65535, then invocations loop.
 // Shapes: before, after [H, C, words], masks [H, words];
 //     program, nodes: see interpreted.wgsl.
-//
 // The circuit is the function `next_words`: interpreted, or generated with one statement per gate.
 #import common/threefry.wgsl
 #import simulation/grid.wgsl
