@@ -120,7 +120,7 @@ def build(what: str | Path | Dataset, *, effort: str = "normal", on_pass: OnPass
     config, samples = _task(what, {name: value for name, value in options.items() if value not in (None, False)})
     if samples is not None and not isinstance(what, Dataset) and (rule := rules_of.named(what)) is not None:
         small = simplify(rules_of.rule_netlist(rule, config.model.periodic), effort=effort, on_pass=on_pass)
-        return _proved(small, config, samples, is_induced=False)
+        return _proved(small, config, samples, rule)
     if (netlist := _synthesized(config, samples)) is not None:
         return _proved(simplify(netlist, effort=effort, on_pass=on_pass), config, samples)
     why = "a lookup circuit is for an image without damage, which has the steps to grow from one cell or a border"
@@ -222,7 +222,7 @@ def _synthesized(config: Config, samples: Dataset | None) -> CellNetlist | None:
     return lean(CellNetlist.of_run(layered(graph, model.periodic, model.neighbourhood), config))
 
 
-def _proved(small: Simplification, task: Config, samples: Dataset | None, is_induced: bool = True) -> Build:
+def _proved(small: Simplification, task: Config, samples: Dataset | None, notation: str = "") -> Build:
     """Return a simplified circuit, proved to be right for its task, or tested on all pairs of states."""
     netlist = cast("CellNetlist", small.netlist)
     circuit = layered(to_xag(netlist), netlist.periodic, netlist.neighbourhood)
@@ -234,9 +234,9 @@ def _proved(small: Simplification, task: Config, samples: Dataset | None, is_ind
         files |= proof_file.files_of(found)
         words, facts, is_right = [found.text], {"proved": found.proved}, bool(found.proved)
     else:
-        words, facts = _tested(netlist, config, samples.single_steps() or samples, is_induced)
+        words, facts = _tested(netlist, config, samples.single_steps() or samples, not notation)
         is_right = not facts["wrong"]
-    name, rule = config.name, config.task.rule
+    name, rule = config.name, config.task.rule or notation
     name = rule if name == rule.replace("/", "") else name
     title = f"{name}: {counted(live_gates(netlist), 'gate')} per cell, built without training"
     report = {name: value for name, value in small.report.items() if name not in ("kind", "steps")} | facts

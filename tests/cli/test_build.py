@@ -36,6 +36,7 @@ def inputs(difflogic: Call) -> Path:
     ("what", "title", "words"),
     [
         ("B36/S23", "B36/S23: 2", "each step is one generation of B36/S23."),
+        ("23/3/4", "B3/S23/C4: ", "It has 0 wrong cells in all 16 pairs of states."),
         ("film.npy", "film: 2", "It has 0 wrong cells in all 7 pairs of states."),
         exhaustive("film.npy --frames 2", "film: ", "There is one pair of states, so that none is held out"),
         ("t.txt", "t: 0 gates per cell", "is one generation of 5555"),

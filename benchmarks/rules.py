@@ -1,0 +1,139 @@
+"""Rules of Golly's package as circuits: each built, simplified, proved, and moved by bgolly too.
+
+python -m benchmarks.rules                        # all; --save writes docs/results/rules.md
+python -m benchmarks.rules WireWorld Byl-Loop     # some of them
+
+A rule moves the largest of the package's patterns that uses it and fits in 160x160 cells, or else random states, for
+100 steps on a torus. The simplification of a rule ends after `--seconds`, and a proof after twice that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import date
+from functools import cache
+from pathlib import Path
+from types import FrameType
+
+import numpy as np
+import numpy.typing as npt
+
+import difflogic
+from difflogic.circuits import rle
+from difflogic.circuits.export.golly import cut
+from difflogic.circuits.readers import rule_file
+from difflogic.circuits.synthesis.function import live_gates
+from difflogic.circuits.synthesis.simplify import simplified
+from difflogic.core import patterns
+from difflogic.errors import DifflogicError
+from difflogic.model.cell_netlist import CellNetlist
+
+GOLLY = Path("/usr/share/golly")
+PAGE = Path("docs/results/rules.md")
+STEPS, SIDE, MARGIN, MOST = 100, 64, 16, 160
+HEAD = """# Rules of several states as circuits
+
+`python -m benchmarks.rules --save` wrote this table on {date}. Each rule is a `.rule` file of Debian's package `golly`.
+`difflogic build` makes its circuit. The gates are two-input gates per cell: as the file's table or tree gives them, and
+as {seconds} seconds of simplification leave them. The circuit and `bgolly` move the same cells for {steps} steps on a
+torus: {equal} of {rules} rules agree.
+
+| rule | states | channels | gates of the file | gates | proof | moves | equal to bgolly |
+|---|---|---|---|---|---|---|---|
+"""
+
+States = npt.NDArray[np.int64]
+
+
+@cache
+def package() -> dict[str, list[tuple[int, str, States]]]:
+    """Return the patterns of the package by their rule: size, name and states."""
+    fitting: dict[str, list[tuple[int, str, States]]] = {}
+    for path in sorted((GOLLY / "Patterns").rglob("*.rle")):
+        with suppress(DifflogicError):
+            held = patterns.read(path)
+            if max(held.states.shape) <= MOST and held.states.any():
+                entry = held.states.size, path.stem, held.states.astype(np.int64)
+                fitting.setdefault(held.rule.lower(), []).append(entry)
+    return fitting
+
+
+def moved_by_golly(rule: str, grid: States, states: int) -> States:
+    """Return the rectangle of cells that bgolly shows."""
+    height, width = grid.shape
+    bounded = f"{rule}:T{width},{height}"
+    words = [word for row in grid for word in (*rle.runs_of(row, states == 2), "$")]
+    head = f"x = {width}, y = {height}, rule = {bounded}"
+    with tempfile.TemporaryDirectory() as folder:
+        before, after = Path(folder, "before.rle"), Path(folder, "after.rle")
+        before.write_text("\n".join([head, *rle.wrapped([*words[:-1], "!"]), ""]), encoding="ascii")
+        command = ["bgolly", "-q", "-q", "-a", "RuleLoader", "-s", f"{GOLLY / 'Rules'}/", "-r", bounded]
+        subprocess.run([*command, "-m", str(STEPS), "-o", after, before], check=True, capture_output=True)
+        return cut(patterns.read(after).states.astype(np.int64))
+
+
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """End a search, which then keeps what it has reached."""
+    raise KeyboardInterrupt
+
+
+def built(path: Path, seconds: float) -> tuple[CellNetlist, str]:
+    """Return the simplified circuit of a rule, and what is proved of it."""
+    netlist, equal = difflogic.load(path).netlist, None
+    signal.setitimer(signal.ITIMER_REAL, seconds, 2 * seconds)
+    with suppress(KeyboardInterrupt):  # between two passes nothing is held that could be kept
+        small = simplified(netlist, on_pass=lambda step: None)
+        netlist, equal = small.netlist, small.verdict.equal
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    return netlist, {True: "equal", False: "NOT EQUAL", None: "not decided"}[equal]
+
+
+def row(path: Path, seconds: float) -> tuple[list[str], bool]:
+    """Return the row of a rule, and whether its circuit and bgolly agree."""
+    rule = rule_file.load(path)
+    soup = np.random.default_rng(7).integers(0, rule.states, (SIDE, SIDE))
+    name, grid = "random states", soup
+    if fitting := package().get(path.stem.lower()):
+        _, name, states = max(fitting, key=lambda each: each[:2])
+        grid = np.pad(states, MARGIN)
+    netlist, proof = built(path, seconds)
+    bits = (grid[..., None] >> np.arange(netlist.channels) & 1).astype(np.uint8)
+    after = cut(rle.numbers(netlist.after(bits, STEPS)))
+    agrees = np.array_equal(after, moved_by_golly(path.stem, grid, rule.states))
+    gates = live_gates(difflogic.load(path).netlist)
+    counts = [rule.states, (rule.states - 1).bit_length(), gates, live_gates(netlist)]
+    return [f"`{path.stem}`", *map(str, counts), proof, name, "yes" if agrees else "NO"], agrees
+
+
+def rows(names: Sequence[str], seconds: float) -> Iterator[tuple[list[str], bool]]:
+    """Yield the rows of rules, and print each."""
+    for path in sorted((GOLLY / "Rules").glob("*.rule")):
+        if not names or path.stem in names:
+            words, agrees = row(path, seconds)
+            print("| " + " | ".join(words) + " |", flush=True)
+            yield words, agrees
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Build the rules of Golly's package and compare them with bgolly.")
+    parser.add_argument("names", nargs="*", help="only these rules")
+    parser.add_argument("--seconds", type=float, default=10, help="end the simplification of a rule then")
+    parser.add_argument("--save", action="store_true", help=f"write {PAGE}")
+    given = parser.parse_args()
+    difflogic.simplify(GOLLY / "Rules/WireWorld.rule")  # compiles the searches, which no limit may end
+    signal.signal(signal.SIGALRM, interrupt)
+    table = list(rows(given.names, given.seconds))
+    equal = sum(agrees for _, agrees in table)
+    print(f"{equal} of {len(table)} rules agree with bgolly.")
+    if given.save:
+        head = HEAD.format(date=date.today(), seconds=f"{given.seconds:g}", steps=STEPS, equal=equal, rules=len(table))
+        PAGE.write_text(head + "".join("| " + " | ".join(words) + " |\n" for words, _ in table), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
