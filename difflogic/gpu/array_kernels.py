@@ -1,7 +1,4 @@
-"""The eleven kernels of arrays: their bindings, and how arrays of any shape are described to them.
-
-A test holds the WGSL and the twins to it.
-"""
+"""The eleven kernels of arrays: their bindings, and how arrays of any shape are described to them."""
 
 from __future__ import annotations
 
@@ -120,10 +117,7 @@ def _joined_axes(sizes: Shape, a_strides: Shape, b_strides: Shape) -> list[tuple
 
 
 def runs_of(shape: Shape, axes: Shape) -> list[tuple[int, int, int]]:
-    """`(outer, count, inner)` of each run of neighbouring axes that is summed over, the last first.
-
-    `outer` counts all that is before a run, `inner` what is left behind it.
-    """
+    """Return the sizes before, of and behind each run of neighbouring axes that is summed over, the last run first."""
     runs: list[tuple[int, int, int]] = []
     inner, count = 1, None
     for axis in range(len(shape) - 1, -1, -1):

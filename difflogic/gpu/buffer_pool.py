@@ -27,11 +27,7 @@ class PooledBuffer:
 
 
 class BufferPool:
-    """Storage buffers whose sizes are powers of two.
-
-    A buffer that comes back may still be read by commands that are not submitted yet. They come before those of its
-    next user, and a device carries them out in order.
-    """
+    """Storage buffers whose sizes are powers of two; commands of their next user come after those of the last."""
 
     def __init__(self, device: GpuDevice) -> None:
         self._device = device

@@ -1,7 +1,4 @@
-"""Every kernel: its bindings in order, what it is dispatched over and how it may be varied.
-
-A test holds the WGSL and the twins to it.
-"""
+"""Every kernel: its bindings in order, what it is dispatched over and how it may be varied."""
 
 from __future__ import annotations
 

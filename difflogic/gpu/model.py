@@ -91,10 +91,7 @@ class GpuModel:
         self.workspace.submit(self.workspace.coefficients)
 
     def fill(self, states: Sequence[TrainState]) -> None:
-        """Upload the whole training state: logits, moments, counters, keys.
-
-        Raises DataError unless all states are of one epoch: the ring of metrics is read for all models at once.
-        """
+        """Upload logits, moments, counters and keys. Raises DataError unless all states are of one epoch."""
         epochs = sorted({state.epoch for state in states})
         if len(epochs) > 1:
             raise DataError(f"The models of a population must be at the same epoch, these are at {epochs}.")
@@ -152,10 +149,7 @@ class GpuModel:
         return [*drawn, *workspace.forward, *workspace.backward, *workspace.update]
 
     def train(self, epochs: int) -> None:
-        """Queue `epochs` train steps, several to a submit or several submits to a step.
-
-        At most one submit is under way while the next is encoded.
-        """
+        """Queue `epochs` train steps; at most one submit is under way while the next is encoded."""
         submit_queue, device = self.workspace.submit_queue, computing(self.device)
         while epochs > 0:
             count = min(epochs, self._epochs_per_submit)

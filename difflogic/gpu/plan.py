@@ -171,10 +171,7 @@ class Plan:
 
     @property
     def slots(self) -> int:
-        """Slots per chunk in scratch, for the wiring that needs most; the last are those of the outputs.
-
-        Where chunks are split, those of the patch alone: all others lie in workgroup memory, of each workgroup.
-        """
+        """Slots per chunk in scratch: of the patch, and unless chunks are split of levels and, last, of outputs."""
         if self.launch.split_chunks:
             return max(wiring.patch_slots for wiring in self.wirings)
         return max(wiring.slot_count for wiring in self.wirings) + self.outputs

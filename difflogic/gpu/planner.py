@@ -1,7 +1,4 @@
-"""The planner takes the first launch configuration that the device can run within its memory.
-
-Everything is decided and checked here, before a buffer or a pipeline exists.
-"""
+"""The planner takes the first launch configuration that the device can run within its memory."""
 
 from __future__ import annotations
 
@@ -61,10 +58,9 @@ def make_plan(
     launch: LaunchConfig | None = None,
     budget: Budget = NO_LIMIT,
 ) -> Plan:
-    """`work` under `launch`, or the first schedule of the adapter's kind, that the device can run within `budget`.
+    """Return `work` under `launch`, or the first schedule of the adapter's kind that fits into `budget`.
 
-    Without a limit from the user, the first that needs a fair amount, else the one that needs least.
-    Raises LimitError where none does: for the memory, naming the smallest that works, or for the last one tried.
+    Raises LimitError if none does: for the memory, naming the smallest that works, or for the last one tried.
     """
     keepable = CARD_KEEP_BYTES if adapter.type == "DiscreteGPU" else KEEP_BYTES
     if adapter.software:
@@ -146,13 +142,8 @@ def check(plan: Plan, limits: Mapping[str, int]) -> None:
             )
     if plan.models > limits["max-compute-workgroups-per-dimension"]:
         raise LimitError(f"{plan.models} models were asked for, but one dispatch holds 65535: train fewer at once.")
-    if plan.launch.split_chunks:
-        _check_split(plan)
     _check_kernels(plan, limits)
-
-
-def _check_split(plan: Plan) -> None:
-    if not all(wiring.reads_near for wiring in plan.wirings):
+    if plan.launch.split_chunks and not all(wiring.reads_near for wiring in plan.wirings):
         raise LimitError("A layer reads one that is not the layer before it: no chunk is split.")
 
 
@@ -204,20 +195,16 @@ def checkpoint_distances(steps: int) -> list[int]:
 def plan_for(
     device: DeviceVerbs, jobs: Sequence[Job], launch: LaunchConfig | None = None, budget: Budget = NO_LIMIT
 ) -> Plan:
-    """The plan of these jobs, all of one shape, on a device, as one of the groups of the budget.
-
-    Raises LimitError where none fits; it says how many models would.
-    """
+    """Plan jobs of one shape as one of the groups of the budget. Raises LimitError with the number that would fit."""
     return _plan_of_first(len(jobs), device, _work(jobs), launch, budget)
 
 
 def plan_in_groups(
     device: DeviceVerbs, jobs: Sequence[Job], launch: LaunchConfig | None = None, budget: Budget = NO_LIMIT
 ) -> tuple[int, Plan]:
-    """The smallest number of groups in which these jobs can be trained one after another, and the plan of the largest
-    group.
+    """Return the smallest number of groups in which these jobs can be trained, and the plan of the largest group.
 
-    Raises LimitError where all groups together do not fit; it says how many models would.
+    Raises LimitError with the number of models that would fit.
     """
     # Of 64 checkerboards on a device that binds 128 MiB, 14 fit: `partials` has 9.6 MB to a model. The five groups, as
     # even as can be, are open at once and take turns, so that a limit holds for them together.

@@ -28,10 +28,7 @@ _OPENING = Lock()
 
 
 class AnyShader:
-    """A compute shader that is no kernel of ours, such as a probe or an exported circuit.
-
-    The bindings of its group 0 are, in order, so many uniforms and then storage buffers.
-    """
+    """A compute shader such as a probe or an exported circuit: uniforms in group 0, then storage buffers."""
 
     def __init__(self, device: GpuDevice, source: Source, arrays: Sequence[Array], uniforms: int = 1) -> None:
         """`arrays` fill the buffers. Raises KernelError where the shader does not compile."""
@@ -69,8 +66,7 @@ class AnyShader:
 def open_checked(selector: str | None = None, require_hardware: bool = False) -> GpuDevice:
     """The device on the adapter that `select_adapter` finds, whose loops go on to their ends: one in each process.
 
-    An adapter that cuts them short gives wrong numbers without an error, and no plan can be sure of how many rounds
-    an invocation makes: such an adapter is not used at all. Raises NoAdapterError, or DeviceError for that reason.
+    An adapter that cuts them short gives wrong numbers without an error. Raises NoAdapterError, DeviceError.
     """
     adapter = select_adapter(selector, require_hardware)
     with _OPENING:

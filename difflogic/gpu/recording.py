@@ -132,10 +132,7 @@ class RecordedRun(NamedTuple):
 
 
 def record(jobs: Sequence[Job], states: Sequence[TrainState], software: bool) -> RecordedRun:
-    """The training of these jobs from these states, planned for an adapter of that kind with default limits.
-
-    Raises LimitError where it does not fit.
-    """
+    """Record a training, planned for an adapter of that kind with default limits. Raises LimitError."""
     device = RecordingDevice(software)
     model = GpuModel(device, jobs, plan_for(device, jobs))
     model.fill(states)

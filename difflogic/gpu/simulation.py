@@ -1,9 +1,8 @@
 """Simulate a hard circuit on one large grid on a GPU: 32 cells per word, several generations per dispatch.
 
-The circuit is a generated function of one statement per gate. Where every cell takes its new state in every step, a
-workgroup computes several generations of a tile in its own memory (`simulation/blocked.wgsl`); otherwise, and for large
-circuits, a dispatch is one step (`simulation/simulate.wgsl`). A very large circuit is interpreted, since drivers take
-minutes over long functions.
+The circuit is a generated function of one statement per gate. Synchronous steps are computed several at a time in
+workgroup memory (`simulation/blocked.wgsl`), others, and those of large circuits, one to a dispatch
+(`simulation/simulate.wgsl`). A very large circuit is interpreted, since drivers take minutes over long functions.
 """
 
 from __future__ import annotations

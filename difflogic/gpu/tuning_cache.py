@@ -59,8 +59,7 @@ def lookup(adapter: Adapter, limits: Mapping[str, int], plan: Plan) -> Tuned | N
         if entry is None:
             return None
         found = _tuned(entry)
-        # The file may be from a machine with another device of the same name, or have been edited: no more is believed
-        # than the device can run.
+        # The file may be of another device of the same name: no more is believed than this one can run.
         check(dataclasses.replace(plan, launch=found.launch), limits)
         return found
     except (LimitError, ValueError, TypeError, KeyError) as error:

@@ -41,9 +41,7 @@ class UniformStruct:
         body = re.sub(r"\s", "", found.group(1))
         if left := _FIELD.sub("", body):
             raise KernelError(f"The struct {name} has a field that cannot be packed: {left}.")
-        # WGSL aligns a vec2 to 8 bytes, a vec4 and an array of them to 16, and rounds the struct up to 16. After
-        # `first: u32` and `rate: f32`, a `key: vec2<u32>` begins at byte 8, and an `array<vec4<f32>, 2>` behind it at
-        # 16, which makes 48 bytes.
+        # WGSL aligns a vec2 to 8 bytes, a vec4 and an array of them to 16, and rounds the struct up to 16.
         names, formats, offsets, end = [], [], [], 0
         for field, lanes, kind, length in _FIELD.findall(body):
             align = 4 * int(lanes or 1)

@@ -27,8 +27,7 @@ from difflogic.gpu.shaders import Sizes
 from difflogic.gpu.submit import Dispatch, SubmitQueue, encode
 from difflogic.gpu.uniforms import UniformStruct, event_indices, shape_values, uniform_struct
 
-# The buffers, and how long what is in them counts. A buffer is made once, zeroed, and lives as long as the workspace;
-# those with a * are several, one to a CA step or a few that take turns.
+# The buffers, and how long what is in them counts; those with a * are several, one to a CA step or a few in turn.
 #
 #     the run          wires, edges (the circuit); targets that are the same for every start; same, rule, x, y,
 #                      hard_masks; the probes' part of hard_targets, words* 0 and corners
@@ -148,10 +147,9 @@ class Workspace:
 
     @cached_property
     def pull_back(self) -> list[Dispatch]:
-        """Go back from the given adjoints to those of the start, and to the gradients of the logits.
+        """Go back from given adjoints to those of the start, and to the gradients of the logits.
 
-        With perception the last state's, too, stands in `d_judged`, and the rows that it is added to are 0. Without
-        it, it stands in these rows as it is.
+        The last state's stands in `d_judged`, to be added to zeros, or without perception in `d_patches`.
         """
         shape, perceives = self.plan.shape, self.plan.perceives
         last, first = {"d_patches": self.d_patches(shape.steps)}, {"d_next": self.d_patches(0)}
@@ -163,10 +161,7 @@ class Workspace:
         ]
 
     def backward_step(self, step: int) -> list[Dispatch]:
-        """One CA step backward, and what happened to its state before it.
-
-        Before it, the forward steps whose states were not kept, where it needs them first.
-        """
+        """One CA step backward after the forward steps that it needs, and what happened to its state before it."""
         bound = {
             "kept": self.several["kept"][step] if self.plan.launch.store_activations else self.state(step),
             "d_next": self.d_patches(step + 1),
@@ -299,10 +294,7 @@ class Workspace:
         return self.device.pipeline(kernel, KERNELS[kernel].constants(self.plan), sizes)
 
     def under(self, launch: LaunchConfig) -> Workspace:
-        """Return the same memory under another schedule, with as many lanes: other pipelines.
-
-        Raises DeviceError for a schedule that needs other memory.
-        """
+        """Return the same memory with another schedule's pipelines. Raises DeviceError if that needs other memory."""
         if launch.layout != self.plan.launch.layout:
             raise DeviceError("This schedule lays its memory out in another way: it needs a workspace of its own.")
         # Dispatch lists are cached properties, made of pipelines of the old schedule.

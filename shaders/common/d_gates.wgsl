@@ -34,9 +34,7 @@ fn send_chunks(model: u32, level: vec4<u32>, base: u32, slots: u32, sums: u32, b
     }
 }
 
-// WG gates of a level, from `start` on. `number` counts levels from 1, and turns go down to the trees.
-struct Turn { number: u32, start: u32, level: vec4<u32> }
-
+// Backward `number` counts levels from 1, and turns go down to the trees.
 fn turn_before(turn: Turn) -> Turn {
     if turn.start + WG < turn.level.y { return Turn(turn.number, turn.start + WG, turn.level); }
     let number = max(turn.number, shape.tree_levels + 1u) - 1u;  // past the last turn that one again

@@ -1,20 +1,20 @@
 // The levels after the trees under SPLIT, from one to the next in workgroup memory. Needs what common/step.wgsl needs.
 
 // WG gates of level `number`, from `start` on; past the last level, that one once more.
-struct GateTurn { number: u32, start: u32, level: vec4<u32> }
+struct Turn { number: u32, start: u32, level: vec4<u32> }
 
-fn turn_after(turn: GateTurn) -> GateTurn {
-    if turn.start + WG < turn.level.y { return GateTurn(turn.number, turn.start + WG, turn.level); }
-    return GateTurn(turn.number + 1u, 0u, shape.level_table[min(turn.number + 1u, shape.levels - 1u)]);
+fn turn_after(turn: Turn) -> Turn {
+    if turn.start + WG < turn.level.y { return Turn(turn.number, turn.start + WG, turn.level); }
+    return Turn(turn.number + 1u, 0u, shape.level_table[min(turn.number + 1u, shape.levels - 1u)]);
 }
 
-fn turn_gate(model: u32, turn: GateTurn, thread: u32) -> Gate {
+fn turn_gate(model: u32, turn: Turn, thread: u32) -> Gate {
     var g = gate_at(model, turn.level, turn.start + thread);
     g.inputs = vec2<u32>(near_input(turn.number, g.inputs.x), near_input(turn.number, g.inputs.y));
     return g;
 }
 
-fn do_turn(turn: GateTurn, g: Gate, base: u32, thread: u32) {
+fn do_turn(turn: Turn, g: Gate, base: u32, thread: u32) {
     if turn.number >= shape.levels { return; }
     if turn.start + thread < turn.level.y {
         let value = gate(g.form, near[g.inputs.x], near[g.inputs.y]);
@@ -26,7 +26,7 @@ fn do_turn(turn: GateTurn, g: Gate, base: u32, thread: u32) {
 // All levels after the trees, under SPLIT. Which gate comes next does not wait for any value: its wires and form are
 // loaded two turns ahead. Two turns are written out, so that neither has to wait for its loads to be moved along.
 fn evaluate_split(model: u32, base: u32, thread: u32) {
-    var first = GateTurn(shape.tree_levels, 0u, shape.level_table[shape.tree_levels]);
+    var first = Turn(shape.tree_levels, 0u, shape.level_table[shape.tree_levels]);
     var second = turn_after(first);
     var even = turn_gate(model, first, thread);
     var odd = turn_gate(model, second, thread);

@@ -5,7 +5,14 @@
 // A card wants many invocations on few cells, and no barrier of storage, which waits for memory that all workgroups share.
 // Under SPLIT four workgroups share a chunk, a quarter each, and values go from level to level in workgroup memory.
 
-#import common/split.wgsl
+// 1: four workgroups share a chunk.
+override SPLIT: u32 = 0u;
+
+// Where a card should have the loads of all turns under way together, or keep an array in registers.
+fn rolled_unless_split(end: u32) -> u32 {
+    if SPLIT == 1u { return end; }
+    return rolled(end);
+}
 
 // WG = 8, LANES = 2: invocations 0, 2, 4 and 6 are the workers 0 to 3 of chunk 0, the others those of chunk 1.
 // Neighbouring invocations so work on neighbouring chunks, whose values lie side by side: place `item * LANES + lane`.
@@ -45,8 +52,7 @@ fn first_place(items: u32, lane: u32) -> u32 {
 }
 
 // Where a quarter of an item lies, of `count` that a chunk has: which chunk of sixteen values, and which four of them.
-// Under SPLIT the quarters of all items lie one after another, so that neighbouring invocations of a workgroup, which
-// has but one quarter, read and write side by side.
+// Under SPLIT the quarters of all items lie one after another, so that neighbouring invocations read side by side.
 struct Place { chunk: u32, four: u32 }
 
 fn place_of(item: u32, count: u32, base: u32, quarter: u32) -> Place {
