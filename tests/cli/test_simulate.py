@@ -79,6 +79,10 @@ def test_bounded_rule_of_start_gives_size_and_boundary(simulate: Simulate, tmp_p
     assert "30x20 cells, wrapped at the border" in simulate("--start", "plane.txt", "--boundary", "periodic").out
 
 
+def test_notation_gives_size_and_boundary(simulate: Simulate) -> None:
+    assert "30x20 cells, 0 outside the grid" in simulate("--steps", 1, circuit="B2/S/C3:P30,20").out
+
+
 def test_a_run_folder_knows_its_rule(simulate: Simulate, tmp_path: Path) -> None:
     """Boundary, fire rate and start are the run's, and the state is what the engine makes of it."""
     config = tiny_config().with_(train={"epochs": 1})

@@ -92,7 +92,9 @@ def command(
     tell_choice(source.told)
     scenario = source.netlist.scenario
     start = start or ("random" if scenario is None else scenario.start)
-    spec = _spec(source, size or (extent and extent[:2]), asked["fire_rate"], asked["seed"])
+    # A notation may name the grid; that of a run is where it was trained, and a simulation shows a larger one.
+    stated = (scenario.height, scenario.width) if scenario is not None and source.kind == "a rule" else None
+    spec = _spec(source, size or (extent and extent[:2]) or stated, asked["fire_rate"], asked["seed"])
     engine, repetition = asked["engine"], Repetition.of(asked["until"], spec)
     recording = None if out is None else Recording(out, spec, steps, None if live else every)
     # Before anything is allocated, since a grid of a million cells a side is a slip of the finger.
