@@ -94,7 +94,8 @@ def _resubstituted(graph: XAG, tables: dict[int, Cut], roots: Iterable[int]) -> 
     for _ in range(_MOVES if tables else 0):
         node = sorted(tables)[rng.integers(len(tables))]
         others = [each for each in [*range(1, graph.first), *tables] if node not in _needed(tables, [each])]
-        cuts = [cut for cut in combinations(sorted(others), INPUTS) if _decides(values, cut, node, ones)]
+        deciding = (cut for cut in combinations(sorted(others), INPUTS) if _decides(values, cut, node, ones))
+        cuts = list(dict.fromkeys([*deciding, tables[node]]))
         areas = [len(_needed(tables | {node: cut}, roots)) for cut in cuts]
         least = [cut for cut, area in zip(cuts, areas, strict=True) if area == min(areas)]
         tables[node] = least[rng.integers(len(least))]
