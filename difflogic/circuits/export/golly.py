@@ -23,6 +23,7 @@ from difflogic.circuits.export.bdd import Forest, too_large
 from difflogic.circuits.export.proving import folder_of
 from difflogic.circuits.export.testbench import random_bits
 from difflogic.circuits.export.text import Files, about
+from difflogic.circuits.readers.rule_file import CELLS, TREE_CELLS
 from difflogic.circuits.synthesis import tools
 from difflogic.core import patterns, prng
 from difflogic.core.bits import Bits
@@ -37,14 +38,7 @@ MAX_CHANNELS = 8
 _MAX_STATES = 256
 _MAX_ENTRIES = 1 << 21
 """Children in the tree: Golly reads a larger file for minutes."""
-_ORDER = (0, 2, 6, 8, 1, 3, 5, 7, 4)
-"""Patch positions as the tree asks for them: north-west, north-east, south-west, ... centre."""
-_NEIGHBOURHOODS = {
-    "von-neumann": ("vonNeumann", (4, 1, 5, 7, 3)),
-    "hex": ("hexagonal", (4, 1, 5, 8, 7, 3, 0)),
-    "line": ("oneDimensional", (4, 3, 5)),
-}
-"""Golly's names, and patch positions as its tables list them: centre, north, then clockwise, or west and east."""
+_ORDER = TREE_CELLS[8]
 _MAX_LINES = 1 << 16
 _SEED = 23
 
@@ -58,7 +52,7 @@ def export(netlist: CellNetlist, name: str) -> Files:
         nodes = _tree(netlist, first)
         body = ["@TREE", f"num_states={states}", "num_neighbors=8", f"num_nodes={len(nodes)}", *nodes]
     else:
-        called, order = _NEIGHBOURHOODS[netlist.neighbourhood]
+        called, order = CELLS[netlist.neighbourhood]
         body = ["@TABLE", f"n_states:{states}", f"neighborhood:{called}", "symmetries:none"]
         body += _table(netlist, first, order)
     text = [f"@RULE {rule}", about(netlist), "", *body, "", "@COLORS", *_colours(netlist, first), ""]
