@@ -84,9 +84,9 @@ def simplify(
             held.netlist, from_start, held.task if task else None, on_pass, size, EFFORTS[effort]
         )
         return _of_cell(held, result)
-    if from_start or size is not None or EFFORTS[effort] > 1:
-        raise UsageError(f"`from_start`, `size` and `effort` are for automata, and the circuit is a {held.kind}.")
-    return _of_function(held, task, on_pass)
+    if from_start or size is not None:
+        raise UsageError(f"`from_start` and `size` are for automata, and the circuit is a {held.kind}.")
+    return _of_function(held, task, on_pass, EFFORTS[effort])
 
 
 def _of_cell(given: LoadedCircuit, result: PipelineResult) -> Simplification:
@@ -126,10 +126,10 @@ def _of_cell(given: LoadedCircuit, result: PipelineResult) -> Simplification:
     return _made(title, words, report, netlist, tuple(result.steps), "channels", result.proved, told=given.told)
 
 
-def _of_function(given: FunctionNetlist, task: bool, on_pass: OnPass) -> Simplification:
+def _of_function(given: FunctionNetlist, task: bool, on_pass: OnPass, effort: int) -> Simplification:
     if task and not isinstance(given, Controller):
         raise UsageError("`task` needs a controller, which meets observations: a function has no task.")
-    smaller, tested = functions.simplified(given, on_pass), None
+    smaller, tested = functions.simplified(given, on_pass, effort), None
     if task and isinstance(smaller.netlist, Controller) and not smaller.stopped:
         # Imported late: nothing else here needs what plays episodes.
         from difflogic.policies.controllers import pruned

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from difflogic.circuits.synthesis import resubstitution, resynthesis, sweep
 from difflogic.circuits.synthesis.cell import Cell
 from difflogic.circuits.synthesis.convert import gate_count, to_netlist, to_xag
+from difflogic.circuits.synthesis.large import rewritten
 from difflogic.circuits.synthesis.products import with_shared_products
 from difflogic.circuits.synthesis.prove import prove
 from difflogic.circuits.synthesis.resubstitution import improved, resubstituted
@@ -24,7 +25,7 @@ from difflogic.circuits.synthesis.simplify import FUNCTIONAL, Search, simplified
 from difflogic.circuits.synthesis.sweep import differ_anywhere, swept
 from difflogic.circuits.synthesis.symmetric import rebuilt_symmetric
 from difflogic.circuits.synthesis.truth_tables import output_tables
-from difflogic.circuits.synthesis.xag import XAG, Builder, Interrupted, Node, mapped, rebuilt
+from difflogic.circuits.synthesis.xag import XAG, Builder, Interrupted, Node, input_literal, mapped, rebuilt
 from difflogic.core import wiring
 from difflogic.model import netlist_json
 from difflogic.model.cell_netlist import CellNetlist
@@ -491,3 +492,30 @@ def test_very_many_gates_are_read_and_simplified(count: int) -> None:
     found = simplified(netlist_json.from_json(netlist_json.to_json(netlist)))
     assert found.verdict.equal is True
     assert shows_the_same(netlist, found.netlist, 1)
+
+
+def test_large_graph_is_rewritten_part_by_part() -> None:
+    random = np.random.default_rng(5)
+    builder = Builder(12)
+    literals = [input_literal(index) for index in range(12)]
+    while len(literals) < 160:
+        a, b = (literals[-1 - k] ^ int(random.integers(2)) for k in random.integers(0, 24, 2) % len(literals))
+        literals.append(builder.xor(a, b) if random.integers(3) == 0 else builder.and_(a, b))
+    graph = rebuilt(builder.finish(literals[-12:]))
+    found = rewritten(graph, size=30)
+    assert len(found.gates) < len(graph.gates)
+    assert output_tables(found) == output_tables(graph)
+
+
+def test_budgeted_sweep_merges_equal_nodes_and_leaves_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweep, "LARGE", 0)
+    builder = Builder(40)
+    inputs = [input_literal(index) for index in range(40)]
+    forward, backward = (reduce(builder.and_, order) for order in (inputs, reversed(inputs)))
+    graph = builder.finish([forward, backward, reduce(builder.or_, inputs)])
+    words = sweep.biased_words(40)
+    found = sweep.swept_by_proof(graph, words)
+    assert (found.outputs[0] == found.outputs[1], found.outputs[0] == found.outputs[2]) == (True, False)
+    assert len(found.gates) == 78
+    monkeypatch.setattr(sweep, "LARGE_WORK", 0)
+    assert len(sweep.swept_by_proof(graph, words).gates) == len(graph.gates)

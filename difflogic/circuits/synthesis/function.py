@@ -21,13 +21,14 @@ import numpy as np
 from difflogic.circuits.synthesis import simplify
 from difflogic.circuits.synthesis.cell import BareGraph
 from difflogic.circuits.synthesis.convert import gate_count, to_netlist, to_xag
+from difflogic.circuits.synthesis.large import rewritten
 from difflogic.circuits.synthesis.prove import Counterexample, Equivalence
 from difflogic.circuits.synthesis.prove import prove as prove_netlists
 from difflogic.circuits.synthesis.resubstitution import improved
 from difflogic.circuits.synthesis.resynthesis import resynthesised_where
 from difflogic.circuits.synthesis.sat import Clause
-from difflogic.circuits.synthesis.simplify import OnPass, Pass, PassReport, Search, Simplified, silent
-from difflogic.circuits.synthesis.sweep import swept_by_proof, swept_on
+from difflogic.circuits.synthesis.simplify import OnPass, Pass, Search, Simplified, silent
+from difflogic.circuits.synthesis.sweep import LARGE, swept_by_proof, swept_on
 from difflogic.circuits.synthesis.xag import FALSE, TRUE, XAG, Builder, input_literal, narrowed, rebuilt
 from difflogic.core.bits import Bits, pack_bits
 from difflogic.errors import CircuitError, DataError
@@ -44,28 +45,27 @@ SAMPLES, SEED = 1 << 14, 9
 """Of so many codes that they cannot be listed."""
 EXHAUSTIVE = 1 << 24
 """Up to so many codes a proof tries them all: seconds."""
-SEARCHED = 3000
-"""Up to so many gates merges and replacements are proved: of 10,000 replacements took two minutes, and found none. Of
-20,000, merging takes 1 in 100 away, and what is then proved of both circuits takes more than six minutes."""
 _PART = 1 << 18
 """Codes that a proof evaluates at once."""
 _OR = 7
-RESYNTHESIS = "resynthesis on these codes"
 
 
-def simplified(function: F, on_pass: OnPass = silent) -> Simplified[F]:
-    """Fewer gates and thresholds, the same result for every sample."""
+def simplified(function: F, on_pass: OnPass = silent, effort: int = 1) -> Simplified[F]:
+    """Return fewer gates and thresholds, with the same result for every sample.
+
+    Of more than LARGE gates parts are rewritten, within a budget of work that `effort` multiplies.
+    """
     thermometer = function.thermometer
     if thermometer.codes <= LISTED:
-        search = _searched(function, thermometer.code_number(np.arange(thermometer.codes)), on_pass)
+        search = _searched(function, thermometer.code_number(np.arange(thermometer.codes)), on_pass, effort=effort)
     else:
         random = np.random.default_rng(SEED)
         levels = [random.integers(0, len(values) + 1, SAMPLES) for values in thermometer.thresholds]
         # Where a threshold is reached, those below it are.
         clauses = [(input_literal(lower), input_literal(upper) ^ 1) for lower, upper in thermometer.implied]
-        search = _searched(function, thermometer.code_levels(levels), on_pass, clauses)
-    made, note = _on_read_thresholds(search.cell.graph, function), _note(search.steps)
-    return search.proved(function, made, lambda one, other: prove(one, other, ["difflogic"])[0], note)
+        search = _searched(function, thermometer.code_levels(levels), on_pass, clauses, effort)
+    made = _on_read_thresholds(search.cell.graph, function)
+    return search.proved(function, made, lambda one, other: prove(one, other, ["difflogic"])[0])
 
 
 def pruned(function: F, codes: Bits, on_pass: OnPass = silent) -> Simplified[F]:
@@ -89,23 +89,12 @@ def pruned(function: F, codes: Bits, on_pass: OnPass = silent) -> Simplified[F]:
     return Simplified(found, tuple(search.steps), Equivalence("difflogic", equal, how, proves=False))
 
 
-def _note(steps: Sequence[PassReport]) -> str:
-    if any(step.name == RESYNTHESIS or step.stopped for step in steps):
-        return ""
-    return (
-        f"Equal gates are shared, which leaves {steps[-1].gates[1]}: a search for gates that do the same ends at "
-        f"{SEARCHED}."
-    )
-
-
 def _searched(
-    function: FunctionNetlist, codes: Bits, on_pass: OnPass, clauses: Sequence[Clause] | None = None
+    function: FunctionNetlist, codes: Bits, on_pass: OnPass, clauses: Sequence[Clause] | None = None, effort: int = 1
 ) -> Search[BareGraph]:
     """After the passes; without clauses all that counts is the codes, with them these are samples of what does."""
     search = Search(BareGraph(to_xag(function)), on_pass, (gate_count(function), function.inputs))
-    for name, change in _passes(codes, clauses).items():
-        if search.steps and clauses is not None and len(search.cell.graph.gates) > SEARCHED:
-            break
+    for name, change in _passes(codes, clauses, effort).items():
         search.apply(name, _also_forgetting(change, function))
     return search
 
@@ -114,18 +103,24 @@ def _also_forgetting(change: Pass, function: FunctionNetlist) -> Pass:
     return lambda graph: _forgetting(change(graph), function)
 
 
-def _passes(codes: Bits, clauses: Sequence[Clause] | None) -> dict[str, Pass]:
+def _passes(codes: Bits, clauses: Sequence[Clause] | None, effort: int) -> dict[str, Pass]:
     """Return the passes by name, in order."""
     # The last word is filled up with its last code: zeros would be one more code, which pruning was not given.
     words = pack_bits(np.concatenate([codes, np.repeat(codes[:, -1:], -codes.shape[1] % 64, axis=1)], axis=1))
 
     def merged(graph: XAG) -> XAG:
-        return swept_on(graph, words) if clauses is None else swept_by_proof(graph, words, clauses)
+        return swept_on(graph, words) if clauses is None else swept_by_proof(graph, words, clauses, effort)
 
     def resynthesised(graph: XAG) -> XAG:
-        return improved(graph, words) if clauses is None else resynthesised_where(graph, words, clauses)
+        if len(graph.gates) > LARGE:
+            return rewritten(graph, effort)
+        return improved(graph, words, effort=effort) if clauses is None else resynthesised_where(graph, words, clauses)
 
-    return {"equal gates shared": rebuilt, "nodes that agree on these codes merged": merged, RESYNTHESIS: resynthesised}
+    return {
+        "equal gates shared": rebuilt,
+        "nodes that agree on these codes merged": merged,
+        "resynthesis on these codes": resynthesised,
+    }
 
 
 def _on_read_thresholds(graph: XAG, function: F) -> F:

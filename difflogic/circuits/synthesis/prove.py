@@ -17,7 +17,7 @@ from difflogic.circuits.synthesis import tools, truth_tables
 from difflogic.circuits.synthesis.blif import to_blif
 from difflogic.circuits.synthesis.miter import Miter, make_miter
 from difflogic.circuits.synthesis.sat import Solver
-from difflogic.circuits.synthesis.sweep import differ_anywhere, swept
+from difflogic.circuits.synthesis.sweep import LARGE, differ_anywhere, swept
 from difflogic.core import wiring
 from difflogic.core.bits import pack_bits
 from difflogic.errors import ToolError
@@ -95,12 +95,15 @@ def network(circuit: Circuit, netlist: CellNetlist) -> Equivalence:
 
 def own(miter: Miter, one: Netlist, other: Netlist) -> Equivalence:
     """All combinations of the inputs that an output depends on, up to `truth_tables.MOST_EXHAUSTIVE`; beyond, SAT."""
-    verdict = _decided(miter, one, other, EASY, "by structure")
-    if verdict.equal is not None:
+    is_large = len(miter.joint.gates) > LARGE
+    if not is_large and (verdict := _decided(miter, one, other, EASY, "by structure")).equal is not None:
         return verdict
     # From the inputs on, each gate of the one that has an equal in the other becomes that gate: what is left to ask of
     # the outputs is little. Counters and comparisons, which no solver likes, take a second this way, and else hours.
-    return _decided(replace(miter, joint=swept(miter.joint)), one, other, CONFLICTS, "by SAT sweeping")
+    if all(a == b for _, a, b in miter.pairs()):
+        return _decided(miter, one, other, EASY, "by structure")
+    conflicts = EASY if is_large else CONFLICTS
+    return _decided(replace(miter, joint=swept(miter.joint)), one, other, conflicts, "by SAT sweeping")
 
 
 def _decided(miter: Miter, one: Netlist, other: Netlist, conflicts: int, merged: str) -> Equivalence:

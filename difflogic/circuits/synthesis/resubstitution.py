@@ -103,11 +103,14 @@ def _graph(nodes: Nodes) -> XAG:
     return rebuilt(builder.finish(mapped(int(output), literals) for output in nodes.outputs))
 
 
-def walked_in_windows(graph: XAG, rounds: int, effort: int = 1) -> XAG:
+def walked_in_windows(
+    graph: XAG, rounds: int, effort: int = 1, most: int = MOST_WINDOWS, shapes: Sequence[tuple[int, int]] = WINDOWS
+) -> XAG:
     """Return the same functions with as many gates or fewer, by walks in windows, which need no proof.
 
-    It ends after `effort` times so many rounds in a row without a gain. The same graph always gives the same result.
-    Raises Interrupted.
+    It ends after `effort` times `rounds` in a row without a gain, or `effort` times `most` windows. `shapes` are the
+    nodes that a window reads at most, and its gates, in turns. The same graph always gives the same result. Raises
+    Interrupted.
     """
     from difflogic.cpu.hard import windows
     from difflogic.cpu.hard.replacements import COUNT
@@ -115,12 +118,12 @@ def walked_in_windows(graph: XAG, rounds: int, effort: int = 1) -> XAG:
     # Walks that gain nothing end at another graph, as small or a little larger, where the next begin. What is returned
     # is the one before them, from where the same walks would gain nothing again.
     graph = current = rebuilt(graph)
-    idle, left = 0, effort * MOST_WINDOWS
+    idle, left = 0, effort * most
     while len(graph.gates) > 1 and idle < effort * rounds and left > 0:
-        inputs, most = WINDOWS[idle % len(WINDOWS)]
-        count = 1 + WINDOW_ROUND * len(current.gates) // most
+        inputs, size = shapes[idle % len(shapes)]
+        count = 1 + WINDOW_ROUND * len(current.gates) // size
         gates = np.array(current.gates, dtype=np.int64).reshape(-1, 3)
-        made = windows.make(graph.inputs, gates, np.array(current.outputs), all_patterns(inputs), most, idle)
+        made = windows.make(graph.inputs, gates, np.array(current.outputs), all_patterns(inputs), size, idle)
         best, limit = graph, len(graph.gates) + WINDOW_SLACK
         try:
             for _ in range(0, min(count, left), WINDOWS_AT_A_TIME):

@@ -25,8 +25,12 @@ WORDS = 64
 """Words of random samples in a larger graph, 4096 samples."""
 CONFLICTS = 2000
 """After so many the solver gives a question up, and the two nodes stay two."""
-ROUNDS = 8
-"""So often at most a graph is simulated anew with the samples that refuted a merge."""
+REFUTED = 64
+"""Number of counterexamples that are simulated together: the bits of a word."""
+LARGE = 3000
+"""Number of gates above which a sweep has a budget."""
+LARGE_CONFLICTS, LARGE_WORK = 200, 60_000_000
+"""Conflicts of an answer, and propagations of all answers, in a sweep of a large graph: about 20 seconds."""
 TRIES = 3
 """A node is compared with so many earlier ones of its class."""
 
@@ -45,7 +49,8 @@ def swept(graph: XAG) -> XAG:
         words[used] = truth_tables.all_patterns(len(used))
         return swept_on(graph, words)
     # A merge makes gates equal that were not before, and other samples of the smaller graph may find what is left.
-    while len((found := swept_by_proof(graph, random_words(graph.inputs))).gates) < len(graph.gates):
+    samples = random_words if len(graph.gates) <= LARGE else biased_words
+    while len((found := swept_by_proof(graph, samples(graph.inputs))).gates) < len(graph.gates):
         graph = found
     return graph
 
@@ -55,19 +60,36 @@ def random_words(inputs: int) -> Words:
     return np.random.default_rng(_SEED).integers(0, 2**64, (inputs, WORDS), dtype=np.uint64)
 
 
-def swept_by_proof(graph: XAG, words: Words, given: Sequence[Clause] = ()) -> XAG:
-    """Return the same values wherever all of `given` hold; `words`, uint64 `[inputs, N]`, are samples of that."""
+def biased_words(inputs: int) -> Words:
+    """Samples of all inputs, of which a half, a quarter, an eighth or a sixteenth is 1, uint64 `[inputs, WORDS]`."""
+    # Behind chains of ORs, by which functions with thresholds are compared, nearly all fair bits are 1.
+    random = np.random.default_rng(_SEED).integers(0, 2**64, (4, inputs, WORDS), dtype=np.uint64)
+    parts = [np.bitwise_and.reduce(random[: 1 + k, :, k::4]) for k in range(4)]
+    return np.concatenate(parts, axis=1)
+
+
+def swept_by_proof(graph: XAG, words: Words, given: Sequence[Clause] = (), effort: int = 1) -> XAG:
+    """Merge nodes that are proved equal wherever all of `given` hold.
+
+    Args:
+        graph: The graph. One of more than LARGE gates is swept within a budget of work, not of time, so that the result
+            is the same on every machine.
+        words: Samples of its inputs on which `given` holds, uint64 `[inputs, N]`.
+        given: Clauses over the inputs.
+        effort: Factor of the budget.
+
+    Returns:
+        The graph with as many nodes or fewer.
+    """
     graph = rebuilt(graph)
+    is_large = len(graph.gates) > LARGE
+    classes = _classes(graph.evaluate(words))
     # Exhaustion tries inputs on which `given` does not hold too, so it may only answer where nothing is given.
-    with Solver(graph, CONFLICTS, given) as solver:
-        prover = _Prover(graph, solver, by_exhaustion=not given)
-        for _ in range(ROUNDS):
-            # A counter-example tells two nodes apart that no sample did, and others of the class with them. So all that
-            # were found in a round join the samples, and the classes are made anew, smaller ones.
-            refuted = prover.go_through(_classes(graph.evaluate(words)))
-            if not refuted:
-                break
-            words = np.hstack([words, pack_bits(np.array(refuted, dtype=np.uint8).T)])
+    with Solver(graph, LARGE_CONFLICTS if is_large else CONFLICTS, given) as solver:
+        prover = _Prover(graph, solver, by_exhaustion=not given, work=effort * LARGE_WORK if is_large else None)
+        # A counterexample separates two nodes that no sample did, and others of all classes with them.
+        while refuted := prover.go_through(classes):
+            classes = _refined(classes, graph.evaluate(pack_bits(np.array(refuted, dtype=np.uint8).T)))
     return rebuilt(graph, replaced=prover.replaced)
 
 
@@ -94,6 +116,18 @@ def _classes(values: Words) -> Classes:
     return [members for members in classes.values() if len(members) > 1]
 
 
+def _refined(classes: Classes, values: Words) -> Classes:
+    """Return the classes split by more samples, uint64 `[size, N]`."""
+    refined = []
+    for members in classes:
+        parts = defaultdict(list)
+        for literal in members:
+            row = values[literal >> 1]
+            parts[(~row if literal & 1 else row).tobytes()].append(literal)
+        refined += [part for part in parts.values() if len(part) > 1]
+    return refined
+
+
 def _first_of_each(classes: Classes) -> dict[int, int]:
     """Every other member by its node: the first one's literal, inverted where the two are opposite."""
     # Of the class [6, 9, 10] that is {4: 7, 5: 6}: node 4 is NOT node 3, and node 5 is node 3.
@@ -103,8 +137,12 @@ def _first_of_each(classes: Classes) -> dict[int, int]:
 class _Prover:
     """Goes through classes and keeps what is proved, in `replaced`."""
 
-    def __init__(self, graph: XAG, solver: Solver, by_exhaustion: bool) -> None:
-        """`by_exhaustion` may answer where there are few inputs: all their combinations are to be thought of."""
+    def __init__(self, graph: XAG, solver: Solver, by_exhaustion: bool, work: int | None = None) -> None:
+        """`by_exhaustion` may answer where there are few inputs: all their combinations are to be thought of.
+
+        No question is asked once the solver has done `work`.
+        """
+        self._work = work
         self.replaced: dict[int, int] = {}
         self._graph = graph
         self._solver = solver
@@ -112,8 +150,8 @@ class _Prover:
         self._asked: set[tuple[int, int]] = set()
 
     def go_through(self, classes: Classes) -> list[tuple[int, ...]]:
-        """Ask about the pairs that are new; returns inputs that refuted a merge."""
-        refuted = []
+        """Ask about the pairs that are new; returns at most REFUTED inputs that refuted a merge."""
+        refuted: list[tuple[int, ...]] = []
         # In the order of the nodes: what is proved of early nodes makes the questions about later ones easy, for the
         # solver has learned that their inputs are equal.
         pairs = sorted(
@@ -128,6 +166,8 @@ class _Prover:
             # ever. One that is replaced already is asked no more, nor is it a stand-in for others.
             if node in self.replaced or earlier >> 1 in self.replaced or (earlier, literal) in self._asked:
                 continue
+            if len(refuted) == REFUTED or (self._work is not None and self._solver.work >= self._work):
+                break
             self._asked.add((earlier, literal))
             answer = self._differ(earlier, literal)
             if answer is False:

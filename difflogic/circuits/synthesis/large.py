@@ -1,0 +1,112 @@
+"""Rewriting of graphs of thousands of gates, part by part, within a budget that is counted in windows.
+
+A part is an interval of a topological order, so that no path leaves it and comes back: what its outputs are, as
+functions of what it reads, is all that the rest of the graph depends on. Each round cuts another order, so that what
+one round cannot see across a border another one may.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import NamedTuple
+
+from difflogic.circuits.synthesis.resubstitution import walked_in_windows
+from difflogic.circuits.synthesis.xag import XAG, Builder, Interrupted, mapped, rebuilt
+
+PART = 500
+"""Number of gates of a part."""
+ROUNDS = ((8, 24, 300), (10, 40, 200))
+"""Nodes that a window reads at most, its gates, and the windows of each part, in turns."""
+
+
+class Part(NamedTuple):
+    """A part as a graph of its own."""
+
+    graph: XAG
+    reads: list[int]
+    """The node of the whole graph that each input is."""
+    outputs: list[int]
+    """The node of the whole graph that each output is."""
+
+
+def rewritten(graph: XAG, effort: int = 1, size: int = PART) -> XAG:
+    """Return the same functions with as many gates or fewer, by walks in windows of parts of a graph.
+
+    Args:
+        graph: The graph.
+        effort: Number of times that all ROUNDS are done, each with other parts.
+        size: Number of gates of a part.
+
+    Raises:
+        Interrupted: Ctrl-C, with the graph that was reached.
+    """
+    from difflogic.cpu.codegen.threads import default_threads
+
+    graph = rebuilt(graph)
+    for number, (inputs, gates, windows) in enumerate(ROUNDS * effort):
+        parts = _parts(graph, number, size)
+        walked = partial(walked_in_windows, rounds=1, most=windows, shapes=((inputs, gates),))
+        try:
+            with ThreadPoolExecutor(default_threads()) as pool:
+                smaller = list(pool.map(walked, [part.graph for part in parts]))
+        except KeyboardInterrupt as error:
+            raise Interrupted(graph) from error
+        graph = _joined(graph, parts, smaller)
+    return graph
+
+
+def _parts(graph: XAG, number: int, size: int) -> list[Part]:
+    """Return the parts of a graph in topological order; `number` selects the order and the borders."""
+    order = _depth_first(graph, number % 2)
+    first = size * (number % 4) // 4
+    place = {node: (index + size - first) // size for index, node in enumerate(order)}
+    readers = dict.fromkeys((output >> 1 for output in graph.outputs), -1)
+    members: dict[int, list[int]] = {}
+    for node in order:
+        members.setdefault(place[node], []).append(node)
+        for literal in graph.gates[node - graph.first][1:]:
+            if place.get(literal >> 1) != place[node]:
+                readers[literal >> 1] = -1
+    return [_part(graph, nodes, [node for node in nodes if node in readers]) for nodes in members.values()]
+
+
+def _part(graph: XAG, nodes: list[int], outputs: list[int]) -> Part:
+    inside = set(nodes)
+    read = (literal >> 1 for node in nodes for literal in graph.gates[node - graph.first][1:])
+    reads = sorted({node for node in read if node not in inside})
+    builder, literals = Builder(len(reads)), {node: 2 * (1 + index) for index, node in enumerate(reads)}
+    for node in nodes:
+        xor, a, b = graph.gates[node - graph.first]
+        a, b = (literals[each >> 1] ^ (each & 1) for each in (a, b))
+        literals[node] = builder.xor(a, b) if xor else builder.and_(a, b)
+    return Part(builder.finish(literals[node] for node in outputs), reads, outputs)
+
+
+def _depth_first(graph: XAG, side: int) -> list[int]:
+    """Return the gates behind the outputs, each after those it reads; `side` is the operand that is followed first."""
+    order, state = [], bytearray(graph.size)
+    for output in graph.outputs if side else reversed(graph.outputs):
+        stack = [output >> 1]
+        while stack:
+            node = stack[-1]
+            if node < graph.first or state[node] == 2:
+                stack.pop()
+            elif state[node]:
+                order.append(stack.pop())
+                state[node] = 2
+            else:
+                state[node] = 1
+                gate = graph.gates[node - graph.first]
+                stack += [gate.b >> 1, gate.a >> 1] if side else [gate.a >> 1, gate.b >> 1]
+    return order
+
+
+def _joined(graph: XAG, parts: list[Part], smaller: list[XAG]) -> XAG:
+    """Return the graph with other graphs in place of its parts."""
+    builder, literals = Builder(graph.inputs), graph.on_same_inputs()
+    for part, made in zip(parts, smaller, strict=True):
+        found = builder.embed(made, [literals[node] for node in part.reads])
+        for node, literal in zip(part.outputs, found, strict=True):
+            literals[node] = literal
+    return rebuilt(builder.finish(mapped(output, literals) for output in graph.outputs))
