@@ -68,16 +68,11 @@ async def caller(
     """
     found = await context.authenticator.caller(request)
     request.state.owner = found.owner
-    _check_query(request)
-    return found
-
-
-def _check_query(request: Request) -> None:
-    """Raises ApiError."""
     names = [name for name, _ in request.query_params.multi_items()]
     # No address takes a list: what comes twice is refused, and not decided by whichever is read last.
     if len(set(names)) < len(names):
         raise ApiError(422, "invalid_request", "A parameter appears twice in the query: give each one once.")
+    return found
 
 
 CurrentCaller = Annotated[Caller, Depends(caller)]

@@ -49,8 +49,8 @@ class ServiceMiddleware:
 
     def __init__(self, app: ASGIApp, settings: ServeSettings, telemetry: Telemetry) -> None:
         self._app, self._settings, self._telemetry = app, settings, telemetry
-        # The names by which a browser may ask for this server, beside IP addresses; any other name is a sign of DNS
-        # rebinding. A server that other machines reach takes any name, unless it was given names.
+        # Names by which a browser may ask for this server, besides IP addresses; any other is a sign of DNS rebinding.
+        # A server that other machines reach takes any name, unless it was given names.
         checks = settings.is_local or bool(settings.names)
         self._names = {each.lower() for each in ("localhost", settings.host, *settings.names)} if checks else None
 
@@ -58,8 +58,7 @@ class ServiceMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        # Whatever the application does, `exchange` knows whether an answer has begun: after that no other answer can be
-        # given.
+        # It knows whether an answer has begun, after which no other can be given.
         exchange = _Exchange(scope, receive, send)
         try:
             self._check_host(scope)

@@ -112,9 +112,4 @@ def is_address(text: str) -> bool:
 
 def is_loopback(host: str) -> bool:
     """Whether an address is this machine's own."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return host == "localhost" or (is_address(host) and ipaddress.ip_address(host).is_loopback)

@@ -85,8 +85,7 @@ class JobFolder:
 
 def job_folder(store: Path, job: str, attempt: int = 0, is_sweep: bool = False) -> JobFolder:
     """Raises UnknownJobError where `job` is no id."""
-    # Ids come from outside, and become a part of a path: what is not 16 characters of the alphabet never gets to the
-    # disk.
+    # Ids come from outside and become a part of a path: only 16 characters of the alphabet get to the disk.
     if not ID.fullmatch(job):
         raise UnknownJobError(f"There is no job {job!r}: expected an id of 16 characters, a to z and 2 to 7.")
     return JobFolder(store / JOBS / job, attempt, is_sweep)
@@ -102,8 +101,8 @@ def put_aside(store: Path, path: Path, name: str | None = None) -> Path:
 
 def throw_away(store: Path, job: str) -> None:
     """Take the folder of a job, if it has one, out of the jobs: in the transaction that deletes it. Raises OSError."""
-    # Deleting takes a while. Were the process to end in the middle, or before the row is gone, what is left here says
-    # of itself what it is: a folder that lies among the jobs is never deleted for want of a row.
+    # Deleting takes a while. If the process ends meanwhile, the place says what is left: a folder among the jobs is
+    # never deleted for want of a row.
     (store / DELETED).mkdir(mode=0o700, exist_ok=True)
     place = store / DELETED / job
     if os.path.lexists(place):

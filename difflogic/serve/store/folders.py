@@ -44,10 +44,10 @@ class Folders:
                 continue
             other = found.by_job.setdefault(record.id, (record, path))[1]
             if other != path:
-                copy = path
-                if path.name == record.id:
-                    found.by_job[record.id], copy = (record, path), other
-                found.others.append(copy)
+                is_own = path.name == record.id
+                if is_own:
+                    found.by_job[record.id] = record, path
+                found.others.append(other if is_own else path)
         return found
 
     def leave_out(self, job: str, why: str) -> None:
@@ -96,8 +96,8 @@ def runs_in_place(store: Path, configs: Mapping[str, str]) -> list[str]:
         found = _trained_in(JobFolder(store / JOBS / job).whole)
         if found is not None and found != json.loads(config):
             strangers[job] = json.dumps(found, sort_keys=True)
-    # Only where it is another job's for sure, whose own place is free or has a stranger too: versions of difflogic
-    # write one configuration differently. Of jobs that train the same each may have each run.
+    # Only if it is another job's for sure, whose own place is free or has a stranger too: versions of difflogic write
+    # one configuration differently. Jobs that train the same may exchange runs.
     owners = defaultdict(list)
     for job in strangers if len(strangers) > 1 else ():
         owners[json.dumps(json.loads(configs[job]), sort_keys=True)].append(job)

@@ -50,7 +50,8 @@ class FollowUpProcess:
         return self
 
     def __exit__(self, *_: object) -> None:
-        _end_group(self._process)
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL) if GROUPS else self._process.kill()
         self._process.wait()
         if self._process.stdin is not None:
             self._process.stdin.close()
@@ -92,13 +93,9 @@ class FollowUpProcess:
         return [json.loads(line) for line in whole.splitlines()]
 
     def outcome(self) -> dict[str, Any] | str:
-        """How the follow-up ended, `status`, `reason` and `result`; where its process broke off, the beginning of a
-        sentence that says how.
-        """
+        """Return `status`, `reason` and `result`; if the process failed, the beginning of a sentence that says how."""
         status = self._process.returncode
-        if status != 0:
-            return how_it_ended(status, "its process")
-        return self._lines()[-1]
+        return how_it_ended(status, "its process") if status else self._lines()[-1]
 
 
 def processor_time(process: int) -> float | None:
@@ -125,11 +122,6 @@ def _end_with_worker() -> None:
     if GROUPS:
         os.killpg(0, signal.SIGKILL)
     os._exit(1)
-
-
-def _end_group(process: subprocess.Popen[bytes]) -> None:
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL) if GROUPS else process.kill()
 
 
 def _result(store: Store, job: JobRecord, tell: Callable[[dict[str, Any]], None]) -> dict[str, Any]:

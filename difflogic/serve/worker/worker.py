@@ -114,8 +114,7 @@ class WorkerProcess:
             try:
                 with lease.kept():
                     self._train(lease) if job.kind == "train" else self._follow(lease)
-            # Another worker may train into the same folder by now. Nothing is closed in good order: the process just
-            # ends.
+            # Another worker may train into the same folder by now: the process ends without closing anything.
             except LeaseLostError as error:
                 say(str(error))
                 os._exit(EXIT_LEASE_LOST)
@@ -138,8 +137,7 @@ class WorkerProcess:
         observer = (watching.ServiceObserver if job.parent is None else watching.TrialObserver)(*told)
         try:
             outcome = training.train(self.store, job, placement, observer)
-        # Which failures count as a try? Those that another try may not meet: a full disk, a lost device, a locked
-        # folder. A configuration that cannot be trained fails at once.
+        # A failure that another try may not meet counts as a try: a full disk, a lost device, a locked folder.
         except (RunFolderError, OSError) as error:
             self._fail_try(lease, _why_not_saved(error))
         except LimitError as error:
@@ -154,8 +152,8 @@ class WorkerProcess:
     def _placement(self, job: JobRecord) -> Placement:
         from difflogic.devices.open import place
 
-        # A job for any GPU, or for `auto`, is trained on this worker's own device; networks as small as those of agents
-        # on the processor, unless a GPU was asked for.
+        # A job for any GPU, or for `auto`, is trained on this worker's device; agents' small networks on the processor,
+        # unless a GPU was asked for.
         selector = job.engine if job.engine in ("cpu", "reference") else self.device
         if is_policy(job.config) and not job.engine.startswith("gpu"):
             selector = job.engine if job.engine == "reference" else "cpu"

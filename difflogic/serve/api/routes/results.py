@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode
+from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
@@ -17,7 +18,6 @@ from difflogic.runs.jsonl import NOTHING
 from difflogic.serve.api import artefacts
 from difflogic.serve.api.context import (
     ALWAYS,
-    Context,
     CurrentCaller,
     OwnJob,
     ServiceContext,
@@ -27,7 +27,7 @@ from difflogic.serve.api.context import (
 )
 from difflogic.serve.api.replies import Comparison, FileList, GateCounts, LogReply, MetricRows
 from difflogic.serve.errors import ApiError
-from difflogic.serve.store.jobs import ID, JobRecord
+from difflogic.serve.store.jobs import ID
 from difflogic.system.files import tail as end_of
 
 router = APIRouter(tags=["results"])
@@ -68,13 +68,12 @@ def compare(
 ) -> Any:
     """Rows of several jobs, few enough to be drawn over each other."""
     jobs = [context.store.job(each, caller.sees) for each in dict.fromkeys(ids.split(","))]
-    texts = [f'"{job.id}":{_thinned(context, job)}' for job in jobs]
+    texts = []
+    for job in jobs:
+        path, population = context.store.job_folder(job).run / JSONL, job.asked.population
+        most = min(POINTS, jsonl.epochs_in(ROWS, population))
+        texts.append(f'"{job.id}":{jsonl.thinned(path, most, population)}')
     return reply_text(f'{{"jobs":{{{",".join(texts)}}}}}')
-
-
-def _thinned(context: Context, job: JobRecord) -> str:
-    most = min(POINTS, jsonl.epochs_in(ROWS, job.asked.population))
-    return jsonl.thinned(context.store.job_folder(job).run / JSONL, most, job.asked.population)
 
 
 @router.get("/jobs/{job}/log", response_model=LogReply, responses=FOUND)
@@ -82,11 +81,10 @@ def log(
     context: ServiceContext, job: OwnJob, tail: Annotated[int, Query(ge=1, le=1 << 20, description="Bytes.")] = 1 << 16
 ) -> Any:
     """The end of what the job's workers wrote."""
-    try:
-        text = end_of(context.store.job_folder(job.id).log, tail).decode("utf-8", "replace")
-    except FileNotFoundError:
-        text = ""
-    return reply({"text": text})
+    text = b""
+    with suppress(FileNotFoundError):
+        text = end_of(context.store.job_folder(job.id).log, tail)
+    return reply({"text": text.decode("utf-8", "replace")})
 
 
 @router.get("/jobs/{job}/gates", response_model=GateCounts, responses=FOUND)
