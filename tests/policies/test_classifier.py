@@ -328,7 +328,7 @@ IMAGE = np.arange(12).reshape(3, 2, 2)
         (struct.pack(">HBB", 0, 8, 200), "unpack_from requires a buffer of at least 804 bytes"),
         (struct.pack(">HBB65I", 0, 8, 65, *[1] * 65) + b"0", "dimension"),
         (idx(IMAGE, code=7)[0], "it does not begin with the type of an IDX file"),
-        (gzip.compress(idx(IMAGE)[0])[:-9], "ended before the end-of-stream marker"),
+        (gzip.compress(idx(IMAGE)[0], mtime=0)[:-9], "ended before the end-of-stream marker"),
     ],
 )
 def test_damaged_idx_file_is_refused(tmp_path, content, sentence):
