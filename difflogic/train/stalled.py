@@ -1,9 +1,9 @@
 """Early stopping: an attempt that makes no progress ends while another one could still be of use.
 
 One rule holds for every kind of training. Progress means that the soft loss of a cell or the number of wrong values
-falls to PROGRESS of its former minimum. No attempt ends before its first look. There its soft loss must be at most
-HOPELESS of the initial one, and from then on the attempt ends if it made no progress for as long as it took to get so
-far, counted in the cost of epochs.
+falls to PROGRESS of its former minimum. From its first look on, an attempt ends if it made no progress for as long as
+it took to get so far, counted in the cost of epochs. Where another stage follows, a larger grid or a search, the soft
+loss must have fallen to HOPELESS of the initial one.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def why(rows: Sequence[Row], left: int, epochs: int, config: Config) -> str | No
     losses = _mean_losses(rows, config)
     if not math.isfinite(losses[-1]):
         return "its soft loss is not finite"
-    if len(losses) > 1 and losses.min() > HOPELESS * losses[0]:
+    is_staged = config.growth.until or config.search.begin > 1
+    if is_staged and losses.min() > HOPELESS * losses[0]:
         return "its soft loss hardly fell"
     since = last_progress(rows, config)
     if left - done >= since and schedule.effort(config, done) >= 2 * schedule.effort(config, since):
