@@ -55,7 +55,6 @@ def test_every_case_on_every_engine(measured: Results) -> None:
 
 
 def test_a_step_of_minutes_is_timed_once(benches: list[Bench]) -> None:
-    """The first, on the GPU alone."""
     found = measure([replace(TINY[0], name="huge/tiny", once=True, gpu_only=True)], benches, EFFORT)
     assert found.skipped == []
     (line,) = found.cases

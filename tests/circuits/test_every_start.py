@@ -64,7 +64,6 @@ def test_every_verdict_is_what_all_starts_say() -> None:
 
 @given(st.integers(0, 2**32 - 1))
 def test_the_solver_finds_a_start_where_there_is_one(seed: int) -> None:
-    """Also where random starts would have found it first."""
     netlist, target, steps = draw_case(np.random.default_rng(seed))
     end = time.monotonic() + 60
     graph = unroll(convert.lean(netlist), target, steps, end)

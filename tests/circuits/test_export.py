@@ -53,7 +53,6 @@ def test_the_same_circuit_gives_the_same_bytes(form: str) -> None:
 
 @pytest.mark.parametrize("form", PROVED)
 def test_what_changes_nothing_is_left_out(form: str) -> None:
-    """Aliases, gates that nothing reads and channels that are never seen; circuit.json alone keeps them."""
     plain = formats.export(published_small(), "board", form)
     board = published()
     first, count = board.inputs + len(board.gates), len(board.gates)
@@ -76,7 +75,6 @@ def test_a_circuit_that_lost_something_is_noticed(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("form", PROVED)
 def test_another_circuit_is_noticed(form: str) -> None:
-    """A proof that could not fail would be none."""
     needs(*formats.FORMATS[form].programs)
     right = life()
     wrong = replace(right, gates=np.append(right.gates[:-1], np.uint8(AND)))

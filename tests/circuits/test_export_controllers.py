@@ -39,7 +39,6 @@ def test_it_is_the_controller(form: str) -> None:
 
 @pytest.mark.parametrize("form", HELD)
 def test_another_controller_is_noticed(form: str) -> None:
-    """One that tells a threshold from the next, at a few codes of many."""
     needs(*formats.FORMATS[form].programs)
     right = linear_rule()
     wrong = right.on(Thermometer((*right.thermometer.thresholds[:3], tuple(np.linspace(-1.5, 1.6, 7)))))
@@ -84,7 +83,6 @@ def test_random_controllers(form: str, controller: Controller) -> None:
 
 @pytest.mark.parametrize("form", ["c", "verilog", "vhdl", "numpy"])
 def test_a_coarse_fixed_point_is_kept_exactly(form: str) -> None:
-    """So coarse that thresholds fall together."""
     rule = linear_rule()
     coarse = replace(rule, thermometer=replace(rule.thermometer, fraction_bits=2))
     made = formats.export(coarse, "rule", form)

@@ -115,7 +115,6 @@ def test_c_of_64_samples_a_word_decides_as_the_layer(tmp_path: Path) -> None:
 
 
 def test_a_circuit_itself_is_taken(tmp_path: Path) -> None:
-    """As a layer's gates, and an automaton of one's own loop as its cell."""
     assert difflogic.prove(trained(), FunctionNetlist.from_circuit(trained()), judges=["difflogic"]).proved
     assert "circuit.h" in difflogic.export(trained(), ["c"]).files
     automaton = Circuit.initial(difflogic.presets.checkerboard(small=True).model, seed=0)

@@ -272,7 +272,6 @@ def test_what_is_no_circuit(tmp_path: Path) -> None:
 @settings(max_examples=25, deadline=None)
 @given(cell=netlists(), seed=st.integers(0, 99))
 def test_an_export_is_read_as_the_same_circuit(form: Any, cell: CellNetlist, seed: int, tmp_path_factory) -> None:
-    """Cells with their boundary, functions, and controllers with latches."""
     function = FunctionNetlist.from_circuit(Circuit.feed_forward([5, 9, 3], seed=seed))
     for netlist in (cell, function, remembering_controller(seed)):
         held = written(netlist, "blif")  # without the channels and thresholds that nothing reads

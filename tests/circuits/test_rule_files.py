@@ -93,7 +93,6 @@ def moved_by(text: str, folder: Path) -> CellNetlist:
 
 @pytest.mark.parametrize("name", ["wireworld", "B2/S/C3", "B3/S23History", "table", "B2/S34H", "W110", "B13/S01V"])
 def test_exported_rule_comes_back(name: str, tmp_path: Path) -> None:
-    """Trees and tables of every neighbourhood; and a random table of 512 entries."""
     random = np.random.default_rng(4)
     entries = random.integers(0, 2, 512, dtype=np.uint8)
     entries[0] = 0
@@ -173,7 +172,6 @@ def test_file_that_is_no_rule_is_refused(change: tuple[str, str], message: str, 
 
 
 def test_colours_of_a_rule_reach_pictures_and_exports(tmp_path: Path) -> None:
-    """Those of the file; Golly's, from red to yellow, for states that it does not name."""
     text = TABLE.format(states=4, around="Moore", symmetry="none", lines="")
     netlist = netlist_json.from_json(netlist_json.to_json(simplify(moved_by(text, tmp_path)).netlist))
     assert netlist.colours == ((48, 48, 48), (0, 255, 0), (9, 8, 255), (255, 255, 0))

@@ -92,7 +92,6 @@ def test_auto_says_why_a_gpu_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_code_that_computes_something_else_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a compiler with a fault would make it."""
     other = random_netlist(np.random.default_rng(3), 30)
     monkeypatch.setattr(row_code, "RowCode", lambda _, right=row_code.RowCode: right(other))
     with pytest.raises(DeviceError, match=r"^The engine numba computes something else than the reference on a trial"):

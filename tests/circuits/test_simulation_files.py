@@ -64,7 +64,6 @@ def test_rle_returns_as_the_same_states(tmp_path_factory: pytest.TempPathFactory
 
 @given(grids(3))
 def test_png_written_and_read(tmp_path_factory: pytest.TempPathFactory, grid: np.ndarray) -> None:
-    """As many channels as are shown: one in black and white, or three in colours."""
     path = tmp_path_factory.mktemp("png") / "a.png"
     channels = grid.shape[2]
     path.write_bytes(pictures.png(pack_planes(grid), grid.shape[1], visible=channels))
@@ -205,7 +204,6 @@ def recorded(tmp_path: Path, name: str, grid: np.ndarray, visible: int = 1, ever
 
 
 def test_results_are_starts(tmp_path: Path) -> None:
-    """What was written can be gone on from."""
     grid = np.random.default_rng(2).integers(0, 2, (10, 70, 3)).astype(np.uint8)
     for name in ("a.rle", "a.npy", "a.PNG"):
         recorded(tmp_path, name, grid, visible=3)

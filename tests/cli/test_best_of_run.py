@@ -47,7 +47,6 @@ def test_every_command_takes_it_and_says_what(difflogic: Call, run: Path, comman
 
 
 def test_results_lie_in_the_folder_that_was_named(difflogic: Call, run: Path) -> None:
-    """And not in that of one attempt, where nobody looks for them."""
     assert difflogic("prove", OUT).code == 1
     assert difflogic("evaluate", OUT, "--quick", "--engine", "cpu").code == 0
     for name in ("proof.json", "evaluation.json"):

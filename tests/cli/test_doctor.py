@@ -207,7 +207,6 @@ def test_memory_is_that_of_training(preset: str) -> None:
 
 
 def test_memory_of_a_run(run: Path, said: Said) -> None:
-    """Of its configuration, to which nothing can be added."""
     assert said("doctor", run).out.startswith("tiny, device memory:")
     assert said("doctor", run, "--set", "seed=3", code=2).err.startswith("Error: here is a run and brings its")
 

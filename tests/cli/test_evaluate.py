@@ -139,7 +139,6 @@ def test_a_run_of_another_version(run: Path, said: Said) -> None:
 
 
 def test_faults(run: Path, said: Said) -> None:
-    """Curves from no fault on, and a picture."""
     asked = ("--flip", "0.5", "--stuck-cells", "1", "--stuck-gates", "54", "--html", "report.html")
     said("evaluate", run, "--quick", *asked)
     measures = {each["key"]: each["values"] for each in json.loads((run / "evaluation.json").read_text())["measures"]}

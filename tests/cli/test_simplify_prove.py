@@ -153,7 +153,6 @@ def test_from_its_start(difflogic: Call) -> None:
 
 
 def test_a_rule_in_place_of_a_circuit(said: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its circuit is built, made small and proved, and is one like any other."""
     monkeypatch.chdir(tmp_path)
     done = said("simplify", "b63/s23", "-o", "highlife.json")
     assert "The rule B36/S23: built from its table, without training." in done.err

@@ -61,7 +61,6 @@ def test_every_engine_writes_the_same(simulate: Simulate, tmp_path: Path, engine
 
 
 def test_one_run_is_two(simulate: Simulate, tmp_path: Path) -> None:
-    """A state that was written is a start."""
     (tmp_path / "glider.rle").write_text("x = 3, y = 3\nbob$2bo$3o!")
     for suffix in ("rle", "npy", "png"):
         assert simulate("--start", "glider.rle", "--size", "33x20", "--steps", 5, "-o", f"a.{suffix}").code == 0
@@ -240,7 +239,6 @@ def test_channels_that_a_circuit_does_not_have(simulate: Simulate, tmp_path: Pat
 
 
 def test_idle_gates_are_left_out(simulate: Simulate, tmp_path: Path) -> None:
-    """A circuit as it was trained: its pass-throughs cost nothing, and the result is the same."""
     config = presets.checkerboard(small=True)
     netlist = CellNetlist.from_circuit(Circuit.initial(config.model, 23), visible=1)
     (tmp_path / "raw.json").write_text(netlist_json.to_json(netlist))

@@ -53,7 +53,6 @@ def test_any_field_can_be_set(difflogic: Call) -> None:
 
 
 def test_fields_that_go_only_together(difflogic: Call) -> None:
-    """A pool of 48 is none for the preset's batch."""
     sets = ("--set", "pool.size=48", "--set", "train.batch=7")
     assert difflogic("train", "tiny", *CPU, "--batch", 6, *sets, "--out", "run").code == 0
     assert (config_of("run").train.batch, config_of("run").pool.size) == (6, 48)
@@ -169,7 +168,6 @@ def test_restarts_share_the_epochs_of_a_run(difflogic: Call) -> None:
 def test_a_recipe_says_whether_it_begins_again(
     difflogic: Call, monkeypatch: pytest.MonkeyPatch, given: tuple[object, ...], attempts: int | None, notice: str
 ) -> None:
-    """As often as is of use, unless it is said how often; where it does not, that is said."""
     monkeypatch.setattr(recipes, "robust", lambda _: recipes.Recipe((0.25, 0.75), {"optimizer": {"lr": 0.0}}))
     tiny = ("train", "tiny", "--engine", "reference", "--epochs", 4, "--set", "task.start=zeros")
     if "--init-from" in given:

@@ -28,7 +28,6 @@ def file(folder: Path, **arrays: Any) -> Path:
 
 
 def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
-    """From a folder too; hash and copy are those of the samples, whatever file they are in."""
     samples = dataset.load(file(tmp_path, x=X, y=Y, mask=MASK, steps=[3, 5]))
     assert (len(samples), samples.steps, samples.y.shape) == (10, (3, 4, 5), (10, 1, 5, 6, 1))
     np.testing.assert_array_equal(samples.y[:, 0, :, :, 0], np.where(MASK, Y[..., 0].astype(int), -1))

@@ -114,7 +114,6 @@ def test_rle_names_states_of_two_letters(tmp_path: Path) -> None:
     ],
 )
 def test_bounded_rule_gives_size_and_boundary(header: str, place: tuple, is_periodic: bool, tmp_path: Path) -> None:
-    """As `bgolly` places the cells."""
     (tmp_path / "a").write_text(f"{header}\n{BODY}")
     states, rule, boundary = patterns.read(tmp_path / "a")
     assert (states.shape, rule, boundary) == ((20, 30), "B3/S23", is_periodic)

@@ -90,7 +90,6 @@ def test_many_steps_in_a_pass(threads: int, monkeypatch: pytest.MonkeyPatch) -> 
 
 @given(netlists())
 def test_what_cells_share_is_the_circuit(netlist: CellNetlist) -> None:
-    """Every output of every neighbourhood, from the nodes of its rows."""
     rng = np.random.default_rng(0)
     patches = rng.integers(0, 2**64, (netlist.inputs, 2), dtype=np.uint64)
     program = column_program(netlist)

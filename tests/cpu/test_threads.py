@@ -41,14 +41,12 @@ def at_the_start(job: Job) -> tuple[Job, TrainState]:
     ids=["the paper's checkerboard", "synchronous", "asynchronous", "a norm", "tiles that share a block"],
 )
 def test_threads_change_no_bit(given: tuple[Job, TrainState], epochs: int) -> None:
-    """However many share a step, and whoever of them does what."""
     one, *others = (train(CpuEngine(count), *given, epochs) for count in (1, 2, 3, 8))
     for other in others:
         assert_same(one, other)
 
 
 def test_two_models_at_the_same_time(engine: CpuEngine) -> None:
-    """As in a server: each from a Python thread of its own."""
     jobs = [make_job(seed=seed) for seed in (1, 2)]
     alone = [train(engine, job, start(job), 40) for job in jobs]
     models = [engine.open([job], [start(job)]) for job in jobs]

@@ -195,7 +195,6 @@ def test_what_is_not_worth_it_is_not_tried(epochs: int, opening: float, monkeypa
 
 @pytest.mark.parametrize("error", [DeviceError("Too small."), LimitError("Too small.")])
 def test_a_candidate_that_refuses(error: DeviceError, monkeypatch: pytest.MonkeyPatch) -> None:
-    """To be opened, or to hold the run."""
     rivals = Rivals(monkeypatch, 1.0, 0.1)
 
     def refuse(*given: object) -> Engine:

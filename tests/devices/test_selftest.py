@@ -55,7 +55,6 @@ def test_wrong_states_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_wrong_epoch_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here the pool is not written back."""
     right = Workspace.update.func
 
     def without_the_pool(self: Workspace) -> Any:

@@ -178,7 +178,6 @@ def test_an_adapter_that_disagrees_with_the_reference_is_not_tuned(
 
 @pytest.mark.exhaustive
 def test_command(monkeypatch: pytest.MonkeyPatch, config: Config, capsys: pytest.CaptureFixture[str]) -> None:
-    """It is stopped, goes on, has nothing left to measure, and forgets."""
     from difflogic.config import presets
 
     stopping = True

@@ -26,7 +26,6 @@ def job(request: pytest.FixtureRequest) -> Job:
 
 @pytest.mark.parametrize("fire_rate", [1.0, 0.6])
 def test_training_lowers_the_loss(any_engine: Engine, fire_rate: float) -> None:
-    """Of a task that so few gates can learn, from the start that a run has."""
     job = make_job(fire_rate=fire_rate, lr=0.2)
     job = replace(job, target=np.ones_like(job.target))
     _, rows, _ = train(any_engine, job, start(job, noise=0.0), 60)
@@ -35,7 +34,6 @@ def test_training_lowers_the_loss(any_engine: Engine, fire_rate: float) -> None:
 
 
 def test_a_state_comes_back_as_it_went(any_engine: Engine, job: Job) -> None:
-    """A copy of what came in; training changes neither."""
     state = midway(job)
     before = copy.deepcopy(state)
     model = any_engine.open([job], [state])
@@ -50,7 +48,6 @@ def test_a_state_comes_back_as_it_went(any_engine: Engine, job: Job) -> None:
 
 
 def test_a_model_can_be_closed_at_once(any_engine: Engine, job: Job) -> None:
-    """Before any work, and with work under way that no one has waited for."""
     any_engine.open([job], [start(job)]).close()
     model = any_engine.open([job], [start(job)])
     model.train(3)
@@ -129,7 +126,6 @@ def test_evaluating_changes_no_state(any_engine: Engine, job: Job) -> None:
     ],
 )
 def test_a_step_that_is_not_finite_is_skipped(any_engine: Engine, spoiled: str, finite_loss: bool) -> None:
-    """Nothing moves but keys and counters."""
     job = make_job(seed=6)
     good, *_ = train(any_engine, job, start(job), 3)
     bad = replace(good, logits=good.logits.copy(), skipped=4)
@@ -167,7 +163,6 @@ def test_training_goes_on_after_a_skipped_step(any_engine: Engine) -> None:
 
 @pytest.mark.parametrize("steps_before", [0, 1])
 def test_the_engines_step_skips_too(any_engine: Engine, steps_before: int) -> None:
-    """Grids so large that a gate overflows."""
     rng = np.random.default_rng(1)
     circuit, state = random_circuit(rng), None
     x, y = bits(rng, 3, 5, 7, C), bits(rng, 3, 5, 7, C)

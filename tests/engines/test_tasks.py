@@ -57,7 +57,6 @@ def test_a_verdict_before_the_first_epoch(engine: Engine, job: Job) -> None:
 
 
 def test_five_epochs_are_two_and_three(engine: Engine, job: Job) -> None:
-    """With its pool, bit for bit."""
     whole = train(engine, job, start(job), 2, 3)
     state, first, _ = train(engine, job, start(job), 2)
     state, second, verdict = train(engine, job, state, 1, 2)

@@ -20,7 +20,6 @@ from tests.sampled import exhaustive
 
 
 def test_the_configurations_optimiser_is_used(engine: Engine) -> None:
-    """All its numbers unlike the usual ones, over three epochs."""
     job = make_job(lr=0.2, weight_decay=0.3, beta1=0.1, beta2=0.2, epsilon=1e-3, clip=0.01)
     state, *_ = train(engine, job, start(job), 3)
     expected, *_ = train(ReferenceEngine(), job, start(job), 3)

@@ -264,7 +264,6 @@ def test_a_quick_evaluation_is_not_compared(tmp_path, monkeypatch):
 
 
 def test_a_trained_run(complete: Run, engine: Engine):
-    """Counts are those of the reference, whatever engine computes; the metrics are the run's own."""
     found = evaluate(complete.path, engine, starts=70)
     assert keys(found)[0] == "training"
     assert found["training"].values["hard_loss"] == complete.metrics[-1].hard_loss

@@ -54,7 +54,6 @@ def baking(adapter: Adapter, request: pytest.FixtureRequest) -> GpuDevice:
 
 
 def test_sizes_in_the_text_change_no_bit(device: GpuDevice, baking: GpuDevice) -> None:
-    """Soft and hard kernels."""
     job = make_job(0, fire_rate=0.6, steps=2)
     plain, baked = (train(GpuEngine(each, HARDWARE[0]), job, start(job), 2) for each in (device, baking))
     assert plain[0].logits.tobytes() == baked[0].logits.tobytes()

@@ -77,7 +77,6 @@ def open_model(device: GpuDevice, count: int = 1, fire_rate: float = 1.0, **opti
 
 
 def test_samples_are_sent_once(device: GpuDevice) -> None:
-    """As bits, for all models together; batches of them are drawn on the device."""
     jobs = [task_job("samples", seed) for seed in (1, 2)]
     model = GpuModel.from_cpu(device, jobs, [start(job) for job in jobs])
     sent = device.ledger.uploaded.copy()

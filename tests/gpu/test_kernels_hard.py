@@ -58,7 +58,6 @@ def test_hard_forward(device: GpuDevice, name: str, launch: LaunchConfig, trees:
 @pytest.mark.parametrize("probes", [1, 32, 40])
 @pytest.mark.parametrize("batch", [1, 17, 32, 33, 64])
 def test_pack(device: GpuDevice, batch: int, probes: int) -> None:
-    """The batch's words come behind the probes', which stay; the counts are cleared."""
     shape = Shape(batch, 3, 5, 2, steps=1)
     rng = np.random.default_rng(7)
     grids = bits(rng, M, *(batch, 3, 5, 2))

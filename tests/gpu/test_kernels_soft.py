@@ -248,7 +248,6 @@ def test_gradients(device: GpuDevice, blocks: int, launch: int) -> None:
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_gradients_flag_what_is_not_finite(device: GpuDevice, bad: float) -> None:
-    """In the model concerned alone."""
     shape = Shape(1, 3, 3, 2, steps=1)
     drawn = circuits(shape)
     with rig(device, drawn, shape) as r:

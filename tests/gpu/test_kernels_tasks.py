@@ -103,7 +103,6 @@ def test_rule_targets(device: GpuDevice, shape: Shape) -> None:
 @pytest.mark.parametrize("probes", [0, 40])
 @pytest.mark.parametrize("shape", DAMAGED[::3], ids=str)
 def test_corners(device: GpuDevice, shape: Shape, probes: int) -> None:
-    """Only the batch's: those of the probes stay."""
     first, steps = 32 * -(-probes // 32), len(shape.damage_steps)
     with rig(device, circuits(shape), shape, probes=probes, hard_batch=shape.batch) as r:
         before = r.get("corners", steps, r.plan.corner_samples, 2, dtype=np.uint32)
@@ -136,7 +135,6 @@ def test_damage(device: GpuDevice, shape: Shape) -> None:
 
 @pytest.mark.parametrize("shape", DAMAGED, ids=str)
 def test_damaged_adjoints(device: GpuDevice, shape: Shape) -> None:
-    """Also what stands at the borders of rows and chunks."""
     rng = np.random.default_rng(5)
     corners = corners_of(shape, shape.batch)
     with rig(device, circuits(shape), shape) as r:
@@ -155,7 +153,6 @@ def test_damaged_adjoints(device: GpuDevice, shape: Shape) -> None:
 @pytest.mark.parametrize("probes", [1, 40])
 @pytest.mark.parametrize("shape", DAMAGED, ids=str)
 def test_hard_damage(device: GpuDevice, shape: Shape, probes: int) -> None:
-    """Probes and batch alike."""
     rng = np.random.default_rng(6)
     with rig(device, circuits(shape), shape, probes=probes, hard_batch=shape.batch) as r:
         words = rng.integers(0, 2**32, (M, shape.channels, r.hard_shape.cells), dtype=np.uint32)
@@ -343,7 +340,6 @@ def test_hard_faults(device: GpuDevice, shape: Shape, probes: int) -> None:
 
 
 def test_the_key_of_faults(device: GpuDevice) -> None:
-    """Only the batch's: that of the probes stays."""
     with rig(device, circuits(FAULTY[0]), FAULTY[0]) as r:
         r.put("control", CONTROL)
         r.put("fault_keys", KEYS)

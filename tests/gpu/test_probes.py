@@ -36,7 +36,6 @@ def cutting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("cutting")
 def test_an_adapter_that_cuts_loops_short_is_refused(device: GpuDevice) -> None:
-    """In training, in simulate, and when it is tested."""
     assert not probes.runs_long_loops(device)
     for selector in ("gpu", "gpu:0"):
         with pytest.raises(DeviceError, match=REFUSAL):

@@ -60,7 +60,6 @@ def test_a_cut_list_is_whole(works: list[int], most: int) -> None:
 def test_short_dispatches_and_submits_change_nothing(
     device: GpuDevice, monkeypatch: pytest.MonkeyPatch, memory: tuple[bool, int], fire_rate: float
 ) -> None:
-    """A dispatch per tile and chunk of a block, and every one of them submitted alone."""
     job = make_job(grid=(9, 11), batch=5, steps=5, fire_rate=fire_rate)
     launch = LaunchConfig(8, 2).with_memory(*memory)
     monkeypatch.setattr(planning, "MAX_BLOCKS", 8)

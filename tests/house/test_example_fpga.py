@@ -40,6 +40,5 @@ def test_the_film_on_the_screen_is_the_simulators(tmp_path: Path) -> None:
 
 
 def test_the_shipped_start_fills_the_screen() -> None:
-    """640x480 pixels, 32 a cell, and something to see."""
     life = netlist_json.load(EXAMPLE / "life.json")
     assert Grid(life, 15, 20).start.sum() == 12

@@ -56,7 +56,6 @@ def test_a_class_name_has_one_meaning() -> None:
 
 
 def test_no_import_goes_in_a_circle() -> None:
-    """Imports for type checkers, and those inside functions, are imports too."""
     graph = grimp.build_graph("difflogic", cache_dir=None)
     imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
     left_out = {name for name in imports if name.startswith("difflogic.policies.")}  # not yet separate

@@ -37,7 +37,6 @@ def test_tables_of_speed_and_presets_and_the_numbers_of_the_readme_are_generated
 
 
 def test_the_readme_says_what_nothing_was_run_on():
-    """Of every results file that is kept."""
     assert sorted(name for name, lines in report.kept().items() if lines) == sorted(
         path.stem for path in (CHECKOUT / "benchmarks/results").glob("*.jsonl")
     )

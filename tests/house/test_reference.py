@@ -83,7 +83,6 @@ def test_every_public_name_is_there(pages):
 
 
 def test_the_menu_has_every_page():
-    """Without mkdocs: `bin/docs` would say so too."""
     menu = set(re.findall(r": ([\w/-]+\.md)$", (CHECKOUT / "mkdocs.yml").read_text(), re.MULTILINE))
     written = {str(path.relative_to(CHECKOUT / "docs")) for path in (CHECKOUT / "docs").rglob("*.md")}
     elsewhere = dict(re.findall(r'"([\w/.]+\.md)": "([\w/-]+\.md)"', (CHECKOUT / "bin/lib/site.py").read_text()))

@@ -94,7 +94,6 @@ def test_the_arguments_say_which_tests_run(checkout, arguments, checks, selectio
 
 @pytest.mark.exhaustive
 def test_the_parity_tests_hold_every_engine_to_the_reference():
-    """The README's command selects them."""
     assert "    bin/test --parity " in (CHECKOUT / "README.md").read_text(encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "parity"]
     result = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=True)

@@ -60,7 +60,6 @@ def installed(wheel, tmp_path_factory) -> Path:
 
 
 def test_every_file_of_the_package_and_every_shader_is_in_the_wheel(wheel):
-    """Templates and the page of the service are among them."""
     package = Path(difflogic.__file__).parent
     files = {f"difflogic/{path.relative_to(package)}": path for path in package.rglob("*") if path.is_file()}
     files |= {f"difflogic/_shaders/{path.relative_to(SHADERS)}": path for path in SHADERS.rglob("*") if path.is_file()}

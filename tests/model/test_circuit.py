@@ -238,7 +238,6 @@ def test_input_wise_gates_begin_with_the_same_shares_of_ones() -> None:
 
 @pytest.mark.parametrize("input_wise", [False, True])
 def test_start_logits_can_be_moved_at_random(input_wise: bool) -> None:
-    """By the seed; the wiring is the same."""
     model = replace(MODELS["checkerboard"], input_wise=input_wise)
     plain, moved, again, other = (
         Circuit.initial(model, seed, InitialConfig(6.0, 1.5, noise))

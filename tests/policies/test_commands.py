@@ -227,7 +227,6 @@ def test_bad_input_is_one_sentence(tmp_path, capsys, words, code, sentence):
 
 
 def test_train_is_the_same_road(trained, tmp_path, capsys):
-    """`train-policy` is a name for it: a preset, a file, an environment's name, and a run that goes on."""
     run("train", "--config", trained / "config.toml", "--steps", 256, "--out", tmp_path / "run")
     run("train", "--resume", tmp_path / "run", "--steps", 512)
     assert checkpoint.read_agents(tmp_path / "run").epoch == 512

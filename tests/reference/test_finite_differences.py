@@ -154,7 +154,6 @@ def test_a_stuck_gate_gets_no_gradient_and_the_others_get_theirs(case: Case) -> 
 
 
 def test_the_whole_model(case: Case) -> None:
-    """The engine's own gradients, and the loss that it reports with them."""
     rng = np.random.default_rng(4)
     shape = case[0]
     circuit, flat_masks = make(case, rng)
@@ -176,7 +175,6 @@ def test_the_whole_model(case: Case) -> None:
 @pytest.mark.parametrize("every_state", [False, True])
 @pytest.mark.parametrize("feed_forward", [False, True])
 def test_a_function_of_ones_own(feed_forward: bool, every_state: bool) -> None:
-    """By its logits and by its input, for any adjoint of what it gives."""
     rng = np.random.default_rng(5)
     if feed_forward:
         circuit, grid, steps = Circuit.feed_forward([5, 8, 3], seed=0), (6,), 1

@@ -38,7 +38,6 @@ def test_float64_states_loss_and_gradients(model: SmallModel) -> None:
 
 
 def test_five_clipped_steps_from_the_authors_gradients() -> None:
-    """Gradients of scale 1e-6 to 500: below epsilon, and beyond the clip at 100."""
     assert max(np.abs(PRIMITIVES[f"opt/g{step}"]).max() for step in range(5)) > Hyper().clip
     logits = PRIMITIVES["opt/p0"].copy()
     mu, nu = np.zeros_like(logits), np.zeros_like(logits)

@@ -32,7 +32,6 @@ def test_synchronous_steps_are_the_netlists(case: Case) -> None:
 
 @given(circuits(), st.integers(3, 9), st.integers(3, 70), st.integers(0, 2**32 - 1))
 def test_an_asynchronous_rollout_of_the_engine(circuit: Circuit, height: int, width: int, seed: int) -> None:
-    """With the engine's own masks, all states are equal."""
     rng = np.random.default_rng(seed)
     x, masks = bits(rng, 1, height, width, circuit.channels), bits(rng, 3, height, width, 1)
     expected = ReferenceEngine().rollout(circuit, x, 3, "hard", masks)[:, 0]

@@ -63,7 +63,6 @@ def test_everything_comes_back(best: int | None, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a pool", "a pool of boards", "everything"])
 def test_a_pool_comes_back_bit_for_bit(name: str, tmp_path: Path) -> None:
-    """Also where its values do not fill their last byte, and of every member of a population."""
     jobs = [task_job(name, seed) for seed in (1, 2)]
     states = [TrainState.initial(job) for job in jobs]
     noise = np.random.default_rng(3)

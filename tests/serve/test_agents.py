@@ -92,7 +92,6 @@ def files(client: httpx.Client, job: str) -> set[str]:
 
 @pytest.mark.exhaustive
 def test_what_is_made_of_agents(live: Live, client: httpx.Client) -> None:
-    """Their controller, proved to be the same, in other forms; and other episodes."""
     config = small().with_(steps=256, logic={"widths": [2], "bits": 1})
     job = client.post("/jobs", json={"config": config.to_dict(), "engine": "gpu:9"}).json()["id"]
     saved(live, job, 256)
@@ -166,7 +165,6 @@ def test_a_server_without_the_extra_says_so(client: httpx.Client, monkeypatch: p
 
 
 def test_no_module_that_a_job_names_is_imported(live: Live) -> None:
-    """Also where a server, or its store, says so."""
     config = small().with_(environment={"id": "this:CartPole-v1"}).to_dict()
     job, _ = live.store.submit("ann", JobSpec("train", "named", config, "cpu"))
     with acting(live.store.folder):

@@ -103,7 +103,6 @@ def test_a_request_that_does_not_come_is_not_waited_for(tmp_path: Path, sent: by
 
 
 def test_a_body_that_comes_fast_enough_is_waited_for(tmp_path: Path) -> None:
-    """As long as it takes at the least rate, which is longer than a request without one may take."""
     with limited(tmp_path, request_s=SHORT, rate=100) as live, connect(live, HALF_BODY) as slow:
         slow.sendall(b" " * 100)
         slow.settimeout(3 * SHORT)
@@ -258,7 +257,6 @@ def test_options_that_cannot_be_used_end_the_command_before_it_begins(
 
 @pytest.mark.parametrize("seen", ["/difflogic", ""])
 def test_behind_a_prefix_everything_is_found(tmp_path: Path, seen: str) -> None:
-    """Whether the proxy takes the prefix away or not."""
     with serving(tmp_path, ServeSettings(root_path="/difflogic")) as live:
         server_url = httpx.URL(live.address).copy_with(path=seen or "/")
         with httpx.Client(base_url=server_url, headers={"Authorization": f"Bearer {ANN}"}) as client:

@@ -200,7 +200,6 @@ def test_frames_come_while_somebody_listens_and_the_newest_counts(live, training
 
 
 def test_a_listener_that_lags_gets_all_rows(tmp_path):
-    """It misses none, and nobody waited for it."""
     with serving(tmp_path) as live:
         training = Training(live.store)
         feed = ChangeFeed(live.store, Telemetry(live.store))

@@ -128,7 +128,6 @@ def test_what_is_proved(trained):
 
 @pytest.mark.exhaustive
 def test_an_export_does_not_wait_behind_another_follow_up(trained):
-    """Nor is more than one worker started for it."""
     store, source = trained
     with acting(store.folder):
         long = store.submit("ann", JobSpec("simplify", "hold", source=source))[0].id

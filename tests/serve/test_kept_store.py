@@ -30,7 +30,6 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("has_database", [True, False])
 def test_it_says_what_it_said(folder, has_database):
-    """Also where only the folders are left of it."""
     if not has_database:
         (folder / STORE).unlink()
     store = Store.open(folder)

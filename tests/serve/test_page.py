@@ -318,7 +318,6 @@ def test_a_picture_is_drawn_by_mouse_and_keys(opened, live):
 
 @pytest.mark.parametrize("rule", ["B36/S23", "110", "B13/S01V", "B2/S34H", rules.table("B3/S23")])
 def test_a_rule_runs_while_it_is_chosen(opened, rule):
-    """As the library has it, whichever way it is written."""
     page = opened("#/new")
     entries = rules.table(rule) if isinstance(rule, str) else rule
     text = rule if isinstance(rule, str) else np.packbits(rule).tobytes().hex()
@@ -860,7 +859,6 @@ def test_a_list_that_comes_late_does_not_undo_what_the_stream_said(opened, live)
 
 
 def test_what_the_page_says_twice_is_as_the_library_has_it(opened):
-    """The alphabet and colours of pictures, the sixteen gates, and the words of a job."""
     page = opened(allowed=("willReadFrequently",))
     found = page.js(
         """Promise.all(
@@ -938,7 +936,6 @@ def test_attempts_are_shown_and_in_the_end_the_best(opened, live):
 
 
 def test_until_it_is_solved_is_asked_for_and_its_end_is_told(opened, live):
-    """What cannot go together is not offered together; an end without a solution does not look like success."""
     page = opened("#/new", allowed=("422", "404"))
     disabled = "['restarts', 'within', 'init_from'].map((n) => document.querySelector(`[name=${n}]`).disabled)"
     page.see("MB", ".preview")

@@ -20,7 +20,6 @@ def submit(store, spec, owner="ann", **fields):
 
 
 def test_turns_come_as_they_were_told(store, spec):
-    """Owners in turns, priorities, engines, a device that a job was on: who asks for a job gets what was told."""
     worker(store)
     submit(store, spec)
     store.claim("cpu-1", "cpu", CPU, 1000)  # it was ann's turn

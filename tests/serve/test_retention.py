@@ -130,7 +130,6 @@ def test_what_cannot_be_deleted_is_told(store, jobs, monkeypatch):
 
 
 def test_a_server_makes_room_by_itself(store, jobs, monkeypatch, caplog):
-    """It says what is to go before it goes."""
     monkeypatch.setattr(cleanup, "COUNT_S", 0.02)
     with housekeeping(store.folder, None, None):
         pass
@@ -159,7 +158,6 @@ def test_the_time_for_which_a_store_is_served_is_counted(store, clock):
 @pytest.mark.parametrize("days", [400, -400])
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_clock_that_is_set_deletes_nothing(store, jobs, clock, days, whole):
-    """Also where a machine starts anew with another time, as a whole."""
     count(store)
     clock.now += 50
     assert count(store)

@@ -271,7 +271,6 @@ def test_what_is_of_another_kind_is_named(filled, name, strike, words):
 
 
 def test_what_is_in_the_place_of_a_folder_is_put_aside(filled):
-    """And the job has a folder again, which is said."""
     path = filled.path("queued")
     path.rename(filled.folder.with_name("elsewhere"))
     path.write_text("not a folder")
@@ -376,7 +375,6 @@ def test_waits_do_not_mind_a_clock_that_is_set(tmp_path, spec, monkeypatch):
 
 
 def test_no_wait_is_longer_than_the_longest(store, spec, clock):
-    """Where the machine was started anew, with another time."""
     submit(store, spec)
     for _ in range(2):
         job, lease = store.claim("w", "cpu", ENGINES, 60)
@@ -415,7 +413,6 @@ def test_a_full_disk_is_said_by_the_server_and_by_jobs(tmp_path, spec, monkeypat
 
 
 def test_nobody_else_reads_a_store(tmp_path, spec):
-    """Whatever the modes were; a home in which it lies is not closed with it."""
     store = Store.open(tmp_path / "store")
     submit(store, spec)
     store.close()

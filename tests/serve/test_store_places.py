@@ -69,7 +69,6 @@ def test_a_machine_whose_clock_is_ahead_is_waited_for_no_longer(tmp_path, on):
 
 @pytest.mark.parametrize("now", [Machine("renamed", "", "boot 1"), Machine("one", "", "boot 2")])
 def test_a_machine_that_was_renamed_or_restarted_goes_on(tmp_path, on, now):
-    """Also where both happen, one after the other."""
     Store.open(tmp_path).close()
     for name, boot in ((now.name, now.boot), ("new", now.boot), ("new", "boot 3")):
         with on(Machine(name, "", boot)):
@@ -93,7 +92,6 @@ def test_a_store_in_use_gives_signs_of_life(store, monkeypatch):
     ],
 )  # fmt: skip
 def test_network_and_overlay_mounts_are_refused(tmp_path, monkeypatch, capsys, kind, words):
-    """Unless somebody says that he knows better."""
     place = tmp_path / "my disk"
     place.mkdir()
     mounts = tmp_path / "mountinfo"

@@ -172,7 +172,6 @@ def test_what_cannot_be_swept_is_refused_at_once(client: httpx.Client, asked, sw
 
 
 def test_what_a_sweep_costs_is_told(client: httpx.Client) -> None:
-    """That of all trials, each like the dearest."""
     for request, over in (
         ({"config": CONFIG.to_dict()}, {"train.epochs": [100, 400]}),
         ({"config": PRESETS["cartpole"].to_dict()}, {"steps": [1000, 50_000]}),

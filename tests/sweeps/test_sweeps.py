@@ -93,7 +93,6 @@ def read(path: Path) -> list[dict[str, str]]:
 
 
 def test_tables(tmp_path: Path) -> None:
-    """A row for each trial, one for each setting with its rate; a failure is a row too, and the others go on."""
     over = {"task.steps": [3, 1], "seed": "0..1"}
     fields = {"task.damage_side": 2, "task.damage_steps": [2]}
     done, here = swept(tmp_path / "sweep", described(over, set=fields, metric="tts", population=2))
@@ -131,7 +130,6 @@ def test_agents(tmp_path: Path) -> None:
 @pytest.mark.exhaustive
 @pytest.mark.skipif(os.name != "posix", reason="a process is killed by a signal")
 def test_a_kill_at_any_moment(tmp_path: Path) -> None:
-    """Of the sweep itself: its workers end with it, and what goes on is as if nothing had been."""
     whole, _ = swept(tmp_path / "whole", spec := described({"seed": "0..3"}))
     file, folder = tmp_path / "mine.toml", tmp_path / "cut"
     file.write_text(spec.to_toml())
@@ -229,7 +227,6 @@ def test_workers_are_as_many_as_are_asked_for(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_what_cannot_be_kept_ends_the_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And what another version kept is not read."""
     full, keep = OSError("No space left on device"), course._Ledger.keep
     monkeypatch.setattr(course._Ledger, "keep", Mock(side_effect=full))
     spec = described({"seed": "0..1"})

@@ -65,7 +65,6 @@ def test_the_twin_takes_what_the_kernel_reads(kernel: ArrayKernel) -> None:
 
 
 def test_operations_have_one_order(kernel: ArrayKernel) -> None:
-    """That of their numbers: the shader's default is the last."""
     assert tuple(getattr(twin_of(kernel), "OPS", ())) == kernel.ops
     if kernel.ops and kernel.name != "reduce":
         cases = re.findall(r"case (\d+)u: ", load_source(kernel.path).text)

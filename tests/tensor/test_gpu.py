@@ -54,7 +54,6 @@ def test_operations(name: str, gpu: Device) -> None:
 
 @pytest.mark.parametrize("size", sampled(SIZES, SIZES[:2]))
 def test_sizes(size: int, gpu: Device) -> None:
-    """As the only axis, the first and the last; repeated both ways."""
     for shape in ((size,), (size, 3), (3, size)):
         (x,) = operands([shape])
         for op in (*UNARY, "softmax", "sum", "__neg__", "transpose"):
@@ -89,7 +88,6 @@ def test_every_axis(axis: int | tuple[int, ...], shape: tuple[int, ...], gpu: De
 def test_matmul(
     rows: int, inner: int, columns: int, is_wide: bool, gpu: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And on the way back each operand transposed; by tiles of 64 or 128 rows and columns."""
     monkeypatch.setattr(gpu_arrays, "MANY_TILES", {True: 1 if is_wide else 1 << 32})
     rng = np.random.default_rng(0)
     check(Tensor.__matmul__, [rng.standard_normal((rows, inner)), rng.standard_normal((inner, columns))], gpu)

@@ -65,7 +65,6 @@ def tensors(values: list[np.ndarray]) -> list[Tensor]:
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_finite_differences(name: str) -> None:
-    """Along a random direction, of a random combination of the results."""
     function, shapes = OPERATIONS[name]
     values, directions = operands(shapes), operands(shapes, seed=1)
     given = tensors(values)
@@ -172,7 +171,6 @@ def test_what_numpy_allows_is_allowed() -> None:
 
 @pytest.mark.parametrize("op", ["exp", "log", "sqrt", "tanh", "sigmoid", "relu", "__neg__", "__mul__", "__pow__"])
 def test_a_single_number_is_a_tensor_like_any(op: str) -> None:
-    """Forward, back, by the optimiser, and written to."""
     x = Tensor(0.3, requires_grad=True)
     y = getattr(x, op)(*[x] * op.startswith(("__mul", "__pow")))
     adam = optim.Adam([x], max_norm=1e-9)

@@ -134,7 +134,6 @@ def test_buffers_are_used_again_within_bounds(arrays: GpuArrays, monkeypatch: py
 
 
 def test_layers_move_with_their_parameters(gpu: Device) -> None:
-    """In lists and dicts too; what is computed there is what was computed here, and an optimiser changes the copy."""
     bits = np.random.default_rng(0).integers(0, 2, (4, 6))
     actor, critic = nn.Logic(Circuit.feed_forward([6, 8, 4], seed=0), hard=True), nn.MLP(6, [3, 1])
     here = {"layers": [actor, critic], "votes": nn.GroupSum(2, tau=2.0), "x": (Tensor(bits),)}

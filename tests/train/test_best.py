@@ -61,7 +61,6 @@ def test_a_run_that_kept_no_best_gives_its_last(run: Run) -> None:
 
 
 def test_the_result_is_the_best(config: Config, tmp_path: Path) -> None:
-    """Trained for real: circuit.json and the run's circuit are those of the file."""
     engine = open_engine("cpu")
     run = Trainer(config.with_(train={"epochs": 60}, optimizer={"lr": 0.5}), engine).run(out=tmp_path / "run")
     assert run.path is not None

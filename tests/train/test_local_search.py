@@ -46,7 +46,6 @@ def test_it_trains_until_the_epoch_and_then_searches(config: Config, engine: Eng
 
 
 def test_every_engine_finds_the_same(config: Config, engine: Engine) -> None:
-    """From the same logits, which they train to different ones."""
     still = config.with_(optimizer={"lr": 0.0, "weight_decay": 0.0})
     ours, reference = (Trainer(still, each).run() for each in (engine, open_engine("reference")))
     assert ours.state.logits.tobytes() == reference.state.logits.tobytes()
@@ -67,7 +66,6 @@ def test_it_is_judged_as_every_circuit_is(config: Config, engine: Engine) -> Non
 
 @pytest.mark.exhaustive
 def test_it_solves_what_gradients_left() -> None:
-    """Of a circuit that passes everything on; and then it leaves it alone."""
     task = {"target": "picture", "picture": ["....", ".1..", "....", "...1"], "start": "seed", "height": 4, "width": 4}
     config = presets.get("checkerboard-small").with_(
         task={**task, "steps": 3},
@@ -86,7 +84,6 @@ def test_it_solves_what_gradients_left() -> None:
 
 @pytest.mark.parametrize(("begins", "decisions"), [(98, 1), (7, 0)])
 def test_engines_compete_for_the_gradients(begins: int, decisions: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where the search begins before they are compared."""
     rivals = Rivals(monkeypatch, 1.0, 0.5)
     rivals.train(search={"begin": begins}, **LONG)
     assert [*rivals.gpu.epochs, *rivals.cpu.epochs] == list(range(1, begins + 1))

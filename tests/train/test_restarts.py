@@ -153,7 +153,6 @@ def test_what_was_cut_short_goes_on_bit_for_bit(
 
 
 def test_what_was_killed_goes_on_too(config: Config, placement: Placement, tmp_path: Path) -> None:
-    """Before its first checkpoint, and between the end of an attempt and the record of it."""
     flat, out = flattened(config), tmp_path / "run"
     whole = restarts.train(TrainRequest(config=flat, restarts=2), placement, out)
     first, second, third = whole.record.attempts

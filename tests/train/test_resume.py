@@ -108,8 +108,6 @@ def test_a_pool_goes_on_bit_for_bit(name: str, which: str, tmp_path: Path) -> No
 def test_a_signal_at_any_moment_is_saved(
     heard_by: str, log_interval: int, finished: Run, config: Config, engine: Engine, tmp_path: Path
 ) -> None:
-    """Also while a row is written or just after a save, when the loop has made up its mind."""
-
     def listen(value: object, *rest: object) -> None:
         epoch = getattr(value, "epoch", value)
         if epoch in (6, 10) and not seen:
@@ -273,7 +271,6 @@ def test_resuming_a_complete_run_writes_its_results_again(finished: Run, config:
 @any_engine_will_do
 @pytest.mark.parametrize("population", [1, 3])
 def test_newer_rows_are_cut(population: int, whole: Whole, config: Config, engine: Engine, tmp_path: Path) -> None:
-    """Also those of an epoch of which some models have none yet, and a line that is torn."""
     path = Trainer(config, engine).run(epochs=5, out=tmp_path / "cut", population=population).path
     lines = (whole(population).path / "metrics.jsonl").read_text().splitlines(keepends=True)
     *newer, torn = lines[5 * population : 7 * population]

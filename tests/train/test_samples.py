@@ -44,7 +44,6 @@ CONFIG = config_of(SHIFTED, model={"periodic": True})
 
 
 def test_a_run_goes_on_from_its_folder_alone(tmp_path: Path) -> None:
-    """Bit for bit, as a population too; its members are judged on the same samples."""
     whole = Trainer(CONFIG, ReferenceEngine()).run(out=tmp_path / "whole", population=2, data=SHIFTED)
     Trainer(CONFIG, ReferenceEngine()).run(epochs=5, out=tmp_path / "parts", population=2, data=SHIFTED)
     Trainer(CONFIG, ReferenceEngine()).run(resume=tmp_path / "parts")

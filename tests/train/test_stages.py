@@ -37,7 +37,6 @@ def config() -> Config:
 
 
 def test_every_stage_goes_on_where_the_last_one_was(config: Config, engine: Engine) -> None:
-    """The same as a model for each stage, opened by hand."""
     member = start.fresh(TrainRequest(config=config)).members[0]
     state, losses = member.state, []
     for stage, epochs in enumerate((4, 3, 5)):

@@ -31,7 +31,6 @@ from tests.train.tiny import every, tiny_config
 def test_in_memory(
     config: Config, engine: Engine, complete: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A folder changes no number."""
     monkeypatch.chdir(tmp_path)
     run = Trainer(config, engine).run()
     assert run.path is None
@@ -97,7 +96,6 @@ def test_chunks_drains_and_logs(config: Config, one: Engine) -> None:
 
 
 def test_every_epoch_can_be_logged_without_stopping_at_it(config: Config, one: Engine) -> None:
-    """Each with the accuracy that was known by then."""
     scripted, diary = Scripted(one, {1: 60, 5: 30}), Diary()
     Trainer(config, scripted).run(observer=every(1, diary))
     assert scripted.calls == [1, 3, 1, 3, 2, 2]

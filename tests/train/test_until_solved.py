@@ -117,7 +117,6 @@ def test_resume_recognizes_a_solution_that_was_saved_and_not_recorded(
 
 
 def test_what_is_solved_is_not_given_up(placement: Placement, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At epoch 20 it would be."""
     passes_at(monkeypatch, FLAT.seed, 20)
     (attempt,) = solve(placement).record.attempts
     assert (attempt.status, attempt.epoch, attempt.given_up) == ("solved", 20, None)
@@ -407,7 +406,6 @@ def test_finishing_repairs_what_an_attempt_leaves_wrong(
     ],
 )
 def test_nothing_else_than_what_a_search_leaves_of_one_picture_is_repaired(fields: dict[str, Any]) -> None:
-    """Here nothing is wrong: the picture is what the circuit shows."""
     config = configure(HARD).config
     assert isinstance(config, Config)
     circuit = Circuit.initial(config.model, 23, config.initial)

@@ -56,7 +56,6 @@ def wrong(member: Replica, damage: Damage | None = None, samples: int = 1) -> li
 
 
 def test_what_was_judged_once_need_not_stay() -> None:
-    """Why the others are needed."""
     members = [wrong(member) for member in solved(config(steps=6, batch=1))]
     assert members
     assert all(counts[6] == 0 for counts in members)
@@ -74,7 +73,6 @@ def test_several_losses_make_it_stay() -> None:
 
 @pytest.mark.exhaustive
 def test_damage_makes_it_heal() -> None:
-    """Wherever the square falls, long after the steps that were trained."""
     rng = np.random.default_rng(0)
     damage = Damage(2, (30,), rng.integers(0, 5, (1, 16, 2)))
     healed = [wrong(member, damage, samples=16) for member in solved(config(12, 4, damage_side=2, damage_steps=(6,)))]
