@@ -57,7 +57,6 @@ def _network(*widths: int) -> NetworkConfig:
 
 
 def start(job: Job, noise: float = 1.0) -> TrainState:
-    """The initial state, its logits moved away from the pass-through start."""
     state = TrainState.initial(job)
     moved = np.random.default_rng(job.config.seed).standard_normal(state.logits.shape).astype(np.float32)
     return replace(state, logits=state.logits + np.float32(noise) * moved)
@@ -75,7 +74,6 @@ Outcome = tuple[TrainState, Sequence[EpochMetrics], Evaluation]
 
 
 def train(engine: Engine, job: Job, state: TrainState, *calls: int) -> Outcome:
-    """What becomes of `state` after so many epochs in each call, by the interface that every engine has."""
     model = engine.open([job], [state])
     for epochs in calls:
         model.train(epochs)
@@ -90,7 +88,6 @@ def outcomes(model: Model) -> list[Outcome]:
 
 
 def assert_same_state(one: TrainState, two: TrainState) -> None:
-    """Bit for bit."""
     assert _arrays(one).keys() == _arrays(two).keys()
     for name, array in _arrays(one).items():
         other = _arrays(two)[name]

@@ -65,7 +65,6 @@ def patch(grid: np.ndarray, f: int, periodic: bool) -> np.ndarray:
 
 
 def step(circuit: Circuit, state: np.ndarray, gate: Gate) -> np.ndarray:
-    """The new state of every cell, before any mask."""
     channels, kernels, outputs = circuit.channels, len(circuit.perceive[0]), circuit.perceive[-1].shape[1]
     values = {c: state[..., c] for c in range(channels)}
     for c in range(channels):

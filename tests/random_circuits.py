@@ -68,7 +68,6 @@ def random_circuit(
 
 
 def bits(rng: np.random.Generator, *shape: int) -> npt.NDArray[np.float32]:
-    """Fair bits as float32."""
     return rng.integers(0, 2, shape).astype(np.float32)
 
 

@@ -67,7 +67,6 @@ def netlists(draw: st.DrawFn, most: int = 40) -> CellNetlist:
 
 
 def same(one: CellNetlist, other: CellNetlist) -> bool:
-    """Equal in every field."""
     scalars = ("channels", "periodic", "visible", "origin", "scenario", "neighbourhood")
     arrays = ("gates", "wires", "outputs")
     return all(getattr(one, name) == getattr(other, name) for name in scalars) and all(

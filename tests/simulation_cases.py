@@ -46,7 +46,6 @@ def cases(draw: st.DrawFn, most_gates: int = 40, most_steps: int = 5, synchronou
 
 
 def random_start(spec: SimulationSpec, rng: np.random.Generator) -> Planes:
-    """Fair bits in every channel."""
     return pack_planes(rng.integers(0, 2, (spec.height, spec.width, spec.channels)).astype(np.uint8))
 
 

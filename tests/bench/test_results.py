@@ -15,7 +15,6 @@ from tests.bench.made_up import line
 
 
 def changed(results: Results, *path: str | int, to: Any) -> Results:
-    """A copy with one value replaced."""
     data = copy.deepcopy(results.data)
     inside: Any = data
     for key in path[:-1]:

@@ -31,12 +31,10 @@ RANDOM = InitialConfig(logit=1.0, noise=2.0)
 
 
 def trained(widths: tuple[int, ...] = (12, 24, 20), seed: int = 0) -> Circuit:
-    """As training may leave it: any gates."""
     return Circuit.feed_forward(widths, seed, RANDOM)
 
 
 def hard(circuit: Circuit, samples: np.ndarray) -> np.ndarray:
-    """What the layer itself computes, by the reference engine."""
     function = difflogic.open_engine("reference").open_function(circuit, (len(samples),), hard=True)
     return function.forward(samples)
 
@@ -175,7 +173,6 @@ def test_layers_of_other_packages_keep_every_answer(weights: str, indices: str, 
 
 
 def renamed(arrays: dict[str, np.ndarray], *names: str) -> dict[str, np.ndarray]:
-    """The arrays of `state`, whose layers get these names."""
     return {re.sub(r"^\d+", lambda number: names[int(number[0]) - 1], name): each for name, each in arrays.items()}
 
 

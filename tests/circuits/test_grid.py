@@ -56,7 +56,6 @@ def test_another_circuit_is_noticed(form: str) -> None:
 
 
 def walked(machine: LatchNetlist, latches: Bits, inputs: Bits, steps: int) -> Bits:
-    """What the machine shows at each of so many steps."""
     shown = []
     for _ in range(steps):
         bits = np.concatenate([inputs, latches])[:, None]

@@ -51,7 +51,6 @@ def short_walks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def after(netlist: CellNetlist, name: str) -> CellNetlist:
-    """The netlist after one pass."""
     search = Search(Cell.of(netlist))
     PASSES[name](search)
     return search.cell.netlist(netlist)

@@ -17,12 +17,10 @@ OR, AND, A, B = (gates.NAMES.index(name) for name in ("OR", "AND", "A", "B"))
 
 
 def with_gates(circuit: Circuit, hard: list[int]) -> Circuit:
-    """The circuit with these functions."""
     return circuit.with_logits(np.eye(gates.GATE_COUNT, dtype=np.float32)[hard])
 
 
 def shown(circuit: Circuit, starts: np.ndarray, visible: int) -> np.ndarray:
-    """The picture of five steps."""
     return np.asarray(CellNetlist.from_circuit(circuit).rollout(starts, 5)[..., :visible])
 
 

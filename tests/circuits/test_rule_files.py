@@ -39,7 +39,6 @@ var c=b
 
 
 def next_states(netlist: CellNetlist, cells: np.ndarray) -> np.ndarray:
-    """Return the next state of the middle of neighbourhoods `[N, 9]`."""
     grids = cells.reshape(-1, 3, 3, 1) >> np.arange(netlist.channels) & 1
     return rle.numbers(netlist.rollout(grids.astype(np.uint8), 1)[-1])[:, 1, 1]
 

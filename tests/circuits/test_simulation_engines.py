@@ -29,7 +29,6 @@ START = random_start(SPEC, np.random.default_rng(0))
 
 
 def check_ten_steps(simulation: Simulation) -> None:
-    """From START, beside the reference."""
     judge = ReferenceSimulation(SPEC)
     judge.put(START)
     for each in (simulation, judge):

@@ -34,7 +34,6 @@ CELLS = np.array([[0, 1, 0], [0, 0, 1], [1, 1, 1]], dtype=np.uint8)
 
 
 def identity(channels: int, visible: int = 1) -> CellNetlist:
-    """Every cell stays what it is."""
     return CellNetlist.build(channels, False, [], [], [9 * channel + 4 for channel in range(channels)], visible)
 
 

@@ -17,7 +17,6 @@ from tests.random_netlists import netlists
 
 
 def values(graph: XAG, words: np.ndarray) -> np.ndarray:
-    """The outputs' values, `[outputs, N]`."""
     nodes = graph.evaluate(words)
     inverted = np.array([output & 1 for output in graph.outputs], dtype=bool)[:, None]
     found = nodes[[output >> 1 for output in graph.outputs]]

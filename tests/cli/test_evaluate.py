@@ -34,7 +34,6 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of it, to change."""
     shutil.copytree(trained, tmp_path / "here")
     monkeypatch.chdir(tmp_path)
     return Path("here")

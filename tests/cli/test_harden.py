@@ -17,7 +17,6 @@ COMPILES = "difflogic: compiling the search for this processor, which takes some
 
 @pytest.fixture
 def trained(difflogic: Call) -> None:
-    """A population in the folder `run`."""
     falling = ("--set", "schedule.share=0.5", "--set", "schedule.end=12")
     assert difflogic("train", "tiny", *CPU, *falling, "--population", 2, "--epochs", 12, "--out", "run").code == 0
 

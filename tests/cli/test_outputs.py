@@ -36,7 +36,6 @@ Place = tuple[str, click.Command, click.Parameter]
 
 
 def paths(command: click.Command, name: str) -> Iterator[Place]:
-    """Every parameter that names a path, of a command and those below it."""
     for param in command.params:
         if isinstance(param.type, click.Path):
             yield name, command, param

@@ -37,7 +37,6 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def tool(folder: Path, name: str, file: str, says: object, first: str = ":") -> None:
-    """A program that writes a file, after something else."""
     text = says if isinstance(says, str) else json.dumps(says)
     (folder / name).write_text(f"#!/bin/sh\n{first}\n/bin/cat > {file} <<'END'\n{text}\nEND\n")
     (folder / name).chmod(0o755)

@@ -35,7 +35,6 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def runs(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of them, to change."""
     shutil.copytree(trained, tmp_path / "all")
     monkeypatch.chdir(tmp_path)
     return Path("all")

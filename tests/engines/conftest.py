@@ -15,13 +15,11 @@ __all__ = ["adapter", "device", "poison"]
 
 @pytest.fixture(scope="session", params=["cpu", "gpu"])
 def engine(request: pytest.FixtureRequest) -> Engine:
-    """An engine that is compared with the reference."""
     return _opened(request)
 
 
 @pytest.fixture(scope="session", params=["cpu", "gpu", "reference"])
 def any_engine(request: pytest.FixtureRequest) -> Engine:
-    """An engine, the reference among them."""
     return _opened(request)
 
 

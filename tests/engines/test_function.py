@@ -23,7 +23,6 @@ REFERENCE = ReferenceEngine()
 
 
 def feed_forward(*widths: int) -> Circuit:
-    """Far from its start."""
     return Circuit.feed_forward(widths, seed=1, initial=InitialConfig(logit=1.0, noise=2.0))
 
 

@@ -31,7 +31,6 @@ CASES = {
     "a picture to a picture": 1.0,
     "several losses": 0.6,
 }
-"""Tasks, and the fire rate of each."""
 
 
 def job_of(circuit: Circuit, height: int, width: int) -> Job:
@@ -61,7 +60,6 @@ def _network(*widths: int) -> NetworkConfig:
 def searched(
     local_search: LocalSearch, job: Job, gates: np.ndarray, epochs: int = 1, guided: bool = True
 ) -> tuple[list[int], list[int]]:
-    """Gates and costs afterwards."""
     gates, costs = gates.copy(), search.fresh_costs(job.config, len(job.probes))
     for epoch in range(1, epochs + 1):
         guide = search.promising(gates, local_search.slopes(gates, costs)) if guided else search.NO_GUIDE

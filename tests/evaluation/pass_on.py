@@ -34,7 +34,6 @@ def keeper(channels: int, periodic: bool = False) -> Circuit:
 
 
 def keeper_config(channels: int, task: dict[str, Any], **train: Any) -> Config:
-    """What `keeper` might have been trained for."""
     base = presets.checkerboard(small=True)
     model = ModelConfig(
         channels=channels,

@@ -81,7 +81,6 @@ class Rig:
         return replace(self.shape, batch=self.plan.groups)
 
     def put(self, buffer: str | Any, array: npt.ArrayLike) -> None:
-        """Fill the beginning of a buffer, given by its name or itself."""
         buffer = self.work.buffers[buffer] if isinstance(buffer, str) else buffer
         self.device.queue.write_buffer(buffer, 0, np.ascontiguousarray(array))
 
@@ -90,7 +89,6 @@ class Rig:
         self.put(buffer, to_chunks(array.swapaxes(-1, -2), self._chunks(buffer)))
 
     def get(self, buffer: str | Any, *shape: int, dtype: npt.DTypeLike = np.float32) -> np.ndarray:
-        """A buffer as `[M, *shape]`."""
         buffer = self.work.buffers[buffer] if isinstance(buffer, str) else buffer
         words = np.frombuffer(self.device.queue.read_buffer(buffer), dtype=dtype)
         return words.reshape(self.plan.models, *shape)

@@ -65,7 +65,6 @@ def test_commit(device: GpuDevice, epoch: int, spoiled: float, flag: int) -> Non
 
 
 def moments(rng: np.random.Generator, scale: float) -> dict[str, np.ndarray]:
-    """Gradients and a state, `[2, G, 16]`."""
     size = (2, CIRCUIT.gates, 16)
     return {
         "gradients": (scale * rng.standard_normal(size)).astype(np.float32),

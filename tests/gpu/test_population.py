@@ -64,7 +64,6 @@ def test_all_are_judged_at_once(device: GpuDevice) -> None:
 
 
 def small(device: GpuDevice, binding: int) -> GpuDevice:
-    """The device with another limit."""
     smaller = copy.copy(device)
     smaller.limits = device.limits | {"max-storage-buffer-binding-size": binding}
     return smaller

@@ -47,7 +47,6 @@ SETS = [[SAMPLE[1], RECOMPUTING[1]], [*LAUNCHES, *RECOMPUTING]]
 
 
 def everything(device: GpuDevice, launch: LaunchConfig, circuit: Circuit = CIRCUIT) -> dict[str, np.ndarray]:
-    """What the engine computes under a schedule."""
     engine = GpuEngine(device, launch)
     batch = given()
     loss, gradients = engine.loss_and_gradients(circuit, batch)

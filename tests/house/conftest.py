@@ -119,7 +119,6 @@ class Machine:
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
     def ensure_vulkan(self, **env: str) -> subprocess.CompletedProcess[str]:
-        """The Vulkan part of setup alone."""
         libraries = self.checkout / "bin/lib"
         script = f"set -euo pipefail; source {libraries}/system.sh; source {libraries}/vulkan.sh; ensure_vulkan"
         return self.run("bash", "-c", script, **env)

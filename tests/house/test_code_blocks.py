@@ -43,7 +43,6 @@ OPTIONS = {each.name for each in fields(TrainRequest)} | {"seed", *TRAIN_FIELDS}
 
 
 def calls(page: Path) -> Iterator[ast.Call]:
-    """The calls in the sentences of a page."""
     for span in re.findall(r"`([^`\n]+\([^`\n]*)`", re.sub(r"(?ms)^```.*?^```", "", page.read_text(encoding="utf-8"))):
         with contextlib.suppress(SyntaxError):
             yield from (each for each in ast.walk(ast.parse(span, mode="eval")) if isinstance(each, ast.Call))

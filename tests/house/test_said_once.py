@@ -119,7 +119,6 @@ print(json.dumps({
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The answers of a process in which an option is added."""
     command = [sys.executable, "-c", PROGRAM, str(tmp_path_factory.mktemp("said"))]
     root, allowed = Path(__file__).parents[2], {**os.environ, mount.ALLOW: "1"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root, env=allowed)

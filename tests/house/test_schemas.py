@@ -27,7 +27,6 @@ def validator(name: str) -> Any:
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
-    """What difflogic writes, by the name of the file."""
     folder = tmp_path_factory.mktemp("run") / "run"
     engine = difflogic.open_engine("reference")
     difflogic.Trainer(tiny_config(epochs=2), engine).run(out=folder)

@@ -81,7 +81,6 @@ def of_blocks(sources: Iterable[str]) -> Iterator[Variant]:
 
 
 def of_kernels() -> Iterator[Variant]:
-    """Of the kernels of `difflogic.gpu.kernels`."""
     seen: set[tuple[str, tuple[int, ...]]] = set()
     for plan in plans():
         for spec in KERNELS.values():
@@ -120,7 +119,6 @@ def _runs(plan: Plan, launch: LaunchConfig) -> bool:
 
 
 def of_arrays() -> Iterator[Variant]:
-    """Of the kernels of arrays."""
     lanes = (1, arrays.SHARERS // arrays.SIDE_BY_SIDE, arrays.SHARERS)
     for kernel in array_kernels.KERNELS.values():
         known = {"WG": (LINEAR_WG,), "LANES": lanes, "OP": tuple(range(len(kernel.ops)))}

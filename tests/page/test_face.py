@@ -104,7 +104,6 @@ def cells(page: Page, canvas: str = "target") -> np.ndarray:
 
 
 def inner(page: Page, browser: Browser, expression: str) -> Any:
-    """The value of an expression in the living page."""
     (child,) = page.call("Page.getFrameTree")["frameTree"]["childFrames"]
     contexts = [
         each["params"]["context"]

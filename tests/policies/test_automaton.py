@@ -28,7 +28,6 @@ SPACES = Spaces(3, 3)
 
 
 def actor_of(seed: int) -> AutomatonActor:
-    """One whose gates are drawn at random."""
     actor = AutomatonActor(config(automaton=TINY), SPACES, SEEN, CPU)
     drawn = np.random.default_rng(seed).standard_normal(actor.layer.logits.shape)
     actor.layer.logits.assign(drawn)

@@ -27,14 +27,12 @@ PAGE = Path(__file__).parents[2] / "docs/how-to/policies.md"
 
 
 def run(*words) -> str:
-    """What a command prints."""
     done = CliRunner().invoke(group, [str(word) for word in words], catch_exceptions=False, standalone_mode=False)
     assert not done.return_value, done.output
     return done.stdout
 
 
 def refusal(capsys, *words) -> tuple[int, str]:
-    """The exit code and the sentence."""
     code = main([str(word) for word in words])
     return code, capsys.readouterr().err
 

@@ -19,7 +19,6 @@ NAMES = ("CartPole-v1", "Pendulum-v1", "test/Signs-v0", "test/Aim-v0", "test/Par
 
 
 def play(environments, steps, seed=0):
-    """Observations, rewards and ends of so many random steps."""
     generator = np.random.default_rng(seed)
     seen = []
     for _ in range(steps):

@@ -72,7 +72,6 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 
 def make(case: Case, rng: np.random.Generator) -> tuple[Circuit, np.ndarray | None]:
-    """A float64 circuit, and masks `[T, H*W]` where the case has them."""
     shape, kernels, per_kernel, masked = case
     circuit = random_circuit(
         rng, shape.channels, kernels, periodic=shape.periodic, per_kernel=per_kernel, scale=1.0, dtype=np.float64

@@ -22,7 +22,6 @@ def seen(channel: int, f: int) -> int:
 
 
 def layer(*gates: tuple[int, int, int]) -> tuple[np.ndarray, np.ndarray]:
-    """Decided logits and wires of gates `(id, a, b)`."""
     ids, a, b = np.array(gates).T
     return 10 * np.eye(16, dtype=np.float32)[ids], np.stack([a, b])
 

@@ -93,7 +93,6 @@ def test_a_rule_is_shown_by_boards_and_what_becomes_of_them() -> None:
 
 
 def rows_of(epochs: int) -> list[Row]:
-    """Judged in the last epoch."""
     rows = [Row.of(EpochMetrics(epoch, 9.0), 0) for epoch in range(1, epochs + 1)]
     rows[-1] = rows[-1].evaluated(Evaluation(3, 4, 64, 1), 3, 5)
     return rows

@@ -139,11 +139,9 @@ class Page:
             return False
 
     def text(self, selector: str = "body") -> str:
-        """What is written there, as it is seen."""
         return str(self.js(f"document.querySelector({json.dumps(selector)})?.innerText"))
 
     def see(self, text: str, selector: str = "body", seconds: float = SECONDS) -> None:
-        """Wait for a text."""
         self.wait(f"document.querySelector({json.dumps(selector)})?.innerText.includes({json.dumps(text)})", seconds)
 
     def click(self, selector: str) -> None:
@@ -153,7 +151,6 @@ class Page:
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def middle(self, selector: str) -> tuple[float, float]:
-        """Of an element, scrolled into view."""
         found = json.dumps(selector)
         self.wait(f"document.querySelector({found})?.checkVisibility() && !document.querySelector({found}).disabled")
         x, y = self.js(
@@ -174,11 +171,9 @@ class Page:
             self.call("Input.dispatchKeyEvent", type="keyUp", **common)
 
     def type(self, text: str) -> None:
-        """Into what has the focus."""
         self.call("Input.insertText", text=text)
 
     def fill(self, selector: str, text: str) -> None:
-        """A field, instead of what it holds."""
         self.click(selector)
         self.js(f"document.querySelector({json.dumps(selector)}).select()")
         self.type(text)

@@ -33,7 +33,6 @@ class Live:
     context: Context
 
     def client(self, token: str | None = ANN, **options: object) -> httpx.Client:
-        """One that sends this token."""
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         return httpx.Client(base_url=self.address + API, headers=headers, timeout=PATIENCE_S, **options)  # type: ignore[arg-type]
 
@@ -42,7 +41,6 @@ class Live:
 def serving(
     folder: Path, settings: ServeSettings | None = None, port: int = 0, tokens: Mapping[str, str] | Tokens = TOKENS
 ) -> Iterator[Live]:
-    """A server without workers, by default for two owners."""
     store = Store.open(folder)
     settings = settings or ServeSettings()
     app = create_app(store, tokens if isinstance(tokens, Tokens) else Tokens(tokens, ROLES), settings)

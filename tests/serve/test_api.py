@@ -24,7 +24,6 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
 
 @pytest.fixture
 def client(live: Live) -> Iterator[httpx.Client]:
-    """With an empty store."""
     for job in live.store.jobs(limit=1000):
         if job.status in ("queued", "paused"):
             live.store.ask(job.id, "cancel")

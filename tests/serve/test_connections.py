@@ -46,7 +46,6 @@ def limited(folder: Path, **limits: float) -> Iterator[Live]:
 
 
 def connect(live: Live, sends: bytes = b"") -> socket.socket:
-    """A connection; `with` closes it."""
     port = httpx.URL(live.address).port
     assert port is not None
     made = socket.create_connection(("127.0.0.1", port), PATIENCE_S)
@@ -70,7 +69,6 @@ def late(live: Live) -> float:
 
 
 def drip(connection: socket.socket, over: threading.Event) -> None:
-    """A byte now and then, as long as the server takes them."""
     with contextlib.suppress(OSError):
         while not over.wait(SHORT / 10):
             connection.sendall(b"x")

@@ -90,7 +90,6 @@ def listen(live: Live, path: str, last: str = "", events: int = 0, until: str = 
 
 
 def streams_of(live: Live) -> int:
-    """How many listen."""
     found = re.search(r"^difflogic_event_streams (.*)$", httpx.get(live.address + "/metrics").text, re.MULTILINE)
     assert found is not None
     return int(float(found[1]))

@@ -52,7 +52,6 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    """With a worker."""
     folder = tmp_path_factory.mktemp("store")
     with serving(folder) as running, Supervisor(folder, ["cpu"]):
         yield running
@@ -60,7 +59,6 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
 
 @pytest.fixture(scope="module")
 def cookie(live: Live) -> str:
-    """Of a session of ann's."""
     with live.client(token=None) as client:
         client.post("/session", json={"token": ANN})
         return str(client.cookies[COOKIE])
@@ -103,13 +101,11 @@ def say(page: Page, settings: dict[str, str]) -> None:
 
 
 def choose_action(page: Page, name: str) -> None:
-    """Something in the menu of a job."""
     page.click(".menu summary")
     page.click(f"[data-action={name}]")
 
 
 def submitted(live: Live, **fields: object) -> str:
-    """A job of ann's, given to the store at once."""
     job, _ = live.store.submit("ann", spec_of(short_config(1500), **fields))  # type: ignore[arg-type]
     return job.id
 
@@ -448,7 +444,6 @@ def test_curves_are_zoomed_and_read_off_by_keys_and_mouse(opened, trained):
 
 
 def choose(page: Page, label: str, option: str) -> None:
-    """Choose from the list with this label."""
     found = f"[...document.querySelectorAll('label')].find((each) => each.textContent.startsWith({json.dumps(label)}))"
     page.js(f"""{{ const list = {found}.querySelector("select");
         list.value = [...list.options].find((each) => each.text === {json.dumps(option)}).value;

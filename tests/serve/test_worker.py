@@ -162,7 +162,6 @@ def _packed(bits: np.ndarray) -> str:
 
 
 def follow(store, kind, source, **options):
-    """By a worker and a process of its own."""
     job, _ = store.submit("ann", JobSpec(kind, f"{kind} tiny", source=source, options=options))
     done = ended(store, job.id)
     return done, store.job_folder(job.id).files

@@ -76,7 +76,6 @@ def described(over: dict[str, Any], **how: Any) -> Spec:
 
 
 def swept(folder: Path, spec: Spec | None, trials: int | None = None, here: Here | None = None) -> tuple[Sweep, Here]:
-    """The sweep of a specification, or on from the folder."""
     here = here or Here()
     here.folder = folder
     with opened(spec, folder, trials) as (found, out):
@@ -86,5 +85,4 @@ def swept(folder: Path, spec: Spec | None, trials: int | None = None, here: Here
 
 
 def untimed(done: Sweep) -> list[dict[str, Any]]:
-    """The table, without what a clock says."""
     return [{name: value for name, value in row.items() if name != "seconds"} for row in table.trial_rows(done)]

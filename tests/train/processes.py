@@ -16,12 +16,10 @@ def start(module: str, *arguments: object) -> subprocess.Popen[str]:
 
 
 def run(module: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """The same, waited for."""
     return _finish(start(module, *arguments))
 
 
 def run_code(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """`python -c code arguments`, waited for."""
     return _finish(_start("-c", code, *arguments))
 
 

@@ -35,7 +35,6 @@ class Scripted:
         return 0
 
     def play(self, job: Job, state: TrainState) -> Scripted:
-        """A model for this run."""
         self.state = state
         self.waiting: list[EpochMetrics] = []
         return self

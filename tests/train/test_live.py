@@ -17,7 +17,6 @@ from tests.train.tiny import EPOCHS, tiny_config
 
 @pytest.fixture
 def displays(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """What is in each display of a kernel, one state after the other."""
     made: list[list[str]] = []
 
     def display(shown: str, display_id: bool = False) -> Any:

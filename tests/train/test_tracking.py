@@ -20,7 +20,6 @@ from tests.train.tiny import every, tiny_config
 
 
 def train(folder: Path, *places: str) -> tuple[Run, list[str]]:
-    """A run of three epochs, and what was told of its trackers."""
     told: list[str] = []
     with tracked(*places, tell=told.append) as observer:
         run = Trainer(tiny_config(epochs=3), open_engine("reference")).run(out=folder, observer=every(1, observer))

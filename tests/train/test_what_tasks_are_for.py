@@ -48,7 +48,6 @@ def solved(config: Config) -> Iterator[Replica]:
 
 
 def wrong(member: Replica, damage: Damage | None = None, samples: int = 1) -> list[int]:
-    """Wrong values after each of many steps."""
     start = np.zeros((samples, 5, 5, 8), dtype=np.float32)
     states = open_engine("cpu").rollout(member.circuit, start, LATER, "hard", damage=damage)
     counts: list[int] = (states[..., 0] != member.job.fixed_target[..., 0]).sum(axis=(1, 2, 3)).tolist()

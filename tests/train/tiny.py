@@ -67,7 +67,6 @@ def columns_of(path: Path) -> list[list[str]]:
 
 
 def rows_of(path: Path) -> list[list[Row]]:
-    """Each model's rows, without the time."""
     return [untimed(rows) for rows in read_rows(path, checkpoint.read(path).seeds)]
 
 

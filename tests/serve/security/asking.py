@@ -14,7 +14,6 @@ def submit(client: httpx.Client, **request: object) -> str:
 
 
 def error(answer: httpx.Response, status: int, code: str) -> str:
-    """Its sentence; the body has nothing else."""
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/json"
     body = answer.json()

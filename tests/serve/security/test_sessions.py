@@ -15,7 +15,6 @@ from tests.serve.security.asking import error
 
 @pytest.fixture
 def page(live: Live) -> Iterator[httpx.Client]:
-    """A browser that signed in."""
     with live.client(None) as browser:
         answer = browser.post("/session", json={"token": ANN})
         assert (answer.status_code, answer.content) == (204, b"")
