@@ -18,9 +18,7 @@ anew at item 12, whose phase is `12 // 4 % 3`, the first.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from difflogic.core.gates import GATE_COUNT
 from difflogic.cpu.codegen.atomics import DONE, fetch_add, take
@@ -28,13 +26,14 @@ from difflogic.cpu.codegen.compiled import entry_point, inlined
 from difflogic.cpu.codegen.denormals import flush_denormals, restore
 from difflogic.cpu.codegen.threefry import split
 from difflogic.cpu.codegen.vectors import TILE
-from difflogic.cpu.kernels.adamw import Optimizer, adamw
+from difflogic.cpu.kernels.adamw import adamw
+from difflogic.cpu.kernels.buffers import Buffers
 from difflogic.cpu.kernels.clip_norm import shorten, squares
 from difflogic.cpu.kernels.coefficients import coefficients
 from difflogic.cpu.kernels.commit import commit
 from difflogic.cpu.kernels.damage import draw_corners, write_kept
 from difflogic.cpu.kernels.draw_samples import draw_samples
-from difflogic.cpu.kernels.faults import FaultBuffers, stick_gates
+from difflogic.cpu.kernels.faults import stick_gates
 from difflogic.cpu.kernels.fire_mask import fire_mask
 from difflogic.cpu.kernels.gate_backward import gate_backward
 from difflogic.cpu.kernels.gate_forward import finish_state, gate_forward
@@ -48,87 +47,9 @@ from difflogic.cpu.phases import BACKWARD, COMMIT, D_STATE, DAMAGE, DRAW, FORWAR
 from difflogic.cpu.program import Program
 from difflogic.cpu.tables import StepGrids, TileGrid
 from difflogic.engine import control as c
-from difflogic.engine.events import Hardening
 from difflogic.engine.shape import Array
 
 TRAIN_KEY = c.TRAIN_KEY.start
-
-
-class Buffers(NamedTuple):
-    """All numbers of one training run but those of `Program` and `TileGrid`."""
-
-    logits: Array
-    """float32 `[16*G]`, as are the next four."""
-    mu: Array
-    nu: Array
-    probs: Array
-    gradients: Array
-    coefficients: Array
-    """float32 `[4*G]`, as is the next."""
-    moments: Array
-    table: Array
-    """float32 `[4*16]`: see `coefficients`."""
-    states: Array
-    """float32 `[T + 1, C * stride]`; of a feed-forward circuit, as many rows as the wider of inputs and outputs."""
-    targets: Array
-    """float32 `[J, loss_channels, tiles * TILE]`, J as `Shape.targets`; where `given`, the last state's adjoint."""
-    masks: Array
-    """float32 `[T, tiles * TILE]`, or `[0, 0]` where every cell fires."""
-    judged: Array
-    """float32 `[J, loss_channels * tiles * TILE]`: what the losses before the last judge; where `given`,
-    adjoints of these states."""
-    corners: Array
-    """int64 `[D, B, 2]`: row and column of the squares that are zeroed before step `damage_steps[D]`..."""
-    kept: Array
-    """float32 `[D, tiles * TILE]`: ...and 0 in them, else 1."""
-    rule: Array
-    """uint8 `[512]`, or `[0]` where the targets are given."""
-    x: Array
-    """uint8 `[N, H*W, C_in]`: what samples begin with, or `[0, 0, 0]`."""
-    y: Array
-    """int8 `[N, J, H*W, loss_channels]`: their targets, or `[0, 0, 0, 0]`."""
-    same: Array
-    """uint8 `[H*W * C]`: the one start, or `[0]`."""
-    pool: Array
-    """uint8 `[pool, H*W * C]`, or `[0, 0]` where every epoch starts afresh."""
-    fresh: Array
-    """float32 `[C * stride]`: fresh starts beside those from the pool, or `[0]`."""
-    places: Array
-    """int64 `[B]`: where in the pool the batch is from."""
-    sample_losses: Array
-    """float64 `[B]`: scratch."""
-    worst: Array
-    """bool `[B]`: which samples make room for fresh ones."""
-    nodes: Array
-    """float32 `[threads, N * TILE]`: scratch."""
-    slots: Array
-    """float32 `[threads, (slots + C) * TILE]`: scratch."""
-    d_patches: Array
-    """float32 `[2, 9*C * stride]`: two steps in turn."""
-    d_state: Array
-    """float32 `[C * tiles * TILE]`: the adjoint of a state that was spread out, or of the first one, or `[0]`."""
-    partials: Array
-    """float32 `[blocks, 4*G]`: moments."""
-    losses: Array
-    """float64 `[tiles]`."""
-    squares: Array
-    """float64 `[blocks]`: of a share of the gates, what `clip_norm` sums up, or `[0]` where entries are clipped."""
-    finite: Array
-    """bool `[blocks]`: of a share of the gates, whether every gradient is finite."""
-    control: Array
-    """uint32 `[8]`: see `difflogic.engine.control`."""
-    given: bool
-    """Whether adjoints are given, and no loss is computed."""
-    fire_rate: np.float32
-    start: int
-    """One of the kinds of `seed_grid`."""
-    damage_side: int
-    pool_reset: int
-    pool_stays: bool
-    """Whether nothing is written back into the pool."""
-    optimizer: Optimizer
-    hardening: Hardening
-    faults: FaultBuffers
 
 
 @entry_point
@@ -217,23 +138,14 @@ def _item(
     first, last = _share(grid.tiles, item, grid.blocks)
     if kind == FORWARD:
         for tile in range(first, last):
-            gate_forward(
-                program,
-                grid,
-                steps,
-                at,
-                tile,
-                buffers.coefficients,
-                buffers.masks,
-                buffers.states,
-                buffers.nodes[thread],
-            )
-            finish_state(program, grid, at + 1, tile, buffers.states, buffers.judged, buffers.kept, buffers.faults)
+            gate_forward(thread, at, tile, program, grid, steps, buffers)
+            finish_state(program, grid, at + 1, tile, buffers)
     elif kind == BACKWARD:
         if at == grid.steps - 1:  # with which the pass begins
             # A block's moments have one writer in each phase, so that the order of their sum is that of the tiles.
             buffers.partials[item] = 0
-        _backward(thread, at, first, last, buffers.partials[item], program, grid, steps, buffers)
+        for tile in range(first, last):
+            gate_backward(thread, at, tile, program, grid, steps, buffers, buffers.partials[item])
     elif kind == D_STATE:
         width, d_patches = buffers.d_state.size // program.channels, buffers.d_patches[at % 2]
         for tile in range(first, last):
@@ -242,42 +154,6 @@ def _item(
         _prepare(thread, kind, item, program, grid, buffers)
     else:
         _update(kind, item, program, grid, buffers, row)
-
-
-@inlined
-def _backward(
-    thread: int,
-    at: int,
-    first: int,
-    last: int,
-    partials: Array,
-    program: Program,
-    grid: TileGrid,
-    steps: StepGrids,
-    buffers: Buffers,
-) -> None:
-    for tile in range(first, last):
-        gate_backward(
-            program,
-            grid,
-            steps,
-            at,
-            tile,
-            buffers.coefficients,
-            buffers.masks,
-            buffers.states,
-            buffers.targets,
-            buffers.judged,
-            buffers.kept,
-            buffers.faults,
-            buffers.nodes[thread],
-            buffers.slots[thread],
-            buffers.d_state,
-            buffers.d_patches,
-            partials,
-            buffers.losses,
-            buffers.given,
-        )
 
 
 @inlined
@@ -293,7 +169,7 @@ def _prepare(thread: int, kind: int, item: int, program: Program, grid: TileGrid
             rule_target(grid, tile, program.channels, buffers.rule, buffers.states[0], nodes, buffers.targets[0])
     elif kind == DAMAGE:
         for tile in range(*_share(grid.tiles, item, grid.blocks)):
-            finish_state(program, grid, 0, tile, buffers.states, buffers.judged, buffers.kept, buffers.faults)
+            finish_state(program, grid, 0, tile, buffers)
     else:
         # Gates have nothing to do with tiles: they are shared out among as many items, of which some may get none.
         first, last = _share(buffers.logits.size // GATE_COUNT, item, grid.blocks)
@@ -348,40 +224,21 @@ def _update(kind: int, item: int, program: Program, grid: TileGrid, buffers: Buf
             row[0] = commit(buffers.losses, buffers.squares, buffers.finite, buffers.control)
             row[1] = buffers.control[c.NONFINITE]
             if buffers.pool.size and not buffers.pool_stays:
-                _rank(program, grid, buffers)
+                last_state, targets = buffers.states[grid.steps], buffers.targets[0]
+                losses, worst = buffers.sample_losses, buffers.worst
+                rank(grid, program.channels, buffers.pool_reset, last_state, targets, losses, worst)
     elif not buffers.control[c.NONFINITE]:
         control = buffers.control
         if buffers.squares.size:
             # Every item sums all squares itself, in their order: that is less work than a phase to hand one number
             # round.
             shorten(first, last, buffers.squares.sum(), buffers.gradients)
-        adamw(
-            first,
-            last,
-            buffers.optimizer,
-            control,
-            buffers.table,
-            buffers.gradients,
-            buffers.logits,
-            buffers.mu,
-            buffers.nu,
-        )
+        logits, mu, nu = buffers.logits, buffers.mu, buffers.nu
+        adamw(first, last, buffers.optimizer, control, buffers.table, buffers.gradients, logits, mu, nu)
         if buffers.pool.size and not buffers.pool_stays:
-            _write_back(item, program, grid, buffers)
-
-
-@inlined
-def _rank(program: Program, grid: TileGrid, buffers: Buffers) -> None:
-    last = buffers.states[grid.steps]
-    targets = buffers.targets[0]
-    rank(grid, program.channels, buffers.pool_reset, last, targets, buffers.sample_losses, buffers.worst)
-
-
-@inlined
-def _write_back(item: int, program: Program, grid: TileGrid, buffers: Buffers) -> None:
-    first, end = _share(grid.batch, item, grid.blocks)
-    last, fresh = buffers.states[grid.steps], buffers.fresh
-    write_back(grid, program.channels, first, end, last, fresh, buffers.worst, buffers.places, buffers.pool)
+            first, end = _share(grid.batch, item, grid.blocks)
+            state, fresh = buffers.states[grid.steps], buffers.fresh
+            write_back(grid, program.channels, first, end, state, fresh, buffers.worst, buffers.places, buffers.pool)
 
 
 @inlined

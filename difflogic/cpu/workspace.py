@@ -19,10 +19,10 @@ from difflogic.cpu import runner
 from difflogic.cpu.codegen.threads import together
 from difflogic.cpu.codegen.vectors import TILE
 from difflogic.cpu.kernels.adamw import Optimizer
+from difflogic.cpu.kernels.buffers import Buffers
 from difflogic.cpu.kernels.faults import FaultBuffers
 from difflogic.cpu.kernels.seed_grid import BOARDS, RANDOM, SAME
 from difflogic.cpu.program import make_program
-from difflogic.cpu.runner import Buffers
 from difflogic.cpu.tables import aligned, make_grid, step_grids, transposed_table
 from difflogic.engine import control as c
 from difflogic.engine.events import NO_HARDENING, Damage, Hardening

@@ -313,8 +313,8 @@ def four_sums(builder: Any, vectors: Sequence[Any]) -> Any:
     # holds a quarter of the sums of w, x, y and z. Folding it to four lanes adds the quarters. With vectors of 8 it is
     # the same. The order is part of the results: sums of floats depend on it.
     w, x, y, z = (folded(builder, vector, 16) for vector in vectors)
-    wx, yz = _paired(builder, w, x, (0, 1)), _paired(builder, y, z, (0, 1))
-    return folded(builder, _quartered(builder, wx, yz), 4)
+    wx, yz = _interleaved(builder, w, x, _BY_LANE), _interleaved(builder, y, z, _BY_LANE)
+    return folded(builder, _interleaved(builder, wx, yz, _BY_SIDE), 4)
 
 
 def add_vectors(builder: Any, x: Any, y: Any) -> Any:
@@ -332,21 +332,16 @@ def folded(builder: Any, vector: Any, lanes: int, combine: Callable[..., Any] = 
     return vector
 
 
-def _paired(builder: Any, one: Any, two: Any, lanes: tuple[int, int]) -> Any:
-    """Return in every four lanes `one[0] + one[2], two[0] + two[2], one[1] + one[3], two[1] + two[3]`."""
-    sums, count = [], one.type.count
-    for shift in (0, 2):
-        # Of 16, lanes of `two` are numbered from 16 on. With shift 0 the order begins 0, 16, 1, 17: two of each vector
-        # side by side. With shift 2 it begins 2, 18, 3, 19, and the sum of both is what was promised.
-        order = [start + shift + lane + side for start in range(0, count, 4) for lane in lanes for side in (0, count)]
-        sums.append(_shuffled(builder, one, two, order))
-    return builder.fadd(*sums)
+_BY_LANE, _BY_SIDE = ((0, 0), (0, 1), (1, 0), (1, 1)), ((0, 0), (1, 0), (0, 1), (1, 1))
+"""Orders in which sums are stored: pairs of a lane, 0 or 1, and the vector that it belongs to, 0 or 1."""
 
 
-def _quartered(builder: Any, one: Any, two: Any) -> Any:
-    """Return in every four lanes `one[0] + one[2], one[1] + one[3], two[0] + two[2], two[1] + two[3]`."""
+def _interleaved(builder: Any, one: Any, two: Any, order: Sequence[tuple[int, int]]) -> Any:
+    """Return in every four lanes the sums of lanes `n` and `n + 2` of each vector, in the given order."""
     sums, count = [], one.type.count
     for shift in (0, 2):
-        order = [start + shift + side + lane for start in range(0, count, 4) for side in (0, count) for lane in (0, 1)]
-        sums.append(_shuffled(builder, one, two, order))
+        # Of 16, lanes of `two` are numbered from 16 on. By lane, the order begins 0, 16, 1, 17 with shift 0, and 2, 18,
+        # 3, 19 with shift 2: the sum of both is what was promised.
+        lanes = [start + shift + lane + side * count for start in range(0, count, 4) for lane, side in order]
+        sums.append(_shuffled(builder, one, two, lanes))
     return builder.fadd(*sums)

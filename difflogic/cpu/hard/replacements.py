@@ -223,18 +223,16 @@ def classify(nodes: Nodes, work: Scratch, level: int, count: int) -> None:
             inverted_off |= off[word] & value
             if plain_on != 0 and inverted_on != 0 and plain_off != 0 and inverted_off != 0:
                 break
-        for side, misses in ((0, plain_on), (1, plain_off)):
+        plain, inverted = 2 * node, 2 * node + 1
+        sides = ((plain, 0, plain_on), (plain, 1, plain_off), (inverted, 0, inverted_on), (inverted, 1, inverted_off))
+        for literal, side, misses in sides:
             if misses == 0 and work.covering[level, side] < MOST_COVERS:
-                work.covers[level, side, work.covering[level, side]] = 2 * node
-                work.covering[level, side] += 1
-        for side, misses in ((0, inverted_on), (1, inverted_off)):
-            if misses == 0 and work.covering[level, side] < MOST_COVERS:
-                work.covers[level, side, work.covering[level, side]] = 2 * node + 1
+                work.covers[level, side, work.covering[level, side]] = literal
                 work.covering[level, side] += 1
         if level == 0 and plain_on == 0 and inverted_off == 0:
-            weigh(nodes, work, 0, 0, 2 * node, 0, 0, 0, 0, 0)
+            weigh(nodes, work, 0, 0, plain, 0, 0, 0, 0, 0)
         elif level == 0 and inverted_on == 0 and plain_off == 0:
-            weigh(nodes, work, 0, 0, 2 * node + 1, 0, 0, 0, 0, 0)
+            weigh(nodes, work, 0, 0, inverted, 0, 0, 0, 0, 0)
 
 
 @inlined

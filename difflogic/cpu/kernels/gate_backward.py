@@ -24,8 +24,9 @@ from difflogic.cpu.codegen.vectors import (
     where,
     zeros,
 )
+from difflogic.cpu.kernels.buffers import Buffers
 from difflogic.cpu.kernels.damage import zero_squares
-from difflogic.cpu.kernels.faults import FaultBuffers, change_bits
+from difflogic.cpu.kernels.faults import change_bits
 from difflogic.cpu.kernels.gate_forward import compute_nodes
 from difflogic.cpu.kernels.grid import gather_patches
 from difflogic.cpu.kernels.loss import join, loss
@@ -53,25 +54,14 @@ from difflogic.engine.shape import Array
 # a row takes longer than the gate that makes it.
 @inlined
 def gate_backward(
+    thread: int,
+    at: int,
+    tile: int,
     program: Program,
     grid: TileGrid,
     steps: StepGrids,
-    at: int,
-    tile: int,
-    coefficients: Array,
-    masks: Array,
-    states: Array,
-    targets: Array,
-    judged: Array,
-    kept: Array,
-    faults: FaultBuffers,
-    nodes: Array,
-    slots: Array,
-    d_state: Array,
-    d_patches: Array,
+    buffers: Buffers,
     moments: Array,
-    losses: Array,
-    given: bool,
 ) -> None:
     """`d_patches[(at+1) % 2]` of all tiles becomes this tile's part of `d_patches[at % 2]`, both `[9*C * stride]`.
 
@@ -79,29 +69,30 @@ def gate_backward(
     the pass begins, takes its adjoint from the loss. On the way a damaged cell's adjoint ends, and that of an earlier
     loss joins; see `Buffers` for `judged`, `kept` and `given`.
     """
-    width = targets.shape[2]
-    compute_nodes(program, grid, tile, coefficients, states[at], nodes)
+    nodes, slots, masks, states = buffers.nodes[thread], buffers.slots[thread], buffers.masks, buffers.states
+    targets, d_patches = buffers.targets, buffers.d_patches[at % 2]
+    compute_nodes(program, grid, tile, buffers.coefficients, states[at], nodes)
     for node in range(program.patch_nodes):
         store(slots, node * TILE, zeros())
     if at == grid.steps - 1:
         # The pass begins here, so that there is nothing yet to gather: the loss adds to zeros.
         slots[program.output_slots * TILE : (program.output_slots + program.outputs) * TILE] = 0
-        if given:
-            join(program, tile, targets[0].reshape(-1), width, slots)
+        if buffers.given:
+            join(program, tile, targets[0].reshape(-1), targets.shape[2], slots)
         else:
             last = targets[len(targets) - 1]
-            losses[tile] = loss(program, grid, tile, states[grid.steps], grid.stride, grid.guard, last, slots)
+            buffers.losses[tile] = loss(program, grid, tile, states[grid.steps], grid.stride, grid.guard, last, slots)
     elif steps.spread[at]:
-        _gather_copies(program, grid, steps, at, tile, d_state, slots)
+        _gather_copies(program, grid, steps, at, tile, buffers.d_state, slots)
     else:
-        _gather(program, grid, at + 1, tile, targets, judged, kept, faults, slots, d_patches, losses, given)
+        _gather(program, grid, at + 1, tile, buffers, slots)
     if masks.size:
         _mask_adjoint(program, tile, masks[at], slots)
-    _gates_backward(program, coefficients, nodes, slots, moments)
+    _gates_backward(program, buffers.coefficients, nodes, slots, moments)
     for node in range(program.patch_nodes):
-        store(d_patches[at % 2], node * grid.stride + grid.guard + tile * TILE, load(slots, node * TILE))
+        store(d_patches, node * grid.stride + grid.guard + tile * TILE, load(slots, node * TILE))
     if masks.size:
-        _pass_kept(program, grid, tile, slots, d_patches[at % 2])
+        _pass_kept(program, grid, tile, slots, d_patches)
 
 
 @inlined
@@ -119,24 +110,11 @@ def _gather_copies(
 
 
 @inlined
-def _gather(
-    program: Program,
-    grid: TileGrid,
-    at: int,
-    tile: int,
-    targets: Array,
-    judged: Array,
-    kept: Array,
-    faults: FaultBuffers,
-    slots: Array,
-    d_patches: Array,
-    losses: Array,
-    given: bool,
-) -> None:
+def _gather(program: Program, grid: TileGrid, at: int, tile: int, buffers: Buffers, slots: Array) -> None:
     """The adjoint of state `at` in the tile, from what the step after it sends back."""
-    width = targets.shape[2]
-    d_state = program.output_slots * TILE
-    gather_patches(grid, tile, program.channels, d_patches[at % 2], slots, d_state, TILE)
+    targets, judged, faults = buffers.targets, buffers.judged, buffers.faults
+    width, d_state = targets.shape[2], program.output_slots * TILE
+    gather_patches(grid, tile, program.channels, buffers.d_patches[at % 2], slots, d_state, TILE)
     damaged, place = grid.marks[at, DAMAGED], grid.marks[at, JUDGED]
     # Backward, the order of a state's events is turned around. Forward a state is made, judged, damaged, and then
     # has its faults; so what the next step sends back goes through the faults, then loses the squares, and only
@@ -144,11 +122,12 @@ def _gather(
     if faults.listed.size:
         change_bits(faults, grid, at, tile, slots, d_state, program.channels, TILE, True)
     if damaged >= 0:
-        zero_squares(slots, d_state, program.channels, TILE, kept[damaged], tile * TILE)
-    if place >= 0 and given:
+        zero_squares(slots, d_state, program.channels, TILE, buffers.kept[damaged], tile * TILE)
+    if place >= 0 and buffers.given:
         join(program, tile, judged[place], width, slots)
     elif place >= 0:
-        losses[tile] += loss(program, grid, tile, judged[place], width, 0, targets[place % len(targets)], slots)
+        target = targets[place % len(targets)]
+        buffers.losses[tile] += loss(program, grid, tile, judged[place], width, 0, target, slots)
 
 
 @inlined

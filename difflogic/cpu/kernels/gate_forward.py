@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.vectors import TILE, fma, load, peek, splat, store, where
+from difflogic.cpu.kernels.buffers import Buffers
 from difflogic.cpu.kernels.damage import zero_squares
-from difflogic.cpu.kernels.faults import FaultBuffers, change_bits
+from difflogic.cpu.kernels.faults import change_bits
 from difflogic.cpu.kernels.grid import write_patches
 from difflogic.cpu.program import FIRST_GATE, FIRST_INSTANCE, GATES, RECORD, REPLICAS, SEGMENT, A, B, Program
 from difflogic.cpu.tables import DAMAGED, JUDGED, StepGrids, TileGrid
@@ -14,22 +15,12 @@ from difflogic.engine.shape import Array
 
 @inlined
 def gate_forward(
-    program: Program,
-    grid: TileGrid,
-    steps: StepGrids,
-    at: int,
-    tile: int,
-    coefficients: Array,
-    masks: Array,
-    states: Array,
-    nodes: Array,
+    thread: int, at: int, tile: int, program: Program, grid: TileGrid, steps: StepGrids, buffers: Buffers
 ) -> None:
-    """`states[at] -> states[at+1]`, both `[C * stride]`, in the tile's columns; every node's row stays in `nodes`.
-
-    `masks [T, tiles * TILE]`, or empty: where 0, a cell keeps its old state.
-    """
+    """Compute the tile's part of state `at + 1` from state `at`; a cell whose mask is 0 keeps its old state."""
+    masks, states, nodes = buffers.masks, buffers.states, buffers.nodes[thread]
     # Neighbouring tiles read `states[at]` and write `states[at + 1]`: no tile waits for another within a step.
-    compute_nodes(program, grid, tile, coefficients, states[at], nodes)
+    compute_nodes(program, grid, tile, buffers.coefficients, states[at], nodes)
     if steps.spread[at]:
         for c in range(program.outputs):
             row, place = (program.nodes - program.outputs + c) * TILE, c * grid.stride + grid.guard
@@ -47,29 +38,20 @@ def gate_forward(
 
 
 @inlined
-def finish_state(
-    program: Program,
-    grid: TileGrid,
-    at: int,
-    tile: int,
-    states: Array,
-    judged: Array,
-    kept: Array,
-    faults: FaultBuffers,
-) -> None:
+def finish_state(program: Program, grid: TileGrid, at: int, tile: int, buffers: Buffers) -> None:
     """The tile of `states[at]` is complete: keep what an earlier loss than the last compares, and damage it.
 
     The last state is compared as it is: nothing happens to it.
     """
     place, damaged = grid.marks[at, JUDGED], grid.marks[at, DAMAGED]
-    begin = grid.guard + tile * TILE
+    begin, states, faults = grid.guard + tile * TILE, buffers.states, buffers.faults
     # A copy, since the damage below changes the state, and the loss judges what the step made of it.
     if place >= 0 and at < grid.steps:
         for c in range(grid.loss_channels):
             row = c * grid.tiles * TILE + tile * TILE
-            store(judged[place], row, load(states[at], c * grid.stride + begin))
+            store(buffers.judged[place], row, load(states[at], c * grid.stride + begin))
     if damaged >= 0:
-        zero_squares(states[at], begin, program.channels, grid.stride, kept[damaged], tile * TILE)
+        zero_squares(states[at], begin, program.channels, grid.stride, buffers.kept[damaged], tile * TILE)
     if faults.listed.size and at < grid.steps:
         change_bits(faults, grid, at, tile, states[at], begin, program.channels, grid.stride, False)
 
