@@ -21,33 +21,34 @@ from tests.train import processes
 from tests.train.tiny import assert_same_run, tiny_config
 
 MAIN = "difflogic.cli.main"
-LOG_LINE = re.compile(r"Epoch [ \d]{4}: soft_loss=\d+\.\d{4}, hard_acc=\d+\.\d\d%( at epoch \d+)?")
-POPULATION_LOG_LINE = re.compile(
-    r"Epoch [ \d]{4}: soft_loss=\d+\.\d{4} at best, \d+\.\d{4} in the median, solved \d of 3( at epoch \d+)?"
+
+
+@pytest.mark.parametrize(
+    ("models", "seeds", "losses"),
+    [
+        ((), "seed 23", r", hard_acc=\d+\.\d\d%"),
+        (("--population", 3), "seeds 23 to 25", r" at best, \d+\.\d{4} in the median, solved \d of 3"),
+    ],
 )
-
-
-def assert_short_end(out: str) -> None:
-    """The end of the run in `here` is its verdict first, in at most 12 lines of 80 columns."""
-    verdict = Path("here/summary.txt").read_text().splitlines()[0]
-    assert verdict.startswith(("Solved: ", "Not solved: "))
-    lines = out[out.index(f"\n\n{verdict}\n") :].strip().splitlines()
-    assert sum(-(-len(line) // 80) for line in lines) <= 12
-
-
-def test_a_run_in_lines(call: Call, tmp_path: Path) -> None:
-    code, out, errors = call("--log-interval", 4, "--out", "here")
+def test_a_run_in_lines(call: Call, models: tuple[object, ...], seeds: str, losses: str) -> None:
+    code, out, errors = call(*models, "--log-interval", 4, "--out", "here")
     assert (code, errors) == (0, "")
     lines = out.splitlines()
-    assert lines[0] == "tiny: 54 soft gates, 6x5 grid, 2 channels, 3 steps, batch 3, seed 23"
+    assert lines[0] == f"tiny: 54 soft gates, 6x5 grid, 2 channels, 3 steps, batch 3, {seeds}"
     assert lines[1].startswith("Engine reference: NumPy (")
     assert lines[1].endswith("; reference was asked for")
     assert lines[2] == "Run folder here"
     logs = [line for line in lines if line.startswith("Epoch ")]
-    assert all(LOG_LINE.fullmatch(line) for line in logs)
+    assert all(
+        re.fullmatch(rf"Epoch [ \d]{{4}}: soft_loss=\d+\.\d{{4}}{losses}( at epoch \d+)?", line) for line in logs
+    )
     assert [int(line[6:10]) for line in logs] == [1, 4, 5, 8, 10, 12]
     assert lines[-1] == "Run folder:      here"
-    assert_short_end(out)
+    verdict = Path("here/summary.txt").read_text().splitlines()[0]
+    assert verdict.startswith(("Solved: ", "Not solved: "))
+    end = out[out.index(f"\n\n{verdict}\n") :].strip().splitlines()
+    assert sum(-(-len(line) // 80) for line in end) <= 12
+    assert ("95 % Wilson interval" in Path("here/summary.txt").read_text()) == bool(models)
 
 
 def test_the_default_folder_and_the_log_line_to_the_letter(call: Call, tmp_path: Path) -> None:
@@ -94,18 +95,6 @@ def test_resume(call: Call, models: tuple[object, ...], seeds: str) -> None:
     assert seeds in out
     assert "Going on after epoch 5 of 12" in out
     assert_same_run(Path("whole"), Path("halves"))
-
-
-def test_a_population_in_lines(call: Call) -> None:
-    code, out, errors = call("--population", 3, "--log-interval", 4, "--out", "here")
-    assert (code, errors) == (0, "")
-    lines = out.splitlines()
-    assert lines[0] == "tiny: 54 soft gates, 6x5 grid, 2 channels, 3 steps, batch 3, seeds 23 to 25"
-    logs = [line for line in lines if line.startswith("Epoch ")]
-    assert all(POPULATION_LOG_LINE.fullmatch(line) for line in logs)
-    assert [int(line[6:10]) for line in logs] == [1, 4, 5, 8, 10, 12]
-    assert_short_end(out)
-    assert "95 % Wilson interval" in Path("here/summary.txt").read_text()
 
 
 def test_a_population_in_json(call: Call) -> None:

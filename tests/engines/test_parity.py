@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 import numpy as np
 import pytest
 
@@ -16,24 +18,17 @@ def model(request: pytest.FixtureRequest) -> SmallModel:
     return parity.small_model(request.param)
 
 
-def test_soft_states(any_engine: Engine, model: SmallModel) -> None:
-    states = any_engine.rollout(model.circuit, model.x, model.steps, masks=model.masks)
+@pytest.mark.parametrize(("mode", "tolerance"), [("soft", STATES), ("hard", {"rtol": 0, "atol": 0})])
+def test_states(
+    any_engine: Engine, model: SmallModel, mode: Literal["soft", "hard"], tolerance: dict[str, Any]
+) -> None:
+    states = any_engine.rollout(model.circuit, model.x, model.steps, mode, model.masks)
     assert states.dtype == np.float32
     np.testing.assert_array_equal(states[0], model.x)
-    np.testing.assert_allclose(states[1], model.arrays["soft/y_T1"], **STATES)
-    np.testing.assert_allclose(states[-1], model.arrays[f"soft/y_T{model.steps}"], **STATES)
+    np.testing.assert_allclose(states[1], model.arrays[f"{mode}/y_T1"], **tolerance)
+    np.testing.assert_allclose(states[-1], model.arrays[f"{mode}/y_T{model.steps}"], **tolerance)
     if model.masks is None:
-        np.testing.assert_allclose(states[1:], model.arrays["soft/states"], **STATES)
-
-
-def test_hard_states_exactly(any_engine: Engine, model: SmallModel) -> None:
-    states = any_engine.rollout(model.circuit, model.x, model.steps, "hard", model.masks)
-    assert states.dtype == np.float32
-    np.testing.assert_array_equal(states[0], model.x)
-    np.testing.assert_array_equal(states[1], model.arrays["hard/y_T1"])
-    np.testing.assert_array_equal(states[-1], model.arrays[f"hard/y_T{model.steps}"])
-    if model.masks is None:
-        np.testing.assert_array_equal(states[1:], model.arrays["hard/states"])
+        np.testing.assert_allclose(states[1:], model.arrays[f"{mode}/states"], **tolerance)
 
 
 def test_loss_and_gradients(any_engine: Engine, model: SmallModel) -> None:

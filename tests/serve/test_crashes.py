@@ -67,25 +67,19 @@ def test_killed_servers(tmp_path):
 
 
 @pytest.mark.exhaustive
-def test_an_abort_inside_the_gpu_library(tmp_path):
+@pytest.mark.parametrize(
+    ("fault", "reason", "options"),
+    [
+        ("abort", "its worker was aborted (SIGABRT), and last printed: ", {}),  # inside the GPU library
+        ("hang", "hung while training", {"limits": QUICK}),
+        ("full", "No space left on device", {}),  # at a checkpoint
+    ],
+)
+def test_fault_costs_one_try_and_is_named(fault, reason, options, tmp_path):
     selftest.keep(select_adapter(), [Check("self-test", True, "tried elsewhere")])
-    outcome = workers.faults(tmp_path, "abort", 1)
+    outcome = workers.faults(tmp_path, fault, 1, **options)
     assert (outcome.wrong, outcome.events) == ([], 1)
-    assert "its worker was aborted (SIGABRT), and last printed: " in outcome.reasons[0]
-
-
-@pytest.mark.exhaustive
-def test_a_hang(tmp_path):
-    outcome = workers.faults(tmp_path, "hang", 1, limits=QUICK)
-    assert (outcome.wrong, outcome.events) == ([], 1)
-    assert "hung while training" in outcome.reasons[0]
-
-
-@pytest.mark.exhaustive
-def test_a_full_disk_at_a_checkpoint(tmp_path):
-    outcome = workers.faults(tmp_path, "full", 1)
-    assert (outcome.wrong, outcome.events) == ([], 1)
-    assert "No space left on device" in outcome.reasons[0]
+    assert reason in outcome.reasons[0]
 
 
 @pytest.mark.exhaustive
