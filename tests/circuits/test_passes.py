@@ -119,16 +119,23 @@ def test_a_channel_of_few_inputs_is_made_anew_however_large(born: set[int]) -> N
     assert np.array_equal(values(found, words), values(both, words))
 
 
+@pytest.mark.parametrize("method", ["windows", "products", "samples"])
 @given(netlist=netlists(most=60), seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=15)
-def test_windows_change_nothing_never_grow_and_end_for_good(netlist: CellNetlist, seed: int) -> None:
-    graph = rebuilt(to_xag(netlist))
-    found = resubstitution.walked_in_windows(graph, rounds=2)
+def test_replacements_keep_values_and_never_grow(method: str, netlist: CellNetlist, seed: int) -> None:
+    graph = to_xag(netlist) if method == "samples" else rebuilt(to_xag(netlist))
     words = np.random.default_rng(seed).integers(0, 2**64, (graph.inputs, 8), dtype=np.uint64)
+    if method == "samples":
+        words = words[:, :1]
+        found = improved(graph, words, work=0)
+    elif method == "products":
+        found = with_shared_products(graph)
+    else:
+        found = resubstitution.walked_in_windows(graph, rounds=2)
+        again = resubstitution.walked_in_windows(found, rounds=2)
+        assert (again.gates, again.outputs) == (found.gates, found.outputs)
     assert np.array_equal(values(found, words), values(graph, words))
     assert len(found.gates) <= len(graph.gates)
-    again = resubstitution.walked_in_windows(found, rounds=2)
-    assert (again.gates, again.outputs) == (found.gates, found.outputs)
 
 
 def test_windows_find_a_factor_of_products_in_a_graph_of_many_inputs() -> None:
@@ -137,16 +144,6 @@ def test_windows_find_a_factor_of_products_in_a_graph_of_many_inputs() -> None:
     graph = builder.finish([reduce(builder.xor, [builder.and_(2, literal) for literal in range(4, 44, 2)])])
     assert len(graph.gates) == 39
     assert len(resubstitution.walked_in_windows(graph, rounds=2).gates) == 20
-
-
-@given(netlist=netlists(most=60), seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=15)
-def test_shared_products_change_nothing_and_never_grow(netlist: CellNetlist, seed: int) -> None:
-    graph = rebuilt(to_xag(netlist))
-    found = with_shared_products(graph)
-    words = np.random.default_rng(seed).integers(0, 2**64, (graph.inputs, 8), dtype=np.uint64)
-    assert np.array_equal(values(found, words), values(graph, words))
-    assert len(found.gates) <= len(graph.gates)
 
 
 def test_multiplexers_at_one_address_share_its_products() -> None:
@@ -421,16 +418,6 @@ def test_a_count_takes_as_few_gates_as_are_known(inputs: int, gates: int) -> Non
     found = improved(rebuilt_symmetric(graph), work=0)
     assert len(found.gates) <= gates
     assert output_tables(found) == output_tables(graph)
-
-
-@given(netlists(most=25), st.integers(0, 2**32 - 1))
-@settings(max_examples=15)
-def test_on_samples_alone_only_these_stay(netlist: CellNetlist, seed: int) -> None:
-    graph = to_xag(netlist)
-    words = np.random.default_rng(seed).integers(0, 2**64, (graph.inputs, 1), dtype=np.uint64)
-    found = improved(graph, words, work=0)
-    assert np.array_equal(values(found, words), values(graph, words))
-    assert len(found.gates) <= len(graph.gates)
 
 
 @given(netlists(most=60), st.integers(0, 2**32 - 1))

@@ -26,11 +26,11 @@ def changed(netlist: CellNetlist, place: int, gate: int) -> CellNetlist:
     return replace(netlist, gates=gates)
 
 
-def one_channel(netlist: CellNetlist) -> bool:
-    return netlist.channels == 1 and len(netlist.gates) > 0
-
-
-@given(netlists().filter(one_channel), st.integers(0, 100), st.integers(0, 15))
+@given(
+    netlists().filter(lambda netlist: netlist.channels == 1 and len(netlist.gates) > 0),
+    st.integers(0, 100),
+    st.integers(0, 15),
+)
 def test_the_verdict_is_right(netlist: CellNetlist, place: int, gate: int) -> None:
     other = changed(netlist, place, gate)
     words = truth_tables.all_patterns(9)

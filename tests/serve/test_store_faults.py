@@ -297,17 +297,13 @@ def replaced(folder: Path) -> None:
     (folder / files.STORE).write_bytes((folder / "elsewhere" / files.STORE).read_bytes())
 
 
-def whole_store_moved(folder: Path) -> None:
-    folder.rename(folder.with_name("elsewhere"))
-
-
 LOSSES = {
     "removed": lambda folder: [path.unlink() for path in folder.glob("store.sqlite3*")],
     "database removed": lambda folder: (folder / files.STORE).unlink(),
     "log removed": lambda folder: (folder / f"{files.STORE}-wal").unlink(),
     "emptied": lambda folder: os.truncate(folder / files.STORE, 0),
     "replaced": replaced,
-    "store moved": whole_store_moved,
+    "store moved": lambda folder: folder.rename(folder.with_name("elsewhere")),
 }
 
 
@@ -360,12 +356,16 @@ def test_a_late_server_overwrites_nothing(store, spec):
 # clocks, disks, rights --------------------------------------------------------------------------------------
 
 
-def test_waits_do_not_mind_a_clock_that_is_set(tmp_path, spec, monkeypatch):
-    store, real = Store.open(tmp_path), time.time
+def fail_twice(store, spec):
     submit(store, spec)
     for _ in range(2):
         job, lease = store.claim("w", "cpu", ENGINES, 60)
         store.fail_try(job.id, lease, "it fell")
+
+
+def test_waits_do_not_mind_a_clock_that_is_set(tmp_path, spec, monkeypatch):
+    store, real = Store.open(tmp_path), time.time
+    fail_twice(store, spec)
     for days in (-1, 1):
         monkeypatch.setattr(time, "time", lambda days=days: real() + days * 86400)
         assert abs(Store.open(tmp_path).clock() - real()) < 60
@@ -375,10 +375,7 @@ def test_waits_do_not_mind_a_clock_that_is_set(tmp_path, spec, monkeypatch):
 
 
 def test_no_wait_is_longer_than_the_longest(store, spec, clock):
-    submit(store, spec)
-    for _ in range(2):
-        job, lease = store.claim("w", "cpu", ENGINES, 60)
-        store.fail_try(job.id, lease, "it fell")
+    fail_twice(store, spec)
     assert store.claim("w", "cpu", ENGINES, 60) is None
     clock.now -= 86400
     assert store.claim("w", "cpu", ENGINES, 60) is not None

@@ -236,20 +236,15 @@ def test_a_population_is_a_positive_number(population: int, config: Config, one:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_population_beyond_memory_says_what_fits(config: Config, engine: Engine, tmp_path: Path) -> None:
-    with pytest.raises(
-        LimitError, match=r"needs (?:at least|about) \d+\.\d GB.*, but this machine has .* at most (\d+) such"
-    ):
-        Trainer(config, engine).run(population=2**31, out=tmp_path / "run")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_batch_beyond_memory(config: Config, engine: Engine, tmp_path: Path) -> None:
-    with pytest.raises(
-        LimitError,
-        match=r"One model needs (?:at least|about) \d+\.\d GB.*, but this machine has .* smaller grid, batch",
-    ):
-        Trainer(config.with_(train={"batch": 2**31}), engine).run(out=tmp_path / "run")
+@pytest.mark.parametrize(
+    ("batch", "population", "fits"), [(3, 2**31, r"at most (\d+) such"), (2**31, 1, "smaller grid, batch")]
+)
+def test_training_beyond_memory_says_what_fits(
+    batch: int, population: int, fits: str, config: Config, engine: Engine, tmp_path: Path
+) -> None:
+    needed = r"needs (?:at least|about) \d+\.\d GB.*, but this machine has .* "
+    with pytest.raises(LimitError, match=("One model " if population == 1 else "") + needed + fits):
+        Trainer(config.with_(train={"batch": batch}), engine).run(population=population, out=tmp_path / "run")
     assert list(tmp_path.iterdir()) == []
 
 
