@@ -31,10 +31,7 @@ GOOD = [Check("device", True, "opens")]
 BAD = [*GOOD, Check("gradients", False, "not so")]
 
 
-@pytest.fixture(autouse=True)
-def kept_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The verdicts made up here are not for the tests that train."""
-    monkeypatch.setenv("DIFFLOGIC_CACHE_DIR", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("cache")  # the verdicts made up here are not for the tests that train
 
 
 def test_every_device_is_listed_and_none_is_tested(said: Said, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from difflogic.serve.store.jobs import JobSpec
 from difflogic.serve.store.store import Store
 from difflogic.train.trainer import Trainer
 from tests.serve.live import Live, serving
+from tests.serve.service import by_hand, short_config
 from tests.train.tiny import tiny_config
 
 
@@ -85,3 +86,8 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
     no sign of life and every test that waits for it would wait too. Here nothing waits, and workers find it done.
     """
     Trainer(tiny_config(epochs=2, eval_interval=1), open_engine("cpu")).run(out=tmp_path_factory.mktemp("hand") / "run")
+
+
+@pytest.fixture(scope="session")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return by_hand(short_config(), tmp_path_factory.mktemp("hand") / "run")

@@ -47,11 +47,6 @@ def store(tmp_path: Path) -> Store:
     return Store.open(tmp_path / "store")
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return by_hand(short_config(), tmp_path_factory.mktemp("hand") / "run")
-
-
 @pytest.mark.exhaustive
 def test_killed_workers(tmp_path):
     outcome = workers.kill_workers(tmp_path, KILLS, seed=1, epochs=3000)

@@ -7,7 +7,6 @@ import json
 import signal
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -42,11 +41,6 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     with acting(folder):
         yield opened
     assert opened.workers() == []
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return by_hand(short_config(), tmp_path_factory.mktemp("hand") / "run")
 
 
 @pytest.fixture(scope="module")

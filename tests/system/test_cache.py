@@ -14,10 +14,7 @@ from difflogic.system.cache import JsonCache, key_of
 COLOURS = JsonCache("colours")
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("DIFFLOGIC_CACHE_DIR", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+pytestmark = pytest.mark.usefixtures("cache")
 
 
 def test_entries_stand_beside_each_other(capsys: pytest.CaptureFixture[str]) -> None:

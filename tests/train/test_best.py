@@ -22,16 +22,10 @@ from difflogic.train.trainer import Trainer
 from tests.train.scripted import Scripted
 
 
-@pytest.fixture(scope="module")
-def engine() -> Engine:
-    """One is enough: what is kept is the same whatever trained it."""
-    return open_engine("reference")
-
-
 @pytest.fixture
-def run(config: Config, engine: Engine, tmp_path: Path) -> Run:
+def run(config: Config, one: Engine, tmp_path: Path) -> Run:
     """Best at epochs 5 and 10, of 12."""
-    return Trainer(config, Scripted(engine, {1: 50, 5: 3, 10: 3, 12: 40})).run(out=tmp_path / "my run")
+    return Trainer(config, Scripted(one, {1: 50, 5: 3, 10: 3, 12: 40})).run(out=tmp_path / "my run")
 
 
 def test_the_latest_of_the_best_is_kept(run: Run) -> None:
@@ -74,11 +68,11 @@ def test_the_result_is_the_best(config: Config, tmp_path: Path) -> None:
     assert np.array_equal(load_run(run.path).circuit.flat_logits(), run.circuit.flat_logits())
 
 
-def test_a_best_that_is_ahead_of_the_checkpoint_is_dropped(config: Config, engine: Engine, run: Run) -> None:
+def test_a_best_that_is_ahead_of_the_checkpoint_is_dropped(config: Config, one: Engine, run: Run) -> None:
     """As after a crash between the two files: the epochs are trained again."""
     assert run.path is not None
     (run.path / checkpoint.PREVIOUS).unlink()
-    early = Trainer(config, Scripted(engine, {5: 3})).run(out=run.path.parent / "early", epochs=5)
+    early = Trainer(config, Scripted(one, {5: 3})).run(out=run.path.parent / "early", epochs=5)
     assert early.path is not None
     shutil.copy(run.path / checkpoint.BEST, early.path / checkpoint.BEST)
     seen = []
@@ -87,19 +81,19 @@ def test_a_best_that_is_ahead_of_the_checkpoint_is_dropped(config: Config, engin
         def advanced(self, epoch: int) -> None:
             seen.append((early.path / checkpoint.BEST).exists())
 
-    on = Trainer(config, Scripted(engine, {10: 7})).run(resume=early.path, observer=Looks())
+    on = Trainer(config, Scripted(one, {10: 7})).run(resume=early.path, observer=Looks())
     assert not any(seen[:2])
     assert on.wrong == 7
 
 
-def test_a_best_is_kept_over_a_resume(config: Config, engine: Engine, run: Run) -> None:
+def test_a_best_is_kept_over_a_resume(config: Config, one: Engine, run: Run) -> None:
     assert run.path is not None
-    on = Trainer(config.with_(train={"epochs": 20}), Scripted(engine, {15: 4})).run(resume=run.path)
+    on = Trainer(config.with_(train={"epochs": 20}), Scripted(one, {15: 4})).run(resume=run.path)
     assert (on.wrong, on.state.epoch) == (3, 20)
     assert chosen.load(run.path).epoch == 10
 
 
-def test_a_damaged_best_is_named(run: Run, config: Config, engine: Engine) -> None:
+def test_a_damaged_best_is_named(run: Run, config: Config, one: Engine) -> None:
     assert run.path is not None
     (run.path / checkpoint.BEST).write_bytes(b"nothing")
     with pytest.raises(CheckpointError, match=r"best\.safetensors is not .* Remove it, and the last circuit"):
@@ -107,7 +101,7 @@ def test_a_damaged_best_is_named(run: Run, config: Config, engine: Engine) -> No
     told: list[str] = []
     observer = Observer()
     observer.noticed = told.append  # type: ignore[method-assign]
-    Trainer(config, Scripted(engine, {})).run(resume=run.path, observer=observer)
+    Trainer(config, Scripted(one, {})).run(resume=run.path, observer=observer)
     assert "is left out" in told[0]
     assert not (run.path / checkpoint.BEST).exists()
 
@@ -125,9 +119,9 @@ def test_the_best_of_a_population_is_one_model(config: Config, tmp_path: Path) -
     assert (run.path / checkpoint.BEST).stat().st_size < (run.path / checkpoint.NAME).stat().st_size / 2
 
 
-def test_another_run_begins_with_the_best(config: Config, engine: Engine, run: Run) -> None:
+def test_another_run_begins_with_the_best(config: Config, one: Engine, run: Run) -> None:
     began = []
     observer = Observer()
     observer.began = began.append  # type: ignore[method-assign]
-    Trainer(config, Scripted(engine, {})).run(init_from=run.path, observer=observer, epochs=1)
+    Trainer(config, Scripted(one, {})).run(init_from=run.path, observer=observer, epochs=1)
     assert began[0].lender == chosen.load(Path(str(run.path))).told
