@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,11 +23,7 @@ from tests.train.tiny import tiny_config
 HARDWARE = EngineInfo("gpu", "Quick 9000", "DiscreteGPU", "Vulkan", "1.0")
 CPU = EngineInfo("cpu", "Abacus")
 
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("DIFFLOGIC_CACHE_DIR", str(tmp_path))
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("cache")
 
 
 @pytest.fixture

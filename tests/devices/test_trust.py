@@ -20,11 +20,7 @@ GOOD = [Check("device", True, "opens"), Check("long loops", True, "carried out i
 BAD = [Check("device", True, "opens"), Check("gradients", False, "gradients differ by 0.1 of the layer's largest")]
 REFUSAL = r"failed the self-test and is not trained on, gradients: gradients differ by 0.1.*difflogic doctor"
 
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("DIFFLOGIC_CACHE_DIR", str(tmp_path))
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("cache")
 
 
 @pytest.fixture
