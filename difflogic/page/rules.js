@@ -19,8 +19,7 @@ function whyStalled(preset, losses, judged, { HOPELESS, PROGRESS, MEAN_OF }) {
     const means = soft.slice(length - 1).map((_, i) => meanOf(soft.slice(i, i + length)));
     const lowest = Math.min(...means);
     if (!Number.isFinite(means[means.length - 1])) return "its soft loss is not finite";
-    const { growth, search } = preset.config;
-    if ((growth.until.length || search.begin > 1) && lowest > HOPELESS * means[0]) return "its soft loss hardly fell";
+    if (means.length > 1 && lowest > HOPELESS * means[0]) return "its soft loss hardly fell";
     const wrong = judged.map((each) => each.wrong / cellsOf(stages, each.epoch)),
         fewest = Math.min(...wrong);
     const since = Math.max(

@@ -2,8 +2,7 @@
 
 One rule holds for every kind of training. Progress means that the soft loss of a cell or the number of wrong values
 falls to PROGRESS of its former minimum. From its first look on, an attempt ends if it made no progress for as long as
-it took to get so far, counted in the cost of epochs. Where another stage follows, a larger grid or a search, the soft
-loss must have fallen to HOPELESS of the initial one.
+it took to get so far, counted in the cost of epochs, or if its soft loss is still above HOPELESS of the initial one.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from difflogic.runs.journal import Row
 
 FIRST_LOOK = 0.2
 """Share of all epochs before which no attempt ends."""
-HOPELESS = 0.1
+HOPELESS = 0.3
 """Share of the initial soft loss."""
 PROGRESS = 0.9
 """Share of the former minimum."""
@@ -55,8 +54,7 @@ def why(rows: Sequence[Row], left: int, epochs: int, config: Config) -> str | No
     losses = _mean_losses(rows, config)
     if not math.isfinite(losses[-1]):
         return "its soft loss is not finite"
-    is_staged = config.growth.until or config.search.begin > 1
-    if is_staged and losses.min() > HOPELESS * losses[0]:
+    if len(losses) > 1 and losses.min() > HOPELESS * losses[0]:
         return "its soft loss hardly fell"
     since = last_progress(rows, config)
     if left - done >= since and schedule.effort(config, done) >= 2 * schedule.effort(config, since):

@@ -18,7 +18,7 @@ SHORT = ("--engine", "cpu", "--eval-interval", 5, "--set", "task.start=zeros", "
 
 @pytest.fixture
 def run(difflogic: Call) -> Path:
-    """Two attempts of 20 and 40 epochs."""
+    """Two attempts of 15 and 45 epochs."""
     assert difflogic("train", "tiny", *SHORT, "--epochs", 60, "--restarts", 1, "--out", OUT).code == 0
     return Path(OUT)
 
@@ -63,8 +63,8 @@ def test_another_run_begins_with_it(difflogic: Call, run: Path) -> None:
 def test_show_and_runs(difflogic: Call, run: Path) -> None:
     _, out, _ = difflogic("show", OUT)
     assert f"Taken:     {chosen.load(run).told}" in out
-    assert "attempt 1: given up at epoch 20 with " in out
-    assert "attempt 2: complete at epoch 40 with " in out
+    assert "attempt 1: given up at epoch 15 with " in out
+    assert "attempt 2: complete at epoch 45 with " in out
     taken = chosen.run_folder(run)
     assert f"The run is complete. Train it further with:  difflogic train --resume '{taken}' --epochs " in out
     command = shlex.split(out.rpartition("with:  difflogic ")[2])
@@ -95,8 +95,8 @@ def test_resume_takes_the_folder_of_all(difflogic: Call, run: Path) -> None:
     events = [json.loads(line) for line in out.splitlines()]
     told = [event for event in events if event["event"] == "attempt"]
     assert [(each["number"], each["of"], each["status"]) for each in told] == [(2, 2, "running"), (2, 2, "complete")]
-    assert told[0]["reason"] == "attempt 1 was given up at epoch 20, as it made no progress since epoch 10"
-    assert [each["epoch"] for each in events[-1]["attempts"]] == [20, 40]
+    assert told[0]["reason"] == "attempt 1 was given up at epoch 15, as its soft loss hardly fell"
+    assert [each["epoch"] for each in events[-1]["attempts"]] == [15, 45]
     assert attempts.read(run) == record
 
 

@@ -365,7 +365,7 @@ def test_attempts_are_told(here: Path, capsys) -> None:
     text = call(capsys, "submit", "--config", "flat.toml", "--engine", "cpu", "--name", "again", "--restarts", "1",
                 "--watch")  # fmt: skip
     # Whichever attempts were over before the watching began: of each it is said what came of it.
-    ends = ["Attempt 1: given up at epoch 200 with 14 wrong cells, seed 23: it made no progress since epoch 10",
+    ends = ["Attempt 1: given up at epoch 200 with 14 wrong cells, seed 23: its soft loss hardly fell",
             "Attempt 2: complete at epoch 800 with 14 wrong cells"]  # fmt: skip
     assert all(words in text for words in ends)
     assert text.count("Not solved: ") == 1

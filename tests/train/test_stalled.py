@@ -51,15 +51,15 @@ def test_first_look_is_early_and_not_before_the_first_stage_ends(config: Config,
 
 def test_attempt_does_not_end_before_its_first_look() -> None:
     assert why([64.0] * (LOOK - 1)) is None
-    assert why([64.0] * LOOK) == "it made no progress since epoch 10"
+    assert why([64.0] * LOOK) == "its soft loss hardly fell"
 
 
-@pytest.mark.parametrize("share", [0.09, 0.11])
+@pytest.mark.parametrize("share", [0.29, 0.31])
 @pytest.mark.parametrize("config", [PLAIN, GROWING, PLAIN.with_(search={"begin": 70})])
-def test_loss_of_a_cell_must_have_fallen_before_the_next_stage(config: Config, share: float) -> None:
+def test_loss_of_a_cell_must_have_fallen_by_the_first_look(config: Config, share: float) -> None:
     look = stalled.first_look(config, EPOCHS)
     losses = [64.0] * 20 + [64 * share] * (look - 20)
-    assert (why(losses, config) == "its soft loss hardly fell") == (share > 0.1 and config is not PLAIN)
+    assert (why(losses, config) == "its soft loss hardly fell") == (share > 0.3)
 
 
 def test_attempt_ends_when_it_made_no_progress_for_as_long_as_it_took_so_far() -> None:
