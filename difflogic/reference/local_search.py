@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.core.gates import GATE_COUNT, INPUT_WISE, TABLE
+from difflogic.core.wiring import CENTRE, PATCH
 from difflogic.engine import control as c
 from difflogic.engine.job import Job
 from difflogic.engine.search import CANDIDATES, FUNCTION, GUIDED, HOW_FAR, NO_GUIDE, SIDES, WHERE, Array, Words, stuck
@@ -52,11 +53,11 @@ class ReferenceLocalSearch:
         # A value that should be 0 costs more where it rises, whether it is right or wrong, and one that should be 1
         # where it falls.
         adjoints = (1 - 2 * cells_last(job.targets(job.probes)).astype(np.float64)) * costs
-        rows = np.zeros((2, 3 * shape.channels, shape.cells))
-        rows[shape.steps % 2, 1 : 3 * shape.loss_channels : 3] = adjoints[-1]
+        d_patches = np.zeros((2, PATCH * shape.channels, shape.cells))
+        d_patches[shape.steps % 2, CENTRE : PATCH * shape.loss_channels : PATCH] = adjoints[-1]
         # With equal shares the gradient of a logit is a sixteenth of what its gate would do, less the mean of all.
         equal, control = np.zeros((len(gates), GATE_COUNT)), np.zeros(c.WORDS, dtype=np.uint32)
-        return 4 * pull_back(spec, hard, equal, nodes, adjoints[:-1], rows, control) @ INPUT_WISE
+        return 4 * pull_back(spec, hard, equal, nodes, adjoints[:-1], d_patches, control) @ INPUT_WISE
 
     def wrong(self, gates: Array) -> npt.NDArray[np.bool_]:
         job, task = self._job, self._job.config.task

@@ -163,7 +163,7 @@ def test_memory_by_strategy(said: Said, tmp_path: Path, monkeypatch: pytest.Monk
     small = planned(said, "checkerboard-small")
     assert chosen(planned(said, "checkerboard-small", "--set", "task.steps=4")) == 0
     assert chosen(planned(said, "--batch", "64")) == 1
-    sides = ("--set", "task.height=1024", "--set", "task.width=1024", "--batch", "1")
+    sides = ("--set", "task.height=672", "--set", "task.width=672", "--set", "task.steps=48", "--batch", "1")
     huge = planned(said, *sides)
     assert huge[1]["total_bytes"] > 1 << 30 > huge[2]["total_bytes"]
     assert chosen(huge) == 2

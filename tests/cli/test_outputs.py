@@ -24,7 +24,7 @@ READ_OR_FOLDERS = {
     "serve token_file", "show run",
     "simplify circuit", "simulate circuit", "submit config_file", "submit rule_table", "submit target",
     "build out", "train config_file",
-    "train out", "train resume", "train rule_table", "train starts", "train target",
+    "train out", "train resume", "train rule_table", "train starts", "train target", "train test",
     "train-checkerboard out", "train-checkerboard resume", "train-checkerboard starts",
     "train-policy config_file", "train-policy out", "train-policy resume", "tune config_file",
     "evaluate data", "init data", "init from_film", "submit data", "submit from_film", "train data", "train from_film",

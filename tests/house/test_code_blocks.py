@@ -39,7 +39,7 @@ HERE = [(page, block) for page, block in BLOCKS if page not in ELSEWHERE]
 
 FUNCTIONS = {name: getattr(difflogic, name) for name in difflogic.__all__ if callable(getattr(difflogic, name))}
 FUNCTIONS["run"] = partial(difflogic.Trainer.run, None)
-OPTIONS = {each.name for each in fields(TrainRequest)} | {"seed", *TRAIN_FIELDS}
+OPTIONS = {each.name for each in fields(TrainRequest)} | {"seed", "test", *TRAIN_FIELDS}
 
 
 def calls(page: Path) -> Iterator[ast.Call]:

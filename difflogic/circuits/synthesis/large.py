@@ -20,7 +20,7 @@ ROUNDS = ((8, 24, 300), (10, 40, 200))
 """Nodes that a window reads at most, its gates, and the windows of each part, in turns."""
 
 
-class Part(NamedTuple):
+class Piece(NamedTuple):
     """A part as a graph of its own."""
 
     graph: XAG
@@ -56,7 +56,7 @@ def rewritten(graph: XAG, effort: int = 1, size: int = PART) -> XAG:
     return graph
 
 
-def _parts(graph: XAG, number: int, size: int) -> list[Part]:
+def _parts(graph: XAG, number: int, size: int) -> list[Piece]:
     """Return the parts of a graph in topological order; `number` selects the order and the borders."""
     order = _depth_first(graph, number % 2)
     first = size * (number % 4) // 4
@@ -71,7 +71,7 @@ def _parts(graph: XAG, number: int, size: int) -> list[Part]:
     return [_part(graph, nodes, [node for node in nodes if node in readers]) for nodes in members.values()]
 
 
-def _part(graph: XAG, nodes: list[int], outputs: list[int]) -> Part:
+def _part(graph: XAG, nodes: list[int], outputs: list[int]) -> Piece:
     inside = set(nodes)
     read = (literal >> 1 for node in nodes for literal in graph.gates[node - graph.first][1:])
     reads = sorted({node for node in read if node not in inside})
@@ -80,7 +80,7 @@ def _part(graph: XAG, nodes: list[int], outputs: list[int]) -> Part:
         xor, a, b = graph.gates[node - graph.first]
         a, b = (literals[each >> 1] ^ (each & 1) for each in (a, b))
         literals[node] = builder.xor(a, b) if xor else builder.and_(a, b)
-    return Part(builder.finish(literals[node] for node in outputs), reads, outputs)
+    return Piece(builder.finish(literals[node] for node in outputs), reads, outputs)
 
 
 def _depth_first(graph: XAG, side: int) -> list[int]:
@@ -102,7 +102,7 @@ def _depth_first(graph: XAG, side: int) -> list[int]:
     return order
 
 
-def _joined(graph: XAG, parts: list[Part], smaller: list[XAG]) -> XAG:
+def _joined(graph: XAG, parts: list[Piece], smaller: list[XAG]) -> XAG:
     """Return the graph with other graphs in place of its parts."""
     builder, literals = Builder(graph.inputs), graph.on_same_inputs()
     for part, made in zip(parts, smaller, strict=True):

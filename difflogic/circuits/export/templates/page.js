@@ -184,7 +184,7 @@ function hexagons(height, width) {
 function colour(y, x, view, state) {
     const get = (c) => automaton.get(y, x, c, state);
     if (view >= 0) return get(view) ? 0xffffffff : 0xff2a2015;
-    if (circuit.colours.length) {
+    if (circuit.colours?.length) {
         let number = 0;
         for (let c = 0; c < circuit.visible; c++) number |= get(c) << c;
         const [red, green, blue] = circuit.colours[number];

@@ -1,0 +1,70 @@
+"""Rows of a .csv file as text, whatever separates its columns and decimals."""
+
+import csv
+import io
+import re
+from pathlib import Path
+
+from difflogic.errors import DataError
+from difflogic.system import array_files
+
+_OTHER_FILES = {
+    r"@relation\b": "It is an ARFF file: save it as .csv, with a first row of names",
+    r"\S+( +\d+:\S+)+ *$": "It is a LIBSVM file: save it as .csv, with a row of names and a column for each index",
+    r"[^,;\t|]*\|[^,;\t]*$": "Its columns are separated by vertical bars: expected commas, semicolons or tabs",
+    r"[^,;\t ]+ +[^,;\t]*$": "Its columns are separated by spaces: expected commas, semicolons or tabs",
+}
+"""First lines of files that are not .csv."""
+
+
+def read(path: Path) -> list[tuple[int, list[str]]]:
+    """Return the texts of a .csv with the number of their line, the names of the columns first. Raises DataError."""
+    try:
+        text = io.TextIOWrapper(io.BytesIO(array_files.content(path)), encoding="utf-8-sig").read()
+    except UnicodeDecodeError as error:
+        raise DataError("It is not text in UTF-8: expected a .csv, or an .npz.") from error
+    beginning = re.search(r"^[^%\s].*", text, re.MULTILINE)
+    first = beginning[0] if beginning else ""
+    separator = max(",;\t", key=first.count)
+    if declared := re.fullmatch(r"sep=(.)\s*", first):  # Excel's own first line
+        separator, text = declared[1], text.replace(first, "", 1)
+    elif refusal := next((said for form, said in _OTHER_FILES.items() if re.match(form, first, re.IGNORECASE)), ""):
+        raise DataError(f"{refusal}.")
+    try:
+        read = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True)
+        rows = [(read.line_num, [each.strip() for each in row]) for row in read if row]
+    except csv.Error as error:
+        raise DataError(f"It is not a table: {error}.") from error
+    if not rows:
+        raise DataError("It is empty: expected a first row that names the columns.")
+    line, names = rows[0]
+    names = ["" if re.fullmatch(r"Unnamed: \d+", name) else name for name in names]
+    _check_columns(names, rows)
+    return [(line, names), *(_with_points(rows[1:]) if separator == ";" else rows[1:])]
+
+
+def _check_columns(names: list[str], rows: list[tuple[int, list[str]]]) -> None:
+    """Raise DataError unless columns have names of their own, but for the first, and rows as many values."""
+    if "" in names[1:]:
+        raise DataError(f"Column {names.index('', 1) + 1} has no name in the first row: name it, or leave it out.")
+    if len(names) - (not names[0]) < 2:
+        raise DataError(
+            f"The first row names one column, {names[-1][:40]!r}: expected a label and features, separated by commas, "
+            "semicolons or tabs."
+        )
+    if repeated := [name for place, name in enumerate(names) if name in names[:place]]:
+        raise DataError(f"Two columns are named {repeated[0][:40]!r} in the first row: rename one of them.")
+    for line, row in rows:
+        if len(row) != len(names):
+            raise DataError(f"row {line} has {len(row)} values, but there are {len(names)} columns.")
+
+
+def _with_points(rows: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
+    """Replace decimal commas by points. Raises DataError if both occur, as one may separate thousands."""
+    comma, point = (re.compile(rf"[+-]?\d*[{sign}]\d+(e[+-]?\d+)?", re.IGNORECASE) for sign in ",.")
+    some, others = ([text for _, row in rows for text in row if sign.fullmatch(text)] for sign in (comma, point))
+    if some and others:
+        raise DataError(
+            f"it holds {some[0][:40]!r} and {others[0][:40]!r}: write all decimals with a comma or a point."
+        )
+    return [(line, [text.replace(",", ".") if comma.fullmatch(text) else text for text in row]) for line, row in rows]
