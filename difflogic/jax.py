@@ -4,8 +4,6 @@ layer = difflogic.jax.circuit_function(difflogic.Circuit.feed_forward([64, 256, 
 gradients = jax.grad(lambda logits: layer(logits, bits).sum())(circuit.flat_logits())
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any

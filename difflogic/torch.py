@@ -4,8 +4,6 @@ layer = difflogic.torch.CircuitModule(difflogic.Circuit.feed_forward([64, 256, 1
 scores = layer(bits).reshape(-1, 10, 10).sum(-1)
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The comparisons that several files make."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

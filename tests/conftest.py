@@ -1,7 +1,5 @@
 """What holds for every test: reproducible, and no silent floating point error."""
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

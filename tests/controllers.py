@@ -1,7 +1,5 @@
 """Controllers that no one trained: of random gates, and a linear rule for the pole made by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """The circuits of the paper's five experiments, by the names of `wires_seed23.npz`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.config import presets

@@ -1,7 +1,5 @@
 """Circuits to export: learned, made by hand, printed by the paper, degenerate, random."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Training jobs of a few dozen gates: an epoch takes a millisecond or two."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Circuits that were learned once: by seed 23, and one that only seems right."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Slow and obvious, and independent of the package: it takes a circuit's arrays an
 Grids are `[B, H, W, C]`, masks `[T, H, W, 1]`; values inside are `[B, H, W]`, one per wire.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Distributions that offer tasks in Python, as if they were installed."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path

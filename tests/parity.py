@@ -1,7 +1,5 @@
 """The authors' arrays in `tests/data`, as the objects that tests use."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from functools import cache

@@ -3,8 +3,6 @@
 `.ci/run` installs the packages that `python -m tests.programs` prints.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 

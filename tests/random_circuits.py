@@ -1,7 +1,5 @@
 """Circuits, grids and masks that no one designed."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Netlists that no one designed: any gate may read any earlier bit."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Parameters of which `bin/test` tries a sample."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Fields of a configuration by their names alone, for tests that vary many."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Simulations that no one designed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

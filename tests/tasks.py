@@ -1,7 +1,5 @@
 """Small training jobs with everything that a task can ask for."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How close is close enough, and why. Hard circuits, wires and random bits are compared exactly, always."""
 
-from __future__ import annotations
-
 import numpy as np
 
 STATE_ATOL = 1e-6

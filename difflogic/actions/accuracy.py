@@ -1,7 +1,5 @@
 """The accuracy of a classifier on rows: of a run on those that it held out, of any on a table."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, cast

@@ -1,7 +1,5 @@
 """`export`: a circuit in the formats of other programs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from os import PathLike

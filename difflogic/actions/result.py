@@ -1,7 +1,5 @@
 """Result of an action: text, a report for programs, and files."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape

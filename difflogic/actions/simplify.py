@@ -1,7 +1,5 @@
 """`simplify`: a circuit with fewer gates, of a cell or of a function such as a controller, proved equal."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, dataclass
 from typing import Any

@@ -3,8 +3,6 @@
 Both are packages of the extra `bench`; nothing here is imported before it is asked for.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 

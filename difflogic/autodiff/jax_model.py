@@ -4,8 +4,6 @@ Only one thing is better than the paper's own code: a soft gate is four coeffici
 gates for every cell.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The model in PyTorch: cells last, gradients by autograd."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 

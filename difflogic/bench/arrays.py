@@ -3,8 +3,6 @@
 As with the other cases, what is timed has first computed what NumPy computes in float64.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import statistics
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """This table names the cases that can be measured."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch

@@ -3,8 +3,6 @@
 Nothing is timed that computes something else: the first losses and the first verdict must be right.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The engines that are here, and what the device under each can do at best."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, cast

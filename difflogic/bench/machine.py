@@ -1,7 +1,5 @@
 """The machine of a measurement is described, without which a number means nothing, and its memory's speed measured."""
 
-from __future__ import annotations
-
 import os
 import platform
 import time

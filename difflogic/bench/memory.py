@@ -3,8 +3,6 @@
 Run as `python -m difflogic.bench.memory CASE ENGINE`, the child prints its peak in bytes.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What training would take of a GPU's memory, by strategy, before anything is allocated."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One train step, taken apart: by kernel, by phase, and what the host does around it."""
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Measure all cases on all engines: verify, warm up, time in turns, profile."""
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """How the cost grows with the work, in numbers and sentences."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import statistics

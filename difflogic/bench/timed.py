@@ -1,7 +1,5 @@
 """A timed thing is one that can be repeated, in rounds, once its results are right."""
 
-from __future__ import annotations
-
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field

@@ -18,8 +18,6 @@ patches, and every node's value where the engine keeps those for the backward pa
 itself is left out, so that a high share of the copy rate means memory-bound, and a low one does not mean slow.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from difflogic.config.schema import Config

@@ -4,8 +4,6 @@ A recording follows a rule if no two equal neighbourhoods have different success
 neighbourhoods occur more than once.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from itertools import chain

@@ -8,8 +8,6 @@
 A state is a cell's channels as bits, channel 0 the lowest. Each pair is a sample of one step.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from pathlib import Path

@@ -3,8 +3,6 @@
 A state holds a cell's channels as bits, channel 0 the lowest: one file has at most eight of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import groupby
 

@@ -1,7 +1,5 @@
 """Bug reports, which describe a machine without private names."""
 
-from __future__ import annotations
-
 import contextlib
 import getpass
 import os

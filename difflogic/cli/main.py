@@ -1,7 +1,5 @@
 """Entry point: finds the subcommand and turns every expected failure into one sentence."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections.abc import Sequence

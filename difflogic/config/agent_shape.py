@@ -1,7 +1,5 @@
 """Shape of an agent: what two agents must have in common for one to start from what the other learned."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Names that users choose from. This module imports nothing, so that `--help` is quick."""
 
-from __future__ import annotations
-
 from typing import Literal, get_args
 
 Placing = Literal["auto", "gpu", "cpu", "sticky"]

@@ -1,7 +1,5 @@
 """Configuration of a request: a preset, changed for another target or initial state, by a recipe, and by fields."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Documents: sections that are a whole TOML file."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from abc import abstractmethod

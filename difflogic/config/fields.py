@@ -4,8 +4,6 @@
 writes come from it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import difflib

@@ -1,7 +1,5 @@
 """Requests for jobs that are made of another job; the first line of each is its help, with JOB for the other job."""
 
-from __future__ import annotations
-
 from difflogic.config.choices import EXPORTS
 from difflogic.config.fields import section
 from difflogic.config.limits import COUNT, Limits

@@ -1,7 +1,5 @@
 """Configuration that trains a run on until its gates have converged, or searches its circuit."""
 
-from __future__ import annotations
-
 from difflogic.config.schema import Config
 from difflogic.config.train import HARDENING_EPOCHS, GrowthConfig, PoolConfig
 

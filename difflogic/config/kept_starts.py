@@ -5,8 +5,6 @@ with one of them in half of all epochs, else with one of as many random grids. T
 every checkpoint the pool, so that a run needs their file only once.
 """
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

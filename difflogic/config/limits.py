@@ -1,7 +1,5 @@
 """Limits of fields, in words and as a test."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """`[model]`: the shape of the circuit."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from difflogic.config.fields import Section, field, require, require_ascending, section, shown

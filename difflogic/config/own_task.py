@@ -15,8 +15,6 @@
 commands and run folders: `difflogic.config.registered`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import math

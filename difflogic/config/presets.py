@@ -3,8 +3,6 @@
 Values: the authors' notebook (`diffLogic_CA.ipynb`), one hyperparameter dict per experiment.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -8,8 +8,6 @@ and samples, for images a search after a short training (`difflogic.engine.searc
 The task decides (`robust`), and fields that differ from the paper's stay as they are.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math

@@ -9,8 +9,6 @@
 makes the class `Maze` the task `my-package:maze`. Nothing else names a task: no text of a user or a file is imported.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Experiments on another grid than their own."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from difflogic.config.schema import Config

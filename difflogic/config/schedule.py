@@ -2,8 +2,6 @@
 left of it for a further attempt.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_right
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """`[task]`, `[data]` and `[plugin]`: task, grid, and initial states or samples."""
 
-from __future__ import annotations
-
 import re
 
 from difflogic.config.choices import STARTS

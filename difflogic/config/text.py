@@ -1,7 +1,5 @@
 """Configurations as TOML files for people: fields that differ from the defaults, each with an explanation."""
 
-from __future__ import annotations
-
 import dataclasses
 import textwrap
 from collections.abc import Iterator

@@ -9,8 +9,6 @@ All but `[train]` may be left out: their defaults are the paper's training. Ever
 `share` is the value at the `end`.
 """
 
-from __future__ import annotations
-
 from difflogic.config.choices import CLIPS
 from difflogic.config.fields import Section, field, require, require_ascending, section
 from difflogic.config.limits import BELOW_ONE, COUNT, MOST, NOT_NEGATIVE, SHARE, UP_TO_ONE, WHOLE, one_of

@@ -11,8 +11,6 @@ on each other, in two million words, and other words have other blocks. Three ro
 after two rounds some pairs depend on each other.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.core import prng

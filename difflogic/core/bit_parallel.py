@@ -1,7 +1,5 @@
 """Gates evaluated on 64 samples per word, level by level."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

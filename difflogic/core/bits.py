@@ -8,8 +8,6 @@ In each form the lowest bit comes first, and bits beyond the last sample or cell
 1, 0, 1, 1 are bits 0, 1, 2, 3 of their word, which is `1 + 4 + 8 = 13`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

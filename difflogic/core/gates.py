@@ -8,8 +8,6 @@ truth table, so a softmax mixture of the sixteen gates is again one such form.
 Source: Miotti et al. 2025 (arXiv 2506.04912), section 2; the authors' notebook, `bin_op_all_combinations`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 GATE_COUNT = 16

@@ -1,7 +1,5 @@
 """What a count of successes says of a rate."""
 
-from __future__ import annotations
-
 import math
 
 Z = 1.959963984540054

@@ -1,7 +1,5 @@
 """What the cells of grids see, and whether it decides what they become."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

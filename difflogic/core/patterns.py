@@ -8,8 +8,6 @@ to `X` for 2 to 24, then two letters: `pA` is 25, `yO` is 255.
 Sources: Golly's help, *File formats*; LifeWiki, *Run Length Encoded*, *Plaintext*, *Life 1.05* and *Life 1.06*.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress

@@ -9,8 +9,6 @@ A key is a uint32 array `[2]`. For example, seed 23 is the key `[0, 23]`; three 
 2160167688, 3300718841 and 4285582716, and a permutation of four numbers is 1, 2, 3, 0.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -6,8 +6,6 @@ Sources: Golly's help, *QuickLife*, *Generations* and *Bounded grids*; Hensel's 
 numbers, of whose eight bits number `4*left + 2*centre + right` is the next state.
 """
 
-from __future__ import annotations
-
 import base64
 import re
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ A character's value is the sum of `bit[channel] << channel`: `.` is 0, then `1` 
 `+` and `/`. So black and white is written in `.` and `1`, and red is `1`, green `2`, blue `4`.
 """
 
-from __future__ import annotations
-
 import string
 from collections.abc import Sequence
 

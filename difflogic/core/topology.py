@@ -1,7 +1,5 @@
 """The order of gates: each after those that it reads."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
 

@@ -4,8 +4,6 @@
 Source: the authors' notebook, `get_moore_connections`, `get_unique_connections`, `get_random_connections`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The CPU engine: the stateless calls, and models that train on the processor."""
 
-from __future__ import annotations
-
 import contextlib
 import subprocess
 from collections import deque

@@ -1,7 +1,5 @@
 """A circuit as a differentiable function, on the processor."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

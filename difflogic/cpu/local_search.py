@@ -5,8 +5,6 @@ rollout. Nothing is computed twice: cells that are alike whatever the circuit is
 them, share a column. Twin: `reference/local_search.py`.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """A training run on the processor."""
 
-from __future__ import annotations
-
 import math
 import time
 from itertools import groupby

@@ -3,8 +3,6 @@
 In each phase every tile, or share of the gates or samples, is one item of work; see `runner`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.engine.job import Job

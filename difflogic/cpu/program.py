@@ -1,7 +1,5 @@
 """A circuit as compiled code reads it: made once, in NumPy."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

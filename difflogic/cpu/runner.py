@@ -16,8 +16,6 @@ anything; where the system holds it up just then, the other thread does all that
 anew at item 12, whose phase is `12 // 4 % 3`, the first.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from difflogic.core.gates import GATE_COUNT

@@ -4,8 +4,6 @@ Compiled functions take these tuples field by field, so a field's type must neve
 C-contiguous arrays of the types named here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple

@@ -10,8 +10,6 @@ are the second grid; a row has 16 + 32 + 16 floats, five cache lines, the fifth 
 (targets, masks, damage) is kept in rows of whole tiles, without guards.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -5,8 +5,6 @@ which of two engines was measured to be faster, by a run or by `difflogic bench`
 was used last.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import asdict, replace

@@ -1,7 +1,5 @@
 """The memory and time of a training are predicted from its configuration alone, before anything is made."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from difflogic.config.model import ModelConfig

@@ -6,8 +6,6 @@ on the first engine, opening included. So measuring takes less than SHARE of a r
 epoch alone takes longer; of 500 epochs also where the first engine is more than seven times as slow.
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable

@@ -5,8 +5,6 @@ their seeds: the first device has the first ones. How many each has is measured 
 and stands in the manifest, so that a run that goes on shares its members alike.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor

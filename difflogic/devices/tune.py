@@ -6,8 +6,6 @@ The best of all is then timed in turns with the default, and kept only where it 
 that is cut off goes on where it was.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 import time

@@ -5,8 +5,6 @@ calls that tests and notebooks use, and opens a `Model`, which keeps the state o
 where the engine computes and is driven by `train/`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol

@@ -2,8 +2,6 @@
 `shaders/common/control.wgsl` and in every engine.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

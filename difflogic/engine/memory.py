@@ -1,7 +1,5 @@
 """The memory that a training takes on this machine is predicted before anything is made."""
 
-from __future__ import annotations
-
 from difflogic.config.schema import Config
 from difflogic.core.wiring import PATCH
 from difflogic.engine.shape import Shape

@@ -1,7 +1,5 @@
 """Many seeds trained at once: together where the engine can, else one after another within each stretch of epochs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack

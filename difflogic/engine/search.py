@@ -19,8 +19,6 @@ All of it is whole numbers, drawn from the seed and the epoch: the same on every
 guide may differ in its last places, where derivatives are beyond what float32 holds exactly.
 """
 
-from __future__ import annotations
-
 from typing import Any, Protocol
 
 import numpy as np

@@ -4,8 +4,6 @@ All of them give the same bits; which cells fire is part of the `SimulationSpec`
 `difflogic.core.bernoulli`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """Agents in a gallery: an episode of the best one, returns, gates, controller, and every export that fits."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

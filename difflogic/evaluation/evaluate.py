@@ -10,8 +10,6 @@
 A test that does not fit the run's task is absent. The text of a measure is for people and may change.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass

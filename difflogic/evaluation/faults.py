@@ -5,8 +5,6 @@ of the simplified circuit. Hard circuits run for the task's own steps, without d
 nor its probes have. Faults stop before the last step.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 

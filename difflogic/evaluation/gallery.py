@@ -3,8 +3,6 @@
 An exhibit shows the running automaton, its film, losses, gates, circuit, and every export that fits.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Figures of the paper for its five experiments: Miotti et al. 2025 (arXiv 2506.04912) and its notebook, at seed 23."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from difflogic.config import presets

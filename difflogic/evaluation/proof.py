@@ -17,8 +17,6 @@ The file proof.json holds the circuit, so that nothing else is needed to check i
 circuit it counts rounds, in which every cell fires at least once. `circuit_sha256`: see `fingerprint`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

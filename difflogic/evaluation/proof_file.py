@@ -1,7 +1,5 @@
 """Files of a proof: proof.json, whose content `proof` describes, and a counterexample."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 from typing import Any

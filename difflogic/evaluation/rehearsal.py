@@ -1,7 +1,5 @@
 """Context of all tests of an evaluation: the trained circuit, its task on other grids, and rollouts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property

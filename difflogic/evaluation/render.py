@@ -1,7 +1,5 @@
 """`render`: a rollout of a run's hard circuit as a film or a strip, its gates, or its losses, as one file."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

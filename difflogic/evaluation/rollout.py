@@ -4,8 +4,6 @@ States come from `Engine.rollout` in stretches, so that a long rollout takes no 
 do not depend on the stretches.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence

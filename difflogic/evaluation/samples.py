@@ -1,7 +1,5 @@
 """Tests of a circuit on samples: those that its run held out, others, or fresh ones of a task in Python."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

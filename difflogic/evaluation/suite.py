@@ -4,8 +4,6 @@ Sources: the evaluations of the authors' notebook (a grid four times as large fo
 self-healing, 4000 asynchronous steps with damage after each), and their counterparts for other tasks.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace

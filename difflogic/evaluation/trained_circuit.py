@@ -1,7 +1,5 @@
 """Trained circuits to evaluate or draw, and their runs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ Of what a kernel is made of (invocations, bindings) a device is asked for no mor
 grants, so that a kernel that outgrows it fails here and not at a user's.
 """
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The eleven kernels of arrays: their bindings, and how arrays of any shape are described to them."""
 
-from __future__ import annotations
-
 import functools
 import math
 from dataclasses import dataclass

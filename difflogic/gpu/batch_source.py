@@ -1,7 +1,5 @@
 """A batch source says where a training batch comes from, as far as buffers and kernels depend on it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,7 +1,5 @@
 """A circuit as a differentiable function, on a GPU adapter."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, TypeGuard
 

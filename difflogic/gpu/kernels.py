@@ -1,7 +1,5 @@
 """Every kernel: its bindings in order, what it is dispatched over and how it may be varied."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The planner takes the first launch configuration that the device can run within its memory."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Shaders that are no kernels of ours, among them small questions that decide whether a device can be trusted."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from threading import Lock
 

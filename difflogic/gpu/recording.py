@@ -4,8 +4,6 @@ Nothing in a dispatch list changes from epoch to epoch, so that buffers, pipelin
 whole run. `GpuModel` and `Workspace` make them by the five verbs of a device, and cannot tell a recording from one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """WGSL sources: found in the wheel or the checkout, `#import`s resolved, errors mapped back to lines."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping

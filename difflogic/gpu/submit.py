@@ -1,7 +1,5 @@
 """Dispatches and their commands: long work goes in several submits, each short enough for watchdogs and signals."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@ A group is a run of dispatches of one kernel. Each gets a pass of its own, becau
 the ends of passes; where the adapter has none, each group is submitted alone and the host's clock is read.
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable, Sequence

@@ -13,8 +13,6 @@ Source: Wallace, *A suggestion for a fast multiplier* (1964); Demenkov, Kojevnik
 bounds on the Boolean circuit complexity of symmetric functions* (2010).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import zip_longest
 from math import isqrt

@@ -4,8 +4,6 @@ Pages are made by the exports, floors above the circuits. So nobody on this floo
 itself, which stands above all floors, says so here.
 """
 
-from __future__ import annotations
-
 import html
 from collections.abc import Callable
 

@@ -20,8 +20,6 @@ Thresholds are written so that they are read back as the same 64-bit floating-po
 circuit.json (`difflogic.model.netlist_json`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

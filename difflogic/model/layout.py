@@ -15,8 +15,6 @@ A circuit without perception has a patch of one value per channel, and its last 
 Everything here is NumPy, made once per circuit, and the same for every engine.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass

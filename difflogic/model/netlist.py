@@ -7,8 +7,6 @@ What inputs and outputs mean is said by those who have them: the cell of an auto
 (`difflogic.model.cell_netlist.CellNetlist`), or a controller (`difflogic.model.controller.Controller`).
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -17,8 +17,6 @@ absent: the first so many are the picture. Written in topological order as `g0, 
 ids, each once, in any order without a cycle.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence

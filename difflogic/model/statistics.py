@@ -1,7 +1,5 @@
 """The gates of a circuit, layer by layer: what they are, and how sure of it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -4,8 +4,6 @@ C, WGSL, JavaScript, Verilog and NumPy share these operators, so that one table 
 single bits and on words of many cells. An interpreter has no names: it runs a `RegisterProgram`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple

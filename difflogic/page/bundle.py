@@ -1,7 +1,5 @@
 """Modules of JavaScript as one: a server sends one file instead of fifty, and a page that is a file has no other."""
 
-from __future__ import annotations
-
 import json
 import posixpath
 import re

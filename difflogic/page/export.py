@@ -1,7 +1,5 @@
 """One HTML file that trains presets on the visitor's own graphics card, and asks nobody for anything."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import re

@@ -4,8 +4,6 @@ What follows from the seed is not in it: wires, first logits, keys and random pr
 `seeded.js`, bit for bit as here, so that a page can train any seed. A target that the visitor draws is made there too.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Mapping

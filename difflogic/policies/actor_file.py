@@ -6,8 +6,6 @@ Arrays: `seen.mean`, `seen.spread`, and of the agent `actor.*` and `follower.*`.
     evaluate_policy(agent.decide, "CartPole-v1", episodes=100, seed=0).mean
 """
 
-from __future__ import annotations
-
 import sys
 from contextlib import closing
 from pathlib import Path

@@ -10,8 +10,6 @@
 So no cell matters much: one that is damaged takes only its own votes, and what passes through it, with it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """An agent learns from buffers: a rollout of every copy for PPO, and transitions that are kept for SAC."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """A classifier: the actor of an agent that learns what the rows of a table are called, and not by rewards."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cached_property
 

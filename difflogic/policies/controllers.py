@@ -1,7 +1,5 @@
 """Controllers of trained agents: taken from a run, played on fresh episodes, and pruned to what they meet."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The memory and time of a training of agents are predicted from its configuration, before anything is made."""
 
-from __future__ import annotations
-
 from difflogic.config.policy import PERCEPTION, PolicyConfig
 from difflogic.devices.cost import EVALUATIONS_PER_S, Cost
 from difflogic.engine.memory import FLOAT

@@ -7,8 +7,6 @@ state of a copy is the number of its episode, from which the seed follows, and t
     copy 1   episode 5   actions 1            and steps 1 0 0 1 again
 """
 
-from __future__ import annotations
-
 import importlib
 import math
 import re

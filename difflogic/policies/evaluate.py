@@ -1,7 +1,5 @@
 """An agent is evaluated: in whole episodes that training never sees, and what agents without a mind reach."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from contextlib import closing

@@ -1,7 +1,5 @@
 """What all algorithms have in common: an actor that decides, and tensors that are kept."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from typing import Any

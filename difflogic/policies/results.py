@@ -1,7 +1,5 @@
 """Files that a run of agents ends with: scores on fresh episodes, baselines, curves, and the circuit."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

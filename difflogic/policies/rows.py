@@ -1,7 +1,5 @@
 """The metrics of an agent, one row per iteration, in `metrics.jsonl` and `metrics.csv`."""
 
-from __future__ import annotations
-
 import dataclasses
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 Source: Haarnoja et al., *Soft actor-critic algorithms and applications* (2018); names are Stable-Baselines3's.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The reference engine: NumPy, float32, or float64 where finite differences need it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Any

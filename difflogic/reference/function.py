@@ -1,7 +1,5 @@
 """A circuit as a differentiable function, in NumPy."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

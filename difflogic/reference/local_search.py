@@ -1,7 +1,5 @@
 """Search over the hard circuit: an epoch of it, one candidate after another. See `difflogic.engine.search`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A training run in NumPy: the train step in the order of the equations, and what every other is compared with."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

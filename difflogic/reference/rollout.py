@@ -1,7 +1,5 @@
 """Whole rollouts from the single-step twins."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A hard circuit on one large grid in NumPy. Twin of `simulate.wgsl`, with which every other engine is compared."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.core import prng

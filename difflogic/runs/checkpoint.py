@@ -15,8 +15,6 @@ arrays of each model, named `0.logits`, `1.logits` and so on, and `seeds` uint32
 checksums of `difflogic.runs.checksummed`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

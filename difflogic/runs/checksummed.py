@@ -4,8 +4,6 @@
 that no byte can change unnoticed, the header's included.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -3,8 +3,6 @@
 `told` says which one it is.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Sequence

@@ -20,8 +20,6 @@ leave
 of which `after(path, 1, limit=10, members=2)` returns the lines 3 and 4, one epoch, and `last_epoch` is 3.
 """
 
-from __future__ import annotations
-
 import io
 import itertools
 import json

@@ -1,7 +1,5 @@
 """`manifest.json`: description of a run, so that it can be understood and repeated years later."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import json
 import platform

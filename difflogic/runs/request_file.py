@@ -6,8 +6,6 @@ It holds the options of `TrainRequest` that differ from their defaults, without 
 such file.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Runs on a disk: every run folder below a folder in brief, or why it cannot be read."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

@@ -8,8 +8,6 @@ starts others. Whose a job is, is a matter of leases as ever. What differs is ho
 Each machine looks for its own GPUs. Ray counts those that have CUDA, and by other numbers than wgpu does.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os

@@ -1,7 +1,5 @@
 """What can be wrong with a request: a status, a code for programs, and one sentence for people."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Servers of this user on this machine: commands find their addresses, and the tokens that they made."""
 
-from __future__ import annotations
-
 import ipaddress
 import os
 import platform

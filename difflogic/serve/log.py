@@ -4,8 +4,6 @@ Whoever floods the server must not fill its disk: of each event a number of line
 one line that says how many more there were.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import sys

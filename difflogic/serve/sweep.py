@@ -5,8 +5,6 @@ server a sweep is a job, and its trials are in the server's queue (`difflogic.se
 over, the queue is removed.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,6 @@ model.kernels=4,8,16          one of these
 seed=0..31                    one of these whole numbers; `0..30..2` every second
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Any

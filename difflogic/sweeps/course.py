@@ -5,8 +5,6 @@ All decisions follow from the specification and from the results, in a fixed ord
 killed at any moment ends as one that never was.
 """
 
-from __future__ import annotations
-
 import json
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence

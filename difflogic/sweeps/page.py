@@ -3,8 +3,6 @@
 Without scripts the table is in the order of the metric, and complete.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

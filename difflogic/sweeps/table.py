@@ -6,8 +6,6 @@ index.html                how the metric depends on all fields together
 best/                     a copy of the best trial's run folder
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Trials: each is a run in a folder of its own, which is begun or continued, and its result."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

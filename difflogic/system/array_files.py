@@ -5,8 +5,6 @@ or hostile file raises almost any exception. Here all of them become one DataErr
 beyond the size of its file.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import io

@@ -1,7 +1,5 @@
 """Data prints itself briefly at the end of a notebook's cell: in a few lines, whatever it holds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from typing import Any

@@ -6,8 +6,6 @@ Compiled code and matplotlib's cache are in the folder too. Everything in it can
 cannot be read or written costs one warning and nothing else.
 """
 
-from __future__ import annotations
-
 import atexit
 import errno
 import hashlib

@@ -4,8 +4,6 @@
 `numpy.py` in a downloaded folder would then run when a child imports NumPy.
 """
 
-from __future__ import annotations
-
 import sys
 
 

@@ -3,8 +3,6 @@
 `write_atomically` is for the files of our own folders, `Output` for every file that a user named.
 """
 
-from __future__ import annotations
-
 import errno
 import glob
 import os

@@ -1,7 +1,5 @@
 """These functions say how much memory this machine has, and how much of it this process takes."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

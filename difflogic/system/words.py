@@ -1,7 +1,5 @@
 """Words that agree with numbers, and text that a terminal shows as it is."""
 
-from __future__ import annotations
-
 import re
 
 

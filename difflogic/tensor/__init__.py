@@ -4,8 +4,6 @@
 `to_device` moves any of these.
 """
 
-from __future__ import annotations
-
 from difflogic.tensor import nn as nn
 from difflogic.tensor import optim as optim
 from difflogic.tensor.move import to_device as to_device

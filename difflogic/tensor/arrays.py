@@ -1,7 +1,5 @@
 """Tensors keep their numbers in arrays: what every device offers, and the processor, which uses NumPy."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any, Protocol
 

@@ -1,7 +1,5 @@
 """What tensors are given is checked here: each mistake is one sentence that says what was expected and what came."""
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Tensors and layers on another device, several at once."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import TypeVar, cast
 

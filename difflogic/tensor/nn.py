@@ -1,7 +1,5 @@
 """Layers: parameters, and what is computed with them."""
 
-from __future__ import annotations
-
 import copy
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence

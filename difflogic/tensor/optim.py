@@ -1,7 +1,5 @@
 """The optimiser."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Automata as a session trains them: epochs on an engine, evaluated on probes, and the best one kept."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Attempts have a budget: too few epochs for any to be of use are refused, and too little time is reported."""
 
-from __future__ import annotations
-
 import math
 
 from difflogic.config import schedule

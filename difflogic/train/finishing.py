@@ -4,8 +4,6 @@ A few cells that the search leaves wrong are repaired, and identical channels, w
 change the shape of the circuit, so that the result has a configuration of its own.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

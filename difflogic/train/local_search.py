@@ -4,8 +4,6 @@ The search is the same on every engine: whole numbers, computed on the processor
 leave keys, moments and the number of steps as they are, and have no soft loss. Their batch is the probes.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

@@ -6,8 +6,6 @@ outside being one more. A target that is not the same all over a class cannot be
 torus, T steps tell (2T+1)x(2T+1) cells apart, and all others look alike.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import islice

@@ -1,7 +1,5 @@
 """One model of a run: a run has one, or a population of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -11,8 +11,6 @@ each (`difflogic.runs.attempts`): the folder that holds them is taken by every c
     done = resume(Path("runs/mine"), Placement(engine))
 """
 
-from __future__ import annotations
-
 import shutil
 import signal
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """The files a run folder ends with: circuit.json, summary.txt, rollout.gif, loss.png."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A request is trained: as one run, or, with restarts, as attempts that share its epochs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast

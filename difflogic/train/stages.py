@@ -11,8 +11,6 @@ Example: with growth until epochs 60 and 100, and a search from 400 on, a run of
 begins in the second.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

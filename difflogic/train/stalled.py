@@ -5,8 +5,6 @@ falls to PROGRESS of its former minimum. From its first look on, an attempt ends
 it took to get so far, counted in the cost of epochs, or if its soft loss is still above HOPELESS of the initial one.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

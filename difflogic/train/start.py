@@ -1,7 +1,5 @@
 """A run begins at one of three places: fresh, from another run's circuit, or where it was left."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -8,8 +8,6 @@ tested on fresh starts that nothing was chosen by (`measure`). Where three-value
 start, both are known without a single rollout.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

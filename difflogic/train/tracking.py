@@ -9,8 +9,6 @@ itself, with its server, is only needed to look at them. A tracker that fails is
 training goes on.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import time

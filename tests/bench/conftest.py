@@ -1,7 +1,5 @@
 """One made-up results file."""
 
-from __future__ import annotations
-
 import pytest
 
 from difflogic.bench.results import Results

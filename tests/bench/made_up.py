@@ -1,7 +1,5 @@
 """Cases that take milliseconds, and a results file."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from difflogic.bench.cases import Case

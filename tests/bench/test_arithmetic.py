@@ -1,7 +1,5 @@
 """The limit that a simulated step is compared with."""
 
-from __future__ import annotations
-
 from llvmlite import binding
 
 from benchmarks.arithmetic import Arithmetic, counted

@@ -1,7 +1,5 @@
 """Small arrays on every device: shapes of what comes out, never a time."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Choosing cases."""
 
-from __future__ import annotations
-
 import pytest
 
 from difflogic.bench.cases import all_cases, select

@@ -1,7 +1,5 @@
 """The drawing of a large circuit's channels says what they read, here of a circuit that is known by heart."""
 
-from __future__ import annotations
-
 from benchmarks.channels import PLACES, arrows, read_by
 from benchmarks.store import CHECKOUT
 from difflogic.circuits.readers import source

@@ -1,7 +1,5 @@
 """The benchmark of films: its rules are drawn alike each time, and its judge reads circuit.json as difflogic does."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Patterns of Golly's package: the comparison with `bgolly`."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks import golly_patterns

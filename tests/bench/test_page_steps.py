@@ -1,7 +1,5 @@
 """The page's train step beside the engine's: both train the same, and both are timed."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks import page_steps

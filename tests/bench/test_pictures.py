@@ -1,7 +1,5 @@
 """The benchmark of own pictures: they are drawn alike each time, and judged by the bits that the command reads."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The kept tables of the presets: runs are looked for before any is trained, and what became of them is told."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A train step taken apart: the parts are those of the engine, and the step is a real one."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 

@@ -1,7 +1,5 @@
 """The README's tables, from results files made up here."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

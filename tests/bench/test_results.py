@@ -1,7 +1,5 @@
 """Results files: kept, read, refused; and compared only where that means something."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The rivals compute what the authors' code computes; skipped where they are not installed."""
 
-from __future__ import annotations
-
 import importlib.util
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Measuring tiny cases on every engine: shapes of what comes out, never a time."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import dataclass, replace

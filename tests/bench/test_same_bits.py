@@ -1,7 +1,5 @@
 """The table of what is the same: what counts as equal, how close the rest is, and what nobody measured."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

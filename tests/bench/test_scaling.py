@@ -1,7 +1,5 @@
 """Curves from results."""
 
-from __future__ import annotations
-
 import pytest
 
 from difflogic.bench import scaling

@@ -1,7 +1,5 @@
 """A server under load makes no error; how fast it answers is the benchmark's to say."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

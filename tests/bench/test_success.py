@@ -1,7 +1,5 @@
 """The study of success: what is counted and refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

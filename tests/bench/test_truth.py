@@ -1,7 +1,5 @@
 """The checksums leave out times and nothing else, and the comparison notices what differs."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What counts as work, against the layout and the paper's numbers."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """The circuits that seed 23 learns, and how long is searched for smaller ones."""
 
-from __future__ import annotations
-
 import pytest
 
 from difflogic.circuits.synthesis import resubstitution

@@ -1,7 +1,5 @@
 """The paper's checkerboard circuit in DigitalJS JSON, with the devices, ids and labels that its article uses."""
 
-from __future__ import annotations
-
 from typing import Any
 
 GATES = {

@@ -1,7 +1,5 @@
 """Controllers made smaller do the same on every code, and judges that know nothing of codes agree."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from unittest.mock import Mock
 

@@ -1,7 +1,5 @@
 """The page of a controller beyond its proof: its pole is that of gymnasium, and other worlds are set by hand."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Circuits whose visible channels are copies of fewer do the same in all they were made of."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Proofs for every start, judged by all starts of tiny grids, one by one."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

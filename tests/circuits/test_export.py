@@ -1,7 +1,5 @@
 """Every format is the circuit, as the real program of its kind sees it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

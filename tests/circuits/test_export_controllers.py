@@ -1,7 +1,5 @@
 """A controller in every format that can hold one is the controller, as the real program of its kind sees it."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

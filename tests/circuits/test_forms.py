@@ -1,7 +1,5 @@
 """docs/explanation/forms.md names what exists, and its example is what the code makes of it."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A trained layer leaves: its gates are the layer, in every format, and from the files of other packages."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Whole automata: in Verilog, and as machines that model checkers walk through."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

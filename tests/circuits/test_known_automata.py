@@ -1,7 +1,5 @@
 """Automata whose future is known, through the simulator: Life, and the circuit that the paper prints."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What seed 23 learns, made small and proved; and the circuit that the paper prints."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Three-input look-up tables: their number, and that each one computes its node."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

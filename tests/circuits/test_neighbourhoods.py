@@ -1,7 +1,5 @@
 """What perception may not read is not read: after training, search, and every kind of simplification."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Circuits from what cells were seen to become, and graphs as layers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a start leads to on one grid, until its states come again: the smaller circuit that shows the same there."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

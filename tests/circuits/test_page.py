@@ -1,7 +1,5 @@
 """The living page beyond its proof: it heals as the circuit does, and opens from a file without WebGPU."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every pass leaves the automaton what it is, and never makes it larger."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from functools import partial, reduce
 from types import SimpleNamespace

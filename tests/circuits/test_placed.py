@@ -1,7 +1,5 @@
 """Pictures that are built: each cell knows its place in time, and shows the colour there."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

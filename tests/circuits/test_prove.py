@@ -1,7 +1,5 @@
 """Proofs: right answers only, with a counter-example that differs where they say no."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Pruned circuits are the same automata, judged by every neighbourhood or by rollouts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What a start leads to: relations that hold there for ever, and the smaller circuit that is the same there."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Circuits from other people's files: the same automaton, or one clear sentence."""
 
-from __future__ import annotations
-
 import copy
 import json
 import random

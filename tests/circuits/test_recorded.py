@@ -1,7 +1,5 @@
 """Samples from films and patterns: their frames, their states, and films that no rule made."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

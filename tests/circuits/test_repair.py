@@ -1,7 +1,5 @@
 """Repaired circuits show the picture, and do nothing else otherwise; where that cannot be, none is made."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

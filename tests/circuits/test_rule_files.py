@@ -1,7 +1,5 @@
 """Rules of several states: tables and trees of `.rule` files against a plain interpreter, and files that are none."""
 
-from __future__ import annotations
-
 from itertools import permutations
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Who simulates: by name, or the fastest; code that computes something else is caught before it is used."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Patterns and pictures: read back what was written, and say in one sentence what is wrong with a file."""
 
-from __future__ import annotations
-
 import base64
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """No name in a hardware export is a word of another hardware language: newer tools read them all."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Graphs compute what netlists do, and are what the module says they are."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The command line in this process, with presets that take milliseconds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple

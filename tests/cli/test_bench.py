@@ -1,7 +1,5 @@
 """`difflogic bench`: tables, files and their comparison, one training kernel by kernel, and gradients."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

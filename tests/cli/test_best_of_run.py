@@ -1,7 +1,5 @@
 """A run with restarts is a run to every command, and of every run the best circuit is taken, which is said."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """`difflogic build`: circuits without training, simplified, and proved or tested on what they were made from."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

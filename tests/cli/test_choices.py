@@ -1,7 +1,5 @@
 """What the command line offers and says in its help is what the modules that own it take."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

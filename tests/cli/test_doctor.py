@@ -1,7 +1,5 @@
 """`difflogic doctor`: what it lists, how it takes bad news, and the memory that a training would take."""
 
-from __future__ import annotations
-
 import getpass
 import json
 import os

@@ -1,7 +1,5 @@
 """`difflogic evaluate`: its table, its JSON, its report, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """`difflogic export`: files, names, what it refuses, and what --verify says."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`difflogic gallery`: pages that lead somewhere, of all runs that can be shown."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """`difflogic harden`: a run trained on with ever more hard gates."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`--json` says what it prints: lines that are objects, or one document."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

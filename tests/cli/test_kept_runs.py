@@ -1,7 +1,5 @@
 """Runs that version 0.1.0 wrote are shown, judged and gone on with, by it and by every later version."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The entry point: help, version, speed, and failures as one sentence."""
 
-from __future__ import annotations
-
 import errno
 import json
 import shlex

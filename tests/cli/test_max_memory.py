@@ -1,7 +1,5 @@
 """`--max-memory`: it reaches the plan, and is refused where no memory is planned."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.cli.conftest import Call

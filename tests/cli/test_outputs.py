@@ -1,7 +1,5 @@
 """Every file that a command can write is named, checked and written in one way."""
 
-from __future__ import annotations
-
 import ast
 import os
 import stat

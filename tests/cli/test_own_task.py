@@ -1,7 +1,5 @@
 """Tasks in Python on the command line: trained, listed, explained, resumed, judged; and what happens without them."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`--placement`, and what is printed where the engine is found by measuring."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The target on a terminal."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`difflogic prove` of one run: what it prints, keeps and refuses."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`difflogic render`: every kind of picture, and what it refuses."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`difflogic report`: what yosys and nextpnr say of a grid, and what of it is believed."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

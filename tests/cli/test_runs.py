@@ -1,7 +1,5 @@
 """`difflogic runs` and `difflogic show`: what there is, whole or broken."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

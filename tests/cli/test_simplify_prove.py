@@ -1,7 +1,5 @@
 """`difflogic simplify` and `difflogic prove`: what they print, write and end with."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

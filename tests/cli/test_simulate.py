@@ -1,7 +1,5 @@
 """`difflogic simulate`: the same bits on every engine, files to go on from, and one sentence for mistakes."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

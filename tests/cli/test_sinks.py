@@ -1,7 +1,5 @@
 """One description of what happens, shown as lines, above a bar and as JSON."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -1,7 +1,5 @@
 """`difflogic train`, `init` and `presets`: any preset, file or target, and everything that can be wrong with them."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`difflogic train-checkerboard`: what it prints, where it writes, what it refuses."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal

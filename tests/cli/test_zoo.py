@@ -1,7 +1,5 @@
 """The circuits of the zoo do what they say. NumPy and gymnasium alone run them here, from the text of their files."""
 
-from __future__ import annotations
-
 import json
 import re
 from itertools import product

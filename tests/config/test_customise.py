@@ -1,7 +1,5 @@
 """Targets and starts of the user's own, and what changes with them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

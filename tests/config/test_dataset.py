@@ -1,7 +1,5 @@
 """Samples: what becomes of arrays and files, and what is refused in one sentence."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Start grids that a run is trained on too: their file, and what they make of a configuration."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tasks in Python: found by the names that distributions register, drawn the same each time, and blamed by name."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Picture files as bits: colours, transparency, sizes, and everything that is no picture."""
 
-from __future__ import annotations
-
 import io
 import os
 import struct

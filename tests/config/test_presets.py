@@ -1,7 +1,5 @@
 """The presets: the paper's values, and what they are called."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 

@@ -1,7 +1,5 @@
 """Recipes: what they change, and for whom they are."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

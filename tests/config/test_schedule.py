@@ -1,7 +1,5 @@
 """What happens at which epoch: evaluations, and the grids that a run grows through."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

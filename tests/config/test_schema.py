@@ -1,7 +1,5 @@
 """Configurations: TOML both ways, and one clear sentence for everything that is wrong."""
 
-from __future__ import annotations
-
 import dataclasses
 import typing
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Values that users of Python pass in place of an option's type."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Random words, and how often their bits are 1."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

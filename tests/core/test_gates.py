@@ -1,7 +1,5 @@
 """Gate ids are truth tables, and four coefficients are the whole gate."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Pattern files: the same cells in every format, the rule that a file states, and what is refused."""
 
-from __future__ import annotations
-
 import contextlib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Threefry: the published known answers, JAX's stream, and what random numbers owe their users."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

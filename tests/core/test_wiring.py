@@ -1,7 +1,5 @@
 """Wiring schemes against the authors' arrays, and the pairs that cannot be had."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

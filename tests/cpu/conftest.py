@@ -1,7 +1,5 @@
 """One engine for the room. Three threads on any machine: more than there are cores must do no harm."""
 
-from __future__ import annotations
-
 import pytest
 
 from difflogic.cpu.engine import CpuEngine

@@ -1,7 +1,5 @@
 """Compiled code is kept on the disk, and where it cannot be, that is said and nothing else changes."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

@@ -1,7 +1,5 @@
 """Cells that are alike whatever the circuit is are computed once, and nothing else changes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Hard rollouts in many calls: what is kept from one to the next never shows."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

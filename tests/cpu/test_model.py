@@ -1,7 +1,5 @@
 """What a training run on the processor has of its own; what all engines share is in `tests/engines`."""
 
-from __future__ import annotations
-
 import pytest
 
 from difflogic.cpu.engine import CpuEngine

@@ -1,7 +1,5 @@
 """The simulator on every core: every bit."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Threads share out the work, and the result does not tell how many there were."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The compiled code: vector instructions where the work is, and what each vector operation computes."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

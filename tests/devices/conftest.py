@@ -1,7 +1,5 @@
 """The engines and the small model of tests/train, and a machine with made-up GPUs."""
 
-from __future__ import annotations
-
 import sys
 from types import ModuleType
 

@@ -1,7 +1,5 @@
 """Checking gradients: the right ones pass, a wrong entry in any layer is seen, and so is what cannot be compared."""
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 from collections.abc import Callable

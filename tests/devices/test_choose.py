@@ -1,7 +1,5 @@
 """Policies: what is measured, what is remembered, what is refused."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a training would take is said, or refused, before anything is made for it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

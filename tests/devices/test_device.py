@@ -1,7 +1,5 @@
 """A device is a value: equal where it is the same place, and its string is what `--engine` takes."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

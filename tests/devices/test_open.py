@@ -1,7 +1,5 @@
 """Which engine is chosen, and what is said about it."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Races: the epochs are the run's own, the faster engine trains the rest, and measuring stays cheap."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace

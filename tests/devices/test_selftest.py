@@ -1,7 +1,5 @@
 """The self-test: a wrong answer is seen, and the child's death is told."""
 
-from __future__ import annotations
-
 import itertools
 import subprocess
 from pathlib import Path

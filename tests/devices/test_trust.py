@@ -1,7 +1,5 @@
 """Trust: no adapter trains that has not passed the self-test, which runs once per driver and shaders."""
 
-from __future__ import annotations
-
 import dataclasses
 from functools import partial
 from pathlib import Path

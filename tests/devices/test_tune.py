@@ -1,7 +1,5 @@
 """Tuning: what is timed was verified, only a clear win is kept, and a second run measures nothing."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import json

@@ -1,7 +1,5 @@
 """The plain records that engines and their drivers exchange."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

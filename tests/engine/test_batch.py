@@ -1,7 +1,5 @@
 """What engines accept."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

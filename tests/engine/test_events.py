@@ -1,7 +1,5 @@
 """Where squares fall, and what they cover."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """How the share of hardened gates grows, and which gates are drawn."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The same tests for every engine. One that is missing is an error, never skipped."""
 
-from __future__ import annotations
-
 import pytest
 
 from difflogic.cpu.engine import CpuEngine

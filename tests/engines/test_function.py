@@ -1,7 +1,5 @@
 """A circuit as a differentiable function: the same on every engine, exact where it is hard, any adjoint taken back."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A circuit as a function that JAX differentiates, within compiled code too."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

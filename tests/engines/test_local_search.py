@@ -1,7 +1,5 @@
 """The search over the hard circuit, and its twin."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

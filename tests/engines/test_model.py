@@ -1,7 +1,5 @@
 """A training model on every engine: exact round trips and continuation, evaluation, and skipped steps."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 from typing import Any

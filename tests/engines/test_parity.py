@@ -1,7 +1,5 @@
 """Every engine against what the authors' own code computed."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every engine against the reference on circuits that no one designed, and against exact derivatives."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

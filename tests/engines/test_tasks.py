@@ -1,7 +1,5 @@
 """Every kind of task on every engine: the reference's own starts, targets, damage, pool, losses and verdicts."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A circuit as a layer of PyTorch: the engine's own gradients, however its buffers were used in between."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The optimiser's settings and the paper's first losses, on every engine."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

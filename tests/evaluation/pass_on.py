@@ -1,7 +1,5 @@
 """A circuit without secrets: every cell keeps its state, and so does every test of it have a known answer."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

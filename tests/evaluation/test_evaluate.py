@@ -1,7 +1,5 @@
 """Evaluations: a circuit that keeps every cell has a known answer to each test, and a trained one the reference's."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from pathlib import Path

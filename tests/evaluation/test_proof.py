@@ -1,7 +1,5 @@
 """Claims about runs: what is proved, what is refused, and that proof.json can be checked by anyone."""
 
-from __future__ import annotations
-
 import io
 import json
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Rollouts far from training: any grid, asynchronous, damaged, in stretches; on every engine, to the bit."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """One device for the whole room, since lavapipe compiles a pipeline in seconds, and poison before every test."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A workspace seen as the twins see it: arrays `[M, ...]` with cells last and no padding."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace

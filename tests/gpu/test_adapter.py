@@ -1,7 +1,5 @@
 """Which adapter is meant, and what is said where none fits."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

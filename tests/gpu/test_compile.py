@@ -1,7 +1,5 @@
 """Every kernel compiles under every schedule, and an error is told where it stands."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a train step asks of the device: few dispatches, one pass, nothing created, nothing uploaded."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any

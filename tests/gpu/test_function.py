@@ -1,7 +1,5 @@
 """Functions on a GPU: the start's adjoint is its twin's, and how the work is cut changes no bit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

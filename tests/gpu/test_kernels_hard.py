@@ -1,7 +1,5 @@
 """The hard kernels against their twins: every bit."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Random numbers: the same bits as NumPy's, for start grids and fire masks."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

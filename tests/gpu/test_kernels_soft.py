@@ -1,7 +1,5 @@
 """Each kernel of the soft forward and backward pass against its twin, two models at once."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The kernels of what only some tasks ask for, against their twins, two models at once."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

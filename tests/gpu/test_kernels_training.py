@@ -1,7 +1,5 @@
 """The end of a train step against its twins: what commit decides and AdamW does."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a training run on the device has of its own; what all engines share is in `tests/engines`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """What the planner says of sizes, and what it says where a device is too small."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Several models in one dispatch, wired and fed differently: each what it is alone, bit for bit."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 

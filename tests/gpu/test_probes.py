@@ -1,7 +1,5 @@
 """An adapter that silently cuts loops short is found out when it is opened, and not used."""
 
-from __future__ import annotations
-
 from itertools import islice
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Scheduling is free: no WG, no number of lanes and no number of workgroups changes a single bit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The simulator on the GPU: every bit, as a generated shader and as a table."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

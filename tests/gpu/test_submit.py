@@ -1,7 +1,5 @@
 """Long work in short dispatches and short submits: all of it, in order, and the same bits."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

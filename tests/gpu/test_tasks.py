@@ -1,7 +1,5 @@
 """Every kind of task under every schedule and memory plan, and in populations: the same bits."""
 
-from __future__ import annotations
-
 import pytest
 
 from difflogic.gpu.device import GpuDevice

@@ -1,7 +1,5 @@
 """Timestamps around kernels, and what bounds a device."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 import math

@@ -1,7 +1,5 @@
 """What tuning has found is kept by adapter, driver and work; what cannot be used is ignored with a sentence."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

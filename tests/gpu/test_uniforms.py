@@ -1,7 +1,5 @@
 """A uniform is packed by its fields' names: a shader reads under a name what was given under it."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The wiring that the fused kernels get: trees in perception, and a slot for every input. No device is needed."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 

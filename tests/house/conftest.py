@@ -1,7 +1,5 @@
 """A made-up machine for the set-up scripts: its own root, its own PATH, and an apt that only takes notes."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """`bin/lib/reference.py`, which makes the reference from the code."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The page about the architecture is true to the code: bin/check enforces its floors, and its names exist."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import tomllib

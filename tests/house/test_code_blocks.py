@@ -1,7 +1,5 @@
 """Every block of Python on a page is executed by some test; here are those of the pages that have none of their own."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import importlib.util

@@ -1,7 +1,5 @@
 """What the documents say is so: commands and options exist, links lead somewhere, public names are listed."""
 
-from __future__ import annotations
-
 import re
 import shlex
 

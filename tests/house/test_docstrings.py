@@ -1,7 +1,5 @@
 """The exported names are documented: arguments, results, errors, and an example that runs."""
 
-from __future__ import annotations
-
 import doctest
 import importlib
 import inspect

@@ -1,7 +1,5 @@
 """The worked example runs from the first block to the last, and leaves what it says."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

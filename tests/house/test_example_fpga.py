@@ -1,7 +1,5 @@
 """The FPGA example: what a monitor sees is what the simulator says, frame by frame."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The tasks in examples/tasks: their samples are what they say, and the adder is learned exactly."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The floors hold, the contracts notice when they do not, and the ground stands on NumPy alone."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shutil

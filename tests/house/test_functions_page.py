@@ -1,7 +1,5 @@
 """The pages about functions, and about other projects, run from the first block to the last."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """bin/check reads the licences of everything that is asked for, and notices one that nobody has accepted."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from pathlib import Path

@@ -4,8 +4,6 @@ Their cells are plain Python without magics, so they are executed here as such: 
 packages and a process of its own, and would execute the same lines.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The page about Python runs, and the tables of results are those of the results files."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The generated reference has every command, option, field, error, address and public name; the site has every page."""
 
-from __future__ import annotations
-
 import re
 
 import click

@@ -1,7 +1,5 @@
 """An option of a request is declared once: whoever takes, tells, keeps or carries out options learns of it there."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The JSON Schemas describe what difflogic writes: the files of a run, a proof and a controller, and refuse others."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

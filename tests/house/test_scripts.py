@@ -1,7 +1,5 @@
 """The shell scripts parse, and shellcheck finds nothing where it is installed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """bin/setup and the scripts that call it, on a made-up machine whose Python and pip are stubs."""
 
-from __future__ import annotations
-
 import pytest
 
 

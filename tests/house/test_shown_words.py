@@ -1,7 +1,5 @@
 """What a visitor reads on the page and in the terminal is plain, or stands in the glossary's table of shown words."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What setup does about Vulkan on machines of several kinds; apt is a stub that takes notes."""
 
-from __future__ import annotations
-
 import pytest
 
 MIRROR = "http://mirror.example/debian/"

@@ -1,7 +1,5 @@
 """The wheel, built from the sdist as a downstream packager would, carries what it needs and runs on its own."""
 
-from __future__ import annotations
-
 import email
 import os
 import subprocess

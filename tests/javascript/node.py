@@ -1,7 +1,5 @@
 """Programs in JavaScript, run by node."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """WGSL is what two compilers take, naga and Tint, and what naga writes from it is valid for every driver."""
 
-from __future__ import annotations
-
 import base64
 import os
 import re

@@ -4,8 +4,6 @@ Nothing is listed here: kernels come from their tables, launch configurations fr
 sweeps, for every preset.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterable, Iterator

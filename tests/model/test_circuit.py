@@ -1,7 +1,5 @@
 """A circuit from arrays: what it keeps, what it refuses, and how it starts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

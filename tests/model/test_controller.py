@@ -1,7 +1,5 @@
 """A controller does what its policy does, in floating point and in fixed point, and its file keeps it exactly."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The flat layout: the same function as the definition, and slots that never collide."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

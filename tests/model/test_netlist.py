@@ -1,7 +1,5 @@
 """Netlists compute what the engine does, 64 cells at a time, and circuit.json keeps them exactly."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """One assignment per gate computes what the netlist does, and reads no more than it must."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 

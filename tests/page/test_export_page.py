@@ -1,7 +1,5 @@
 """The file that trains: what it holds, how large it is, and how it is asked for."""
 
-from __future__ import annotations
-
 import gzip
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The page that trains, as a visitor meets it: in Chromium, with real keys, clicks and files."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterator

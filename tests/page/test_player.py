@@ -1,7 +1,5 @@
 """The page in Chromium: what it makes of a seed, what it trains to, and what it hands over."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

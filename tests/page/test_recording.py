@@ -1,7 +1,5 @@
 """A recording holds what a device is given: the same calls, in the same order, with the same bytes."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Small configurations of agents."""
 
-from __future__ import annotations
-
 from difflogic.config.agent_presets import of_environment
 from difflogic.config.policy import PolicyConfig
 from tests.policies import worlds

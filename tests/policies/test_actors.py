@@ -1,7 +1,5 @@
 """What acts: thermometer bits, distributions, and the agents that know nothing."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

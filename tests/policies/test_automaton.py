@@ -1,7 +1,5 @@
 """An automaton that acts: its decisions, as grids and as one circuit, whole and damaged."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

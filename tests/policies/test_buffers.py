@@ -1,7 +1,5 @@
 """Advantages, batches, and the ring of transitions."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

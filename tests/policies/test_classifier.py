@@ -1,7 +1,5 @@
 """A classifier: a table's label is learned in one command, judged on rows held out, and ends as gates."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

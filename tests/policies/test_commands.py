@@ -1,7 +1,5 @@
 """The command line: an agent is trained, looked at, and ends as a controller of a few gates."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

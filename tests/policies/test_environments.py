@@ -1,7 +1,5 @@
 """Copies side by side: what they take and show, how they are written down, and what is refused."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Agents that remember: bits that a step leaves to the next, learned through time, and what machine comes of it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

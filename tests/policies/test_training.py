@@ -1,7 +1,5 @@
 """Agents that learn: what they reach, what they leave, and how they go on."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """Environments that tests can foresee, and some that nobody can learn from. Importing this module registers them."""
 
-from __future__ import annotations
-
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text, Tuple

@@ -1,7 +1,5 @@
 """The optimiser against AdamW written down entry by entry."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

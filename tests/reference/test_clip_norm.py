@@ -1,7 +1,5 @@
 """Clip by the global norm, against its definition."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Every backward twin against central differences of its forward twin, in float64."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Hard mode, bit for bit: 32 samples per word against truth tables looked up one by one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

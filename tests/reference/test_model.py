@@ -2,8 +2,6 @@
 
 What all engines share is in `tests/engines`."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

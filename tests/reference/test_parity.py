@@ -1,7 +1,5 @@
 """The reference's parts, and its float64, against what the authors' own code computed; see also `tests/engines`."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

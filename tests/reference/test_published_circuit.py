@@ -1,7 +1,5 @@
 """The checkerboard circuit that the paper prints: five gates, and it draws the board from any start."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

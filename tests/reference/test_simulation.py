@@ -1,7 +1,5 @@
 """The bit-parallel twin against rollouts of single cells, and against the engine's with its masks."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

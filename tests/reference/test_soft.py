@@ -1,7 +1,5 @@
 """Soft rollouts against the definition, on circuits of every kind."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The reference's tasks against the model's definition, and their gradients against finite differences."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Checkpoint files: what comes back, and that no damage goes unnoticed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

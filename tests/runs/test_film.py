@@ -1,7 +1,5 @@
 """Films and strips show the states that they were given, to the pixel."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 

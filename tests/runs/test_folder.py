@@ -1,7 +1,5 @@
 """Run folders: occupied, locked, full."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """Files that grow, thinned: what is told is what is in them, however they were read before."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a target looks like."""
 
-from __future__ import annotations
-
 import io
 import math
 import os

@@ -9,8 +9,6 @@
 It holds a job at a place once: who takes it up again goes on. It leaves diagrams blank, as tests/conftest.py does.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """A store to try things on, with a clock that goes when it is told to."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A server in a thread of this process, on a port of its own, as clients meet it."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

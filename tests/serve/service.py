@@ -1,7 +1,5 @@
 """Jobs of tests, and how to wait for them; the rest is that of the service's benchmark."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 from typing import Any

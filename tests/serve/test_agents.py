@@ -1,7 +1,5 @@
 """Agents as jobs: what may be asked, a worker that is killed on the way, and what is left."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The interface: what it lists, changes and tells, beside who may (security) and events (test_events)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

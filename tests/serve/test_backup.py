@@ -1,7 +1,5 @@
 """A backup of a store in use is a store in which everything goes on."""
 
-from __future__ import annotations
-
 import os
 import re
 import tarfile

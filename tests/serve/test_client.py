@@ -1,7 +1,5 @@
 """The command line's client against a real server with a real worker, in processes of their own."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

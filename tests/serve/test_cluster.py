@@ -1,7 +1,5 @@
 """The machines of a Ray cluster: nodes of a real one on this machine, of which one comes later and one is lost."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The door holds: connections that send little, late or nothing keep nobody else out."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -3,8 +3,6 @@
 `python -m benchmarks.service` kills hundreds of times.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

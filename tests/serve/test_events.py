@@ -1,7 +1,5 @@
 """Events: nothing lost, nothing doubled, whoever listens and however often the connection breaks."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,7 +1,5 @@
 """Follow-ups beside trainings: they wait for no device, and whatever happens to their processes, it is told."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """A store of version 0.1.0 is opened by every later one, and everything in it goes on."""
 
-from __future__ import annotations
-
 import shutil
 import zipfile
 from pathlib import Path

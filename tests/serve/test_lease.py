@@ -1,7 +1,5 @@
 """How long a worker may be silent: by what it does, and by what was usual so far."""
 
-from __future__ import annotations
-
 import time
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """A job is one worker's at a time, and who lost it can write no more."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The OpenAPI document is true: whatever it allows, and whatever it forbids, is answered as it says."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Samples and films as jobs: they come as a file, are made plain by a child, and every try at the job has them."""
 
-from __future__ import annotations
-
 import io
 import json
 import zipfile

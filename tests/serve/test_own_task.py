@@ -1,7 +1,5 @@
 """Tasks in Python as jobs: none that the operator does not allow, and nothing of one is loaded before that."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Who sees what, who may hurry, and how long a listener is somebody."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The page, as people meet it: in Chromium, with real keys, clicks and workers."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import shutil

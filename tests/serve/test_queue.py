@@ -1,7 +1,5 @@
 """Where the jobs that wait stand is what the workers then do."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The store for a worker elsewhere, with the actor in this process: what it sends, and when it is refused."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

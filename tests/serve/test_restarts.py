@@ -1,7 +1,5 @@
 """Jobs that begin again where training stalls: each attempt a run folder, and of all the best one's results."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """`gc` deletes what may go, and nothing else."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

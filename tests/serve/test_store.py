@@ -1,7 +1,5 @@
 """The store keeps what it acknowledged, tells every change once, and refuses what a job's state forbids."""
 
-from __future__ import annotations
-
 import sqlite3
 import threading
 from contextlib import closing

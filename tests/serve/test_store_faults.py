@@ -1,7 +1,5 @@
 """Whatever happens to the files of a store: no job is lost, none is there twice, and a sentence says so."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """A store is one machine's, on a disk of its own."""
 
-from __future__ import annotations
-
 import os
 import time
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """What a supervisor does about workers that never come to work."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Sweeps as jobs: what may be asked, a worker that is killed on the way, and what is made of the best trial."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """What the server says of a job, which the page and the command line repeat."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, replace
 from typing import Any
 

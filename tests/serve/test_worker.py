@@ -1,7 +1,5 @@
 """Real workers under a supervisor: what they train is what anyone would have trained by hand."""
 
-from __future__ import annotations
-
 import base64
 import json
 import signal

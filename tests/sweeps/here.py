@@ -1,7 +1,5 @@
 """Sweeps of tiny runs, trained in this process."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

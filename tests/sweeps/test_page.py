@@ -1,7 +1,5 @@
 """The page of a sweep: whole without a script and a network, and no barrier to anybody."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Sweeps on a real Ray cluster of several nodes on this machine, one of which is lost, and another one joins."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

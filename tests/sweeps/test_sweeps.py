@@ -1,7 +1,5 @@
 """Sweeps: what they choose, what they leave, and that nothing which happens on the way changes either."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -1,7 +1,5 @@
 """Files of arrays that are damaged or made to harm: one sentence each, whichever reader opens them."""
 
-from __future__ import annotations
-
 import zipfile
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Answers kept in the user's cache: whole or absent, and never in the way."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Python children import nothing from the current folder, and one function builds their commands."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from importlib.metadata import packages_distributions

@@ -1,7 +1,5 @@
 """The errors' family tree, and the exit code each stands for."""
 
-from __future__ import annotations
-
 import inspect
 import re
 

@@ -1,7 +1,5 @@
 """Files that the user names: never destroyed unasked, followed where they are links, written to where they are none."""
 
-from __future__ import annotations
-
 import os
 import stat
 import threading

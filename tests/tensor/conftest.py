@@ -1,7 +1,5 @@
 """The tensors of a GPU, and memory that holds NaN."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A kernel of tensors is told four times: in WGSL, in KERNELS, by its twin and in shaders/README.md. All agree."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import re

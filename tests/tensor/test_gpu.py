@@ -1,7 +1,5 @@
 """Every operation on a GPU beside the same in float64 on the processor, forward and back."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every operation's gradient, by finite differences in float64, and the way back through many of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Layers and the optimiser: what is computed, and that it learns."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

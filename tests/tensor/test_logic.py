@@ -1,7 +1,5 @@
 """A logic circuit as a layer, beside the same written in operations of tensors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

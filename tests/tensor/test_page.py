@@ -1,7 +1,5 @@
 """The examples of docs/how-to/tensor.md and of the docstrings do what they say, on the processor and on a GPU."""
 
-from __future__ import annotations
-
 import doctest
 import re
 from pathlib import Path

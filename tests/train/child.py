@@ -1,7 +1,5 @@
 """A training process to interrupt."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

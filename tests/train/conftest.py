@@ -1,7 +1,5 @@
 """A model small enough to train in a test, and the engines to train it on."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import shutil

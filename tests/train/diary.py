@@ -1,7 +1,5 @@
 """An observer that writes down what it is told."""
 
-from __future__ import annotations
-
 from difflogic.runs.journal import Row
 from difflogic.train.observer import Beginning, Observer, Standing
 

@@ -1,7 +1,5 @@
 """Children of the tests, run from the checkout."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

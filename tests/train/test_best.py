@@ -1,7 +1,5 @@
 """The best circuit of a run, kept beside the last: what is taken, after what, and what a resume makes of it."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

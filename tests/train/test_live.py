@@ -1,7 +1,5 @@
 """What a notebook shows: training while it goes on, runs and circuits at the end of a cell."""
 
-from __future__ import annotations
-
 import html
 import re
 import sys

@@ -1,7 +1,5 @@
 """Training whose last epochs search the hard circuit."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path

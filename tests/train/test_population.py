@@ -1,7 +1,5 @@
 """Many seeds in one run: each what it is alone, bit for bit, also where the run was stopped and resumed."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The library as a person in a notebook meets it: names complete, types are known, objects print short."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass

@@ -1,7 +1,5 @@
 """How far a start is heard, and what cannot grow from it at all."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

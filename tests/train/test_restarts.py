@@ -1,7 +1,5 @@
 """Attempts that share one budget of epochs."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A run that was stopped and resumed equals one that was not, bit for bit."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

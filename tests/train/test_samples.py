@@ -1,7 +1,5 @@
 """Runs that learn samples: their folder, what is judged, and what goes on."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Training that begins on a smaller grid."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Early stopping: by which losses and wrong values an attempt ends."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

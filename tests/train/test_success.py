@@ -1,7 +1,5 @@
 """What success means, and on what it is judged."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

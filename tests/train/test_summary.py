@@ -1,7 +1,5 @@
 """The text of a run's result: what is proved, and what an unsolved run should try next."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What TensorBoard, MLflow and Weights & Biases get of a run, read by themselves; and what happens without them."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Mapping

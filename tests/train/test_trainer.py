@@ -1,7 +1,5 @@
 """The epoch loop: schedule, chunks, stopping, starting from another run, skipped steps."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import threading

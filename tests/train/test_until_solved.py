@@ -1,7 +1,5 @@
 """Attempts without number, until one passes the success test or a limit is reached."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

@@ -1,7 +1,5 @@
 """Stand-ins of a few hundred gates: what a sample pool, several losses and damage are for is what comes of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

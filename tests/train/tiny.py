@@ -1,7 +1,5 @@
 """A checkerboard of 5x6 cells with 54 gates: an epoch takes milliseconds. Used in subprocesses too."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -8,8 +8,6 @@ broken.
 Source: Biere, *The AIGER And-Inverter Graph (AIG) Format* (2007).
 """
 
-from __future__ import annotations
-
 from difflogic.circuits.export.proving import check_machine, proved_by_abc
 from difflogic.circuits.export.text import Files, about, bit_names, legend, output_names
 from difflogic.circuits.synthesis.xag import FALSE, Builder, input_literal

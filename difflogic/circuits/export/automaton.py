@@ -4,8 +4,6 @@ The proof runs the shipped bench in iverilog, byte by byte and bit by bit; every
 simulator. Then yosys and ABC prove the cell, as in the format without a grid.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.circuits.export.proving import folder_of

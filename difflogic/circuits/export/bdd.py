@@ -4,8 +4,6 @@ Nodes are shared, so that equal functions have equal numbers. Source: Bryant, *G
 function manipulation* (1986).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 

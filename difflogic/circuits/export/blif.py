@@ -4,8 +4,6 @@ Of a cell inputs are `patch[9*channel + 3*dy + dx]`, all of them, and outputs `r
 `code[i]` and `action[i]`, of another function `code[i]` and `result[i]`. Gates are called as in circuit.json.
 """
 
-from __future__ import annotations
-
 from difflogic.circuits.export.proving import proved_by_abc
 from difflogic.circuits.export.text import Files, about, bit_names, legend, output_names
 from difflogic.model.controller import Controller

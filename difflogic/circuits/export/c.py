@@ -3,8 +3,6 @@
 The proof has gcc compile both without a warning, and runs them on neighbourhoods, on grids, and as the demo.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

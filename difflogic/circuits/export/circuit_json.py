@@ -3,8 +3,6 @@
 Read back, it must be the same in every field.
 """
 
-from __future__ import annotations
-
 from dataclasses import fields
 
 import numpy as np

@@ -5,8 +5,6 @@ our own reader of that format.
 Source of the format: the README of DigitalJS (tilk/digitaljs), "Input format".
 """
 
-from __future__ import annotations
-
 import json
 
 from difflogic.circuits.export.proving import check_cells, vectors_for

@@ -6,8 +6,6 @@ wire across several columns is a chain of waypoints, and each column is sorted a
 neighbours stand.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise

@@ -5,8 +5,6 @@ constants, equal gates or channels that the picture never depends on, and gates 
 keeps every gate: it is the run's own netlist, with the numbers that its gates have in the run folder.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Iterable
 from dataclasses import dataclass

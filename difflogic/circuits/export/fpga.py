@@ -6,8 +6,6 @@ between registers that bits are shifted through, for it may have more inputs tha
 routes; without it nothing is said of the clock, for there is no honest way to guess wires.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

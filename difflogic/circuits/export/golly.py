@@ -9,8 +9,6 @@ The proof has `bgolly` run the pattern for a hundred generations on the pattern'
 Source of the format: Golly's help, *File formats*, "Rule files".
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from typing import Any

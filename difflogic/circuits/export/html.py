@@ -4,8 +4,6 @@ The proof drives it in headless Chromium, in WebGPU and in JavaScript, at a phon
 added to the page posts what it found to a server of our own.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import queue

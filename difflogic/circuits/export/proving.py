@@ -1,7 +1,5 @@
 """Every proof uses these: files in a folder, vectors, grids, and ABC."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A Python file that needs nothing but NumPy. The proof has this Python run it, on neighbourhoods and on grids."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.circuits.export.proving import check_cells, check_grid, folder_of, random_grid, run_numpy, vectors_for

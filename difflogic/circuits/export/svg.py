@@ -3,8 +3,6 @@
 The proof reads the drawing as an eye does: which wire's ends touch which marks.
 """
 
-from __future__ import annotations
-
 import re
 from html import escape
 from xml.etree import ElementTree

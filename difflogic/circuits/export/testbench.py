@@ -3,8 +3,6 @@
 A test bench gets them as text, what goes in and what must come out, in hexadecimal.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

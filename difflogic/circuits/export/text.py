@@ -1,7 +1,5 @@
 """All formats share these: names that are words in each language, templates, and what a file says of itself."""
 
-from __future__ import annotations
-
 import re
 from importlib import resources
 from itertools import chain, groupby

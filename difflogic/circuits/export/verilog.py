@@ -5,8 +5,6 @@ The proof runs the shipped bench, and one with all neighbourhoods, in iverilog; 
 must be clean Verilog and clean SystemVerilog: its words are more, and every newer tool reads a file as that.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from difflogic.circuits.export.proving import equivalent, folder_of, vectors_for, write_circuit

@@ -4,8 +4,6 @@ A variable per gate in one process: over ten thousand signals ghdl takes minutes
 ghdl, with all neighbourhoods.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from difflogic.circuits.export.proving import folder_of, vectors_for

@@ -3,8 +3,6 @@
 The proof runs it on the first adapter, in steps of which some let only some cells fire.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -5,8 +5,6 @@ Source: Biere, *The AIGER And-Inverter Graph (AIG) Format* (2007); Biere, Heljan
 (2011).
 """
 
-from __future__ import annotations
-
 import io
 import re
 

@@ -4,8 +4,6 @@ One model is read: `.inputs`, `.outputs`, `.names` with any number of inputs, an
 Source: *Berkeley Logic Interchange Format (BLIF)*, University of California, Berkeley (1992).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from itertools import product

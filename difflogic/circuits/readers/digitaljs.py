@@ -12,8 +12,6 @@ files list a connector as often as it was drawn: the same one again is the same 
 The boundary is not written in such a file: zero, unless the reader is told otherwise.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

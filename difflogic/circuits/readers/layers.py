@@ -18,8 +18,6 @@ the model. safetensors and sorted dictionaries do not, so layers whose numbers c
 Thresholds of torchlogix are left out: the function reads the bits that they make.
 """
 
-from __future__ import annotations
-
 import re
 import zipfile
 from collections.abc import Iterable, Mapping

@@ -14,8 +14,6 @@ likewise; the file holds one array for each:
 Wires of perception may also be `[K, 2, out]`. C, the channels, is the width of the last update layer.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from functools import partial

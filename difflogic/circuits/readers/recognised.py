@@ -1,7 +1,5 @@
 """Kinds of file that hold no circuit of difflogic, recognised by content, and what to do with each."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

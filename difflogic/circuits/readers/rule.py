@@ -4,8 +4,6 @@ A cell of n states has ceil(log2 n) channels, channel 0 the lowest bit of its st
 don't-cares.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace

@@ -5,8 +5,6 @@ the file's structure, not with the number of neighbourhoods.
 Source of the format: Golly's help, *File formats*, "Rule files".
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress

@@ -6,8 +6,6 @@ them: a latch `s` becomes an input, and its next value the output `next_s`. One 
 that all begin at 0.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field

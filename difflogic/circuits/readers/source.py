@@ -1,7 +1,5 @@
 """Reading of circuits: from a run, from a file in one of several formats, or of a rule, without training."""
 
-from __future__ import annotations
-
 import re
 import zipfile
 from collections.abc import Callable

@@ -5,8 +5,6 @@ that `learned` says how it came about: the command, and the two-input gates as t
 them.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -9,8 +9,6 @@
 Code that was made for a circuit is tried before it is used: two steps on a small grid must be the reference's.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """States as pictures: PNG and GIF files, and arrays for a screen, made smaller where a grid is large."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Sequence
 from pathlib import Path

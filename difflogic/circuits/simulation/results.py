@@ -1,7 +1,5 @@
 """A simulation leaves files: its last state, or some on the way, as RLE, PNG, GIF or npy."""
 
-from __future__ import annotations
-
 import io
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A simulation begins at random, at a seed cell, at nothing, at the circuit's own picture, or as a file says."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NamedTuple
 

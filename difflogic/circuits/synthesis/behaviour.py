@@ -4,8 +4,6 @@ They stay the same after the steps that the loss compares. Other initial states,
 the result is verified on rollouts, random ones included that pruning did not use, and is not equivalent.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace

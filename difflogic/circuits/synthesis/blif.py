@@ -1,7 +1,5 @@
 """Netlists as BLIF, for ABC and yosys to compare: gate by gate as they are, nothing folded."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 

@@ -1,7 +1,5 @@
 """Between netlists, which are written and simulated, and graphs, which are simplified."""
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 import numpy as np

@@ -4,8 +4,6 @@ A cat in magenta on black has identical red and blue, and no green. To learn bot
 channels share few gates near their outputs.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -23,8 +23,6 @@ Source of the method: S. C. Kleene, Introduction to metamathematics (1952), sect
 simulation (1990), for circuits.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterator, Sequence

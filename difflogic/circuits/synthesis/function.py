@@ -10,8 +10,6 @@ which every bit is 1 where it or one above it is: that makes a code of any bits,
 two agree on all bits exactly where they agreed on all codes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar

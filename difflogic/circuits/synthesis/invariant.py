@@ -6,8 +6,6 @@ clause is two literals `2*channel + inverted`, at least one of which is true.
 Source: van Eijk, *Sequential equivalence checking based on structural similarities* (2000), for clauses.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ functions of what it reads, is all that the rest of the graph depends on. Each r
 one round cannot see across a border another one may.
 """
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """A graph as a circuit that can be trained: layers of gates, each of which reads the layer before it."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

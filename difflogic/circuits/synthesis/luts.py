@@ -7,8 +7,6 @@ nodes are small, resubstitution then lets tables read other nodes.
 Source: Mishchenko, Cho, Chatterjee and Brayton, *Combinational and Sequential Mapping with Priority Cuts*, ICCAD 2007.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, combinations, product

@@ -1,7 +1,5 @@
 """Miter of two circuits on the same inputs, to decide if they ever differ."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

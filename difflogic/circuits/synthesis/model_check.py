@@ -5,8 +5,6 @@ step leaves, and that has no wrong state old enough, and then checks it. What co
 Source: Een, Mishchenko, Brayton, *Efficient implementation of property directed reachability* (2011).
 """
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -10,8 +10,6 @@ Example: for state 2 of a cyclic automaton of five states, the feature `cells at
 combinations and leaves nothing open: a table of five entries explains all 13,000 samples.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Sequence

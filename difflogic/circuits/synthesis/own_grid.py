@@ -5,8 +5,6 @@ until then. A letter of 64 channels on 16x16 cells is still from step 33 on: unt
 occur (34 states of 256 cells), of 2^576. The proof follows both circuits until *both* states repeat at the same time.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The whole of `difflogic simplify`: a circuit simplified, then for its start and its task where that is asked for."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from difflogic.circuits.synthesis import invariant, own_grid

@@ -8,8 +8,6 @@ Example: if `abc` becomes `(b XOR c) a b`, the columns to the right of 111 are 0
 101 and 010.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache, reduce
 from itertools import chain, combinations

@@ -5,8 +5,6 @@ four words take seven gates and not nine, once the four products of `s` and `t` 
 Walks by single gates seldom lead there, for the first tree alone becomes larger.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import reduce
 from operator import and_, or_

@@ -9,8 +9,6 @@ Example: the output `g2 = g1 AND x` with `g1 = x OR y` is x, so g2 becomes its i
 becomes A: of two active gates none is left.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 
 import numpy as np

@@ -4,8 +4,6 @@ Channels that an `invariant` proves constant, equal or opposite become one, and 
 holds. From other initial states, and after damage, the circuit may differ.
 """
 
-from __future__ import annotations
-
 from difflogic.circuits.synthesis import invariant
 from difflogic.circuits.synthesis.cell import Cell
 from difflogic.circuits.synthesis.convert import to_xag

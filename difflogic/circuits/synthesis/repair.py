@@ -7,8 +7,6 @@ Example: of 13,000 neighbourhoods one is wrong. Gate 70 is 1 in 400 of them, of 
 the bit of channel 5 to the left is 1 only in this one: `g70 AND NOT g9 AND in[5][3]`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import reduce

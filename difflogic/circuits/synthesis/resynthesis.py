@@ -1,7 +1,5 @@
 """Local resynthesis: of few inputs on all that they can be, of many by replacements that are proved one by one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from difflogic.circuits.synthesis.products import with_shared_products

@@ -1,7 +1,5 @@
 """Questions to a SAT solver about the nodes of a graph (Tseitin's encoding, python-sat's solvers)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 

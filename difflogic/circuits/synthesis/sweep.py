@@ -7,8 +7,6 @@ Source: Mishchenko, Chatterjee, Jiang and Brayton, *FRAIGs: a unifying represent
 verification* (2005).
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 

@@ -5,8 +5,6 @@ group becomes a binary count of full adders, two of them 8 to 10 gates, and what
 input (Shannon), where a count that cannot be leaves the choice free.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import accumulate, product
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """External programs that check circuits and exports, if they are installed."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -8,8 +8,6 @@ one operation on two integers.
 Of a large graph samples are words, uint64 `[inputs, N]`, 64 of them to a word, and NumPy evaluates all nodes at once.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

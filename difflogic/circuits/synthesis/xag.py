@@ -17,8 +17,6 @@ Literals of a node differ in their lowest bit: `literal >> 1` is the node, `lite
 and `literal ^ 1` is NOT.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce

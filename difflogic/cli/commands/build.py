@@ -1,7 +1,5 @@
 """`difflogic build`: a circuit made without training."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`difflogic gallery`: runs as a folder of static pages."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

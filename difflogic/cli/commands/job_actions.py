@@ -1,7 +1,5 @@
 """`difflogic jobs ACTION`: changes of jobs on a server, and post-processing jobs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

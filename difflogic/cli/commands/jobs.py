@@ -1,7 +1,5 @@
 """`difflogic submit`, `jobs`, `watch`, `logs`, `cancel` and `fetch`: what a client asks of a server."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import tempfile

@@ -1,7 +1,5 @@
 """`difflogic train`, `train-checkerboard`, `train-policy` and `harden`."""
 
-from __future__ import annotations
-
 from operator import attrgetter
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`difflogic zoo`."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

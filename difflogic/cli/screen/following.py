@@ -1,7 +1,5 @@
 """Jobs on a server, reported like a training here."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any

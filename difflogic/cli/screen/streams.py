@@ -3,8 +3,6 @@
 In `difflogic train lizard | head -2`, head closes the pipe after two lines, and the training goes on.
 """
 
-from __future__ import annotations
-
 import errno
 import io
 import os

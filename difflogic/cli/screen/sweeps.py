@@ -1,7 +1,5 @@
 """Events of a sweep, in fields and in words, for any sink."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -3,8 +3,6 @@
 Wide columns of prose are printed line by line in a pipe too. Nothing is cut: only prose is wrapped, between words.
 """
 
-from __future__ import annotations
-
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence

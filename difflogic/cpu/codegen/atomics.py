@@ -1,7 +1,5 @@
 """Threads of compiled code work together without Python by these: counters, and a patient wait."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -5,8 +5,6 @@ source text, Numba and processor: Numba itself looks only at the file of the ent
 functions it has taken in.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import os

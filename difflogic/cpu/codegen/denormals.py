@@ -4,8 +4,6 @@ Through a deep circuit of pass-through gates gradients shrink to such *denormal*
 below anything the optimiser could notice, and processors take many times as long for them.
 """
 
-from __future__ import annotations
-
 import platform
 from typing import Any
 

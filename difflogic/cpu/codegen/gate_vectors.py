@@ -3,8 +3,6 @@
 `add`, `mul`, `fma`, `store` and `store_sums` of `vectors` take them too.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

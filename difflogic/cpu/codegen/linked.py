@@ -10,8 +10,6 @@ Example: `run` calls `_item`, and `_item` calls `gate_backward`. Numba would opt
 as, and is optimised and translated once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

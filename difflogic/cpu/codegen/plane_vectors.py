@@ -1,7 +1,5 @@
 """A row of cells needs these beyond `vectors`: random bits, and calls of compiled rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from llvmlite import ir

@@ -1,7 +1,5 @@
 """The processor that code is compiled for."""
 
-from __future__ import annotations
-
 from llvmlite import binding
 from numba.core import config
 

@@ -5,8 +5,6 @@ processor can (AVX-512 has any three-input gate). Vectors are walked downwards i
 with those below it stays in registers, see `model.column_program`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

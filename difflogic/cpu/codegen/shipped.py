@@ -6,8 +6,6 @@ built. They count for the sources and compilers that they were made of alone: el
 compiled from its sources.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import sys

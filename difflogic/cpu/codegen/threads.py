@@ -1,7 +1,5 @@
 """Threads of compiled work, which run without Python's lock."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Random numbers in compiled code: the same bits as `difflogic.core.prng`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -14,8 +14,6 @@ To Numba such a value is a type of its own (`floats`), which only these function
 it says which types it takes and gives, and a builder that writes the compiler's instructions in its place.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

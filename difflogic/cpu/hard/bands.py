@@ -19,8 +19,6 @@ A row's channels lie side by side, `stride` words apart. Left and right of the c
 find what lies outside: nothing, or the row's other end. They are set whenever a row is written.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -3,8 +3,6 @@
 As in `runner`: a tile's step waits until the step before is done everywhere.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

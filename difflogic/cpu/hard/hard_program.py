@@ -6,8 +6,6 @@ a gate that then is a constant or one of its inputs is not computed, and neither
 of this is exact.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple, SupportsIndex
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The memory of a hard rollout of one set of samples, and its packing."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 

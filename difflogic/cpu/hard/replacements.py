@@ -10,8 +10,6 @@ Source: Lee, Riener, Mishchenko, Brayton and De Micheli, *A simulation-guided pa
 verification* (2022).
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -4,8 +4,6 @@ Where the samples are all that the inputs can be, a replacement is right as it i
 that somebody has to prove before it is made (`wander` and `propose`, then `replace`).
 """
 
-from __future__ import annotations
-
 from functools import cache, partial
 
 import numpy as np

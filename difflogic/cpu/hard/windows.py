@@ -4,8 +4,6 @@ What a window's outputs are, as functions of what it reads, stays as it was, so 
 whole graph may have any number of inputs.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import NamedTuple
 

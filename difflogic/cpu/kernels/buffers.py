@@ -1,7 +1,5 @@
 """Arrays and settings of one soft rollout or training run, as compiled code reads them."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Clip by the global norm, in two halves: every share of the gates is summed, then every one is shortened."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.core.gates import GATE_COUNT

@@ -1,7 +1,5 @@
 """logits -> probs -> coefficients."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.core.gates import GATE_COUNT

@@ -1,7 +1,5 @@
 """End of the gradient computation: decide whether the step counts, and go on to the next keys."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

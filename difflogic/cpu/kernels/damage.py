@@ -1,7 +1,5 @@
 """Squares of cells that are zeroed on the way, and their adjoint."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.cpu.codegen.compiled import inlined

@@ -1,7 +1,5 @@
 """A batch of samples: what its grids begin with, and their targets."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.core.bits import IGNORED

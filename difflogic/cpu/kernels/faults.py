@@ -1,7 +1,5 @@
 """Bits that flip, and cells and gates that are stuck; and their adjoints."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

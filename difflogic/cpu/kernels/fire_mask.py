@@ -1,7 +1,5 @@
 """The mask says which cells take their new state in each step of an asynchronous rollout."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.cpu.codegen.compiled import inlined

@@ -1,7 +1,5 @@
 """One CA step backward on one tile: adjoints to the patches, moments to the gates."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.core.wiring import CENTRE, PATCH

@@ -1,7 +1,5 @@
 """One CA step of the soft circuit on one tile."""
 
-from __future__ import annotations
-
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.vectors import TILE, fma, load, peek, splat, store, where
 from difflogic.cpu.kernels.buffers import Buffers

@@ -1,7 +1,5 @@
 """Moments of gates -> gradients of logits."""
 
-from __future__ import annotations
-
 from difflogic.core.gates import GATE_COUNT
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.gate_vectors import load_gate_vector, splat_gate_vector, subtract, total

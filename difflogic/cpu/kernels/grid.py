@@ -1,7 +1,5 @@
 """The 3x3 Moore patch of a tile's cells, and the adjoint of taking it."""
 
-from __future__ import annotations
-
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.vectors import TILE, add, load_shifted, store, zeros
 from difflogic.cpu.tables import TileGrid

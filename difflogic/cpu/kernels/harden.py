@@ -1,7 +1,5 @@
 """Stochastic hardening: gates that are evaluated as their most probable gate alone in this epoch."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.core.gates import GATE_COUNT

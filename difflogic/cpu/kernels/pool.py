@@ -1,7 +1,5 @@
 """The sample pool: a batch is taken from it, and its last states go back."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.cpu.codegen.compiled import inlined

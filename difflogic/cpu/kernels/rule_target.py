@@ -1,7 +1,5 @@
 """A rule is applied to the start, which gives the target of a task that is to learn the rule."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.core.wiring import PATCH

@@ -1,7 +1,5 @@
 """Fresh start grids, from the epoch's data subkey where they are drawn."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.cpu.codegen.compiled import inlined

@@ -3,8 +3,6 @@
 Source: Loshchilov & Hutter 2019, as optax computes it: epsilon outside the root, decoupled decay.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

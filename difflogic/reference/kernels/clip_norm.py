@@ -3,8 +3,6 @@
 Source: Pascanu, Mikolov & Bengio 2013.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.engine import control as c

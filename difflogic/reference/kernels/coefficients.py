@@ -1,7 +1,5 @@
 """logits -> probs -> coefficients, and the hard gate of every soft one. Twin of `coefficients.wgsl`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.core import gates

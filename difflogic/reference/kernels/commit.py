@@ -1,7 +1,5 @@
 """End of the gradient computation: decide whether the step counts. Twin of `commit.wgsl`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.core import prng

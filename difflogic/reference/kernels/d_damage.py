@@ -1,7 +1,5 @@
 """No adjoint reaches a zeroed cell. Twin of `d_damage.wgsl`."""
 
-from __future__ import annotations
-
 from difflogic.core.wiring import PATCH
 from difflogic.engine.shape import Array, Shape
 from difflogic.reference.kernels.damage import squares

@@ -1,7 +1,5 @@
 """The adjoint of a bit that flips changes its sign, none reaches a cell that is stuck. Twin of `d_faults.wgsl`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.core.wiring import PATCH

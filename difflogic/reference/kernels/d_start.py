@@ -1,7 +1,5 @@
 """The adjoint of the first state, where somebody asks for it. Twin of `d_start.wgsl`."""
 
-from __future__ import annotations
-
 from difflogic.engine.shape import Array, Shape
 from difflogic.reference.kernels.grid import gather
 

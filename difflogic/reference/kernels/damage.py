@@ -1,7 +1,5 @@
 """A state's squares are zeroed. Twin of `damage.wgsl`."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

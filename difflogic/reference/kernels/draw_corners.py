@@ -1,7 +1,5 @@
 """The places are drawn where squares are zeroed in an epoch. Twin of `draw_corners.wgsl`."""
 
-from __future__ import annotations
-
 from difflogic.core import prng
 from difflogic.engine import control as c
 from difflogic.engine import events

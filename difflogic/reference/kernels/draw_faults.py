@@ -1,7 +1,5 @@
 """The key that an epoch's faults are drawn from. Twin of `draw_faults.wgsl`."""
 
-from __future__ import annotations
-
 from difflogic.core import prng
 from difflogic.engine import control as c
 from difflogic.engine.shape import Array

@@ -1,7 +1,5 @@
 """A batch from the sample pool. Twin of `draw_pool.wgsl`."""
 
-from __future__ import annotations
-
 from difflogic.core import prng
 from difflogic.engine import control as c
 from difflogic.engine import events

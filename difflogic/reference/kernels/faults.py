@@ -1,7 +1,5 @@
 """Bits flip and cells are stuck in a state. Twin of `faults.wgsl`."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -1,7 +1,5 @@
 """The mask says which cells take their new state in each step of an asynchronous rollout. Twin of `fire_mask.wgsl`."""
 
-from __future__ import annotations
-
 from difflogic.core import prng
 from difflogic.engine import control as c
 from difflogic.engine import events

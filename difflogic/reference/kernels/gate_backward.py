@@ -1,7 +1,5 @@
 """One CA step backward: adjoints to the patches, moments to the gates. Twin of `gate_backward.wgsl`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.core.wiring import CENTRE, PATCH

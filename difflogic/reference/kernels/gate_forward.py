@@ -1,7 +1,5 @@
 """One CA step of the soft circuit. Twin of `gate_forward.wgsl`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.engine.shape import Array, Shape

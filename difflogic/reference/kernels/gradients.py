@@ -1,7 +1,5 @@
 """Moments of instances -> gradients of logits. Twin of `gradients.wgsl`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.core import gates, prng

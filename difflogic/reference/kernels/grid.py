@@ -1,7 +1,5 @@
 """The 3x3 Moore patch of every cell, and the adjoint of taking it. Twin of `common/grid.wgsl`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.core.wiring import PATCH

@@ -1,7 +1,5 @@
 """A hard state's squares are zeroed, each sample's bits by its own. Twin of `hard_damage.wgsl`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.core.bits import WORD

@@ -1,7 +1,5 @@
 """Bits flip and cells are stuck in a hard state, each sample's by its own words. Twin of `hard_faults.wgsl`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.core.bits import WORD, pack_grids

@@ -1,7 +1,5 @@
 """One CA step of the hard circuit, 32 samples per word. Twin of `hard_forward.wgsl`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.core import gates

@@ -1,7 +1,5 @@
 """Wrong values of a judged hard state are counted. Twin of `hard_loss.wgsl`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.engine.shape import Array, Shape

@@ -1,7 +1,5 @@
 """Gates that are stuck, or evaluated as their most probable gate alone, in this epoch. Twin of `harden.wgsl`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.core import gates, prng

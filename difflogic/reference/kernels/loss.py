@@ -1,7 +1,5 @@
 """The loss, a sum of squares over the loss channels, and its adjoint. Twin of `loss.wgsl`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.core.bits import IGNORED

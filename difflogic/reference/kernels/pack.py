@@ -1,7 +1,5 @@
 """A soft batch of 0/1 grids as words. Twin of `pack.wgsl`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.core import bits

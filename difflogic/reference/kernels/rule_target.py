@@ -1,7 +1,5 @@
 """A rule is applied to the start, which gives the target. Twin of `rule_target.wgsl`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.core import rules

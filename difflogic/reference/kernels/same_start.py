@@ -1,7 +1,5 @@
 """Start grids that are always the same. Twin of `same_start.wgsl`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.engine.shape import Array, Shape

@@ -1,7 +1,5 @@
 """Each sample's loss after the last step. Twin of `sample_losses.wgsl`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.engine.shape import Array, Shape

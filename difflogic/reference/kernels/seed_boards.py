@@ -1,7 +1,5 @@
 """Fresh start grids that are boards drawn from all. Twin of `seed_boards.wgsl`."""
 
-from __future__ import annotations
-
 from difflogic.core import prng
 from difflogic.engine import control as c
 from difflogic.engine import events

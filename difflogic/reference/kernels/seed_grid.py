@@ -1,7 +1,5 @@
 """Fresh start grids on the device. Twin of `seed_grid.wgsl`."""
 
-from __future__ import annotations
-
 from difflogic.core import prng
 from difflogic.engine import control as c
 from difflogic.engine.shape import Array, Shape

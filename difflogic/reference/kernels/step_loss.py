@@ -1,7 +1,5 @@
 """The loss of a state before the last. Twin of `step_loss.wgsl`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.engine.shape import Array, Shape

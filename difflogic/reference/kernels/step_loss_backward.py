@@ -1,7 +1,5 @@
 """The adjoint of an earlier loss joins those that come from later steps. Twin of `step_loss_backward.wgsl`."""
 
-from __future__ import annotations
-
 from difflogic.core.wiring import CENTRE, PATCH
 from difflogic.engine.shape import Array, Shape
 

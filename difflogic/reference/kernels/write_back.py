@@ -1,7 +1,5 @@
 """The batch's last states go back into the sample pool. Twin of `write_back.wgsl`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.engine import control as c

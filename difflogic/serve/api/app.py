@@ -3,8 +3,6 @@
 app = create_app(store, tokens, ServeSettings())
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import hashlib

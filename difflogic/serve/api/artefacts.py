@@ -1,7 +1,5 @@
 """The files of a job that can be had: those of its run folder, and those of a follow-up. Nothing else is reached."""
 
-from __future__ import annotations
-
 import io
 import os
 import re

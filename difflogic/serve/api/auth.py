@@ -4,8 +4,6 @@ A cookie is `OWNER.RANDOM`. The store keeps a signature of it by the owner's tok
 withdrawn ends its sessions. The page's writes carry another signature of the cookie, which other sites cannot read.
 """
 
-from __future__ import annotations
-
 import hmac
 import secrets
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Bodies of requests: JSON that is JSON, forms with files, all of it bounded; and what the document says of them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager

@@ -5,8 +5,6 @@ position (the epoch and the version that it saw last), takes what it lacks when 
 slow listener holds nobody up: it gets more rows at once and fewer frames.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

@@ -5,8 +5,6 @@ it likes. Here each has a time for what it still has to send or to take, and the
 means it has sent all long before, and a flood makes room itself.
 """
 
-from __future__ import annotations
-
 import asyncio
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """What every address has at hand as a dependency: the application's context, who asks, and the job that is meant."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from typing import Annotated, Any

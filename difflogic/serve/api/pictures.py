@@ -7,8 +7,6 @@ meanwhile. So the server opens none: a child does, with limits of time and memor
 of a film and of samples a small `.npz`, in the file's place, which takes no longer to read than it is large.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """What the server answers as JSON, as the OpenAPI document tells it. Jobs and workers are the store's dataclasses."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model

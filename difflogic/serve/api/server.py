@@ -1,7 +1,5 @@
 """uvicorn with the application: on a socket that is bound before, with streams that end when it is to stop."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """How a server is set up: where it listens, and the most that a job or an upload may ask for."""
 
-from __future__ import annotations
-
 import ipaddress
 from dataclasses import dataclass, field
 from pathlib import Path

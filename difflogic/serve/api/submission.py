@@ -1,7 +1,5 @@
 """A request to train becomes a configuration, and that the specification of a job, unless it asks for too much."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

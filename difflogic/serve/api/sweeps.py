@@ -1,7 +1,5 @@
 """A request for a sweep becomes its specification, and that a job, unless it asks for too much."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What the server counts, in the text form that Prometheus reads."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 

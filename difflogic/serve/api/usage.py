@@ -1,7 +1,5 @@
 """What takes long to find out, found out no more often than that is worth: how much room jobs take, say."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

@@ -7,8 +7,6 @@ An example, of a training until solved that reached its limit:
     remark    Not solved within 5 min: the best circuit has 9 wrong cells of 256.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress

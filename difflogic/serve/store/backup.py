@@ -6,8 +6,6 @@
 Unpacked into an empty folder it is a store again. Tokens are not in it.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import sqlite3

@@ -1,7 +1,5 @@
 """Which job a worker takes next, and which engines workers offer."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Collection

@@ -4,8 +4,6 @@ No clock is believed that somebody may set. A store counts the seconds for which
 only where the system's time went on just as far; how long a job has been over is told by that count alone.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Collection, Iterator

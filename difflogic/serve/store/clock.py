@@ -4,8 +4,6 @@ Whoever opens the store first after the machine has started notes what the time 
 the seconds that the machine has been up, so that all of them agree, and a clock that is set does not matter to a wait.
 """
 
-from __future__ import annotations
-
 import sqlite3
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """SQLite as the store uses it: one connection per thread, short transactions, migrations by version."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import threading

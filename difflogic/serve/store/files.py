@@ -1,7 +1,5 @@
 """Where the files of a store are. Every path of a job is made of an id that was checked."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat

@@ -11,8 +11,6 @@ So a full disk refuses the change as a whole, and the file is never newer than t
 A process that ends before the third step leaves a file that is older: the next one that opens the store writes it.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import math

@@ -5,8 +5,6 @@
 A paused job is resumed to the queue and goes on from its checkpoint; a failed or cancelled one is retried so.
 """
 
-from __future__ import annotations
-
 import re
 import secrets
 from collections.abc import Mapping

@@ -21,8 +21,6 @@ job has failed, and a checkpoint beyond `tried_progress`, where the last loss wa
 supervisor has gone together with its worker, another worker takes the job GRACE_S after the end of the lease.
 """
 
-from __future__ import annotations
-
 import json
 import platform
 import sqlite3

@@ -4,8 +4,6 @@ SQLite's readers and writers meet in memory that they map from a file. Two machi
 is malformed within half a minute. An overlay is refused too: it is the passing layer of a container, deleted with it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

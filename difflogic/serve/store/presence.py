@@ -3,8 +3,6 @@
 For a worker on another machine the actor that speaks for it here holds the lock, for as long as Ray keeps it.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

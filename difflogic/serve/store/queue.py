@@ -8,8 +8,6 @@ An example with one worker, where ann was served last:
     b1      ben     1st        he was served longest ago
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections import Counter, deque
 from collections.abc import Collection

@@ -1,7 +1,5 @@
 """Rows of the store's tables, read and changed: what jobs and leases share."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

@@ -10,8 +10,6 @@ Nothing is deleted, but what was being deleted when a process ended. Each record
 odd hides no other.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import shutil

@@ -5,8 +5,6 @@ processor would end after 602.5 s on the GPU, so the processor takes it; one of 
 waits.
 """
 
-from __future__ import annotations
-
 import math
 import sqlite3
 from itertools import islice

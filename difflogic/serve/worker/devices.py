@@ -1,7 +1,5 @@
 """Which devices get a worker: `auto` is each hardware GPU and the processor."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

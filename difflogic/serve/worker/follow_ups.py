@@ -13,8 +13,6 @@ Files are stored in the job's folder `files/`, and a few numbers and texts in it
               evaluation.json, report.html                                            {"measures": {}}
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -6,8 +6,6 @@ was stopped is seen after `stopped`. Later what was usual decides: 20 times the 
 and at least 12 s. An example: epochs of 0.3 s are due within 12 s, and epochs of 3 s within 60 s.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 import time

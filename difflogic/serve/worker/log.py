@@ -1,7 +1,5 @@
 """A job's log: while its worker has it, all that the process writes to standard output and error."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

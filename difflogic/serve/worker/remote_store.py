@@ -10,8 +10,6 @@ has looked at the lease, and before the progress that names them. So a job whose
 checkpoint that is whole. A call that gets no answer ends the worker, and its supervisor gives the job to another.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import time

@@ -7,8 +7,6 @@ Its folder is the job's run folder, and it goes on there, whatever ended it.
 The table and the drawing are written while it goes on, to `sweep.html` among the job's files.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One try at a training job: from its newest checkpoint that can be read, else from the beginning."""
 
-from __future__ import annotations
-
 import math
 import shutil
 import time

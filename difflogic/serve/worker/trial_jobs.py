@@ -4,8 +4,6 @@ A trial's job is a training with a parent. Its run lies in the job's folder unti
 sweep's. A sweep that is begun again, whatever ended it, finds its jobs in the queue, and goes on with them.
 """
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

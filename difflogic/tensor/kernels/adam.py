@@ -3,8 +3,6 @@
 Source: Kingma & Ba 2015, as PyTorch computes it: epsilon outside the root.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

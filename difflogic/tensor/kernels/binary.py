@@ -1,7 +1,5 @@
 """`y = f(a, b)`, entry by entry, where axes of size 1 are repeated as needed. Twin of `binary.wgsl`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`d_x = y * (d_y - sum(d_y * y))` along an axis. Twin of `d_softmax.wgsl`."""
 
-from __future__ import annotations
-
 from difflogic.engine.shape import Array
 
 

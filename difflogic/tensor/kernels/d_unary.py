@@ -1,7 +1,5 @@
 """`d_x = d_y * f'(x)`, entry by entry. Twin of `d_unary.wgsl`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`y[i, ...] = x[places[i], ...]`. Twin of `gather.wgsl`."""
 
-from __future__ import annotations
-
 from difflogic.engine.shape import Array
 
 

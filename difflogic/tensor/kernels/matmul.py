@@ -1,7 +1,5 @@
 """`y = a @ b`, each operand as it lies or transposed. Twin of `matmul.wgsl`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.engine.shape import Array

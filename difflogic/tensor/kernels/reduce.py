@@ -1,7 +1,5 @@
 """`y` = the sum of `x`, or of its squares, over some axes. Twin of `reduce.wgsl`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.engine.shape import Array

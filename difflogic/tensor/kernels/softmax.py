@@ -1,7 +1,5 @@
 """`y = exp(x) / sum exp(x)` along an axis. Twin of `softmax.wgsl`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.engine.shape import Array

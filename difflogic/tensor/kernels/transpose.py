@@ -1,7 +1,5 @@
 """`y[i, j, ...] = a` with its axes in another order. Twin of `transpose.wgsl`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.engine.shape import Array

@@ -1,7 +1,5 @@
 """`y = f(x)`, entry by entry. Twin of `unary.wgsl`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

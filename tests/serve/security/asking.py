@@ -1,7 +1,5 @@
 """How a server is asked, and what a refusal is."""
 
-from __future__ import annotations
-
 import httpx
 
 from difflogic.serve.api.settings import Caps

@@ -1,7 +1,5 @@
 """A server with limits, for two owners."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """What goes out: files of jobs, and archives where they arrive."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import io

@@ -1,7 +1,5 @@
 """What every answer keeps to, and what is written nowhere."""
 
-from __future__ import annotations
-
 import ast
 import io
 import json

@@ -1,7 +1,5 @@
 """Sessions of browsers: cookies, and the token that writes carry."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import httpx

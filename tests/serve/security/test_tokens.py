@@ -1,7 +1,5 @@
 """Who may do what: tokens and their files."""
 
-from __future__ import annotations
-
 import contextlib
 import hmac
 import stat

@@ -1,7 +1,5 @@
 """What comes in: pictures, bodies, and jobs that ask for too much."""
 
-from __future__ import annotations
-
 import io
 import json
 import struct

@@ -3,8 +3,6 @@
 The proof has gcc compile it without a warning, and runs it.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.circuits.export.c import FLAGS, optimised

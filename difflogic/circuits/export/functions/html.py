@@ -4,8 +4,6 @@ A controller of CartPole steers a pole there, which the visitor may push; any ot
 visitor sets. The proof drives the page in headless Chromium, and has it decide at a hundred thousand observations.
 """
 
-from __future__ import annotations
-
 import json
 
 from difflogic.circuits.export import html

@@ -1,7 +1,5 @@
 """Samples to try an exported function on, and what it should make of each."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -1,7 +1,5 @@
 """A Python file that needs nothing but NumPy. The proof has this Python run it, in both forms."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from difflogic.circuits.export.functions.observations import trials

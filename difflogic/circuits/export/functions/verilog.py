@@ -4,8 +4,6 @@ The proof runs the shipped bench in iverilog with a hundred thousand samples. Th
 proves the result equal, for every sample, to gates, and of numbers to comparators before them, that are made beside it.
 """
 
-from __future__ import annotations
-
 from difflogic.circuits.export.functions.observations import STEPS, Observations, Steps
 from difflogic.circuits.export.proving import equivalent, folder_of, write_circuit
 from difflogic.circuits.export.testbench import hexadecimal_lines

@@ -1,7 +1,5 @@
 """VHDL-2008: the same entity, and a test bench, which the proof runs in ghdl with a hundred thousand samples."""
 
-from __future__ import annotations
-
 from difflogic.circuits.export.functions.observations import Observations
 from difflogic.circuits.export.functions.verilog import bench_files, bench_text, passed
 from difflogic.circuits.export.proving import folder_of

@@ -1,7 +1,5 @@
 """What the server has: devices, presets, fields, formats, and over all jobs the queue, tags and owners."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import functools

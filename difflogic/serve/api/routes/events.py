@@ -1,7 +1,5 @@
 """Addresses that stream server-sent events: of one job, and of all jobs of an owner."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator
 from functools import partial
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """What anybody may ask: signs of life, for whoever looks after the server, and which addresses there are."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Jobs: submitted, listed, steered, and made from others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """What a job left: metrics, log, gates and files."""
 
-from __future__ import annotations
-
 import json
 from base64 import b64decode
 from contextlib import suppress

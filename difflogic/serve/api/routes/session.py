@@ -1,7 +1,5 @@
 """Signing in and out on the page."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fastapi import APIRouter, Request
