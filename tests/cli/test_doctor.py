@@ -142,7 +142,8 @@ Rows = list[dict[str, Any]]
 def planned(said: Said, *arguments: object) -> Rows:
     rows: Rows = json.loads(said("doctor", "--json", *arguments).out)
     assert [row["strategy"] for row in rows] == ["kept"] + ["recomputed"] * (len(rows) - 1)
-    assert [row["states_apart"] for row in rows] == [1, *range(1, len(rows))]
+    apart = [row["states_apart"] for row in rows]
+    assert (apart[:2], apart) == ([1, 1], sorted(apart))
     totals = [row["total_bytes"] for row in rows]
     assert totals == sorted(totals, reverse=True)
     assert [row["chosen"] for row in rows].count(True) == 1
@@ -186,7 +187,7 @@ def test_memory_of_a_population_past_one_binding(said: Said) -> None:
     row = rows[chosen(rows)]
     assert row["groups"] * row["models_per_group"] >= 64
     assert row["groups"] > 1
-    assert planned(said, "--population", "64", "--max-memory", "600") == rows, "a limit that all groups keep"
+    assert planned(said, "--population", "64", "--max-memory", "2000") == rows, "a limit that all groups keep"
     assert f"for each of {row['groups']} groups" in said("doctor", "--population", "64").out
     assert "groups of models, but --max-memory allows 100.0 MB" in (
         said("doctor", "--population", "64", "--max-memory", "100", code=1).err
