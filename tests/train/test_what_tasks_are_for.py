@@ -17,7 +17,7 @@ from difflogic.train.replica import Replica
 from difflogic.train.trainer import Trainer
 
 PLUS = (".....", "..1..", ".111.", "..1..", ".....")
-SEEDS = 5
+SEEDS = 8
 LATER = 60
 """Steps, many times what was trained."""
 
