@@ -59,7 +59,7 @@ def of_spaces(identifier: str, threshold: float, actions: int, continuous: bool)
 
 
 PASSES, SEEN, EVALUATIONS, GATES = 300, 100_000, 20, 4000
-"""Of a classifier: fewest passes over the learned rows, fewest rows in all, evaluations, and gates of each layer."""
+"""Settings of a classifier: fewest passes over its rows, fewest rows in all, evaluations, and gates of each layer."""
 
 
 def of_table(table: LabelledTable, base: PolicyConfig | None = None, population: int = 1) -> PolicyConfig:

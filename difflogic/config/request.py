@@ -183,7 +183,7 @@ _ONE_RUN = "they are for a single run, and this makes several attempts"
 
 @section
 class TrainRequest(Request):
-    """What to train, how, and until when; `config.customise.configure` makes its configuration.
+    """Request of a training: its task, its options and its end. `config.customise.configure` makes its configuration.
 
         TrainRequest("lizard", target=Path("cat.png"), size=Size(24, 24), set={"train": {"epochs": 1000}}, restarts=2)
 

@@ -113,7 +113,7 @@ def test_dying_cells_count_up(notation: str, states: int) -> None:
 
 
 def test_history_keeps_marks_and_its_boundary() -> None:
-    """By centre and three neighbours: births keep a mark, a living cell beside state 6 dies, and 6 stays."""
+    """Births keep a mark, a living cell beside state 6 dies, and 6 stays."""
     netlist = source.load("LifeHistory").netlist
     cases = [(0, 111, 1), (2, 135, 1), (4, 111, 3), (1, 100, 2), (3, 110, 3), (3, 0, 4), (5, 111, 5), (5, 0, 4),
              (1, 116, 2), (3, 116, 4), (0, 222, 0), (6, 111, 6), (2, 0, 2), (4, 0, 4)]  # fmt: skip

@@ -68,7 +68,7 @@ def test_one_run_is_two(simulate: Simulate, tmp_path: Path) -> None:
 
 
 def test_bounded_rule_of_start_gives_size_and_boundary(simulate: Simulate, tmp_path: Path) -> None:
-    """On a plane of 30x20 cells a glider is a block after 40 steps; an option wins."""
+    """A glider on a plane of 30x20 cells is a block after 40 steps; an option wins."""
     (tmp_path / "plane.txt").write_text("x = 3, y = 3, rule = B3/S23:P30,20\nbob$2bo$3o!")
     done = simulate("--start", "plane.txt", "--steps", 40, "-o", "a.npy")
     assert "30x20 cells, 0 outside the grid" in done.out, done.errors

@@ -76,8 +76,7 @@ def test_noise_is_averaged_and_the_lowest_loss_counts() -> None:
 
 
 @pytest.mark.parametrize(("fewest", "ends"), [(8, False), (9, True)])
-def test_fewer_wrong_values_are_progress(fewest: int, ends: bool) -> None:
-    """Where they are fewer by more than a tenth."""
+def test_a_tenth_fewer_wrong_values_are_progress(fewest: int, ends: bool) -> None:
     done = rows(*falling(100), *[6.0] * 150)
     done[90] = replace(done[90], hard_loss=10)
     done[200] = replace(done[200], hard_loss=fewest)
