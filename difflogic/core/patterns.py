@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from difflogic.core import rules
 from difflogic.errors import ConfigError, DataError
+from difflogic.system import files
 from difflogic.system.words import counted
 
 FORMATS = "RLE, plain text (.cells), Life 1.05 or 1.06, or MacroCell"
@@ -78,9 +79,7 @@ def read(path: Path, channels: int = 8) -> Pattern:
         DataError: The file is no pattern, is damaged or too large, or has states that its rule does not have.
     """
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise DataError(f"{path} has more than {MOST_BYTES >> 20} MiB: give a pattern of that size as .npy.")
-        text = _text(path.read_bytes())
+        text = _text(files.read_bounded(path, MOST_BYTES))
     except OSError as error:
         raise DataError(f"Cannot read the pattern {path}: {error.strerror or error}.") from error
     if (reader := _reader(text)) is None:
