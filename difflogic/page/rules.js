@@ -12,7 +12,7 @@ function whyStalled(preset, losses, judged, { HOPELESS, PROGRESS, MEAN_OF }) {
     const { first_look: look, stages } = preset,
         done = losses.length;
     if (done < look) return "";
-    const share = costsOf(stages);
+    const cost = costsOf(stages);
     const trained = losses.slice(0, preset.config.search.begin || done), // a search has no soft loss
         soft = trained.map((loss, i) => (Number.isNaN(loss) ? Number.POSITIVE_INFINITY : loss / cellsOf(stages, i + 1)));
     const length = Math.min(MEAN_OF, soft.length);
@@ -26,7 +26,7 @@ function whyStalled(preset, losses, judged, { HOPELESS, PROGRESS, MEAN_OF }) {
         Math.min(MEAN_OF, done) + means.findIndex((mean) => PROGRESS * mean <= lowest),
         judged[wrong.findIndex((each) => PROGRESS * each <= fewest)]?.epoch ?? 0,
     );
-    return share(done) >= 2 * share(since) ? `it made no progress since epoch ${since}` : "";
+    return cost(done) >= 2 * cost(since) ? `it made no progress since epoch ${since}` : "";
 }
 
 /** @param {number[]} values */
