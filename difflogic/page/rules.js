@@ -29,6 +29,12 @@ function whyStalled(preset, losses, judged, { HOPELESS, PROGRESS, MEAN_OF }) {
     return cost(done) >= 2 * cost(since) ? `it made no progress since epoch ${since}` : "";
 }
 
+/** Whether the epochs reached the first look, or doubled since. @param {any} preset @param {Judged[]} judged */
+function isMilestone({ first_look: look }, judged) {
+    const [last, before] = [1, 2].map((i) => Math.floor((judged[judged.length - i]?.epoch ?? 0) / look));
+    return Math.clz32(last) < Math.clz32(before);
+}
+
 /** @param {number[]} values */
 const meanOf = (values) => values.reduce((sum, each) => sum + each, 0) / values.length;
 

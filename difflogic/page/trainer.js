@@ -167,8 +167,8 @@ class Trainer {
             if (await this.isSolved()) return this.solved();
             const over = this.state.epoch >= train.epochs ? "all its epochs were done" : "";
             const stalled = whyStalled(this.preset, this.losses, this.judged, constants) || over;
-            const search = stalled && this.gates ? this.search : null;
-            if (search && (await this.isRepaired(search))) return this.solved();
+            const isDue = this.gates && (stalled || isMilestone(this.preset, this.judged));
+            if (isDue && (await this.isRepaired(/** @type {LocalSearch} */ (this.search)))) return this.solved();
             if (stalled) return stalled;
         }
     }

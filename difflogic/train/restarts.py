@@ -309,7 +309,7 @@ class _Series:
         passes = Finishing(complete, config) if finishing.can_be_finished(config) else None
         rules = Rules(finish=partial(pruned, visible=config.task.loss_channels), passes=passes)
         if attempt.number != attempt.of:  # the last attempt is not stopped early: none comes after it
-            rules = replace(rules, give_up=_hopeless(self.record, config))
+            rules = replace(rules, give_up=_hopeless(self.record, config, passes))
         if self.record.restarts is None:
             rules = replace(rules, accept=SuccessTest(self.placement.engine, config).passed)
         return rules
@@ -353,7 +353,7 @@ def _ended(attempt: Attempt, run: Run | AgentRun, is_solved: bool) -> Attempt:
     return replace(ended, score=run.score) if isinstance(run, AgentRun) else replace(ended, wrong=run.wrong)
 
 
-def _hopeless(record: Record, config: Config) -> Callable[[Sequence[Replica]], str | None]:
+def _hopeless(record: Record, config: Config, passes: Finishing | None) -> Callable[[Sequence[Replica]], str | None]:
     """Return a function that says why all members are stalled, if they are. `config` is the attempt's own."""
     epochs, left = record.config.epochs, config.epochs
     if record.restarts is None:
@@ -363,6 +363,10 @@ def _hopeless(record: Record, config: Config) -> Callable[[Sequence[Replica]], s
 
     def why(members: Sequence[Replica]) -> str | None:
         reasons = [stalled.why(member.metrics, left, epochs, config) for member in members]
-        return reasons[0] if all(reasons) else None
+        if all(reasons):
+            return reasons[0]
+        due = [each for each in members if passes is not None and stalled.is_milestone(each.metrics, config)]
+        is_repaired = any(passes is not None and passes.repaired(each.circuit)[1] is not None for each in due)
+        return "what is still wrong can be repaired" if is_repaired else None
 
     return why

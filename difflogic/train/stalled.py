@@ -60,6 +60,16 @@ def why(rows: Sequence[Row], left: int, epochs: int, config: Config) -> str | No
     return None
 
 
+def is_milestone(rows: Sequence[Row], config: Config) -> bool:
+    """Return whether the last evaluation is the first since the first look, or since its epochs doubled once more.
+
+    Then the few wrong values of an image are repaired, which a search may take minutes to find.
+    """
+    look = first_look(config, config.epochs)
+    before, last = [0, *(row.epoch for row in rows if row.hard_loss is not None)][-2:]
+    return (last // look).bit_length() > (before // look).bit_length()
+
+
 def most_restarts(config: Config, epochs: int) -> int:
     """Return how many restarts can be of use within so many epochs of the whole task."""
     return max(0, int(epochs / schedule.effort(config, first_look(config, epochs))) - 1)

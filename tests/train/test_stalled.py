@@ -90,6 +90,13 @@ def test_search_ends_when_it_mends_nothing() -> None:
     assert stalled.why(done[:120], 10 * EPOCHS, EPOCHS, SEARCHED) == "it made no progress since epoch 60"
 
 
+def test_milestones_double() -> None:
+    """Evaluations every 30 epochs, a first look at 80."""
+    done = [replace(row, hard_loss=9 if row.epoch % 30 == 0 else None) for row in rows(*[1.0] * 700)]
+    reached = [count for count in range(30, 701, 30) if stalled.is_milestone(done[:count], SEARCHED)]
+    assert reached == [90, 180, 330, 660]
+
+
 def test_search_from_the_start_has_no_loss_to_fall() -> None:
     done = [replace(row, hard_loss=600 - row.epoch) for row in rows(64.0, *[math.nan] * 499)]
     assert stalled.why(done, 10 * EPOCHS, EPOCHS, PLAIN.with_(search={"begin": 1})) is None

@@ -293,8 +293,12 @@ MAGENTA = {"picture": tuple("".join(".5"[bit] for bit in row) for row in NOISE),
 
 @pytest.mark.parametrize(
     ("limit", "task", "interval", "epochs"),
-    [("4 epochs", {}, 10, (4, 4)), *exhaustive(("600s", {}, 10, (7, 7)), (None, MAGENTA, 10, (20, 20)))],
-    ids=["4 epochs are over", "the time is over", "all epochs are over"],
+    [
+        ("4 epochs", {}, 10, (4, 4)),
+        *exhaustive(("600s", {}, 10, (7, 7)), (None, MAGENTA, 10, (20, 20))),
+        (None, {}, 1, (2, 19)),
+    ],
+    ids=["4 epochs are over", "the time is over", "all epochs are over", "a milestone is reached"],
 )
 def test_finishing_repairs_an_image_of_which_little_is_wrong(
     limit: str | None,
@@ -308,6 +312,8 @@ def test_finishing_repairs_an_image_of_which_little_is_wrong(
     """The attempt itself is solved, however its training ends, and has its own curves and summary."""
     monkeypatch.setattr(repair, "MOST_WRONG", 0.5)
     monkeypatch.setattr(finishing, "pruned", unpruned)
+    if interval > 1:
+        monkeypatch.setattr(restarts.stalled, "is_milestone", lambda *_: False)
     request = configure(HARD).request
     assert isinstance(request.config, Config)
     config = request.config.with_(task=task, train={"eval_interval": interval})
@@ -388,6 +394,7 @@ def test_finishing_repairs_what_an_attempt_leaves_wrong(
     monkeypatch.setattr(repair, "MOST_WRONG", 1.0)
     monkeypatch.setattr(finishing, "pruned", unpruned)
     monkeypatch.setattr(restarts.stalled, "why", lambda rows, *_: "enough" if len(rows) == enough else None)
+    monkeypatch.setattr(restarts.stalled, "is_milestone", lambda *_: False)
     request = configure(HARD).request
     assert isinstance(request.config, Config)
     request = replace(request, config=request.config.with_(train={"eval_interval": 10, "epochs": 30}))
