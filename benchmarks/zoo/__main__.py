@@ -186,7 +186,7 @@ def keep_circuit(name: str, command: str, trained: trained_circuit.TrainedCircui
 def keep(name: str, command: str, entry: dict[str, object], gates: list[int]) -> None:
     """Write an entry, with how it came about."""
     entry |= {"learned": {"command": command, "gates": gates}}
-    (zoo.FOLDER / f"{name}.json").write_text(json.dumps(entry) + "\n", encoding="utf-8")
+    (zoo.FOLDER / f"{name}.json").write_text(json.dumps(entry, separators=(",", ":")) + "\n", encoding="utf-8")
     print(name, *gates, entry["text"], flush=True)
 
 
