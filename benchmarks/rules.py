@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 import difflogic
+from benchmarks import films
 from difflogic.circuits import rle
 from difflogic.circuits.export.golly import cut
 from difflogic.circuits.readers import rule_file
@@ -77,6 +78,27 @@ def moved_by_golly(rule: str, grid: States, states: int) -> States:
         return cut(patterns.read(after).states.astype(np.int64))
 
 
+def bits_of(states: States, channels: int) -> films.States:
+    """Return the channels of states, uint8 `[..., C]`, channel 0 the lowest bit."""
+    bits: films.States = (states[..., None] >> np.arange(channels) & 1).astype(np.uint8)
+    return bits
+
+
+def of_file(path: Path) -> films.Rule:
+    """Return a rule that walks through the decisions of a file, without any circuit."""
+    rule = rule_file.load(path)
+    children = np.array([child for _, child in rule.nodes])
+    nine = [(row, column) for row in (-1, 0, 1) for column in (-1, 0, 1)]
+
+    def step(now: films.States) -> films.States:
+        around, node = films._around(now, nine), np.full(now.shape, len(children) - 1)
+        for cell in rule.cells:
+            node = children[node, around[cell]]
+        return node.astype(np.uint8)
+
+    return films.Rule(path.stem, rule.states, step)
+
+
 def interrupt(number: int, frame: FrameType | None) -> None:
     """End a search, which then keeps what it has reached."""
     raise KeyboardInterrupt
@@ -102,8 +124,7 @@ def row(path: Path, seconds: float) -> tuple[list[str], bool]:
         _, name, states = max(fitting, key=lambda each: each[:2])
         grid = np.pad(states, MARGIN)
     netlist, proof = built(path, seconds)
-    bits = (grid[..., None] >> np.arange(netlist.channels) & 1).astype(np.uint8)
-    after = cut(rle.numbers(netlist.after(bits, STEPS)))
+    after = cut(rle.numbers(netlist.after(bits_of(grid, netlist.channels), STEPS)))
     agrees = np.array_equal(after, moved_by_golly(path.stem, grid, rule.states))
     gates = live_gates(difflogic.load(path).netlist)
     counts = [rule.states, (rule.states - 1).bit_length(), gates, live_gates(netlist)]

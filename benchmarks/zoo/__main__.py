@@ -1,4 +1,4 @@
-"""The zoo: circuits that difflogic comes with, each trained, simplified and proved by the command that it names.
+"""The zoo: circuits that difflogic comes with, trained or built by the command that each names, simplified and proved.
 
     python -m benchmarks.zoo                       # those that are not there yet
     python -m benchmarks.zoo highlife rocket       # these again
@@ -31,7 +31,7 @@ from PIL import Image, ImageDraw
 import difflogic
 from benchmarks.circuits.__main__ import in_order
 from benchmarks.store import CHECKOUT, inserted
-from benchmarks.zoo import states
+from benchmarks.zoo import loops, states
 from difflogic.circuits.export import aiger
 from difflogic.circuits.readers import aiger as aiger_reader
 from difflogic.circuits.readers import blif, source, zoo
@@ -119,7 +119,8 @@ def commands() -> dict[str, str]:
     made |= {name: f"--data {FILMS / name}.npz" for name in states.RULES}
     pictures = {path.stem: f"{_preset(path)} --target {path}" for path in sorted(HERE.glob("*.png"))}
     made |= {name: name for name in (*PRESETS, *CONTROLLERS)} | {"heart": "heart-steady", "suits": TASK} | pictures
-    return {name: f"difflogic train {rest}{ENDING}" for name, rest in made.items()}
+    built = {name: f"difflogic build {rule}" for name, (rule, *_) in loops.LOOPS.items()}
+    return {name: f"difflogic train {rest}{ENDING}" for name, rest in made.items()} | built
 
 
 def _preset(path: Path) -> str:
@@ -138,6 +139,9 @@ def film(name: str) -> None:
 
 def make(name: str, command: str, run: Path) -> None:
     """Train, simplify, prove what comes out, and write it. Raises AssertionError where one of these fails."""
+    if name in loops.LOOPS:
+        keep(name, command, *loops.entry(name))
+        return
     if name in states.RULES:
         film(name)
     words = [sys.executable, "-m", *shlex.split(command), "--out", str(run)]
@@ -176,7 +180,7 @@ def keep_circuit(name: str, command: str, trained: trained_circuit.TrainedCircui
     circuit = json.loads(netlist_json.to_json(found.netlist))
     if name in states.RULES:
         rule = states.RULES[name]
-        said = {"does": f"a rule of {rule.states} states: {rule.name}", "text": states.proved(name, circuit)}
+        said = {"does": f"a rule of {rule.states} states: {rule.name}", "text": states.proved(rule, circuit)}
         circuit["habitat"] = states.scenario(name, SEED)
     else:
         said, circuit["habitat"] = states.suits(circuit, trained.config.task.steps)
@@ -302,7 +306,7 @@ def sheet() -> Image.Image:
 def report() -> None:
     """Write the table of all circuits into the page, and their pictures."""
     rows = [
-        "| name | what it does | gates as trained | best known | three-input tables | exported as ANDs | made by |",
+        "| name | what it does | gates at first | best known | three-input tables | exported as ANDs | made by |",
         "|---|---|---|---|---|---|---|",
     ]
     for name in zoo.names():
@@ -314,6 +318,7 @@ def report() -> None:
             f"| `{name}` | {what(data)} | {before} | {after} | {lut_count(held(name))} | {small} | `{command}` |"
         )
     sheet().save(CHECKOUT / "docs" / "images" / "zoo.png", optimize=True)
+    loops.image().save(CHECKOUT / "docs" / "images" / "loops.png", optimize=True)
     page = CHECKOUT / "docs" / "results" / "zoo.md"
     page.write_text(inserted(page.read_text(encoding="utf-8"), BEGIN, "\n".join(rows)), encoding="utf-8")
 

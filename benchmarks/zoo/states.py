@@ -14,6 +14,7 @@ import numpy as np
 from PIL import Image
 
 from benchmarks.films import SIDES, Rule, States, _around, cyclic, generations, lattice_gas, stepped, wireworld
+from difflogic.circuits import rle
 from difflogic.core import text_picture
 from difflogic.model.cell_netlist import CellNetlist
 from examples.tasks.difflogic_tasks.suits import SUITS
@@ -76,20 +77,20 @@ def neighbourhoods(rule: Rule) -> Iterator[States]:
         yield grids.reshape(-1, 3, 3)
 
 
-def proved(name: str, circuit: dict[str, Any]) -> str:
-    """What holds of circuit.json, compared with the rule itself. Raises AssertionError where it does not."""
-    rule, count = RULES[name], 0
+def proved(rule: Rule, circuit: dict[str, Any]) -> str:
+    """Return what holds of circuit.json, compared with the rule itself. Raises AssertionError if it differs."""
+    count = 0
     assert len(circuit["outputs"]) == rule.channels
     assert circuit["periodic"]
     if rule.states**9 > MOST:
         read = {each[side] for each in circuit["gates"] for side in "ab"} | set(circuit["outputs"])
         corners = {f"in[{channel}][{cell}]" for channel, cell in product(range(rule.channels), (0, 2, 6, 8))}
-        assert not read & corners, f"{name} reads corners: {sorted(read & corners)}"
+        assert not read & corners, f"{rule.name} reads corners: {sorted(read & corners)}"
     for grids in neighbourhoods(rule):
         # The nine cells of a torus of 3x3 are the neighbourhood of the one in its middle.
         after, expected = stepped(circuit, rule.bits(grids))[:, 1, 1], rule.bits(rule.step(grids))[:, 1, 1]
         wrong = int((after != expected).any(axis=-1).sum())
-        assert not wrong, f"{name}: {wrong} of {len(grids)} neighbourhoods are wrong"
+        assert not wrong, f"{rule.name}: {wrong} of {len(grids)} neighbourhoods are wrong"
         count += len(grids)
     return (
         f"On every grid of states 0 to {rule.states - 1}, each step is one generation of the rule: all {count} "
@@ -140,6 +141,8 @@ def picture(name: str, netlist: CellNetlist) -> Image.Image:
     start = netlist.scenario.grid(netlist.origin)
     assert start is not None
     (bits,) = netlist.rollout(start[None], netlist.scenario.steps)[-1]
+    if netlist.colours:
+        return Image.fromarray(netlist.palette[rle.numbers(bits)])
     others = RULES[name].states - 1
     colours = [(0, 0, 0), *(colorsys.hsv_to_rgb(each / others, 0.8, 1) for each in range(others))]
     return Image.fromarray((255 * np.array(colours)[bits @ (1 << np.arange(bits.shape[-1]))]).astype(np.uint8))

@@ -33,7 +33,8 @@ def _card(name: str) -> str:
     data = zoo.entry(name)
     before, after = data["learned"]["gates"]
     command = data["learned"]["command"]
-    about = f"{what(data)}. {before} gates as trained, {after} simplified. Seed {command.rpartition(' ')[2]}."
+    seed = f" Seed {command.rpartition(' ')[2]}." if " --seed " in command else ""
+    about = f"{what(data)}. {before} gates at first, {after} simplified.{seed}"
     picture = f"![{html.escape(what(data))}](../images/zoo/{name}.png){{ width=62 height=62 }}"
     return f"## {name}\n\n{picture}\n\n{about[0].upper()}{about[1:]}\n\n{data['text']}\n\n    {command}\n"
 

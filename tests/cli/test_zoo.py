@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 
 import difflogic
 from benchmarks.films import stepped
-from benchmarks.zoo import states
+from benchmarks.zoo import loops, states
 from benchmarks.zoo.__main__ import judge
 from difflogic.circuits.readers import aiger, source, zoo
 from difflogic.circuits.synthesis.convert import gate_count
@@ -73,6 +74,13 @@ def test_a_circuit_of_the_zoo_does_what_it_says(name: str) -> None:
         assert np.mean([played(data, seed) for seed in range(5)]) >= least
         return
     circuit, rng = data.get("circuit", data), np.random.default_rng(5)
+    if name in loops.LOOPS:
+        netlist = source.load(zoo.FOLDER / f"{name}.json").netlist
+        start = text_picture.decode(circuit["habitat"]["picture"], netlist.channels)[None]
+        assert np.array_equal(stepped(circuit, start)[0], netlist.after(start[0], 1))
+        assert loops.copies(netlist) > 1
+        assert loops.copies(replace(netlist, scenario=replace(netlist.scenario, steps=1))) < 2
+        return
     if "does" in data and name != "suits":
         rule = states.RULES[name]
         now = rng.integers(rule.states, size=(1, 100, 100)).astype(np.uint8)

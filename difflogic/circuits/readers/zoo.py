@@ -1,8 +1,7 @@
 """The circuits that come with difflogic, by name: each a proof.json, of what it does and that this is proved.
 
 Of a controller it is a controller.json, with `text`: that it is equal to the trained one, and what it reaches. Beside
-that `learned` says how it came about: the command, and the two-input gates as they were trained and as `simplify` left
-them.
+that `learned` says how it came about: the command, and the two-input gates before and after `simplify`.
 """
 
 import json

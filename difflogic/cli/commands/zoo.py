@@ -14,10 +14,10 @@ from difflogic.cli.screen.echo import echo
 @click.argument("name", required=False)
 @json_option
 def command(name: str | None, as_json: bool) -> None:
-    """List the circuits that come with difflogic, or show one. All of them were learned, and are proved.
+    """List the circuits that come with difflogic, or show one. All of them were trained or built, and are proved.
 
     Their names stand for files: simulate, export, show, simplify, prove and report take them. The columns count gates
-    that read two inputs, as trained and as `simplify` left them.
+    that read two inputs, before and after `simplify`.
 
     Example: difflogic zoo life
     """
@@ -30,7 +30,7 @@ def command(name: str | None, as_json: bool) -> None:
         echo(_shown(name, entries[name]))
     else:
         table.show(
-            ("name", "what it does", "trained", "simplified"),
+            ("name", "what it does", "at first", "simplified"),
             [(each, what(data), *map(str, data["learned"]["gates"])) for each, data in entries.items()],
             texts=True,
         )
@@ -58,7 +58,7 @@ def _shown(name: str, data: dict[str, Any]) -> str:
     path = zoo.FOLDER / f"{name}.json"
     tables = lut_count(source.function(path) or source.load(path).netlist)
     run = "evaluate {}" if "environment" in data else "simulate {} --live"
-    lines = [*data.get("target", ()), f"Does:    {what(data)}", f"Gates:   {before} as trained, {after} simplified"]
+    lines = [*data.get("target", ()), f"Does:    {what(data)}", f"Gates:   {before} at first, {after} simplified"]
     lines += [
         f"Tables:  {tables} of three inputs",
         f"Proof:   {data['text']}",
