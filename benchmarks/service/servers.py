@@ -37,7 +37,7 @@ class Served:
 
     def __init__(self, folder: Path, workers: str = "cpu", token: str = TOKEN) -> None:
         self.folder = folder
-        self.log = folder.with_name("server.log")
+        self.log, self.screen = folder.with_name("server.log"), folder.with_name("screen.txt")
         self._workers, self._token = workers, token
         # The system picks a free port. It is let go at once, and the server that is started again and again takes the
         # same one.
@@ -49,11 +49,11 @@ class Served:
         """Returns when it answers and has a worker. Raises TimeoutError."""
         command = [sys.executable, "-m", "difflogic.cli.main", "serve", str(self.folder)]
         begun = time.perf_counter()
-        with self.log.open("a") as log:
+        with self.log.open("a") as log, self.screen.open("a") as screen:
             self.process = subprocess.Popen(
                 [*command, "--port", str(self.port), "--workers", self._workers, *options],
                 env={**os.environ, "DIFFLOGIC_TOKEN": self._token},
-                stdout=subprocess.DEVNULL,
+                stdout=screen,
                 stderr=log,
                 start_new_session=True,
             )

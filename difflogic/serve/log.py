@@ -6,11 +6,14 @@ one line that says how many more there were.
 
 import json
 import logging
+import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, TextIO
 
 LOGGER = logging.getLogger("difflogic.serve")
@@ -86,3 +89,25 @@ def set_up(stream: TextIO | None = None) -> None:
         # uvicorn.error passes its records on to uvicorn, which has the handler: else each line would come twice.
         logger.handlers, logger.propagate = [handler] if name != "uvicorn.error" else [], name == "uvicorn.error"
         logger.setLevel(logging.INFO if name == "difflogic.serve" else logging.WARNING)
+
+
+@contextmanager
+def redirected(path: Path | None) -> Iterator[None]:
+    """Append standard error, also that of child processes, to a file; without a path change nothing.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    if path is None:
+        yield
+        return
+    sys.stderr.flush()
+    terminal = os.dup(2)
+    try:
+        with path.open("ab") as file:
+            os.dup2(file.fileno(), 2)
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(terminal, 2)
+        os.close(terminal)

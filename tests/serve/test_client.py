@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import signal
+import stat
 import struct
 import sys
 import threading
@@ -180,13 +181,20 @@ def test_ctrl_c_detaches_and_the_job_goes_on(service: Served, here: Path, capsys
         wait(lambda: client.job(job)["status"] == "done", "the job to end")
 
 
-def test_the_token_that_a_server_of_ours_made_is_found(tmp_path: Path, capsys, monkeypatch) -> None:
+def test_server_prints_link_and_commands_find_its_token(tmp_path: Path, capsys, monkeypatch) -> None:
     served = Served(tmp_path / "jobs", token="")
     monkeypatch.setenv(SERVER, served.address)
     monkeypatch.delenv(TOKEN, raising=False)
-    served.start()
+    file = tmp_path / "own.log"
+    served.start("--log", str(file))
     job = call(capsys, "submit", "checkerboard").strip()
     assert job in call(capsys, "jobs")
+    token = (served.folder / "token").read_text().strip()
+    assert served.screen.read_text() == f"Serving {served.folder} at {served.address}/#token={token}\n"
+    assert (stat.S_IMODE(file.stat().st_mode), served.log.read_text()) == (0o600, "")
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert f"{clients.API}/jobs" in [line.get("path") for line in lines]
+    assert token not in file.read_text() + local.SERVERS.path.read_text()
     served.end(signal.SIGKILL)  # who has its port now may be anybody
     assert "Set DIFFLOGIC_TOKEN" in call(capsys, "jobs", code=2)
 

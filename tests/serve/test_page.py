@@ -283,9 +283,9 @@ def test_a_film_is_dropped_and_its_rule_is_to_be_learned(opened, live, tmp_path)
 def test_two_clicks_lead_from_an_empty_server_to_a_solved_checkerboard(browser, tmp_path):
     with serving(tmp_path) as empty, Supervisor(tmp_path, ["cpu"]):
         page = browser.page()
-        page.goto(empty.address)
-        sign_in(page)
+        page.goto(f"{empty.address}/#token={ANN}")
         page.click(".empty .button")
+        assert ANN not in page.js("location.href")
         page.see("16 cells wide", ".preview")  # above the button, which it moves
         page.click(".preview .primary")
         page.wait("document.querySelector('.job-head .pill')?.innerText === 'Solved'")

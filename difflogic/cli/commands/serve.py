@@ -106,6 +106,7 @@ retention_options = together(
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="The port. 0: any free one."
 )
+@click.option("--log", "log_file", type=PATH, metavar="FILE", help="Append the log to FILE [standard error].")
 @click.option("--allow-host", "names", multiple=True, metavar="NAME", help="A proxy's host name. May be repeated.")
 @click.option(
     "--trusted-proxy",
@@ -152,15 +153,17 @@ retention_options = together(
 @click.option(
     "--rebuild", is_flag=True, help="Rebuild the database from the folders of the jobs, and keep the old one."
 )
-def serve(folder: Path, workers: str, token_file: Path | None, rebuild: bool, **asked: Any) -> None:
+def serve(
+    folder: Path, workers: str, token_file: Path | None, log_file: Path | None, rebuild: bool, **asked: Any
+) -> None:
     """Serve the jobs in FOLDER: take them, train them one after another on each device, and show how they do.
 
-    The command prints its address. The first time it also makes a token to sign in with. It keeps the token in
-    FOLDER/token and prints the name of this file, which your other commands on this machine find by themselves. You
-    can set tokens in DIFFLOGIC_TOKEN or in a file. Without such tokens only this machine can connect. Ctrl-C saves
-    the current jobs, and the next start continues them.
+    The command prints one link that signs you in. The first start makes its token and keeps it in FOLDER/token, which
+    your other commands on this machine find by themselves. You can set tokens in DIFFLOGIC_TOKEN or in a file; the
+    printed address then has none. Without such tokens only this machine can connect. Ctrl-C saves the current jobs,
+    and the next start continues them.
 
-    Example: difflogic serve --port 9000
+    Example: difflogic serve --port 9000 --log serve.log
     """
     with service("serve"):
         from difflogic.serve import log
@@ -184,14 +187,15 @@ def serve(folder: Path, workers: str, token_file: Path | None, rebuild: bool, **
     # Before any worker is started, so that an address in use leaves nothing to clean up.
     socket = listen(settings.host, settings.port)
     port = socket.getsockname()[1]
-    address = settings.address(port)
+    # A browser does not send what is behind the #: the token is in no log, not even in a proxy's.
+    link = f"{settings.address(port)}/" + ("" if made is None else f"#token={made.read_text().strip()}")
     app = create_app(store, tokens, settings)
-
-    server, most = Server(app, lambda: echo(f"Serving {folder} at {address}")), asked["memory"]
+    server, most = Server(app, lambda: echo(f"Serving {folder} at {link}")), asked["memory"]
     elsewhere = nullcontext() if ray is None else ClusterSupervisor(ray, folder, max_memory=most)
     # Left in reverse order: the housekeeper ends, workers save and return their jobs, the socket closes.
     with (
         socket,
+        log.redirected(log_file),
         findable(settings, port, made),
         Supervisor(folder, devices, max_memory=most),
         elsewhere,
@@ -233,7 +237,6 @@ def _tokens(folder: Path, settings: ServeSettings, file: Path | None) -> tuple[T
             "--token-file."
         )
     path = tokens.generated_token(folder)
-    echo(f"The token to sign in with is in {path}")
     return tokens.Tokens.of_file(path), path
 
 

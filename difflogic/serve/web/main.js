@@ -1,7 +1,7 @@
 // The page begins here: sign in, then one view for each address behind the #.
 
 import { alertsFor } from "./alerts.js";
-import { currentSession, signOut, UNREACHABLE, whenSignedOut } from "./api.js";
+import { currentSession, signIn, signOut, UNREACHABLE, whenSignedOut } from "./api.js";
 import { compareView } from "./compare-view.js";
 import { devicesView } from "./devices.js";
 import { h } from "./dom.js";
@@ -18,6 +18,8 @@ const ROUTES = [
     [/^\/compare\/([a-z2-7,]*)$/, compareView],
     [/^\/jobs\/([a-z2-7]{16})$/, jobView],
 ];
+
+const LINK = "#token="; // as `difflogic serve` prints it
 
 const main = document.getElementById("main");
 let stop = new AbortController();
@@ -74,7 +76,7 @@ document.getElementById("leave").addEventListener("click", async () => {
         showConnection("waiting", error.message);
     }
 });
-addEventListener("hashchange", () => route(true));
+addEventListener("hashchange", () => (location.hash.startsWith(LINK) ? location.reload() : route(true)));
 whenSignedOut(() => signedIn && enter(null));
 
 function notNow(error) {
@@ -85,8 +87,11 @@ function notNow(error) {
     );
 }
 
+// The token of a link leaves the address, and is exchanged for a session.
+const token = location.hash.startsWith(LINK) && location.hash.slice(LINK.length);
+if (token) history.replaceState(null, "", "#/");
 try {
-    enter(await patiently(currentSession, notNow, new AbortController().signal));
+    enter(await patiently(() => (token ? signIn(token) : currentSession()), notNow, new AbortController().signal));
 } catch (error) {
     notNow(error);
 }

@@ -19,7 +19,7 @@ export function signInView(root, _signal, entered) {
             "form",
             { class: "card sign-in", onsubmit: submit },
             h("h1", {}, "Sign in"),
-            h("p", { class: "quiet" }, "Ask whoever runs the server for the token. If the server made one, it is in the file token of its folder."),
+            h("p", { class: "quiet" }, "Open the link that difflogic serve printed, or ask whoever runs the server for a token."),
             h("label", { class: "field" }, "Token", token),
             place.element,
             h("div", { class: "buttons" }, button),
