@@ -77,9 +77,12 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        # For None click reports that there is no such command.
+        if cmd_name.startswith("-"):
+            return None  # click reports that there is no such option
         if cmd_name not in COMMANDS:
-            return None
+            from difflogic.config.fields import hint  # not for `difflogic --help`
+
+            raise click.UsageError(f"There is no command {cmd_name!r}{hint(cmd_name, COMMANDS)}.", ctx)
         module, function = COMMANDS[cmd_name][0].split(":")
         command: click.Command = getattr(importlib.import_module(f"difflogic.cli.commands.{module}"), function)
         return command

@@ -26,6 +26,39 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+SECTIONS = {
+    "What to learn": (
+        "config_file", "assignments", "target", "size", "colors", "threshold", "invert", "padding", "start", "rule",
+        "rule_table", "data", "from_film", "film_rule", "film_frames", "small",
+    ),
+    "How, and how long": (
+        "search", "recipe", "until_solved", "within", "epochs", "batch", "seed", "population", "restarts",
+        "stop_when_solved", "eval_interval", "init_from", "starts",
+    ),
+    "Where it runs": ("gpu", "engine", "require_hardware", "placement", "devices", "workers", "max_memory"),
+    "Agents and classifiers": ("algorithm", "policy", "steps", "label", "test"),
+    "Trials": ("over", "metric", "method", "trials", "sampler_seed", "ahead"),
+    "The job": ("name", "priority", "tags", "watch"),
+    "Files and output": ("out", "resume", "track", "log_interval", "as_json"),
+}  # fmt: skip
+"""Sections of the help of commands that train, with their options in order."""
+
+
+class TrainingCommand(click.Command):
+    """Command whose help has its options in SECTIONS."""
+
+    def sections(self, ctx: click.Context) -> dict[str, list[click.Option]]:
+        """Return the options by the title of their section; those of no section, such as `--help`, in the last."""
+        rest = {each.name: each for each in self.get_params(ctx) if isinstance(each, click.Option)}
+        found = {title: [rest.pop(name) for name in names if name in rest] for title, names in SECTIONS.items()}
+        found[[*SECTIONS][-1]] += rest.values()
+        return {title: group for title, group in found.items() if group}
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, group in self.sections(ctx).items():
+            with formatter.section(title):
+                formatter.write_dl([record for each in group if (record := each.get_help_record(ctx))])
+
 
 class _Path(click.Path):
     """Path, or a rule in place of one."""
@@ -113,9 +146,26 @@ agent_options = together(
         type=click.Choice(ACTORS),
         help="The kind of an agent's policy: gates, an automaton of gates, or a neural network [the preset's].",
     ),
-    click.option("--steps", type=int, help="Environment steps of agents in total, including those before --resume."),
+    click.option(
+        "--steps", type=int, help="Environment steps, or rows of a table, in total, including those before --resume."
+    ),
 )
-"""Options for agents alone, which `cli.training.run` reads."""
+"""Options for agents alone, which `cli.request.agents` reads."""
+
+table_options = together(
+    click.option(
+        "--label",
+        metavar="COLUMN",
+        help="Train a classifier: --data is a table, .csv, .npz or IDX, and this column is learned.",
+    ),
+    click.option(
+        "--test",
+        type=PATH,
+        metavar="FILE",
+        help="Evaluate the classifier on this table at the end, and learn all rows of --data.",
+    ),
+)
+"""Options for classifiers alone."""
 
 
 def megabytes(text: str) -> int:
@@ -251,7 +301,6 @@ run_options = together(
 train_options = together(
     engine_options,
     placement_option,
-    agent_options,
     options_of("what", without=GIVEN_OTHERWISE),
     field_options,
     options_of("run", without=("engine",)),

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 Asked = TypeVar("Asked", bound=TrainRequest)
 OF_ACTIONS = ("seed", "steps", "from_start", "task", "every_start", "formats", "film_rule", "film_frames")
 """Other options that messages name."""
+OF_AGENTS = ("algorithm", "policy", "steps")
+"""Options that automata do not have."""
+OF_AUTOMATA = ("from_film", "placement", "devices", "max_memory", *TRAIN_FIELDS)
+"""Options that agents do not have, in addition to those that a request declares."""
 DEPTH = 3
 """Most names of a field's path: model.update.widths."""
 
@@ -118,7 +122,7 @@ def agents(
 ) -> PolicyConfig | None:
     """Return the configuration of agents that PRESET or `--config` names, with fields changed, or None for automata.
 
-    `environment` is trained if PRESET is the name of an environment. Raises UsageError for options of automata,
+    `environment` is trained if PRESET is the name of an environment. Raises UsageError for options of the other kind,
     ConfigError.
     """
     from difflogic.config import agent_presets, document, policy
@@ -128,13 +132,13 @@ def agents(
         base = agent_presets.PRESETS[preset]
     elif base is None and preset is None and file is not None and document.is_policy(data := document.read(file)):
         base = policy.PolicyConfig.from_dict(data)
-    if base is None:
-        return None
-    TrainRequest(**said(given)).check_kind(of_agents=True)
-    if of_automata := [written(name) for name in TRAIN_FIELDS if given.get(name) is not None]:
-        raise UsageError(f"{of_automata[0]} is for automata, and {base.name} trains agents: --set changes fields.")
-    seed = {} if given.get("seed") is None else {"seed": given["seed"]}
-    return base.with_(**parse(given["assignments"]) | seed)
+    if base is not None:
+        TrainRequest(**said(given)).check_kind(of_agents=True)
+    kind, what, others = ("agents", "automata", OF_AGENTS) if base is None else ("automata", "agents", OF_AUTOMATA)
+    if wrong := [written(name) for name in others if given.get(name) is not None]:
+        raise UsageError(f"{wrong[0]} is for {kind}, and this trains {what}: drop it.")
+    own = {name: given[name] for name in ("seed", *OF_AGENTS) if given.get(name) is not None}
+    return None if base is None else base.with_(**parse(given["assignments"]) | own)
 
 
 def changes(made: Configured[Any]) -> str:

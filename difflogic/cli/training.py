@@ -27,10 +27,6 @@ WITH_RESUME = (
     "stop_when_solved", "within", "log_interval", "track", "as_json",
 )  # fmt: skip
 """Options of a resumed run."""
-OF_AGENTS = ("algorithm", "policy", "steps")
-"""Options that automata do not have."""
-OF_AUTOMATA = ("from_film", "placement", "devices", "max_memory")
-"""Options that agents do not have, beside those of a request and of a configuration."""
 
 
 def run(options: Mapping[str, Any], takes_environments: bool = False) -> int:
@@ -105,12 +101,8 @@ def _request(options: Mapping[str, Any], takes_environments: bool, selector: str
         file, options = options["config_file"], {**options, "data": None, "label": None, "test": None}
         base = of_table(table, None if file is None else PolicyConfig.load(file), options["population"] or 1)
     config = agents(options, name, environments.of_preset(name, takes_environments) or base)
-    kind, what, others = ("agents", "automata", OF_AGENTS) if config is None else ("automata", "agents", OF_AUTOMATA)
-    if given := [each for each in others if options.get(each) is not None]:
-        raise UsageError(f"{written(given[0])} is for {kind}, and this trains {what}: drop it.")
     if config is None:
         return requested(TrainRequest, options, engine=selector)
-    config = config.with_(**{each: options[each] for each in OF_AGENTS if options.get(each) is not None})
     asked = said(options) | {"preset": None, "config": fitted(config, table), "engine": selector, "table": table}
     return TrainRequest(**asked)
 

@@ -57,6 +57,8 @@ class Option:
     """Limits in a request to a server, if others apply on this machine: no path is ever sent."""
     needs: str | None = None
     """Option without which it has no effect."""
+    implies: str | None = None
+    """Flag that it sets."""
     excludes: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Options that contradict it, and why."""
     name: str = ""
@@ -119,13 +121,18 @@ class Request(Section):
             if (given := getattr(self, name)) is not None:
                 object.__setattr__(self, name, coerced(name, each.kind, given))
         super().__post_init__()
+        implied = {each.implies: each.name for each in known.values()
+                   if each.implies and each.is_in(self) and not getattr(self, each.implies)}  # fmt: skip
+        for name in implied:
+            object.__setattr__(self, name, True)
         for each in known.values():
             if each.needs is not None and each.is_in(self) and not getattr(self, each.needs):
                 raise UsageError(f"`{each.name}` is only for `{each.needs}`: give that too.")
             for other, why in each.excludes.items():
                 # An option that is false or 0 asks for nothing; what it excludes counts even if it was set to 0.
                 if getattr(self, each.name) and known[other].is_in(self):
-                    raise UsageError(f"`{each.name}` and `{other}` do not go together: {why}. Drop one.")
+                    name = implied.get(each.name, each.name)
+                    raise UsageError(f"`{name}` and `{other}` do not go together: {why}. Drop one.")
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
@@ -262,8 +269,8 @@ class TrainRequest(Request):
                   "starts": _ONE_RUN},
     )  # fmt: skip
     within: Within | None = option(
-        "Give up after 60s, 5m or 2h of training, or after 2000 epochs of all attempts together",
-        group="until", metavar="LIMIT", needs="until_solved", of_trials=True,
+        "Train until solved, and give up after 60s, 5m or 2h of training, or 2000 epochs of all attempts together",
+        group="until", metavar="LIMIT", implies="until_solved", of_trials=True,
     )  # fmt: skip
     init_from: str | Path | None = option(
         "Start from the logits and wiring of another run; of a request to a server, of a job",

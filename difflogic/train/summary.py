@@ -21,7 +21,7 @@ from difflogic.engine.api import EngineInfo, describe_engine
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
 from difflogic.model.function_netlist import FunctionNetlist
-from difflogic.model.statistics import DECIDED, active_gates, undecided_gates
+from difflogic.model.statistics import DECIDED, undecided_gates
 from difflogic.runs.attempts import Attempt
 from difflogic.runs.checkpoint import ModelState
 from difflogic.runs.journal import last_evaluated
@@ -68,8 +68,12 @@ def of_run(
     """
     lines, count = [_verdict(config, members, best)], len(members)
     if best is not None:
-        lines += [*finishing, *certainty(best.config, best.circuit, best.best)]
-        lines.append(_gates(CellNetlist.of_run(best.circuit, best.config)))
+        states, sizes = certainty(best.config, best.circuit, best.best)
+        if states and not best.best:
+            bits = config.task.height * config.task.width * config.model.channels
+            evaluation = line("Evaluation", lines[0].removeprefix("Solved: ").removesuffix("."))
+            lines = [f"Solved: every one of the 2^{bits} starts ends in the target, for ever (proved).", evaluation]
+        lines += [*finishing, *states, *sizes, _gates(CellNetlist.of_run(best.circuit, best.config))]
     skipped = sum(member.state.skipped for member in members)
     progress = f"{members[0].state.epoch} of {config.train.epochs}, {skipped} skipped (gradient not finite)"
     details = [line("Epochs", progress), *_rates(members), *_losses(config, members, best)]
@@ -81,10 +85,13 @@ def of_run(
     return "\n".join(lines) + f"\n{DETAILS}" + "\n".join(details) + "\n"
 
 
-def certainty(config: Config, circuit: Circuit, wrong: int | None) -> list[str]:
-    """Return what is proved of all initial states of a board, and the sizes on which a solved circuit is right."""
+def certainty(config: Config, circuit: Circuit, wrong: int | None) -> tuple[list[str], list[str]]:
+    """Return the proof for all initial states of a board, and the sizes on which a solved circuit is right, as lines.
+
+    Each list has one line, or none if nothing is proved or the task has one size.
+    """
     netlist = lean(CellNetlist.of_run(circuit, config))
-    return [*_initial_states(config, netlist), *(_sizes(config, netlist) if wrong == 0 else [])]
+    return _initial_states(config, netlist), _sizes(config, netlist) if wrong == 0 else []
 
 
 def of_agents(
@@ -229,7 +236,6 @@ def _losses(config: Config, members: Sequence[Replica], best: ModelState | None)
     logits = members[0].state.logits if best is None else best.state.logits
     return [
         *lines,
-        line("Active gates", f"{active_gates(logits)} of {len(logits)} soft gates (neither A nor B)"),
         line("Unconverged", f"{undecided_gates(logits)} soft gates (no function above {100 * DECIDED:.0f} %)"),
     ]
 
@@ -255,7 +261,7 @@ def _initial_states(config: Config, netlist: CellNetlist) -> list[str]:
     if not proof.proved or proof.from_step is None:
         return []
     late = f", later than step {task.steps}" if proof.from_step > task.steps else ""
-    return [line("Initial states", f"all lead to the target, from step {proof.from_step} on{late} (proved)")]
+    return [line("Initial states", f"all show the target from step {proof.from_step} on{late} (proved)")]
 
 
 def _sizes(config: Config, netlist: CellNetlist) -> list[str]:

@@ -15,6 +15,8 @@ import pytest
 
 import difflogic
 from difflogic.cli import main as entry
+from difflogic.cli import options
+from difflogic.cli.request import OF_AGENTS
 from difflogic.config import presets
 from difflogic.config.schema import Config
 from difflogic.errors import ConfigError, DeviceError
@@ -67,9 +69,26 @@ def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     assert processes.run_code(code, *arguments).stdout.splitlines()[-1] == "[]"
 
 
+def test_training_help_has_examples_then_sections() -> None:
+    for name, absent in (("train", ()), ("train-checkerboard", OF_AGENTS), ("submit", ("starts",)), ("sweep", ())):
+        command = entry.group.get_command(click.Context(entry.group), name)
+        assert isinstance(command, options.TrainingCommand)
+        context = click.Context(command, info_name=name)
+        sections = command.sections(context)
+        named = {name for names in options.SECTIONS.values() for name in names}
+        shown = {each.name for group in sections.values() for each in group}
+        assert {each.name for each in command.params if isinstance(each, click.Option)} <= shown & named
+        assert shown.isdisjoint(absent)
+        text = command.get_help(context)
+        places = [text.index(f"\n{title}:\n") for title in sections]
+        assert text.index("Example: ") < places[0]
+        assert places == sorted(places)
+
+
 def test_unknown_words(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, text in (
-        (["fly"], "Error: No such command 'fly'. See 'difflogic --help'.\n"),
+        (["fly"], "Error: There is no command 'fly'. See 'difflogic --help'.\n"),
+        (["trian"], "Error: There is no command 'trian' (did you mean train?). See 'difflogic --help'.\n"),
         (["--fly"], "Error: No such option '--fly'. See 'difflogic --help'.\n"),
         (
             ["train-checkerboard", "--qqq"],

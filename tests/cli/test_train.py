@@ -230,8 +230,8 @@ BAD_INPUT = [
      "--resume continues a run as it was configured: drop --set, --target, --padding, PRESET."),
     (["train", "tiny", "--restarts", "5", "--epochs", "10"],
      "5 restarts share 10 epochs, but no run is given up before epoch 2: give at most 4 restarts."),
-    (["train", "tiny", "--within", "9s"],
-     "--within is only for --until-solved: give that too."),
+    (["train", "tiny", "--within", "9s", "--restarts", "2"],
+     "--within and --restarts do not go together: the one restarts without a limit, the other sets one. Drop one."),
     (["train", "tiny", "--until-solved", "--restarts", "2"],
      "--until-solved and --restarts do not go together: the one restarts without a limit, the other sets one. "
      "Drop one."),

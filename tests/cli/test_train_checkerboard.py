@@ -24,7 +24,7 @@ MAIN = "difflogic.cli.main"
 @pytest.mark.parametrize(
     ("models", "seeds", "losses"),
     [
-        ((), "seed 23", r", hard_acc=\d+\.\d\d%"),
+        ((), "seed 23", r", hard loss \d+ \(\d+\.\d\d % right\)"),
         (("--population", 3), "seeds 23 to 25", r" at best, \d+\.\d{4} in the median, solved \d of 3"),
     ],
 )
@@ -38,7 +38,7 @@ def test_a_run_in_lines(call: Call, models: tuple[object, ...], seeds: str, loss
     assert lines[2] == "Run folder here"
     logs = [line for line in lines if line.startswith("Epoch ")]
     assert all(
-        re.fullmatch(rf"Epoch [ \d]{{4}}: soft_loss=\d+\.\d{{4}}{losses}( at epoch \d+)?", line) for line in logs
+        re.fullmatch(rf"Epoch [ \d]{{4}}: soft loss \d+\.\d{{4}}{losses}( at epoch \d+)?", line) for line in logs
     )
     assert [int(line[6:10]) for line in logs] == [1, 4, 5, 8, 10, 12]
     assert lines[-1] == "Run folder:      here"
@@ -55,7 +55,8 @@ def test_the_default_folder_and_the_log_line_to_the_letter(call: Call, tmp_path:
     assert re.fullmatch(r"tiny-\d{8}-\d{6}", folder.name)
     assert f"Run folder:      runs/{folder.name}" in out
     row = json.loads((folder / "metrics.jsonl").read_text())
-    expected = "Epoch {:4}: soft_loss={:.4f}, hard_acc={:.2f}%".format(1, row["soft_loss"], 100 * row["accuracy"])
+    expected = "Epoch    1: soft loss {soft_loss:.4f}, hard loss {hard_loss} ({right:.2f} % right)"
+    expected = expected.format(**row, right=100 * row["accuracy"])
     assert expected in out.splitlines()
 
 
@@ -221,5 +222,5 @@ def test_the_bar_shows_progress_in_place_of_lines(call: Call, monkeypatch: pytes
     monkeypatch.setattr(sinks, "choose", lambda as_json, unit: sinks.Bar(unit))
     code, out, _ = call("--out", "here", "--log-interval", 1)
     assert code == 0
-    assert "soft_loss=" not in out
+    assert "soft loss" not in out
     assert "Run folder:      here" in out

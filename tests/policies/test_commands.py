@@ -209,8 +209,7 @@ def test_the_commands_of_the_page_train(tmp_path, line):
         (("pendulum", "--set", "sac.buffer_size=2147483648"), 1, "--set sac.buffer_size="),
         ((worlds.broken("raises"),), 1, "raised in the middle of an episode"),
         (("cartpole", "--population", "0"), 2, "--population must be a whole number"),
-        (("cartpole", "--within", "9s"), 2, "--within is only for --until-solved"),
-        (("cartpole", "--until-solved", "--within", "9 epochs"), 2, "is a time, say 60s"),
+        (("cartpole", "--within", "9 epochs"), 2, "is a time, say 60s"),
         (("cartpole", "--until-solved", "--init-from", "runs/other"), 2, "every attempt has a wiring of its own"),
         (("cartpole", "--engine", "gpu:0", "--require-hardware"), 1, "software"),
     ],
@@ -229,7 +228,7 @@ def test_train_is_the_same_road(trained, tmp_path, capsys):
     assert "CartPole-v1" in run("train", "cartpole", *FEW, "--out", tmp_path / "preset")
     assert "test/Choose3-v0" in run("train", "test/Choose3-v0", *FEW, "--out", tmp_path / "named")
     for words, told in (
-        (("train", "cartpole", "--epochs", 3), "--epochs is for automata, and cartpole trains agents"),
+        (("train", "cartpole", "--epochs", 3), "--epochs is for automata, and this trains agents"),
         (("train", "cartpole", "--restarts", 2), "--restarts is for automata"),
         (("train", "checkerboard", "--steps", 3), "--steps is for agents, and this trains automata"),
         (("train", "--resume", trained, "--epochs", 3), "is counted in steps: give --steps"),

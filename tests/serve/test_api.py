@@ -123,7 +123,7 @@ def test_a_recipe_brings_its_restarts(client):
 
 
 def test_until_solved_ends_within_what_the_server_allows(client):
-    job = submit(client, recipe="robust", until_solved=True, within="60s")
+    job = submit(client, recipe="robust", within="60s")
     assert job["request"] == {"until_solved": True, "within": "60s", "stop_when_solved": 1}
     assert client.post(f"/jobs/{job['id']}/clone").json()["request"] == job["request"]
     assert client.get("/jobs").json()["jobs"][-1]["request"]["until_solved"] is True
@@ -133,7 +133,7 @@ def test_until_solved_ends_within_what_the_server_allows(client):
         ({"until_solved": True, "within": "2000000 epochs"}, "this server trains at most 1000000"),
         ({"until_solved": True, "within": "soon"}, "A limit is a time or a number of epochs, say 60s"),
         ({"until_solved": True, "within": "1 epoch", "recipe": "robust"}, "no attempt can be tested"),
-        ({"within": "60s"}, "`within` is only for `until_solved`"),
+        ({"within": "60s", "restarts": 2}, "`within` and `restarts` do not go together"),
         ({"until_solved": True, "restarts": 2}, "the one restarts without a limit"),
         ({"until_solved": True, "init_from": job["id"]}, "that of the run is kept. Drop one."),
     ):

@@ -1,6 +1,7 @@
 """The text of a run's result: what is proved, and what an unsolved run should try next."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,25 +63,38 @@ def test_few_wrong_values_are_searched_for(engine: Engine, tmp_path: Path) -> No
 
 def test_summary_says_what_is_proved() -> None:
     circuit = learned(BOARD)
-    [line, others] = summary.certainty(BOARD, circuit, 0)
-    assert re.fullmatch(r"Initial states:  all lead to the target, from step \d+ on \(proved\)", line)
+    [line], [others] = summary.certainty(BOARD, circuit, 0)
+    assert re.fullmatch(r"Initial states:  all show the target from step \d+ on \(proved\)", line)
     sizes = r"Other sizes:     32x32 right, 64x64 right, 18x17 (right|wrong) \(eventually; proved\)"
     assert re.fullmatch(sizes, others)
     hasty = BOARD.with_(task={"steps": 2})
-    assert summary.certainty(hasty, circuit, 1)[0].endswith(" on, later than step 2 (proved)")
-    assert summary.certainty(BOARD, keeper(8), 1) == []
-    assert summary.certainty(BOARD.with_(task={"height": 64, "width": 65}), circuit, 0) == []
+    assert summary.certainty(hasty, circuit, 1)[0][0].endswith(" on, later than step 2 (proved)")
+    assert summary.certainty(BOARD, keeper(8), 1) == ([], [])
+    assert summary.certainty(BOARD.with_(task={"height": 64, "width": 65}), circuit, 0) == ([], [])
+
+
+def test_proof_is_headline_of_solved_run(engine: Engine) -> None:
+    run = ended(board(), engine, 0)
+    [member], small = run.members, learned(BOARD)
+    proved = replace(member.checkpoint(0.0), config=BOARD, circuit=small)
+    for wrong, first in (
+        (0, "every one of the 2^2048 starts ends in the target, for ever (proved)."),
+        (1, "1 wrong cell"),
+    ):
+        text = summary.of_run(run.config, run.members, run.engine, 0, 0.0, replace(proved, best=wrong))
+        assert text.startswith(f"{'Not solved' if wrong else 'Solved'}: {first}")
+        assert ("\nEvaluation:      right on " in text) == (not wrong)
 
 
 def test_summary_names_sizes_on_which_a_task_makes_sense() -> None:
     """What a circuit that keeps every state is right on: for a rollout from one cell nothing; a rule knows no grid."""
     life, letter, lizard = map(presets.get, ("game-of-life", "colored-g", "lizard"))
-    assert "all, since all 512" in summary.certainty(life, keeper(1), 0)[0]
-    assert "none: the image" in summary.certainty(letter, keeper(3), 0)[0]
-    assert summary.certainty(lizard, keeper(128), 0) == ["Other sizes:     40x40 wrong (by a rollout on each)"]
+    assert "all, since all 512" in summary.certainty(life, keeper(1), 0)[1][0]
+    assert "none: the image" in summary.certainty(letter, keeper(3), 0)[1][0]
+    assert summary.certainty(lizard, keeper(128), 0)[1] == ["Other sizes:     40x40 wrong (by a rollout on each)"]
     dot = lizard.with_(task={"height": 3, "width": 3, "picture": ("...", ".1.", "..."), "steps": 2})
-    assert "6x6 right, 12x12 right " in summary.certainty(dot, keeper(128), 0)[0]
-    assert summary.certainty(lizard.with_(train={"fire_rate": 0.6}), keeper(128), 0) == []
+    assert "6x6 right, 12x12 right " in summary.certainty(dot, keeper(128), 0)[1][0]
+    assert summary.certainty(lizard.with_(train={"fire_rate": 0.6}), keeper(128), 0) == ([], [])
 
 
 @pytest.mark.parametrize(

@@ -23,11 +23,12 @@ from difflogic.serve.store.jobs import KINDS, SORTS, STATUSES, JobRequest, Sort
 HEADERS = ("job", "name", "kind", "state", "progress", "soft loss", "hard loss", "solved", "on", "submitted", "tags")
 
 
-@click.command("submit")
+@click.command("submit", cls=shared.TrainingCommand)
 @click.argument("preset", required=False)
 @shared.config_option
 @shared.set_option
 @shared.target_options
+@shared.agent_options
 @shared.options_of("what", without=shared.GIVEN_OTHERWISE)
 @shared.field_options
 @shared.gpu_option
@@ -37,17 +38,21 @@ HEADERS = ("job", "name", "kind", "state", "progress", "soft loss", "hard loss",
 @click.option("--watch", is_flag=True, help="Follow the job at once, as `difflogic watch` does.")
 @json_option
 def submit(**options: Any) -> int:
-    """Give a training to the server of DIFFLOGIC_SERVER, with the token of DIFFLOGIC_TOKEN; prints the job's id.
+    r"""Submit a training to the server of DIFFLOGIC_SERVER, with the token of DIFFLOGIC_TOKEN, and print the job's id.
 
-    Say what to train as for `difflogic train` or `difflogic train-policy`: a preset, a file, or your own picture or
-    rule. The command reads pictures and files here, and sends the whole configuration. With --over it submits a
-    sweep as one job, which shows a table of its trials.
-
+    \b
     Example: difflogic submit lizard --target cat.png --size 24x24 --watch
+    Example: difflogic submit checkerboard --over seed=0..7 --gpu --watch
+    Example: difflogic submit cartpole --steps 200000
+
+    Say what to train as for `difflogic train`: a preset, a file, an environment, or your own image or rule. The command
+    reads images and files here, and sends the complete configuration. With --over it submits a sweep as one job.
     """
+    from difflogic.policies import environments
+
     request.check_source(options)
     options["engine"] = shared.engine_selector(options["engine"], options["gpu"])
-    found = request.agents(options, options["preset"])
+    found = request.agents(options, options["preset"], environments.of_preset(options["preset"]))
     asked = _automata(options) if found is None else _asked(options, preset=None, config=found, set=Table())
     with client("submit") as server:
         job = server.submit(asked.to_dict())

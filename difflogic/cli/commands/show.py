@@ -142,12 +142,14 @@ def _member(seed: int, rows: list[Row]) -> dict[str, Any]:
 
 
 def _show_models(saved: Checkpoint[ModelState], rows: list[list[Row]]) -> None:
-    from difflogic.model.statistics import active_gates, undecided_gates
+    from difflogic.circuits.synthesis.function import live_gates
+    from difflogic.model.cell_netlist import CellNetlist
+    from difflogic.model.statistics import undecided_gates
 
     lines = []
     for index, (member, own) in enumerate(zip(saved.members, rows, strict=True)):
         facts = _member(member.config.seed, own)
-        evaluated, last, logits = facts["evaluated"], facts["last"], member.state.logits
+        evaluated, last = facts["evaluated"], facts["last"]
         soft = None if last is None else last["soft_loss"]
         lines.append(
             (
@@ -157,11 +159,11 @@ def _show_models(saved: Checkpoint[ModelState], rows: list[list[Row]]) -> None:
                 "" if evaluated is None else str(evaluated["hard_loss"]),
                 "" if evaluated is None else f"{100 * evaluated['accuracy']:.2f} %",
                 str(facts["first_solved"] or ""),
-                str(active_gates(logits)),
-                str(undecided_gates(logits)),
+                str(live_gates(CellNetlist.of_run(member.circuit, member.config))),
+                str(undecided_gates(member.state.logits)),
             )
         )
-    headers = ("model", "seed", "soft loss", "hard loss", "accuracy", "first exact", "active", "unconverged")
+    headers = ("model", "seed", "soft loss", "hard loss", "accuracy", "first exact", "gates", "unconverged")
     echo()
     table.show(headers, lines)
 

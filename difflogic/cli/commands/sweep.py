@@ -25,7 +25,7 @@ def _workers(text: str) -> int | str:
     return int(text) if text.lstrip("-").isdecimal() else text
 
 
-@click.command("sweep")
+@click.command("sweep", cls=shared.TrainingCommand)
 @click.argument("what", metavar="[PRESET|SPEC.toml]", required=False)
 @shared.config_option
 @shared.set_option

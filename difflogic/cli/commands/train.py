@@ -13,60 +13,56 @@ from difflogic.config.follow_ups import HardenRequest
 from difflogic.errors import UsageError
 
 
-@click.command("train")
+@click.command("train", cls=shared.TrainingCommand)
 @click.argument("preset", required=False)
 @shared.config_option
 @shared.set_option
 @shared.target_options
-@click.option(
-    "--label",
-    metavar="COLUMN",
-    help="Train a classifier: --data is a table, .csv, .npz or IDX, and this column is learned.",
-)
-@click.option(
-    "--test", type=shared.PATH, metavar="FILE",
-    help="Evaluate the classifier on this table at the end, and learn all rows of --data.",
-)  # fmt: skip
+@shared.agent_options
+@shared.table_options
 @shared.train_options
 def command(**options: Any) -> int:
-    """Train a preset, a configuration file, your own picture or rule, a classifier, or an agent.
+    r"""Train a preset, a configuration file, your own image or rule, a classifier, or an agent.
 
-    PRESET is a name that `difflogic presets` lists, or an environment's, say Acrobot-v1. --target sets the grid to
-    the size of the picture. --rule learns one step of a rule on a torus. The command prints which settings these
-    options change. It writes a run folder with metrics, checkpoint, the hard circuit, pictures and a summary. With
-    --population the folder has the best model's circuit and pictures, the metrics of all models, and the success
-    rate. Ctrl-C stops after the current epochs and saves a checkpoint, from which --resume continues.
+    \b
+    Example: difflogic train checkerboard --gpu
+    Example: difflogic train lizard --target cat.png --size 24x24 --within 10m
+    Example: difflogic train --data species.csv --label species
 
-    With --label the rows of the table --data are learned: their other columns are numbers, which thresholds turn
-    into bits. A fifth of the rows is held out, or --test names a table with the test set, and the accuracy on these
-    is printed at the end. Of a --population the best is chosen by other rows that are not learned. --steps counts
-    rows. IDX files of images, as of MNIST, and tables compressed as .gz are read too.
+    PRESET is a name that `difflogic presets` lists, or the name of an environment, such as Acrobot-v1. The command
+    prints the settings that the options change. It writes a run folder with metrics, checkpoint, circuit, images and
+    summary; of a --population those of the best model, the metrics of all, and the success rate. Ctrl-C stops after
+    the current epochs and saves a checkpoint, from which --resume continues.
 
-    Example: difflogic train lizard --set optimizer.lr=0.05 --epochs 1000
+    With --label each row of the table --data is a sample. Thresholds turn its numbers into bits. The accuracy on a
+    fifth of the rows, which is held out, or on the rows of --test, is printed at the end. Of a --population the best
+    is chosen by other rows, which are not learned either. Tables may be compressed as .gz.
     """
     if options["resume"] is None and options["label"] is None:
         check_source(options)
     return training.run(options)
 
 
-@click.command("train-checkerboard")
+@click.command("train-checkerboard", cls=shared.TrainingCommand)
 @shared.train_options
 @click.option("--small", is_flag=True, help="The model of 1496 gates instead of 3040.")
 def checkerboard(**options: Any) -> int:
-    """Train the paper's checkerboard: a 16x16 board grown from noise in 20 steps by logic gates.
+    r"""Train the paper's checkerboard: a 16x16 board grown from noise in 20 steps by logic gates.
 
-    This is short for `difflogic train checkerboard`. It writes a run folder with metrics, checkpoint, the hard
-    circuit, pictures and a summary. Ctrl-C stops after the current epochs and saves a checkpoint, from which
-    --resume continues.
-
+    \b
     Example: difflogic train-checkerboard --gpu --epochs 500
+    Example: difflogic train-checkerboard --small --until-solved
+    Example: difflogic train-checkerboard --recipe paper --seed 7
+
+    This is short for `difflogic train checkerboard`. It writes a run folder with metrics, checkpoint, circuit, images
+    and summary. Ctrl-C stops after the current epochs and saves a checkpoint, from which --resume continues.
     """
     if options["resume"] is None:
         options["preset"] = "checkerboard-small" if options["small"] else "checkerboard"
     return training.run(options)
 
 
-@click.command("train-policy")
+@click.command("train-policy", cls=shared.TrainingCommand)
 @click.argument("preset", required=False, metavar="[ENVIRONMENT]")
 @shared.config_option
 @shared.set_option
@@ -76,18 +72,20 @@ def checkerboard(**options: Any) -> int:
 @shared.options_of("run", "until", without=("engine",), where=attrgetter("of_agents"))
 @shared.run_options
 def policy(**options: Any) -> int:
-    """Train an agent on ENVIRONMENT: a preset or a registered name.
+    r"""Train an agent on ENVIRONMENT: a preset or a registered name. The command needs the extra `rl`.
+
+    \b
+    Example: difflogic train-policy cartpole
+    Example: difflogic train-policy cartpole --until-solved
+    Example: difflogic train-policy Acrobot-v1 --policy mlp --steps 300000
 
     Presets are cartpole, cartpole-automaton, cartpole-memory, acrobot, pendulum and lunarlander. `difflogic train` does
     the same, and takes names that end with -v and a number.
 
     By default the policy is a circuit of two-input gates. Observations become thermometer bits, and each action
-    counts the bits of its group. The command writes a run folder with metrics, checkpoint, curve and summary. It
-    also scores the agent on fresh episodes, beside random and constant agents. Ctrl-C stops after the current
-    iteration, skips the evaluation, and saves a checkpoint, from which --resume continues. The command needs the
-    extra `rl`.
-
-    Example: difflogic train-policy cartpole
+    counts the bits of its group. The command writes a run folder with metrics, checkpoint, curve and summary. It also
+    scores the agent on fresh episodes, next to random and constant agents. Ctrl-C stops after the current iteration,
+    skips the evaluation, and saves a checkpoint, from which --resume continues.
     """
     from difflogic.config.agent_presets import PRESETS
 
@@ -98,7 +96,7 @@ def policy(**options: Any) -> int:
     return training.run(options, takes_environments=True)
 
 
-@click.command("harden")
+@click.command("harden", cls=shared.TrainingCommand)
 @click.argument("run", type=shared.PATH)
 @shared.engine_options
 @shared.placement_option
@@ -109,7 +107,11 @@ def policy(**options: Any) -> int:
 @click.option("--max-memory", type=shared.megabytes, metavar="MB", help="The most device memory (GPU engine).")
 @shared.json_option
 def harden(run: Path, search: bool, **options: Any) -> int:
-    """Settle the unconverged gates of RUN: train its circuit on while more and more gates are hard.
+    r"""Settle the unconverged gates of RUN: train its circuit on while more and more gates are hard.
+
+    \b
+    Example: difflogic harden runs/NAME
+    Example: difflogic harden runs/NAME --search --epochs 1000
 
     This makes a new run, which starts from RUN's logits and wiring (of a population, the best model's). During
     training more and more gates are evaluated as their most probable function, at half of RUN's first learning
@@ -119,10 +121,6 @@ def harden(run: Path, search: bool, **options: Any) -> int:
     With --search no logits are trained. Instead, gates of the hard circuit change their function one at a time. A
     change is kept if it makes no more cells wrong. This can repair a run that is nearly right. Its gates stay
     unconverged.
-
-    Example: difflogic harden runs/NAME
-
-    Example: difflogic harden runs/NAME --search --epochs 1000
     """
     from difflogic.train.run_request import hardening_request
 

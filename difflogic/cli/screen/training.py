@@ -97,7 +97,7 @@ class TrainingReporter(Observer):
         self._sink.show(Event("attempt", {**asdict(attempt), "folder": attempt.folder}, [text]))
 
     def logged(self, row: Row, judged: Row | None) -> None:
-        soft = "no soft loss" if math.isnan(row.soft_loss) else f"soft_loss={row.soft_loss:.4f}"
+        soft = "no soft loss" if math.isnan(row.soft_loss) else f"soft loss {row.soft_loss:.4f}"
         text = f"Epoch {row.epoch:4}: {soft}{_accuracy(row, judged)}"
         brief = "not tested yet" if judged is None else f"{100 * (judged.accuracy or 0):.2f} % right"
         self._sink.show(Event("epoch", row.to_dict() | _measured(judged), [text], brief=brief))
@@ -116,7 +116,7 @@ class TrainingReporter(Observer):
             "members": members,
         }
         text = (
-            f"Epoch {standing.epoch:4}: soft_loss={best:.4f} at best, {median:.4f} in the median, "
+            f"Epoch {standing.epoch:4}: soft loss {best:.4f} at best, {median:.4f} in the median, "
             f"solved {standing.solved} of {len(standing.seeds)}{_when(standing.epoch, standing.judged[0])}"
         )
         self._sink.show(Event("epoch", fields, [text], brief=f"{standing.solved} of {len(standing.seeds)} solved"))
@@ -206,7 +206,7 @@ def seeds(beginning: Beginning) -> str:
 def _accuracy(row: Row, judged: Row | None) -> str:
     if judged is None or judged.accuracy is None:
         return ""
-    return f", hard_acc={100 * judged.accuracy:.2f}%{_when(row.epoch, judged)}"
+    return f", hard loss {judged.hard_loss} ({100 * judged.accuracy:.2f} % right){_when(row.epoch, judged)}"
 
 
 def _when(epoch: int, judged: Row | None) -> str:
