@@ -21,7 +21,7 @@ import difflogic
 from difflogic import errors
 from difflogic.cli import main as cli
 from difflogic.config.fields import KINDS, Table, plain
-from difflogic.config.policy import PolicyConfig
+from difflogic.config.policy import AgentConfig, ClassifierConfig
 from difflogic.config.schema import Config
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "docs/reference/schemas"
@@ -107,7 +107,8 @@ def _words(kind: Any) -> str:
 
 def configuration_page() -> str:
     lines = []
-    for title, kind, command in (("Automata", Config, "train"), ("Agents", PolicyConfig, "train-policy")):
+    commands = {Config: "train", AgentConfig: "train-policy", ClassifierConfig: "train --data FILE --label COLUMN"}
+    for title, (kind, command) in zip(("Automata", "Agents", "Classifiers"), commands.items(), strict=True):
         lines += [f"## {title}", "", f"The configuration of `difflogic {command}`.", ""]
         for path, section, words in sections(kind):
             if path:

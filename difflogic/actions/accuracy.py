@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.circuits.readers import source
+from difflogic.config import document
 from difflogic.config import table as tables
 from difflogic.config.table import Integers, LabelledTable, Numbers
 from difflogic.core.interval import wilson_interval
@@ -29,7 +30,7 @@ def is_classifier(path: Path) -> bool:
     """Return whether a file holds a function that is no controller, or a folder the run of a classifier."""
     if path.is_dir():
         record = manifest.read(chosen.run_folder(path))
-        return manifest.is_policy(record) and bool(record["config"]["table"]["sha256"])
+        return document.is_classifier(record.get("config"))
     found = source.function(path)
     return found is not None and not isinstance(found, Controller)
 
@@ -82,7 +83,8 @@ def _opened(path: Path) -> _Opened:
     member = restored(path, checkpoint.read_agents(folder).best + 1)
     is_gates = (folder / function_json.FUNCTION).is_file()
     decide = source.load_function(path) if is_gates else member.agent.decide
-    return _Opened(member.config.table.features, member.config.table.classes, decide, cast("Rows", member.environments))
+    rows = cast("Rows", member.environments)
+    return _Opened(rows.config.features, rows.config.classes, decide, rows)
 
 
 def _held_out(path: Path, rows: Rows | None) -> tuple[Numbers, Integers]:

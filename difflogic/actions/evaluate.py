@@ -213,7 +213,7 @@ def _scores(
         numbers = range(1, len(saved.members) + 1) if member is None else [member]
         scores = (each for number in numbers for each in _scores_of_agent(path, number, count, damage))
         config = saved.members[0].config
-        return config.environment.id, config.evaluation.threshold, scores
+        return config.subject, config.evaluation.threshold, scores
     if damage is not None:
         raise UsageError("--damage sets cells of a grid to zero: give the run of an automaton that acts, not a file.")
     controller = source.controller(path)

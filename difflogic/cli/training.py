@@ -98,6 +98,8 @@ def _request(options: Mapping[str, Any], takes_environments: bool, selector: str
 
     name, base, table = options.get("preset"), None, _table(options)
     if table is not None:
+        if options.get("algorithm"):
+            raise UsageError("--algorithm is for agents, and this trains a classifier: drop it.")
         file, options = options["config_file"], {**options, "data": None, "label": None, "test": None}
         base = of_table(table, None if file is None else PolicyConfig.load(file), options["population"] or 1)
     config = agents(options, name, environments.of_preset(name, takes_environments) or base)

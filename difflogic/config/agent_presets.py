@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from difflogic.config.choices import SUPERVISED
-from difflogic.config.document import POLICY
+from difflogic.config.document import CLASSIFIER, POLICY
 from difflogic.config.fields import merged
-from difflogic.config.policy import FORMAT, AutomatonConfig, LogicConfig, PolicyConfig
+from difflogic.config.policy import FORMAT, AgentConfig, AutomatonConfig, ClassifierConfig, LogicConfig, PolicyConfig
 from difflogic.config.request import TrainRequest
 
 if TYPE_CHECKING:  # NumPy is not imported for the names of presets
@@ -26,15 +25,15 @@ def configure(request: TrainRequest) -> PolicyConfig | None:
     return fitted(base.with_(**request.set), request.table)
 
 
-def of_environment(identifier: str, threshold: float, n_envs: int = 8, **fields: Any) -> PolicyConfig:
+def of_environment(identifier: str, threshold: float, n_envs: int = 8, **fields: Any) -> AgentConfig:
     """Return the defaults for an environment that counts as solved at a mean return of `threshold`."""
     # `ALE/Pong-v5` and `my_module:Maze-v0` are names of environments, and no names of folders.
     name = re.split(r"[/:]", identifier)[-1].partition("-v")[0].lower()
     own = {"name": name, "environment": {"id": identifier, "n_envs": n_envs}, "evaluation": {"threshold": threshold}}
-    return PolicyConfig.from_dict({"kind": POLICY, "format": FORMAT, **merged(own, fields)})
+    return AgentConfig.from_dict({"kind": POLICY, "format": FORMAT, **merged(own, fields)})
 
 
-def of_spaces(identifier: str, threshold: float, actions: int, continuous: bool) -> PolicyConfig:
+def of_spaces(identifier: str, threshold: float, actions: int, continuous: bool) -> AgentConfig:
     """Return the defaults for a new environment: gates by PPO; for continuous actions a dense network by SAC.
 
     The last layer, and the channels of an automaton, are rounded up to a multiple of the actions.
@@ -62,16 +61,16 @@ PASSES, SEEN, EVALUATIONS, GATES = 300, 100_000, 20, 4000
 """Settings of a classifier: fewest passes over its rows, fewest rows in all, evaluations, and gates of each layer."""
 
 
-def of_table(table: LabelledTable, base: PolicyConfig | None = None, population: int = 1) -> PolicyConfig:
+def of_table(table: LabelledTable, base: PolicyConfig | None = None, population: int = 1) -> ClassifierConfig:
     """Return a classifier of a table's rows: the defaults, or a configuration's. Raises DataError.
 
     One seed learns from all rows that are not held out, as there is nothing to choose from.
     """
     table.require_learnable()
     split = {"held_out": 0.0} if table.tests else {}
-    own: dict[str, Any] = {"table": table.fields() | split, "algorithm": SUPERVISED, "environment": {"id": table.label}}
+    own: dict[str, Any] = {"table": table.fields() | split}
     if base is not None:
-        return base.with_(**own)
+        return ClassifierConfig.from_dict(merged(base.to_dict(), own))
     votes = -(-GATES // len(table.classes))
     # Preferences are from 0 to 20 for any number of classes. With a range twice as large, rows that are right by few
     # votes soon have no gradient, and such rows fail among new ones.
@@ -79,7 +78,7 @@ def of_table(table: LabelledTable, base: PolicyConfig | None = None, population:
     logic = {"bits": 7, "widths": [GATES, votes * len(table.classes)], "temperature": temperature}
     name = re.sub(r"[^A-Za-z0-9_]+", "-", table.label).strip("-")[:100] or "classifier"
     own |= {"name": name, "steps": 1, "logic": logic | {"final_temperature": temperature}}
-    config = PolicyConfig.from_dict({"kind": POLICY, "format": FORMAT, **own})
+    config = ClassifierConfig.from_dict({"kind": CLASSIFIER, "format": FORMAT, **own})
     if population == 1:
         config = config.with_(table={"validation": 0.0})
     steps = max(PASSES * config.table.pass_rows, SEEN)
@@ -88,7 +87,7 @@ def of_table(table: LabelledTable, base: PolicyConfig | None = None, population:
 
 def fitted(config: PolicyConfig, table: LabelledTable | None) -> PolicyConfig:
     """Return a configuration whose thresholds, unless they are given, are quantiles of the learned rows."""
-    if table is None or config.policy == "mlp" or config.gates.thresholds:
+    if not isinstance(config, ClassifierConfig) or table is None or config.policy == "mlp" or config.gates.thresholds:
         return config
     thresholds = table.thresholds(table.parts(config.table).learned, config.gates.bits)
     return config.with_(**{config.policy: {"thresholds": thresholds}})

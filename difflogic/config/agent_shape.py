@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-_FIELDS = ("environment", "policy", "algorithm", "logic", "automaton", "mlp", "critic")
-_SIZES = ("id", "bits", "thresholds", "widths", "memory", "side", "channels", "steps", "kernels")
+_FIELDS = ("environment", "table", "policy", "algorithm", "logic", "automaton", "mlp", "critic")
+_SIZES = ("id", "label", "bits", "thresholds", "widths", "memory", "side", "channels", "steps", "kernels")
 """Fields that are compared within the sections among `_FIELDS`."""
 
 

@@ -8,8 +8,6 @@ PLACINGS: tuple[Placing, ...] = get_args(Placing)
 RECIPES = ("robust", "paper")
 CLIPS = ("element", "norm")
 ALGORITHMS = ("ppo", "sac")
-SUPERVISED = "supervised"
-"""Algorithm of classifiers, which have a table in place of an environment."""
 ACTORS = ("logic", "automaton", "mlp")
 """Kinds of agents: layers of gates, an automaton of gates, or dense layers."""
 METHODS = ("grid", "random", "optuna", "halving")

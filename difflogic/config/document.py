@@ -12,8 +12,8 @@ from difflogic.config.fields import REMOVED, Section, by_path, merged, plain, re
 from difflogic.errors import ConfigError, UsageError
 from difflogic.system import files
 
-POLICY = "policy"
-"""`kind` of a configuration of agents; those of automata have none."""
+POLICY, CLASSIFIER = "policy", "classifier"
+"""`kind` of a configuration of agents, and of a classifier; those of automata have none."""
 MOST_BYTES = 1 << 26
 """Most bytes of a file."""
 KEY_PARTS, WORD_LETTERS = 16, 1024
@@ -27,8 +27,16 @@ _OVERLONG = re.compile(rf"(?<![\w-])(?:(?:[\w-]++[ \t]*+\.[ \t]*+){{{KEY_PARTS}}
 
 
 def is_policy(data: Any) -> bool:
-    """Return whether plain data is a configuration of agents."""
-    return isinstance(data, dict) and data.get("kind") == POLICY
+    """Return whether plain data is a configuration of agents or of a classifier."""
+    return isinstance(data, dict) and data.get("kind") in (POLICY, CLASSIFIER)
+
+
+def is_classifier(data: Any) -> bool:
+    """Return whether plain data is a configuration of a classifier; earlier versions wrote it as one of agents."""
+    if not is_policy(data):
+        return False
+    table = data.get("table")
+    return data["kind"] == CLASSIFIER or (isinstance(table, dict) and bool(table.get("sha256")))
 
 
 @section

@@ -81,9 +81,11 @@ class Section:
                 raise ConfigError(f"{self.called(each.name)} must be {limits.words}, got {shown(value)}{meant}.")
 
 
-def field(about: str, limits: Limits | None = None, *, default: Any = dataclasses.MISSING) -> Any:
+def field(
+    about: str, limits: Limits | None = None, *, default: Any = dataclasses.MISSING, kw_only: bool = False
+) -> Any:
     """Declare a field of a section: its meaning, in one sentence without its full stop, and its limits."""
-    return dataclasses.field(default=default, metadata={"about": about, "limits": limits})
+    return dataclasses.field(default=default, metadata={"about": about, "limits": limits}, kw_only=kw_only)
 
 
 @typing.dataclass_transform(frozen_default=True, field_specifiers=(field,))

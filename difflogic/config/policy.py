@@ -1,10 +1,10 @@
-"""Configuration of agents and classifiers: the file of `difflogic train-policy`.
+"""Configurations of agents, the file of `difflogic train-policy`, and of classifiers.
 
-    [environment]  which one, and how many side by side   [ppo]         proximal policy optimisation
-    [logic]        an actor of logic gates                [sac]         soft actor-critic
-    [automaton]    an automaton of gates                  [evaluation]  when and how the actor is tested
-    [mlp]          a dense actor, the baseline            [critic]      the dense network that values states
-    [table]        rows with labels, in place of an environment
+    [logic]        an actor of logic gates                [evaluation]  when and how the actor is tested
+    [automaton]    an automaton of gates                  [mlp]         a dense actor, the baseline
+    [environment]  of agents: which one, how many copies  [ppo]         proximal policy optimisation
+    [critic]       the dense network that values states   [sac]         soft actor-critic
+    [table]        of a classifier: rows with labels
 
 The parameters of the algorithms have the names and meanings of Stable-Baselines3.
 """
@@ -12,11 +12,11 @@ The parameters of the algorithms have the names and meanings of Stable-Baselines
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Self
 
-from difflogic.config.choices import ACTORS, ALGORITHMS, SUPERVISED
-from difflogic.config.document import POLICY, Document, is_policy
-from difflogic.config.fields import Section, Table, build, field, plain, require, section, shown
+from difflogic.config.choices import ACTORS, ALGORITHMS
+from difflogic.config.document import CLASSIFIER, POLICY, Document, is_classifier, is_policy
+from difflogic.config.fields import Section, Table, build, field, hints_of, plain, require, section, shown
 from difflogic.config.limits import (
     BELOW_ONE,
     COUNT,
@@ -143,11 +143,11 @@ class AutomatonConfig(LogicConfig, path="automaton."):
 class TableConfig(Section, path="table."):
     """`[table]`: the rows that a classifier learns, which the run keeps in `data.npz`."""
 
-    sha256: str = field("The hash of its rows; empty: there is an environment instead", default="")
-    rows: int = field("Its rows", WHOLE, default=0)
-    label: str = field("The column that is learned", default="")
-    features: tuple[str, ...] = field("The names of the columns that are read", default=())
-    classes: tuple[str, ...] = field("The values of the label, in the order of their numbers", default=())
+    sha256: str = field("The hash of its rows")
+    rows: int = field("Its rows", WHOLE)
+    label: str = field("The column that is learned")
+    features: tuple[str, ...] = field("The names of the columns that are read")
+    classes: tuple[str, ...] = field("The values of the label, in the order of their numbers")
     test: int = field("Rows of the test set, its last; 0: a share of the rows is held out instead", WHOLE, default=0)
     held_out: float = field("Share of each class's rows that are not looked at before the end", BELOW_ONE, default=0.2)
     validation: float = field(
@@ -226,10 +226,18 @@ class SACConfig(Section, path="sac."):
 
 
 @section
-class EvaluationConfig(Section, path="evaluation."):
+class IntervalConfig(Section, path="evaluation."):
+    """`[evaluation]` of a classifier."""
+
+    interval: int = field("Steps, or rows, between evaluations, each saved", COUNT, default=10_000)
+    episodes = final_episodes = 0
+    threshold = -math.inf
+
+
+@section
+class EvaluationConfig(IntervalConfig):
     """`[evaluation]`: the discrete circuit, its most probable action, on episodes of seeds that training never sees."""
 
-    interval: int = field("Steps between evaluations, each saved", COUNT, default=10_000)
     episodes: int = field("Episodes of an evaluation while training", between(1, 10_000), default=20)
     final_episodes: int = field("Episodes of the evaluation at the end", between(1, 10_000), default=100)
     threshold: float = field("Mean return of a solved environment; -inf: it is never solved", default=-math.inf)
@@ -237,30 +245,21 @@ class EvaluationConfig(Section, path="evaluation."):
 
 @section
 class PolicyConfig(Document):
-    """Training of an agent: environment, actor, algorithm, budget, name and seed."""
+    """Training of an actor: what configurations of agents and of classifiers have in common."""
 
     name: str = field("What the run is called; its folder is runs/NAME-DATE-TIME", FILE_NAME)
-    environment: EnvironmentConfig = field("What the agent acts in")
-    algorithm: str = field("How it learns", one_of((*ALGORITHMS, SUPERVISED)), default="ppo")
     policy: str = field("What it is made of", one_of(ACTORS), default="logic")
-    steps: int = field("Environment steps in all, over all copies", COUNT, default=100_000)
+    steps: int = field("Environment steps in all, over all copies; of a classifier rows", COUNT, default=100_000)
     logic: LogicConfig = field("An actor of logic gates", default=LogicConfig())
     automaton: AutomatonConfig = field("An automaton of gates as actor", default=AutomatonConfig())
     mlp: DenseConfig = field("A dense actor, the baseline", default=DenseConfig())
-    critic: DenseConfig = field("The dense network that estimates the value of a state", default=DenseConfig())
-    ppo: PPOConfig = field("Proximal policy optimisation", default=PPOConfig())
-    sac: SACConfig = field("Soft actor-critic", default=SACConfig())
-    evaluation: EvaluationConfig = field("When and how it is evaluated", default=EvaluationConfig())
-    table: TableConfig = field("The rows that a classifier learns", default=TableConfig())
+    evaluation: IntervalConfig = field("When and how it is evaluated", default=IntervalConfig())
     seed: int = field("The seed of wiring, weights, episodes and actions", between(0, 2**32 - 1), default=23)
+    kind, unit, algorithm = CLASSIFIER, "row", "supervised"
+    """What a file begins with, the unit of progress, and the algorithm, which is a field of agents."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(
-            (self.algorithm == SUPERVISED) == self.is_classifier,
-            f'algorithm must be "{SUPERVISED}" where the rows of a table are learned, and only there, got '
-            f"{self.algorithm!r}: leave it out.",
-        )
         require(
             not self.gates.memory or (self.policy, self.algorithm) == ("logic", "ppo"),
             f'Only an agent with policy "logic" and algorithm "ppo" remembers: {self.gates.path}memory must be 0 of '
@@ -272,26 +271,19 @@ class PolicyConfig(Document):
             f'logic.memory = {self.gates.memory} needs logic.forward = "hard".',
         )
 
-    @property
-    def is_classifier(self) -> bool:
-        return bool(self.table.sha256)
-
-    @property
-    def unit(self) -> str:
-        """Unit of its progress."""
-        return "row" if self.is_classifier else "step"
-
-    def require_episodes(self) -> None:
-        """Raise ConfigError for a classifier."""
-        # Its accuracy is of rows that are held out until the end.
-        require(not self.is_classifier, "A classifier has no episodes to be shown, and no return that solves it.")
+    def require_episodes(self) -> AgentConfig:
+        """Return the configuration of agents. Raises ConfigError for a classifier."""
+        if not isinstance(self, AgentConfig):
+            # Its accuracy is of rows that are held out until the end.
+            raise ConfigError("A classifier has no episodes to be shown, and no return that solves it.")
+        return self
 
     @property
     def epochs(self) -> int:
-        """Number of environment steps of a run."""
+        """Number of environment steps, or of rows, of a run."""
         return self.steps
 
-    def with_epochs(self, epochs: int) -> PolicyConfig:
+    def with_epochs(self, epochs: int) -> Self:
         return self.with_(steps=epochs)
 
     @property
@@ -319,33 +311,64 @@ class PolicyConfig(Document):
             "mlp": f"dense layers of {', '.join(map(str, self.mlp.widths))}",
         }[self.policy]
 
+    @property
+    def subject(self) -> str:
+        """Name of the environment, or of the column that is learned."""
+        return self.table.label if isinstance(self, ClassifierConfig) else self.require_episodes().environment.id
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain dicts, lists, numbers and strings, as in TOML and JSON; `kind` and `format` come first."""
         data = plain(self)
         # JSON has no infinity.
-        if data["evaluation"]["threshold"] == -math.inf:
+        if data["evaluation"].get("threshold") == -math.inf:
             del data["evaluation"]["threshold"]
-        return {"kind": POLICY, "format": FORMAT, **data}
+        return {"kind": self.kind, "format": FORMAT, **data}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> PolicyConfig:
-        """Make a configuration of what `to_dict` returns. Raises ConfigError for wrong fields."""
-        if data.get("kind") != POLICY:
-            raise ConfigError(
-                f'This configuration is not one of a policy: expected kind = "{POLICY}" at its top; '
-                "`difflogic train` takes those of automata."
-            )
-        if data.get("format") != FORMAT:
-            raise ConfigError(
-                f"The configuration is of format {shown(data.get('format'))}, but this difflogic reads format {FORMAT}."
-            )
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """Make a configuration of agents or a classifier of what `to_dict` returns. Raises ConfigError."""
+        require(
+            is_policy(data),
+            f'This configuration is not one of a policy: expected kind = "{POLICY}" at its top; '
+            "`difflogic train` takes those of automata.",
+        )
+        require(
+            data.get("format") == FORMAT,
+            f"The configuration is of format {shown(data.get('format'))}, but this difflogic reads format {FORMAT}.",
+        )
         fields = {name: value for name, value in data.items() if name not in ("kind", "format")}
         sac = fields.get("sac")
         # The one field of two types, "auto" or a number.
         if isinstance(sac, dict) and type(sac.get("ent_coef")) in (int, float):
             fields["sac"] = sac | {"ent_coef": str(sac["ent_coef"])}
-        config: PolicyConfig = build(cls, fields)
+        kind, other = (ClassifierConfig, AgentConfig) if is_classifier(data) else (AgentConfig, ClassifierConfig)
+        if data["kind"] == POLICY:  # in earlier versions one kind had the fields of both
+            others = hints_of(other).keys() - hints_of(kind).keys()
+            fields = {name: value for name, value in fields.items() if name not in others}
+            if kind is ClassifierConfig and isinstance(evaluation := fields.get("evaluation"), dict):
+                fields["evaluation"] = {name: value for name, value in evaluation.items() if name == "interval"}
+        config: Self = build(kind, fields)
         return config
+
+
+@section
+class AgentConfig(PolicyConfig):
+    """Training of an agent: environment, actor, algorithm, budget, name and seed."""
+
+    environment: EnvironmentConfig = field("What the agent acts in", kw_only=True)
+    kind, unit = POLICY, "step"
+    algorithm: str = field("How it learns", one_of(ALGORITHMS), default="ppo")
+    critic: DenseConfig = field("The dense network that estimates the value of a state", default=DenseConfig())
+    ppo: PPOConfig = field("Proximal policy optimisation", default=PPOConfig())
+    sac: SACConfig = field("Soft actor-critic", default=SACConfig())
+    evaluation: EvaluationConfig = field("When and how it is evaluated", default=EvaluationConfig())
+
+
+@section
+class ClassifierConfig(PolicyConfig):
+    """Training of a classifier: table, actor, budget, name and seed."""
+
+    table: TableConfig = field("The rows that it learns", kw_only=True)
 
 
 def any_config(data: dict[str, Any]) -> Config | PolicyConfig:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from difflogic.config import csv_rows
 from difflogic.config.dataset import NAME, held_out_samples
 from difflogic.config.fields import hint
-from difflogic.config.policy import PolicyConfig, TableConfig
+from difflogic.config.policy import ClassifierConfig, PolicyConfig, TableConfig
 from difflogic.errors import DataError
 from difflogic.system import array_files
 from difflogic.system.brief import brief
@@ -187,7 +187,7 @@ class LabelledTable:
 
 def of_run(config: PolicyConfig, folder: Path) -> LabelledTable | None:
     """Return the table of a run, or None if agents learn in an environment. Raises DataError."""
-    if not config.is_classifier:
+    if not isinstance(config, ClassifierConfig):
         return None
     arrays = array_files.read_arrays(folder / NAME)
     try:

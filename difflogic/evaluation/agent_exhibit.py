@@ -36,8 +36,7 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
         raise RunFolderError(f"The training of the agents in {run} has not ended: continue it with --resume.")
     best = next(each for each in scored["members"] if each["seed"] == scored["best"])
     member = restored(run, scored["members"].index(best) + 1)
-    config, actor = member.config, member.agent.actor
-    config.require_episodes()
+    config, actor = member.config.require_episodes(), member.agent.actor
     files: Files = {CURVE: curves(run)}
     given, found = None, None
     if isinstance(actor, LogicActor):
@@ -84,7 +83,7 @@ def _facts(member: Member) -> str:
     config, spaces = member.config, member.environments.spaces
     actions = "dimensions of a continuous action" if spaces.continuous else "actions"
     return (
-        f"{config.environment.id}: {spaces.observations} numbers are seen, {spaces.actions} {actions}; "
+        f"{config.subject}: {spaces.observations} numbers are seen, {spaces.actions} {actions}; "
         f"{config.made_of}; {config.algorithm} for {config.steps} steps, seed {config.seed}."
     )
 

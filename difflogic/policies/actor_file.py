@@ -10,7 +10,7 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from difflogic.config.policy import PolicyConfig
+from difflogic.config.policy import ClassifierConfig, PolicyConfig
 from difflogic.devices.device import Device
 from difflogic.errors import CheckpointError, ConfigError, UsageError
 from difflogic.policies import classifier
@@ -43,11 +43,11 @@ def load(path: Path, device: Device) -> Agent:
     try:
         data = file.read_bytes()
         arrays, config = checksummed.decode(data), PolicyConfig.from_toml(checksummed.metadata(data)["config"])
-        module = config.environment.id.rpartition(":")[0]
+        module = "" if isinstance(config, ClassifierConfig) else config.subject.rpartition(":")[0]
         if module and module not in sys.modules:
             raise ConfigError(f"its environment is of the module {module}: import that before, if you trust it.")
         # Transitions are for learning: without them any buffer is large enough.
-        alone = config.with_(sac={"buffer_size": 1})
+        alone = config if isinstance(config, ClassifierConfig) else config.with_(sac={"buffer_size": 1})
         seen = Sightings(**part_of(arrays, "seen."))
         agent = make_agent(alone, _spaces(config), seen, device)
         agent.restore(agent.state() | {name: each for name, each in arrays.items() if name.startswith(ACTS)})
@@ -61,7 +61,7 @@ def load(path: Path, device: Device) -> Agent:
 
 
 def _spaces(config: PolicyConfig) -> Spaces:
-    if config.is_classifier:
+    if isinstance(config, ClassifierConfig):
         return classifier.spaces(config.table)
-    with closing(make(config.environment.id)) as world:
-        return spaces(world, config.environment.id, config.gates.memory)
+    with closing(make(config.subject)) as world:
+        return spaces(world, config.subject, config.gates.memory)

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.config.policy import LogicConfig, PolicyConfig
+from difflogic.config.policy import AgentConfig, LogicConfig, PolicyConfig
 from difflogic.config.train import InitialConfig
 from difflogic.core.gates import PASS_THROUGH
 from difflogic.devices.device import Device
@@ -40,7 +40,7 @@ class Sightings:
     spread: Floats
 
     @classmethod
-    def of(cls, config: PolicyConfig, played: Callable[[], None] = lambda: None) -> Sightings:
+    def of(cls, config: AgentConfig, played: Callable[[], None] = lambda: None) -> Sightings:
         """Measure the scales in `random_steps` steps, each of which is reported to `played`.
 
         Raises FaultyEnvironmentError where episodes end at once, or nothing changes.

@@ -1,11 +1,11 @@
-"""A classifier: the actor of an agent that learns what the rows of a table are called, and not by rewards."""
+"""A classifier: an actor that learns what the rows of a table are called, and not by rewards."""
 
 from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
 
-from difflogic.config.policy import PolicyConfig, TableConfig
+from difflogic.config.policy import ClassifierConfig, TableConfig
 from difflogic.config.table import LabelledTable
 from difflogic.core.interval import wilson_interval
 from difflogic.errors import UsageError
@@ -28,9 +28,9 @@ def spaces(table: TableConfig) -> Spaces:
 
 
 class Rows:
-    """A table in place of an environment: its rows are learned, choose the best of a population, or are held out."""
+    """Rows of a table that are learned, choose the best of a population, or are held out."""
 
-    def __init__(self, config: PolicyConfig, table: LabelledTable | None) -> None:
+    def __init__(self, config: ClassifierConfig, table: LabelledTable | None) -> None:
         """Raises UsageError where the configuration is of rows that are not given, or of others."""
         if table is None or table.sha256 != config.table.sha256:
             raise UsageError(
@@ -76,6 +76,8 @@ class Rows:
 
 class Classifier(Chooser):
     """An actor whose preferences learn by the cross-entropy of their softmax."""
+
+    config: ClassifierConfig
 
     @cached_property
     def _optimizer(self) -> optim.Adam:

@@ -1,6 +1,6 @@
 """The memory and time of a training of agents are predicted from its configuration, before anything is made."""
 
-from difflogic.config.policy import PERCEPTION, PolicyConfig
+from difflogic.config.policy import PERCEPTION, AgentConfig
 from difflogic.devices.cost import EVALUATIONS_PER_S, Cost
 from difflogic.engine.memory import FLOAT
 from difflogic.policies.environments import Spaces
@@ -18,7 +18,7 @@ COPIES = 6
 """Numbers that are kept for each parameter: itself, its gradient, two moments, a mean or target, and one in passing."""
 
 
-def cost_of(config: PolicyConfig, spaces: Spaces, population: int) -> Cost:
+def cost_of(config: AgentConfig, spaces: Spaces, population: int) -> Cost:
     """See `devices.cost`; nothing is made for it, however large the job."""
     sac, ppo, copies = config.sac, config.ppo, config.environment.n_envs
     is_sac, judged = config.algorithm == "sac", config.evaluation
@@ -35,25 +35,25 @@ def cost_of(config: PolicyConfig, spaces: Spaces, population: int) -> Cost:
     return Cost(evaluations, population * (FLOAT * (COPIES * networks + kept + batch) + copies * ENVIRONMENT))
 
 
-def iteration_s(config: PolicyConfig, spaces: Spaces, population: int) -> float:
+def iteration_s(config: AgentConfig, spaces: Spaces, population: int) -> float:
     """Seconds of an iteration, or of the random steps before the first: in them nothing is saved, and nobody heard."""
     longest = max(_size(config) * _step(config, spaces), config.gates.random_steps * STEP)
     return population * longest / EVALUATIONS_PER_S
 
 
-def _size(config: PolicyConfig) -> int:
+def _size(config: AgentConfig) -> int:
     """Steps of an iteration."""
     return ITERATION if config.algorithm == "sac" else config.ppo.n_steps * config.environment.n_envs
 
 
-def _networks(config: PolicyConfig, spaces: Spaces) -> int:
+def _networks(config: AgentConfig, spaces: Spaces) -> int:
     """Numbers that all networks of an agent learn."""
     # Of SAC: two critics, their two targets, and the network of the spread.
     critics = 5 if config.algorithm == "sac" else 1
     return _actor(config, spaces) + critics * _dense(spaces.observations, config.critic.widths)
 
 
-def _step(config: PolicyConfig, spaces: Spaces) -> int:
+def _step(config: AgentConfig, spaces: Spaces) -> int:
     """Gate evaluations of a step of a copy, with what is learned from it."""
     sac = config.sac
     # Samples that are learned from, for each step of a copy.
@@ -63,14 +63,14 @@ def _step(config: PolicyConfig, spaces: Spaces) -> int:
     return STEP + round((1 + PASSES * learned) * _networks(config, spaces))
 
 
-def _features(config: PolicyConfig, spaces: Spaces) -> int:
+def _features(config: AgentConfig, spaces: Spaces) -> int:
     """Numbers that the actor reads of an observation."""
     if config.policy == "automaton":
         return config.automaton.side**2 * config.automaton.channels
     return spaces.observations * (1 if config.policy == "mlp" else config.logic.bits)
 
 
-def _actor(config: PolicyConfig, spaces: Spaces) -> int:
+def _actor(config: AgentConfig, spaces: Spaces) -> int:
     """Numbers that the actor learns, which are also what it computes for a sample."""
     if config.policy == "mlp":
         return _dense(spaces.observations, config.mlp.widths)

@@ -90,11 +90,13 @@ def of_agent(member: Member, steps: int, controller: Controller | None, seed: in
 
     Raises ConfigError for a classifier.
     """
-    member.config.require_episodes()
-    agent, below = member.agent, None if controller is None else partial(lamps, controller)
+    config, agent, below = (
+        member.config.require_episodes(),
+        member.agent,
+        None if controller is None else partial(lamps, controller),
+    )
     if isinstance(agent.actor, AutomatonActor):
         below = partial(grids, agent.actor)
-    config = member.config
     return episode(
         agent.decide, config.environment.id, member.seed if seed is None else seed, steps, below, config.gates.memory
     )

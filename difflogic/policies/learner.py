@@ -39,7 +39,7 @@ def check_stop(config: PolicyConfig, stop_when_solved: int, population: int) -> 
         raise UsageError(f"stop_when_solved counts solved agents: expected at most {population}, the population.")
     if stop_when_solved and config.evaluation.threshold == -math.inf:
         raise UsageError(
-            f"{config.environment.id} names no return that solves it: say one with "
+            f"{config.subject} names no return that solves it: say one with "
             "--set evaluation.threshold=RETURN, or leave out the stop rule."
         )
 
@@ -48,19 +48,9 @@ def require_continuous(config: PolicyConfig, spaces: Spaces) -> None:
     """Raises ConfigError where actions are discrete."""
     if not spaces.continuous:
         raise ConfigError(
-            f"SAC takes continuous actions, but {config.environment.id} has {spaces.actions} discrete ones: give "
+            f"SAC takes continuous actions, but {config.subject} has {spaces.actions} discrete ones: give "
             "--algorithm ppo."
         )
-
-
-def make_actor(
-    config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
-) -> Actor:
-    """The actor that a configuration asks for; `wiring`: the seed of its wires, where that is another's.
-
-    Raises ConfigError.
-    """
-    return KINDS[config.policy](config if wiring is None else config.with_(seed=wiring), spaces, seen, device)
 
 
 class Learner(ABC):
@@ -74,7 +64,8 @@ class Learner(ABC):
         Raises ConfigError where the actor's layers do not fit the actions, DeviceError.
         """
         self.config, self.seen, self.device, self.spaces = config, seen, device, spaces
-        self.actor = make_actor(config, spaces, seen, device, wiring)
+        wired = config if wiring is None else config.with_(seed=wiring)
+        self.actor: Actor = KINDS[config.policy](wired, spaces, seen, device)
 
     @property
     @abstractmethod

@@ -11,8 +11,7 @@ from typing import cast
 import numpy as np
 
 from difflogic.config import table as tables
-from difflogic.config.choices import SUPERVISED
-from difflogic.config.policy import PolicyConfig
+from difflogic.config.policy import ClassifierConfig, PolicyConfig
 from difflogic.config.table import LabelledTable
 from difflogic.devices.device import Device
 from difflogic.errors import CheckpointError, UsageError
@@ -30,7 +29,6 @@ from difflogic.runs.checksummed import part_of
 RECENT = 100
 """Episodes over which returns are averaged."""
 Agent = PPO | SAC | Classifier
-_BY_ALGORITHM: dict[str, type[Agent]] = {"ppo": PPO, "sac": SAC, SUPERVISED: Classifier}
 
 
 def make_agent(
@@ -40,7 +38,9 @@ def make_agent(
 
     Raises ConfigError where it does not fit the spaces, LimitError, DeviceError.
     """
-    return _BY_ALGORITHM[config.algorithm](config, spaces, seen, device, wiring)
+    if isinstance(config, ClassifierConfig):
+        return Classifier(config, spaces, seen, device, wiring)
+    return (SAC if config.algorithm == "sac" else PPO)(config.require_episodes(), spaces, seen, device, wiring)
 
 
 class Member:
@@ -55,23 +55,23 @@ class Member:
         `table`: what a classifier learns.
         """
         self.config = config
-        area = config.environment
         self.environments: Environments | Rows
-        if config.is_classifier:
+        if isinstance(config, ClassifierConfig):
             self.environments = Rows(config, table)
             seen = seen or self.environments.seen()
         else:
+            area = config.require_episodes().environment
             self.environments = Environments(
                 area.id, area.n_envs, config.seed, reset=area.reset, memory=config.gates.memory
             )
         shown = self.environments.spaces.observations
         if seen is not None and seen.mean.size != shown:
             raise CheckpointError(
-                f"The checkpoint is of an environment that shows {seen.mean.size} numbers, but {config.environment.id} "
+                f"The checkpoint is of an environment that shows {seen.mean.size} numbers, but {config.subject} "
                 f"shows {shown}: install the one that it was trained in, or start a new run."
             )
         self._wiring = config.seed if wiring is None else wiring
-        given = seen or Sightings.of(config, played)
+        given = seen or Sightings.of(config.require_episodes(), played)
         self.agent = make_agent(config, self.environments.spaces, given, device, self._wiring)
         self.metrics: list[PolicyRow] = []
         """One row per iteration, from the first on."""
@@ -131,7 +131,7 @@ class Member:
         """The agent's best actions on episodes of its own seed; of a classifier rows not learned."""
         if isinstance(self.environments, Rows):
             return self.environments.score(self.agent.decide, held_out=offset > 0)
-        name, seed = self.config.environment.id, self.seed + offset
+        name, seed = self.config.subject, self.seed + offset
         return evaluate_policy(self.agent.decide, name, episodes, seed, watch, self.config.gates.memory)
 
     def state(self) -> Arrays:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.config.policy import PolicyConfig
+from difflogic.config.policy import AgentConfig
 from difflogic.devices.device import Device
 from difflogic.policies.actors import LogicActor, Sightings
 from difflogic.policies.buffers import RolloutBuffer, Samples, minibatches
@@ -26,8 +26,10 @@ Stepped = Callable[[Environments, Flags], None]
 class PPO(Chooser):
     """An actor and a critic, and how they learn."""
 
+    config: AgentConfig
+
     def __init__(
-        self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
+        self, config: AgentConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
     ) -> None:
         """Raises ConfigError where the actor's layers do not fit the actions, DeviceError."""
         super().__init__(config, spaces, seen, device, wiring)

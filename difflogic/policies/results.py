@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from difflogic.config.policy import PolicyConfig
+from difflogic.config.policy import ClassifierConfig, PolicyConfig
 from difflogic.model import function_json, netlist_json
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.controller import Controller
@@ -44,10 +44,10 @@ def final_score(member: Member, watch: Watch) -> Score:
 def netlist_of(member: Member) -> CellNetlist | FunctionNetlist | None:
     """Return the hard circuit of an agent: a function, a controller, or else its cell; None if it has none."""
     actor, spaces = member.agent.actor, member.environments.spaces
-    if isinstance(actor, LogicActor) and member.config.is_classifier:
-        return classifier.function_of(actor, member.config.table)
+    if isinstance(actor, LogicActor) and isinstance(config := member.config, ClassifierConfig):
+        return classifier.function_of(actor, config.table)
     if isinstance(actor, LogicActor) and not spaces.continuous:
-        return controllers.of_actor(actor, member.config.environment.id, spaces)
+        return controllers.of_actor(actor, member.config.subject, spaces)
     return actor.cell if isinstance(actor, AutomatonActor) else None
 
 
@@ -80,9 +80,9 @@ def curves(run: Path, card: bool = False) -> bytes:
     rows: dict[int, list[dict[str, Any]]] = {config.seed: []}
     for row in jsonl.objects(run / JSONL):
         rows.setdefault(row.get("seed", config.seed), []).append(row)
-    title, size = f"{config.name}: {config.environment.id}, {config.policy}, {config.algorithm}", (8.0, 4.5)
+    title, size = f"{config.name}: {config.subject}, {config.policy}, {config.algorithm}", (8.0, 4.5)
     look: tuple[Any, ...] = ("", (4.5, 4.5)) if card else (title, size)
-    if config.is_classifier:
+    if isinstance(config, ClassifierConfig):
         look = (*look, ("rows seen", "accuracy on rows that are not learned"))
     return plots.returns_png(rows, saved.seeds[saved.best], config.evaluation.threshold, *look)
 
@@ -92,7 +92,7 @@ def _evaluation(
 ) -> dict[str, object]:
     least = config.evaluation.threshold
     return {
-        "environment": config.environment.id,
+        "environment": config.subject,
         "threshold": None if least == -np.inf else least,
         "solved": sum(each.solved for each in members),
         "best": best.seed,

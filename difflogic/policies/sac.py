@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.config.policy import PolicyConfig
+from difflogic.config.policy import AgentConfig
 from difflogic.devices.device import Device
 from difflogic.policies.actors import Sightings, from_unit
 from difflogic.policies.buffers import ReplayBuffer
@@ -50,8 +50,10 @@ class QNetwork:
 class SAC(Learner):
     """An actor, two critics with targets, a temperature and a replay buffer, and how they learn."""
 
+    config: AgentConfig
+
     def __init__(
-        self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
+        self, config: AgentConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
     ) -> None:
         """Raises ConfigError where actions are discrete, LimitError for a buffer that does not fit, DeviceError."""
         require_continuous(config, spaces)

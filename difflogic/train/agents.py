@@ -11,7 +11,7 @@ import numpy as np
 
 from difflogic.config import agent_shape, dataset
 from difflogic.config import table as tables
-from difflogic.config.policy import PolicyConfig
+from difflogic.config.policy import ClassifierConfig, PolicyConfig
 from difflogic.config.request import TrainRequest
 from difflogic.devices import shared
 from difflogic.devices.device import Device
@@ -56,7 +56,7 @@ class Agents(Session[Member, AgentRun]):
         self._saved_best: int | None = None
         self._chosen: int | None = None
         check_stop(config, self.stop_when_solved, len(members))
-        notice = None if config.is_classifier else limit_notice(config.environment.id)
+        notice = None if isinstance(config, ClassifierConfig) else limit_notice(config.subject)
         self.notices = () if notice is None else (notice,)
 
     @classmethod
@@ -179,10 +179,10 @@ class Agents(Session[Member, AgentRun]):
 
     def finish(self) -> None:
         # Of classifiers the rows that choose say which is best: those that are held out choose nothing.
-        self._chosen = self._best if self.config.is_classifier else None
+        self._chosen = self._best if isinstance(self.config, ClassifierConfig) else None
         for member in self.members:
             member.score = results.final_score(member, self._watch)
-        best, identifier = self.members[self._best], self.config.environment.id
+        best, identifier = self.members[self._best], self.config.subject
         if isinstance(best.environments, Rows):
             self.baselines = best.environments.most_frequent()
             return

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from difflogic.config.policy import PolicyConfig
+from difflogic.config.policy import ClassifierConfig, PolicyConfig
 from difflogic.config.schema import Config
 from difflogic.engine.api import EngineInfo
 from difflogic.runs.attempts import Attempt
@@ -45,11 +45,11 @@ class Beginning:
         """Return what is trained, in a few words."""
         config = self.config
         if isinstance(config, PolicyConfig):
-            if config.is_classifier:
+            if isinstance(config, ClassifierConfig):
                 table = config.table
                 what = f"{table.rows} rows of {len(table.features)} numbers, {len(table.classes)} classes"
                 return f"{what}, {config.made_of}; {config.steps} rows seen"
-            return f"{config.environment.id}, {config.made_of}; {config.algorithm} for {config.steps} steps"
+            return f"{config.subject}, {config.made_of}; {config.algorithm} for {config.steps} steps"
         task, model = config.task, config.model
         return (
             f"{model.gates} soft gates, {task.width}x{task.height} grid, {model.channels} "

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from difflogic.circuits.synthesis.convert import lean
 from difflogic.circuits.synthesis.every_start import prove_every_start
 from difflogic.circuits.synthesis.function import live_gates
-from difflogic.config.policy import PolicyConfig
+from difflogic.config.policy import ClassifierConfig, PolicyConfig
 from difflogic.config.schema import Config
 from difflogic.core.interval import wilson_interval
 from difflogic.engine import job
@@ -110,18 +110,19 @@ def of_agents(
         netlist: Hard circuit of the best agent; None if it has none.
     """
     lines = [_verdict_of_agents(config, best, len(members), baselines is not None)]
-    scale, unit, sign = (100, "rows", " %") if config.is_classifier else (1, "steps", "")
+    is_of_rows = isinstance(config, ClassifierConfig)
+    scale, unit, sign = (100, "rows", " %") if is_of_rows else (1, "steps", "")
     if baselines is not None:
         scores = ", ".join(f"{name} {scale * value:.1f}{sign}" for name, value in baselines.items())
         lines.append(line("Baselines", scores))
-        if not config.is_classifier and _is_random(best, baselines["random"]):
+        if not is_of_rows and _is_random(best, baselines["random"]):
             lines.append(
                 "No better than random actions: it has learned nothing yet. Give it more --steps, or try --policy mlp; "
                 "where rewards are rare, PPO and SAC seldom find any."
             )
     means = [scale * each.score.mean for each in members if each.score is not None]
     if len(members) > 1 and means:
-        solved = "" if config.is_classifier else f"{sum(each.solved for each in members)} solved, "
+        solved = "" if is_of_rows else f"{sum(each.solved for each in members)} solved, "
         spread = f"{min(means):.1f} to {max(means):.1f}{sign}, median {statistics.median(means):.1f}{sign}"
         lines.append(line(f"All {len(members)}", solved + spread))
     if netlist is not None:
@@ -283,7 +284,7 @@ def _verdict_of_agents(config: PolicyConfig, best: Member, count: int, has_ended
     least, score, seed = config.evaluation.threshold, best.score, f" (seed {best.seed})" if count > 1 else ""
     if score is None:
         return f"Not evaluated yet{seed}."
-    if config.is_classifier:
+    if isinstance(config, ClassifierConfig):
         rows = config.table.final_rows if has_ended else "not learned" if config.table.validation else "learned"
         text = classifier.accuracy(int(sum(score.returns)), len(score.returns), rows)
         return f"{text.capitalize()}{seed}."

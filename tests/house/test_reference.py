@@ -6,7 +6,7 @@ import click
 import pytest
 
 import difflogic
-from difflogic.config.policy import PolicyConfig
+from difflogic.config.policy import AgentConfig, ClassifierConfig
 from difflogic.config.schema import Config
 from tests.house.made_pages import CHECKOUT, reference
 
@@ -33,7 +33,7 @@ def test_every_command_has_its_options(pages):
         assert len(documented[name].split("```text")[0].split()) > 3, f"{name} says what it does"
 
 
-@pytest.mark.parametrize("kind", [Config, PolicyConfig])
+@pytest.mark.parametrize("kind", [Config, AgentConfig, ClassifierConfig])
 def test_every_field_of_a_configuration_is_there(pages, kind):
     found = {(path, name) for path, section, _ in reference.sections(kind) for name, *_ in reference.fields(section)}
     assert len(found) > 30

@@ -10,7 +10,6 @@ from difflogic.errors import ConfigError
 from difflogic.policies.actors import LogicActor, Sightings, distribution
 from difflogic.policies.environments import Spaces
 from difflogic.policies.evaluate import baselines, evaluate_policy, random_policy
-from difflogic.policies.learner import make_actor
 from difflogic.tensor import Tensor
 from tests.policies import worlds
 from tests.policies.agents import config
@@ -51,7 +50,7 @@ def test_thresholds_of_ones_own_are_taken_as_they_are():
 
 def test_groups_must_share_the_last_layer_out():
     with pytest.raises(ConfigError, match="8 gates are shared out among 3 actions: expected a multiple of 3"):
-        make_actor(config(), THREE, SEEN, CPU)
+        LogicActor(config(), THREE, SEEN, CPU)
 
 
 @given(st.integers(0, 2**16))
@@ -100,7 +99,7 @@ def test_agents_without_a_mind_play_every_episode_to_its_end():
 
 @given(st.integers(0, 2**16))
 def test_no_two_actions_are_equally_probable_and_the_most_probable_is_the_judged_agents(seed):
-    actor = make_actor(config(logic={"widths": [9, 9]}), Spaces(2, 3), SEEN, CPU)
+    actor = LogicActor(config(logic={"widths": [9, 9]}), Spaces(2, 3), SEEN, CPU)
     actor.began(1.0)
     observations = (4 * np.random.default_rng(seed).standard_normal((50, 2))).astype(np.float32)
     features = Tensor(actor.features(observations))

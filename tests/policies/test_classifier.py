@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 import difflogic
-from difflogic.config.agent_presets import fitted, of_table
+from difflogic.config import document
+from difflogic.config.agent_presets import PRESETS, fitted, of_table
+from difflogic.config.fields import merged
 from difflogic.config.policy import PolicyConfig
 from difflogic.config.table import LabelledTable, load_table
 from difflogic.errors import ConfigError, DataError, UsageError
@@ -122,6 +124,16 @@ def test_it_goes_on_bit_for_bit(file, trained, tmp_path):
     assert (short / "function.json").read_text() == (trained / "function.json").read_text()
 
 
+def test_configuration_of_an_agent_with_a_table_is_that_of_a_classifier(trained):
+    """Earlier versions wrote this, and `[table]` without a hash for every agent."""
+    own, agent = PolicyConfig.load(trained / "config.toml"), PRESETS["cartpole"]
+    old = merged(agent.to_dict(), own.to_dict()) | {"kind": "policy", "algorithm": "supervised"}
+    assert document.is_classifier(old)
+    assert PolicyConfig.from_dict(old) == own
+    assert PolicyConfig.from_dict(agent.to_dict() | {"table": {"sha256": "", "rows": 0}}) == agent
+    assert own.to_dict().keys().isdisjoint({"environment", "algorithm", "critic", "ppo", "sac"})
+
+
 def test_rows_with_other_columns_and_labels(file, trained, tmp_path, capsys):
     function = trained / "function.json"
     x, labels = rows(30, 6)
@@ -213,7 +225,7 @@ def test_what_means_nothing_to_a_classifier_is_refused(file, tmp_path, capsys):
     for more, sentence in (
         (("lizard",), "give --data FILE with it, and no PRESET"),
         (("--until-solved",), "A classifier has no episodes"),
-        (("--algorithm", "ppo"), 'algorithm must be "supervised"'),
+        (("--algorithm", "ppo"), "--algorithm is for agents, and this trains a classifier"),
         (("--epochs", 3), "--epochs is for automata"),
         (("--set", "logic.widths=[8, 8]"), "a multiple of 3"),
     ):

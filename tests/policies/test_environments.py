@@ -7,9 +7,8 @@ import pytest
 
 from difflogic.devices.device import Device
 from difflogic.errors import CheckpointError, ConfigError, FaultyEnvironmentError, MissingPackagesError
-from difflogic.policies.actors import Sightings, random_actions
+from difflogic.policies.actors import LogicActor, Sightings, random_actions
 from difflogic.policies.environments import EVALUATION, TRAINING, Environments, threshold
-from difflogic.policies.learner import make_actor
 from tests.policies import worlds
 from tests.policies.agents import config
 
@@ -74,7 +73,7 @@ def test_what_is_shown_in_parts_is_one_row_and_few_values_have_every_threshold()
     np.testing.assert_array_equal(seen.observations[:, 0], np.sign(seen.observations[:, 5]))
     np.testing.assert_array_equal(seen.observations[:, 1:5], [[1, 0, 0, 3]] * 2)
     assert seen.spaces.known == ((-0.5, 0.5), (0.5,), (0.5,), (0.5,), (0.5, 1.5, 2.5), ())
-    actor = make_actor(config(), seen.spaces, Sightings(*np.ones((2, 6), np.float32)), Device("cpu"))
+    actor = LogicActor(config(), seen.spaces, Sightings(*np.ones((2, 6), np.float32)), Device("cpu"))
     assert [*map(len, actor.thermometer.thresholds)] == [2, 1, 1, 1, 3, 5]
     for name, counts in (("FrozenLake-v1", [15]), ("Blackjack-v1", [31, 10, 1])):
         assert [len(row) for row in Environments(name, 1, seed=0).spaces.known] == counts

@@ -178,6 +178,7 @@ def _show_files(run: Path) -> None:
 
 
 def _show_agents(entry: Entry, as_json: bool) -> int:
+    from difflogic.config.policy import ClassifierConfig
     from difflogic.model import function_json
     from difflogic.runs import checkpoint, chosen, manifest
     from difflogic.system.files import quoted
@@ -192,9 +193,9 @@ def _show_agents(entry: Entry, as_json: bool) -> int:
     seeds = ", ".join(map(str, saved.seeds[:5])) + (" ..." if len(saved.seeds) > 5 else "")
     lines = [
         f"Run:         {path}, {entry.name}, {entry.status}",
-        f"Table:       {config.table.rows} rows, label {config.table.label}"
-        if config.is_classifier
-        else f"Environment: {config.environment.id}, {config.environment.n_envs} copies",
+        f"Table:       {config.table.rows} rows, label {config.subject}"
+        if isinstance(config, ClassifierConfig)
+        else f"Environment: {config.subject}, {config.require_episodes().environment.n_envs} copies",
         f"Agent:       {config.policy}, {config.made_of}",
         f"Training:    {config.algorithm}, {config.unit} {entry.epoch} of {entry.epochs}, seed {seeds}",
         *_history(record, 13),

@@ -15,7 +15,7 @@ from difflogic.cli.request import in_options
 from difflogic.cli.screen.preview import Preview, beside
 from difflogic.cli.screen.result import next_lines
 from difflogic.cli.screen.sinks import Event, Lines
-from difflogic.config.policy import PolicyConfig
+from difflogic.config.policy import ClassifierConfig, PolicyConfig
 from difflogic.config.schema import Config
 from difflogic.engine.api import EngineInfo, describe_engine
 from difflogic.policies.rows import PolicyRow
@@ -56,7 +56,7 @@ class TrainingReporter(Observer):
 
     def began(self, beginning: Beginning) -> None:
         config = beginning.config
-        self._is_of_rows = isinstance(config, PolicyConfig) and config.is_classifier
+        self._is_of_rows = isinstance(config, ClassifierConfig)
         fields: dict[str, Any] = {
             "path": str(beginning.path),
             "epoch": beginning.epoch,
@@ -193,7 +193,7 @@ def _files(folder: Path | None) -> list[str]:
 def _next(run: Run | AgentRun) -> Sequence[tuple[str, str]]:
     if isinstance(run, Run):
         return NEXT if run.solved else ()
-    return NEXT_OF_CLASSIFIER if run.config.is_classifier and run.config.policy != "mlp" else ()
+    return NEXT_OF_CLASSIFIER if isinstance(run.config, ClassifierConfig) and run.config.policy != "mlp" else ()
 
 
 def seeds(beginning: Beginning) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from difflogic.config import agent_shape
 from difflogic.config.agent_presets import PRESETS
-from difflogic.config.policy import PolicyConfig
+from difflogic.config.policy import AgentConfig, PolicyConfig
 from difflogic.config.values import Within
 from difflogic.devices.cost import Cost
 from difflogic.errors import MissingPackagesError, UsageError
@@ -42,7 +42,7 @@ def of_agents(request: JobRequest, uploads: Collection[str], settings: ServeSett
         if request.preset is not None and request.config is not None:
             raise UsageError("`preset` and `config` are both given: give one of them.")
         base = request.config if isinstance(request.config, PolicyConfig) else PRESETS[request.preset or ""]
-        config = base.with_(**request.set)
+        config = base.with_(**request.set).require_episodes()
         if request.until_solved:
             request = _until_solved(request, config, settings)
         cost = check_agents(config, request.population, request.stop_when_solved, settings)
@@ -51,7 +51,7 @@ def of_agents(request: JobRequest, uploads: Collection[str], settings: ServeSett
     return submission(request, config, cost, config.gate_count)
 
 
-def _until_solved(request: JobRequest, config: PolicyConfig, settings: ServeSettings) -> JobRequest:
+def _until_solved(request: JobRequest, config: AgentConfig, settings: ServeSettings) -> JobRequest:
     """The request with its limit, as asked, else all that the caps allow. Raises UsageError, ApiError."""
     from difflogic.train import budget
 
@@ -65,7 +65,7 @@ def _until_solved(request: JobRequest, config: PolicyConfig, settings: ServeSett
     return replace(request, stop_when_solved=1, within=within)
 
 
-def check_agents(config: PolicyConfig, population: int, stop_when_solved: int, settings: ServeSettings) -> Cost:
+def check_agents(config: AgentConfig, population: int, stop_when_solved: int, settings: ServeSettings) -> Cost:
     """The cost, where agents may and can be trained so. Raises ApiError, UsageError."""
     check_environment(config, settings)
     from difflogic.policies import cost
@@ -90,7 +90,7 @@ def check_agents(config: PolicyConfig, population: int, stop_when_solved: int, s
     return found
 
 
-def check_environment(config: PolicyConfig, settings: ServeSettings) -> None:
+def check_environment(config: AgentConfig, settings: ServeSettings) -> None:
     """Raises ApiError where this server trains no agents, or none in this environment."""
     if find_spec("gymnasium") is None:
         words = "This server trains no agents: whoever runs it has to install the extra `rl`."
@@ -107,7 +107,7 @@ def cost_of_agents(config: PolicyConfig, population: int) -> Cost:
     """The cost of a training, as in `devices.cost.cost_of`. Raises MissingPackagesError."""
     from difflogic.policies import cost
 
-    return cost.cost_of(config, _spaces(config.environment.id), population)
+    return cost.cost_of(config.require_episodes(), _spaces(config.subject), population)
 
 
 @cache

@@ -12,7 +12,7 @@ from typing import Any
 
 from difflogic.circuits.synthesis.function import live_gates
 from difflogic.config import dataset
-from difflogic.config.policy import PolicyConfig, any_config
+from difflogic.config.policy import AgentConfig, PolicyConfig, any_config
 from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
 from difflogic.devices.open import Placement
@@ -51,7 +51,7 @@ def train(store: Store, job: JobRecord, placement: Placement, observer: ServiceO
     config = any_config(job.config)
     # Of an environment `module:Name` the module would be imported: whatever a server said, none is. A trial may be
     # of a sweep on this machine.
-    if job.parent is None and isinstance(config, PolicyConfig) and ":" in config.environment.id:
+    if job.parent is None and isinstance(config, AgentConfig) and ":" in config.environment.id:
         raise ConfigError(f"A job may not name a module, got the environment {config.environment.id}.")
     while True:
         try:

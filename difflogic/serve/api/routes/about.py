@@ -13,7 +13,7 @@ from difflogic.config import agent_presets, registered
 from difflogic.config import presets as known
 from difflogic.config.choices import EXPORTS, RECIPES
 from difflogic.config.fields import Table, leaves
-from difflogic.config.policy import PolicyConfig
+from difflogic.config.policy import AgentConfig
 from difflogic.config.request import SweepRequest, options
 from difflogic.config.schema import Config
 from difflogic.devices.cost import cost_of
@@ -80,7 +80,7 @@ def fields(
     """The fields of a configuration, or the options of a request: what each is for, and which values it takes."""
     if of == "request":
         return reply({"fields": _options(JobRequest)})
-    document = Config if of == "automata" else PolicyConfig
+    document = Config if of == "automata" else AgentConfig
     # Those of a table are a task's own.
     found = [_field(document, *each) for each in leaves(document) if each[1] is not Table]
     for each in found:
