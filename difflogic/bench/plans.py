@@ -13,7 +13,7 @@ from difflogic.engine.population import configs
 from difflogic.gpu.adapter import select_adapter
 from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.plan import Plan
-from difflogic.gpu.planner import Budget, checkpoint_distances, plan_in_groups
+from difflogic.gpu.planner import checkpoint_distances, plan_for
 from difflogic.model.circuit import Circuit
 
 
@@ -25,10 +25,10 @@ def memory_plans(adapter: str | None, config: Config, population: int, max_memor
     that may be allocated holds the work.
     """
     jobs = [sizes(member) for member in configs(config, population)]
-    groups, chosen = plan_in_groups(GpuDevice(select_adapter(adapter)), jobs, budget=Budget(max_memory))
+    chosen = plan_for(GpuDevice(select_adapter(adapter)), jobs, max_memory=max_memory)
     memories = [(True, 1), *((False, spacing) for spacing in checkpoint_distances(config.task.steps))]
     plans = [replace(chosen, launch=chosen.launch.with_memory(*memory)) for memory in memories]
-    return [_row(plan, plan.launch == chosen.launch, groups) for plan in plans]
+    return [_row(plan, plan.launch == chosen.launch) for plan in plans]
 
 
 def sizes(config: Config) -> Job:
@@ -56,13 +56,13 @@ def sizes(config: Config) -> Job:
     )
 
 
-def _row(plan: Plan, is_chosen: bool, groups: int) -> dict[str, Any]:
+def _row(plan: Plan, is_chosen: bool) -> dict[str, Any]:
     counts = plan.buffer_counts()
     return {
         "strategy": "kept" if plan.launch.store_activations else "recomputed",
         "states_apart": plan.launch.checkpoint_every,
         "chosen": is_chosen,
-        "groups": groups,
+        "groups": plan.model_groups,
         "models_per_group": plan.models,
         "total_bytes": plan.total_bytes(),
         "buffers": {name: size * counts.get(name, 1) for name, size in plan.buffer_bytes().items()},

@@ -28,7 +28,7 @@ from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.launch import FUSED, LINEAR_WG, LaunchConfig
 from difflogic.gpu.model import GpuModel
 from difflogic.gpu.plan import Plan
-from difflogic.gpu.planner import Budget, check, may_run, plan_in_groups
+from difflogic.gpu.planner import check, may_run, plan_for
 from difflogic.gpu.submit import Dispatch
 from difflogic.gpu.timing import wake
 from difflogic.gpu.tuning_cache import Measured, Seconds, Tuned
@@ -97,8 +97,9 @@ class Tuner:
     ) -> None:
         self.device, self._tell = device, tell
         jobs = [make_job(each, Circuit.initial(each.model, each.seed)) for each in configs(config, population)]
-        self.groups, self.plan = plan_in_groups(device, jobs)
-        self.jobs = jobs[: self.plan.models]
+        plan = plan_for(device, jobs)
+        self.groups, (models, self.plan) = plan.model_groups, plan.parts()[-1]
+        self.jobs = jobs[models]
         self.measured = Measured(device.adapter, self.plan)
         self.families = families(device, self.plan)
         self._pending = {each for family in self.families for sweep in family for each in sweep} - set(self.measured)
@@ -229,7 +230,7 @@ class Tuner:
     def _opened(self, launch: LaunchConfig) -> Iterator[GpuModel]:
         """The models under a schedule, in the middle of training, closed at the end."""
         states = [TrainState.initial(job) for job in self.jobs]
-        model = GpuModel.from_cpu(self.device, self.jobs, states, launch, Budget(groups=self.groups))
+        model = GpuModel.from_cpu(self.device, self.jobs, states, replace(self.plan, launch=launch))
         with closing(model):
             model.train(2)  # compiles, and fills every buffer with real numbers
             model.drain()
@@ -334,4 +335,4 @@ def _fits(device: GpuDevice, plan: Plan, launch: LaunchConfig) -> bool:
         check(replace(plan, launch=launch), device.limits)
     except LimitError:
         return False
-    return may_run(plan, launch, None)
+    return may_run(plan, launch)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -25,7 +24,7 @@ from difflogic.gpu.function import GpuFunction
 from difflogic.gpu.launch import HARDWARE, SOFTWARE, LaunchConfig
 from difflogic.gpu.model import GpuModel, corner_words
 from difflogic.gpu.plan import Plan
-from difflogic.gpu.planner import Budget, make_plan, may_run, plan_in_groups
+from difflogic.gpu.planner import make_plan, may_run, plan_for
 from difflogic.gpu.probes import open_checked
 from difflogic.gpu.wiring import wired
 from difflogic.gpu.workspace import Workspace, from_chunks, to_chunks
@@ -119,30 +118,25 @@ class GpuEngine:
         self, jobs: Sequence[Job], states: Sequence[TrainState], max_memory: int | None = None, reserved: int = 0
     ) -> Model:
         """Open the models in as few and as even groups as bindings can hold."""
-        # Two times planned: here for the number of groups and for what tuning has stored for the largest, and once more
-        # as each group opens, which may be smaller by one model.
-        groups, plan = plan_in_groups(self.device, jobs, self._launch, Budget(max_memory, reserved=reserved))
-        budget = Budget(max_memory, groups, reserved)
-        launch = self._launch or self._tuned(plan, budget)
-        ends = [len(jobs) * group // groups for group in range(groups + 1)]
+        plan = plan_for(self.device, jobs, self._launch, max_memory, reserved)
+        if self._launch is None:
+            # What `difflogic tune` stored on this adapter for this work.
+            stored = tuning_cache.lookup(self.device.adapter, self.device.limits, plan)
+            if stored is not None and may_run(plan, stored.launch, max_memory and max_memory - reserved):
+                plan = replace(plan, launch=stored.launch)
         return open_in_turn(
             [
-                partial(GpuModel.from_cpu, self.device, jobs[first:last], states[first:last], launch, budget)
-                for first, last in itertools.pairwise(ends)
+                partial(GpuModel.from_cpu, self.device, jobs[models], states[models], part)
+                for models, part in plan.parts()
             ]
         )
 
     def memory(self, jobs: Sequence[Job], max_memory: int | None = None, reserved: int = 0) -> int:
-        groups, plan = plan_in_groups(self.device, jobs, self._launch, Budget(max_memory, reserved=reserved))
-        return groups * plan.total_bytes()
+        plan = plan_for(self.device, jobs, self._launch, max_memory, reserved)
+        return plan.model_groups * plan.total_bytes()
 
     def rollout_memory(self, circuit: Circuit, grid: tuple[int, ...], steps: int, asynchronous: bool) -> int:
         return self._hard_plan(circuit, Shape.of(circuit, grid, steps), asynchronous).total_bytes()
-
-    def _tuned(self, plan: Plan, budget: Budget) -> LaunchConfig | None:
-        """Return what `difflogic tune` stored on this adapter for this work, that of the largest of some groups."""
-        stored = tuning_cache.lookup(self.device.adapter, self.device.limits, plan)
-        return stored.launch if stored is not None and may_run(plan, stored.launch, budget.each) else None
 
     def _prepare(self, circuit: Circuit, batch: Batch, hyper: Hyper) -> Workspace:
         """A workspace with circuit, start and target uploaded."""

@@ -19,9 +19,7 @@ from difflogic.engine.job import Job, TrainState
 from difflogic.engine.shape import Array, Hyper
 from difflogic.errors import DataError, LimitError
 from difflogic.gpu.device import DeviceVerbs, computing
-from difflogic.gpu.launch import LaunchConfig
 from difflogic.gpu.plan import HISTORY, Plan
-from difflogic.gpu.planner import NO_LIMIT, Budget, plan_for
 from difflogic.gpu.submit import SUBMIT_SECONDS, Dispatch, encode
 from difflogic.gpu.workspace import Workspace, to_chunks
 
@@ -62,11 +60,9 @@ class GpuModel:
         device: DeviceVerbs,
         jobs: Sequence[Job],
         states: Sequence[TrainState],
-        launch: LaunchConfig | None = None,
-        budget: Budget = NO_LIMIT,
+        plan: Plan,
     ) -> GpuModel:
-        """Models on the device, ready to train. Raises LimitError where they do not fit. The rest: see `plan_for`."""
-        plan = plan_for(device, jobs, launch, budget)
+        """Open models on the device, ready to train. Raises LimitError if its memory does not hold them."""
         try:
             model = cls(device, jobs, plan)
         except LimitError as error:

@@ -5,6 +5,7 @@ The blocks that sums are taken over follow from circuit and grid alone; only the
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field, replace
 
 from difflogic.core.rules import ENTRIES as RULE_ENTRIES
@@ -54,7 +55,7 @@ class Plan:
     """
 
     wirings: tuple[Wiring, ...]
-    """One per model: the same levels, each its own wires."""
+    """One per model: the same levels, each its own wires. Sizes are those of the model that needs most."""
     shape: Shape
     launch: LaunchConfig = HARDWARE[0]
     """The planner's choice."""
@@ -72,11 +73,20 @@ class Plan:
     """Gate evaluations of one dispatch at most."""
     batch_source: BatchSource = field(default_factory=BatchSource)
     keep_bytes: int = KEEP_BYTES
-    """What a plan may need where the user sets no limit, before memory is saved at a cost."""
+    """Bytes that a group may need if the user sets no limit, before memory is saved at a cost."""
+    model_groups: int = 1
+    """Groups, as even as can be, that the models train in: each has buffers of its own."""
 
     @property
     def models(self) -> int:
-        return len(self.wirings)
+        """Models of the largest group."""
+        return _divided(len(self.wirings), self.model_groups)
+
+    def parts(self) -> list[tuple[slice, Plan]]:
+        """Return each group's models and its plan, the largest group last."""
+        ends = [len(self.wirings) * group // self.model_groups for group in range(self.model_groups + 1)]
+        models = [slice(first, last) for first, last in itertools.pairwise(ends)]
+        return [(each, replace(self, wirings=self.wirings[each], model_groups=1)) for each in models]
 
     @property
     def layout(self) -> Layout:
@@ -351,9 +361,6 @@ class Plan:
         if self.groups:
             users.append(self.hard_groups * nodes)
         return lanes * max(users)
-
-    def of_first(self, count: int) -> Plan:
-        return replace(self, wirings=self.wirings[:count])
 
     def total_bytes(self) -> int:
         """Device memory in storage buffers."""

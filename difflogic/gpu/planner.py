@@ -4,7 +4,6 @@ import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from difflogic.engine.job import Job
 from difflogic.engine.shape import Shape
@@ -30,41 +29,32 @@ SOFTWARE_WORK = 1 << 26
 """Gate evaluations of one dispatch at most on software: some 60 ms on two cores."""
 
 
-class Budget(NamedTuple):
-    """The device memory that plans may take, in bytes."""
-
-    max_memory: int | None = None
-    """The user's limit."""
-    groups: int = 1
-    """So many plans, of the groups of a population, share it."""
-    reserved: int = 0
-    """What they leave of it to rollouts beside them."""
-
-    @property
-    def each(self) -> int | None:
-        """Return what one of the plans may take; None without a limit."""
-        return None if self.max_memory is None else (self.max_memory - self.reserved) // self.groups
-
-
-NO_LIMIT = Budget()
-
-
 def make_plan(
     adapter: Adapter,
     limits: Mapping[str, int],
     work: Plan,
     launch: LaunchConfig | None = None,
-    budget: Budget = NO_LIMIT,
+    max_memory: int | None = None,
+    reserved: int = 0,
 ) -> Plan:
-    """Return `work` under `launch`, or the first schedule of the adapter's kind that fits into `budget`.
+    """Return `work` under `launch`, or under the first schedule of the adapter's kind that fits into the memory.
 
-    Raises LimitError if none does: for the memory, naming the smallest that works, or for the last one tried.
+    Args:
+        adapter: Adapter that decides which schedules are tried.
+        limits: Limits of its device.
+        work: Plan whose launch configuration is to be chosen.
+        launch: The only schedule to try, if given.
+        max_memory: Bytes that all groups may take, as the user limits them.
+        reserved: Bytes of `max_memory` that are left to other work on the device.
+
+    Raises:
+        LimitError: No schedule fits: for the memory, naming the smallest that works, or for the last one tried.
     """
     keepable = CARD_KEEP_BYTES if adapter.type == "DiscreteGPU" else KEEP_BYTES
     if adapter.software:
         keepable = max(KEEP_BYTES, (physical_memory() or 0) // KEEP_SHARE)
     most_work = SOFTWARE_WORK if adapter.software else HARDWARE_WORK
-    work = replace(work, most_work=most_work, keep_bytes=keepable // budget.groups)
+    work = replace(work, most_work=most_work, keep_bytes=keepable // work.model_groups)
     runnable: list[Plan] = []
     failure = LimitError("There is no schedule to try.")
     for candidate in _candidates(adapter, launch, work):
@@ -74,42 +64,36 @@ def make_plan(
         except LimitError as error:
             failure = error
             continue
-        if plan.total_bytes() <= affordable(plan, budget.each):
+        if plan.total_bytes() <= affordable(plan, None if max_memory is None else max_memory - reserved):
             return plan
         runnable.append(plan)
     if not runnable:
         raise failure
     # Without a limit from the user the least is tried all the same: only an allocation shows the memory of a card.
     smallest = min(runnable, key=Plan.total_bytes)
-    if budget.max_memory is None:
+    if max_memory is None:
         return smallest
-    raise _over_budget(smallest, budget.max_memory, budget)
+    needed = smallest.model_groups * smallest.total_bytes() + reserved
+    parts = f" in {smallest.model_groups} groups of models" if smallest.model_groups > 1 else ""
+    raise LimitError(
+        f"The smallest plan needs {needed / 1e6:.1f} MB{parts}, but --max-memory allows {max_memory / 1e6:.1f} MB: "
+        f"allow at least {math.ceil(needed / 1e5) / 10} MB, or use a smaller grid, batch or circuit."
+    )
 
 
 def affordable(plan: Plan, max_memory: int | None) -> float:
-    """Bytes that a plan may need: the user's limit, or what is fair before memory is saved at a cost."""
+    """Return the bytes a group may take: its share of a limit, or what is fair before memory is saved at a cost."""
     if max_memory is not None:
-        return max_memory
-    if not plan.training:
-        return math.inf
+        return max_memory // plan.model_groups
     # To keep nodes saves a fifth of the backward pass, to keep all states saves forward steps.
-    return plan.keep_bytes
+    return plan.keep_bytes if plan.training else math.inf
 
 
-def may_run(plan: Plan, launch: LaunchConfig, max_memory: int | None) -> bool:
+def may_run(plan: Plan, launch: LaunchConfig, max_memory: int | None = None) -> bool:
     """Return whether a plan's work may run under another schedule: in the same memory plan, within the limit."""
     if launch.memory != plan.launch.memory:
         return False
     return replace(plan, launch=launch).total_bytes() <= max(plan.total_bytes(), affordable(plan, max_memory))
-
-
-def _over_budget(smallest: Plan, max_memory: int, budget: Budget) -> LimitError:
-    needed = budget.groups * smallest.total_bytes() + budget.reserved
-    parts = f" in {budget.groups} groups of models" if budget.groups > 1 else ""
-    return LimitError(
-        f"The smallest plan needs {needed / 1e6:.1f} MB{parts}, but --max-memory allows {max_memory / 1e6:.1f} MB: "
-        f"allow at least {math.ceil(needed / 1e5) / 10} MB, or use a smaller grid, batch or circuit."
-    )
 
 
 def check(plan: Plan, limits: Mapping[str, int]) -> None:
@@ -191,33 +175,60 @@ def checkpoint_distances(steps: int) -> list[int]:
 
 
 def plan_for(
-    device: DeviceVerbs, jobs: Sequence[Job], launch: LaunchConfig | None = None, budget: Budget = NO_LIMIT
+    device: DeviceVerbs,
+    jobs: Sequence[Job],
+    launch: LaunchConfig | None = None,
+    max_memory: int | None = None,
+    reserved: int = 0,
 ) -> Plan:
-    """Plan jobs of one shape as one of the groups of the budget. Raises LimitError with the number that would fit."""
-    return _plan_of_first(len(jobs), device, _work(jobs), launch, budget)
+    """Plan the training of jobs of one shape, in as few groups as the bindings of the device can hold.
 
+    Args:
+        device: Device to plan for.
+        jobs: One job per model.
+        launch: The only schedule to try, if given.
+        max_memory: Bytes that all groups may take, as the user limits them.
+        reserved: Bytes of `max_memory` that are left to other work on the device.
 
-def plan_in_groups(
-    device: DeviceVerbs, jobs: Sequence[Job], launch: LaunchConfig | None = None, budget: Budget = NO_LIMIT
-) -> tuple[int, Plan]:
-    """Return the smallest number of groups in which these jobs can be trained, and the plan of the largest group.
+    Returns:
+        One plan for all models. `Plan.parts` are those of the groups, which are open at once and take turns.
 
-    Raises LimitError with the number of models that would fit.
+    Raises:
+        LimitError: The models do not fit. The message names the number of models that would.
     """
-    # Of 64 checkerboards on a device that binds 128 MiB, 14 fit: `partials` has 9.6 MB to a model. The five groups, as
-    # even as can be, are open at once and take turns, so that a limit holds for them together.
-    work = _work(jobs)
-    bound = _most(device, work, launch, NO_LIMIT)
-    groups = -(-len(jobs) // bound) if bound else 1
-    plan = _plan_of_first(-(-len(jobs) // groups), device, work, launch, budget._replace(groups=groups))
-    memory = physical_memory() if device.adapter.software and budget.max_memory is None else None
-    needed = groups * plan.total_bytes()
-    if memory is not None and needed > memory and len(jobs) > 1:
+    # Of 64 checkerboards on a device that binds 128 MiB, 14 fit: `partials` has 9.4 MB to a model. So five groups.
+    work, count = _work(jobs), len(jobs)
+
+    def planned(models: int, groups: int, limit: int | None) -> Plan:
+        part = replace(work, wirings=work.wirings[:models], model_groups=groups)
+        return make_plan(device.adapter, device.limits, part, launch, limit, reserved)
+
+    def is_refused(models: int, groups: int, limit: int | None = None) -> bool:
+        try:
+            planned(models, groups, limit)
+        except LimitError:
+            return True
+        return False
+
+    # Fewer models in a group, or fewer in all, never need more of anything: so the first that fits is found by halving.
+    groups = 1 + bisect_left(range(1, count), True, key=lambda groups: not is_refused(count, groups))
+    try:
+        plan = planned(count, groups, max_memory)
+    except LimitError as error:
+        fitting = bisect_left(range(1, count), True, key=lambda models: is_refused(models, 1, max_memory))
+        if not fitting:
+            raise
         raise LimitError(
-            f"A population of {len(jobs)} needs {needed / 1e9:.1f} GB on {device.adapter.name}, but this machine has "
-            f"{memory / 1e9:.1f} GB of memory: at most {memory * len(jobs) // needed} such models fit."
+            f"{error} Of the {count} models asked for, {fitting} fit at once: use `population` {fitting}."
+        ) from error
+    memory = physical_memory() if device.adapter.software and max_memory is None else None
+    needed = groups * plan.total_bytes()
+    if memory is not None and needed > memory and count > 1:
+        raise LimitError(
+            f"A population of {count} needs {needed / 1e9:.1f} GB on {device.adapter.name}, but this machine has "
+            f"{memory / 1e9:.1f} GB of memory: at most {memory * count // needed} such models fit."
         )
-    return groups, plan
+    return plan
 
 
 def _work(jobs: Sequence[Job]) -> Plan:
@@ -239,30 +250,3 @@ def _work(jobs: Sequence[Job]) -> Plan:
             config.data.channels,
         ),
     )
-
-
-def _plan_of_first(count: int, device: DeviceVerbs, work: Plan, launch: LaunchConfig | None, budget: Budget) -> Plan:
-    """The plan of the first models. Raises LimitError; where one model alone would fit, it says how many would."""
-    try:
-        return make_plan(device.adapter, device.limits, work.of_first(count), launch, budget)
-    except LimitError as error:
-        fitting = _most(device, work, launch, budget._replace(groups=1))
-        if not fitting:
-            raise
-        raise LimitError(
-            f"{error} Of the {work.models} models asked for, {fitting} fit at once: use `population` {fitting}."
-        ) from error
-
-
-def _most(device: DeviceVerbs, work: Plan, launch: LaunchConfig | None, budget: Budget) -> int:
-    """Return how many models, from the first on, fit into the same dispatches; 0 where not even one does."""
-
-    def refused(count: int) -> bool:
-        try:
-            make_plan(device.adapter, device.limits, work.of_first(count), launch, budget)
-        except LimitError:
-            return True
-        return False
-
-    # More models never need less of anything: so the first count that is refused is found by halving, not one by one.
-    return bisect_left(range(1, work.models + 1), True, key=refused)

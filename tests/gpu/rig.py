@@ -12,10 +12,12 @@ from difflogic.engine.events import NO_HARDENING, Hardening
 from difflogic.engine.job import Job, TrainState
 from difflogic.engine.shape import Hyper, Shape
 from difflogic.gpu.batch_source import BatchSource
-from difflogic.gpu.device import GpuDevice
+from difflogic.gpu.device import DeviceVerbs, GpuDevice
 from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.launch import HARDWARE, SOFTWARE, LaunchConfig
+from difflogic.gpu.model import GpuModel
 from difflogic.gpu.plan import Plan
+from difflogic.gpu.planner import plan_for
 from difflogic.gpu.submit import Dispatch
 from difflogic.gpu.wiring import wired
 from difflogic.gpu.workspace import Workspace, from_chunks, to_chunks
@@ -146,6 +148,13 @@ def assert_twins(got: np.ndarray, twin: Callable[[int, np.ndarray], None], befor
         expected = np.empty_like(each) if before is None else before[m].copy()
         twin(m, expected)
         np.testing.assert_array_equal(each, expected)
+
+
+def on_device(
+    device: DeviceVerbs, jobs: Sequence[Job], states: Sequence[TrainState], launch: LaunchConfig | None = None
+) -> GpuModel:
+    """Open models in one group."""
+    return GpuModel.from_cpu(device, jobs, states, plan_for(device, jobs, launch))
 
 
 def train_alone(

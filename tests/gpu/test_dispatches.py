@@ -12,6 +12,7 @@ from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.launch import SOFTWARE
 from difflogic.gpu.model import GpuModel
 from difflogic.gpu.plan import HISTORY
+from tests.gpu.rig import on_device
 from tests.jobs import make_job, start
 from tests.tasks import task_job
 
@@ -71,12 +72,12 @@ def calls(device: GpuDevice, monkeypatch: pytest.MonkeyPatch) -> Calls:
 
 def open_model(device: GpuDevice, count: int = 1, fire_rate: float = 1.0, **options: Any) -> GpuModel:
     jobs = [make_job(seed, fire_rate=fire_rate, **options) for seed in range(count)]
-    return GpuModel.from_cpu(device, jobs, [start(job) for job in jobs])
+    return on_device(device, jobs, [start(job) for job in jobs])
 
 
 def test_samples_are_sent_once(device: GpuDevice) -> None:
     jobs = [task_job("samples", seed) for seed in (1, 2)]
-    model = GpuModel.from_cpu(device, jobs, [start(job) for job in jobs])
+    model = on_device(device, jobs, [start(job) for job in jobs])
     sent = device.ledger.uploaded.copy()
     model.train(40)
     model.drain()
@@ -104,7 +105,7 @@ def test_what_a_task_asks_for_costs_its_own_dispatches(device: GpuDevice) -> Non
     """As the table of shaders/README.md tells: nothing for what is not asked for."""
     job = task_job("everything")
     assert (job.config.task.judged_steps, job.config.task.damage_steps) == ((2, 3, 4), (0, 3))
-    model = GpuModel.from_cpu(device, [job], [start(job)])
+    model = on_device(device, [job], [start(job)])
     once = ("same_start", "draw_pool", "fire_mask", "draw_corners", "loss", "gradients", "commit", "sample_losses")
     kernels = Counter(dispatch.kernel for dispatch in model.train_step)
     assert kernels == {
@@ -117,7 +118,7 @@ def test_what_a_task_asks_for_costs_its_own_dispatches(device: GpuDevice) -> Non
     assert judging == {"pack": 1, "hard_forward": 4, "hard_loss": 3, "hard_damage": 2}
     model.close()
     ruled = task_job("boards and a rule, torus")
-    model = GpuModel.from_cpu(device, [ruled], [start(ruled)])
+    model = on_device(device, [ruled], [start(ruled)])
     assert [dispatch.kernel for dispatch in model.train_step][:3] == ["seed_boards", "rule_target", "gate_forward"]
     model.close()
 
@@ -125,7 +126,7 @@ def test_what_a_task_asks_for_costs_its_own_dispatches(device: GpuDevice) -> Non
 def test_steps_between_kept_states_are_run_again(device: GpuDevice) -> None:
     """The worked example of `difflogic/gpu/launch.py`."""
     job, launch = make_job(steps=6), SOFTWARE[0].with_memory(store_activations=False, checkpoint_every=3)
-    model = GpuModel.from_cpu(device, [job], [start(job)], launch)
+    model = on_device(device, [job], [start(job)], launch)
     letters = {"gate_forward": "F", "loss": " ", "gate_backward": "B"}
     assert "".join(letters.get(dispatch.kernel, "") for dispatch in model.train_step) == "FFFFFF BBBFFBBB"
     model.close()

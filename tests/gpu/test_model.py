@@ -7,8 +7,8 @@ import pytest
 from difflogic.engine.job import Job, TrainState
 from difflogic.errors import DataError
 from difflogic.gpu.device import GpuDevice
-from difflogic.gpu.model import GpuModel
 from difflogic.gpu.plan import HISTORY
+from tests.gpu.rig import on_device
 from tests.jobs import assert_same_state, make_job, midway, start
 from tests.tasks import task_job
 
@@ -19,7 +19,7 @@ def job(request: pytest.FixtureRequest) -> Job:
 
 
 def test_another_state_can_be_uploaded(device: GpuDevice, job: Job) -> None:
-    model = GpuModel.from_cpu(device, [job], [midway(job)])
+    model = on_device(device, [job], [midway(job)])
     model.train(2)
     model.upload([midway(job)])
     assert_same_state(model.states()[0], midway(job))
@@ -30,7 +30,7 @@ def test_metrics_come_once_in_order_through_the_ring(device: GpuDevice) -> None:
     """More epochs than the ring holds, from an epoch in its middle, in calls of every size."""
     job = make_job()
     state = replace(start(job), epoch=HISTORY - 5)
-    model = GpuModel.from_cpu(device, [job], [state])
+    model = on_device(device, [job], [state])
     rows = []
     for epochs in (1, 2, HISTORY, 3, 2 * HISTORY + 1):
         model.train(epochs)
@@ -39,7 +39,7 @@ def test_metrics_come_once_in_order_through_the_ring(device: GpuDevice) -> None:
     assert [row.epoch for row in rows] == [*range(HISTORY - 4, HISTORY - 4 + len(rows))]
     assert len(rows) == 3 * HISTORY + 7
     model.close()
-    one_by_one = GpuModel.from_cpu(device, [job], [state])
+    one_by_one = on_device(device, [job], [state])
     for row in rows[:20]:
         one_by_one.train(1)
         assert one_by_one.drain()[0] == [row]
@@ -49,4 +49,4 @@ def test_metrics_come_once_in_order_through_the_ring(device: GpuDevice) -> None:
 def test_a_pool_is_part_of_the_state(device: GpuDevice) -> None:
     job = task_job("a pool")
     with pytest.raises(DataError, match="keeps a pool, but the state has none"):
-        GpuModel.from_cpu(device, [job], [replace(TrainState.initial(job), pool=None)])
+        on_device(device, [job], [replace(TrainState.initial(job), pool=None)])

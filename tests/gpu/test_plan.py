@@ -14,13 +14,12 @@ from difflogic.gpu.adapter import Adapter
 from difflogic.gpu.batch_source import BatchSource
 from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.launch import HARDWARE, LaunchConfig
-from difflogic.gpu.model import GpuModel
 from difflogic.gpu.plan import Plan
-from difflogic.gpu.planner import Budget, make_plan, plan_for
+from difflogic.gpu.planner import make_plan, plan_for
 from difflogic.gpu.wiring import wired
 from difflogic.model.circuit import Circuit
 from difflogic.model.layout import Layout, Level, flat_layout
-from tests.gpu.rig import LAUNCHES, RECOMPUTING, SAMPLE, rig, train_alone
+from tests.gpu.rig import LAUNCHES, RECOMPUTING, SAMPLE, on_device, rig, train_alone
 from tests.jobs import assert_same, make_job, start
 from tests.random_circuits import random_circuit
 
@@ -55,7 +54,7 @@ def plan(
     layout: Layout = LAYOUT,
     max_memory: int | None = None,
 ) -> Plan:
-    return make_plan(adapter, limits, Plan(tuple(wired([layout])), shape), budget=Budget(max_memory))
+    return make_plan(adapter, limits, Plan(tuple(wired([layout])), shape), max_memory=max_memory)
 
 
 @pytest.fixture
@@ -160,7 +159,7 @@ def test_a_model_too_large_is_refused_before_anything_is_made(adapter: Adapter) 
     with pytest.raises(
         LimitError, match=r"^The buffer 'd_patches' needs 443\.\d MB, but this device binds at most 134\.2"
     ):
-        GpuModel.from_cpu(device, [job], [start(job)])
+        on_device(device, [job], [start(job)])
 
 
 def test_memory_that_the_device_does_not_have(device: GpuDevice) -> None:

@@ -11,10 +11,9 @@ from difflogic.errors import DataError, LimitError
 from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.launch import HARDWARE, LaunchConfig
-from difflogic.gpu.model import GpuModel
 from difflogic.gpu.planner import plan_for
 from difflogic.model.layout import flat_layout
-from tests.gpu.rig import SAMPLE, train_alone
+from tests.gpu.rig import SAMPLE, on_device, train_alone
 from tests.jobs import assert_same, make_job, outcomes, start
 from tests.sampled import sampled
 
@@ -29,7 +28,7 @@ def test_each_model_is_what_it_is_alone(device: GpuDevice, fire_rate: float, lau
     jobs = [make_job(seed, fire_rate=fire_rate, batch=7, **norm) for seed in SEEDS]
     slots = [flat_layout(job.circuit).slot_count for job in jobs]
     assert slots[0] < max(slots)
-    together = GpuModel.from_cpu(device, jobs, [start(job) for job in jobs], launch)
+    together = on_device(device, jobs, [start(job) for job in jobs], launch)
     together.train(3)
     found = outcomes(together)
     assert len({state.logits.tobytes() for state, _, _ in found}) == len(jobs)
@@ -41,7 +40,7 @@ def test_a_skipped_model_does_not_hold_the_others_back(device: GpuDevice) -> Non
     jobs = [make_job(seed) for seed in SEEDS]
     states = [start(job) for job in jobs]
     states[1] = replace(states[1], logits=np.where(np.arange(16) == 6, np.float32(np.nan), states[1].logits))
-    together = GpuModel.from_cpu(device, jobs, states)
+    together = on_device(device, jobs, states)
     together.train(2)
     assert [[row.skipped for row in rows] for rows in together.drain()] == [[False] * 2, [True] * 2, [False] * 2]
     assert [state.skipped for state in together.states()] == [0, 2, 0]
@@ -52,7 +51,7 @@ def test_a_skipped_model_does_not_hold_the_others_back(device: GpuDevice) -> Non
 
 def test_all_are_judged_at_once(device: GpuDevice) -> None:
     jobs = [make_job(seed) for seed in SEEDS]
-    model = GpuModel.from_cpu(device, jobs, [start(job) for job in jobs])
+    model = on_device(device, jobs, [start(job) for job in jobs])
     model.train(2)
     before = model.device.ledger.downloaded["evaluation"]
     model.evaluate()
@@ -74,15 +73,16 @@ def as_software(device: GpuDevice, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("as_software")
-@pytest.mark.parametrize("fitting", [1, 2, 5])
-def test_what_fits_is_said(device: GpuDevice, fitting: int) -> None:
+@pytest.mark.parametrize(("groups", "models"), [(1, [6]), (2, [3, 3]), (3, [2, 2, 2]), (6, [1] * 6)])
+def test_one_plan_bounds_every_group(device: GpuDevice, groups: int, models: list[int]) -> None:
+    """The first models need the least scratch memory: a group of others must fit as well."""
     jobs = [make_job(seed) for seed in range(6)]
-    largest = max(plan_for(device, jobs[:fitting]).buffer_bytes().values())
-    assert plan_for(small(device, largest), jobs[:fitting]).models == fitting
-    with pytest.raises(
-        LimitError, match=f"Of the 6 models asked for, {fitting} fit at once: use `population` {fitting}."
-    ):
-        plan_for(small(device, largest), jobs)
+    limit = max(replace(plan_for(device, jobs), model_groups=groups).buffer_bytes().values())
+    plan = plan_for(small(device, limit), jobs)
+    parts = [part for _, part in plan.parts()]
+    assert [part.models for part in parts] == models
+    assert all(size <= limit for part in parts for size in part.buffer_bytes().values())
+    assert max(part.total_bytes() for part in parts) <= plan.total_bytes()
 
 
 def test_nothing_is_said_where_none_fits(device: GpuDevice) -> None:
@@ -98,9 +98,9 @@ def test_memory_that_runs_out_names_what_each_model_needs(device: GpuDevice, mon
     monkeypatch.setattr("difflogic.gpu.model.Workspace", refuse)
     jobs = [make_job(seed) for seed in SEEDS]
     with pytest.raises(LimitError, match=r"The 3 models of this population need \d\.\d MB in all, \d\.\d MB each"):
-        GpuModel.from_cpu(device, jobs, [start(job) for job in jobs])
+        on_device(device, jobs, [start(job) for job in jobs])
     with pytest.raises(LimitError, match=r"The device could not give 1\.0 MB\.$"):
-        GpuModel.from_cpu(device, jobs[:1], [start(jobs[0])])
+        on_device(device, jobs[:1], [start(jobs[0])])
 
 
 @pytest.mark.usefixtures("as_software")
@@ -159,4 +159,4 @@ def test_models_at_different_epochs_are_refused(device: GpuDevice) -> None:
     jobs = [make_job(seed) for seed in SEEDS]
     states = [replace(start(job), epoch=epoch) for job, epoch in zip(jobs, (4, 4, 7), strict=True)]
     with pytest.raises(DataError, match=r"must be at the same epoch, these are at \[4, 7\]"):
-        GpuModel.from_cpu(device, jobs, states)
+        on_device(device, jobs, states)

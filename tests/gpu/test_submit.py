@@ -13,10 +13,9 @@ from difflogic.gpu import planner
 from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.kernels import TILED, DispatchRange, cut_ranges
 from difflogic.gpu.launch import SOFTWARE, LaunchConfig
-from difflogic.gpu.model import GpuModel
 from difflogic.gpu.planner import checkpoint_distances, plan_for
 from difflogic.gpu.submit import SUBMIT_SECONDS, Dispatch, SubmitQueue, cut
-from tests.gpu.rig import train_alone
+from tests.gpu.rig import on_device, train_alone
 from tests.jobs import assert_same, make_job, outcomes, start
 from tests.sampled import sampled
 
@@ -73,7 +72,7 @@ def test_short_dispatches_and_submits_change_nothing(
     monkeypatch.setattr(
         type(device.queue), "submit", lambda queue, commands: (submits.append(0), real(queue, commands))
     )
-    model = GpuModel.from_cpu(device, [job], [start(job)], launch)
+    model = on_device(device, [job], [start(job)], launch)
     submits.clear()
     model.train(3)
     assert len(submits) > 3 * 2 * 5
@@ -117,7 +116,7 @@ def test_predicted_bytes_of_training(device: GpuDevice) -> None:
     with pytest.MonkeyPatch.context() as patch:
         real = handle.create_buffer
         patch.setattr(handle, "create_buffer", lambda *a, **k: (made.append(k["size"]), real(*a, **k))[1])
-        model = GpuModel.from_cpu(device, [job], [start(job)])
+        model = on_device(device, [job], [start(job)])
     predicted = model.plan.total_bytes()
     assert np.isclose(sum(made), predicted, rtol=0.01)
     model.close()

@@ -4,8 +4,7 @@ import pytest
 
 from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.launch import SOFTWARE, LaunchConfig
-from difflogic.gpu.model import GpuModel
-from tests.gpu.rig import train_alone
+from tests.gpu.rig import on_device, train_alone
 from tests.jobs import Outcome, assert_same, outcomes, start
 from tests.sampled import sampled
 from tests.tasks import TASKS, task_job
@@ -42,7 +41,7 @@ def train(device: GpuDevice, name: str, launch: LaunchConfig) -> Outcome:
 @pytest.mark.parametrize("name", sampled(TASKS, [*TASKS][::4]))
 def test_each_member_of_a_population_is_what_it_is_alone(device: GpuDevice, name: str) -> None:
     jobs = [task_job(name, seed) for seed in (31, 32, 33)]
-    together = GpuModel.from_cpu(device, jobs, [start(job) for job in jobs])
+    together = on_device(device, jobs, [start(job) for job in jobs])
     together.train(3)
     found = outcomes(together)
     assert len({state.logits.tobytes() for state, _, _ in found}) == len(jobs)

@@ -13,8 +13,8 @@ from difflogic.errors import LimitError
 from difflogic.gpu import timing
 from difflogic.gpu.adapter import TIMESTAMPS, Adapter
 from difflogic.gpu.device import GpuDevice
-from difflogic.gpu.model import GpuModel
 from difflogic.gpu.timing import MOST_QUERIES, Timer, measure_rates
+from tests.gpu.rig import on_device
 from tests.jobs import make_job, start
 from tests.sampled import sampled
 
@@ -27,7 +27,7 @@ def timed(request: pytest.FixtureRequest, adapter: Adapter) -> GpuDevice:
 @pytest.mark.parametrize("repeat", [1, 3, 10**6])
 def test_every_kernel_is_timed(timed: GpuDevice, repeat: int) -> None:
     job = make_job(0, steps=3)
-    model = GpuModel.from_cpu(timed, [job], [start(job)])
+    model = on_device(timed, [job], [start(job)])
     timer = Timer(timed, model.train_step, repeat)
     times = timer.measure()
     assert times.counts == Counter(dispatch.kernel for dispatch in model.train_step)

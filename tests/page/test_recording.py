@@ -19,6 +19,7 @@ from difflogic.gpu.recording import DEFAULT_LIMITS, RecordingDevice, record
 from difflogic.gpu.submit import Dispatch
 from difflogic.model.circuit import Circuit
 from difflogic.page.plans import page_config, recorded
+from tests.gpu.rig import on_device
 from tests.jobs import make_job as small_job
 from tests.jobs import start
 from tests.sampled import sampled
@@ -85,7 +86,7 @@ def test_groups_are_of_the_pipelines_that_they_run_with() -> None:
 def test_it_computes_nothing_and_says_so() -> None:
     job = small_job()
     with pytest.raises(DeviceError, match="A recording has no device that computes"):
-        GpuModel.from_cpu(RecordingDevice(software=True), [job], [start(job)])
+        on_device(RecordingDevice(software=True), [job], [start(job)])
 
 
 @pytest.mark.parametrize("software", [True, False])
