@@ -89,7 +89,7 @@ def test_card_is_compared_with_the_processor_of_its_run() -> None:
     assert "| grid/32 | gpu on hardware: Card, 2.0 | P, 2 cores | 3 ms | 12 ms | 4.0 |" in report.section()
     sentence = "A train step on Card (1) overtakes the processor (P, 2 cores) between grid side 16 and 32."
     assert sentence in report.section()
-    assert sentence in report._on_cards()
+    assert sentence in report.on_cards()
 
 
 def test_arithmetic_is_confirmed_or_refuted_by_each_card() -> None:

@@ -69,5 +69,6 @@ def test_it_runs(page, block, tmp_path, monkeypatch):
     names |= {"config": tiny_config(epochs=2), "engine": difflogic.open_engine("reference"), "folder": tmp_path / "run"}
     # The same on the engine that is everywhere, and for two epochs.
     block = block.replace('open_engine("auto")', 'open_engine("reference")').replace("epochs=100", "epochs=2")
+    block = block.replace('within="60s"', 'epochs=2, engine="reference"')
     exec(block.replace("fit(data=samples)", 'fit(data=samples, epochs=2, engine="reference")'), names)
     assert "run" in names or (tmp_path / "soup.npy").exists()
