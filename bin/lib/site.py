@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import os
 import posixpath
 import re
 import sys
@@ -77,6 +78,9 @@ def on_page_markdown(markdown: str, page: Any, files: Any, **_: Any) -> str:
             return found[0]
         path, hash_, anchor = target.partition("#")
         there = posixpath.normpath(posixpath.join(posixpath.dirname(origin), path))
+        if there.endswith(".ipynb") and (repository := os.environ.get("GITHUB_REPOSITORY")):
+            colab = f"https://colab.research.google.com/github/{repository}/blob/main/{there}"
+            return f"{label} [Open in Colab]({colab})"
         goal = ELSEWHERE.get(there, there.removeprefix("docs/"))
         if goal in known:
             return f"{mark}[{label}]({posixpath.relpath(goal, posixpath.dirname(uri) or '.')}{hash_}{anchor})"

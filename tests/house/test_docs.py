@@ -13,6 +13,7 @@ from tests.house.made_pages import CHECKOUT
 DOCUMENTS = [*CHECKOUT.glob("*.md"), *CHECKOUT.glob("*/README.md"), *CHECKOUT.glob("docs/**/*.md")]
 README = "".join(document.read_text() for document in CHECKOUT.glob("README.md"))
 PAGES = "".join(document.read_text() for document in CHECKOUT.glob("docs/**/*.md"))
+WORKFLOWS = "".join(path.read_text() for path in CHECKOUT.glob(".github/workflows/*.yml"))
 TEXT = re.sub(r"\\\n *", "", README + PAGES)
 
 CONTEXT = click.Context(cli.group, info_name="difflogic")
@@ -49,7 +50,7 @@ def test_command_is_documented(name):
     assert undescribed == []
 
 
-@pytest.mark.parametrize("script", sorted(set(re.findall(r"(?<!\.venv/)\bbin/[a-z]+", README + PAGES))))
+@pytest.mark.parametrize("script", sorted(set(re.findall(r"(?<!\.venv/)\bbin/[a-z]+", README + PAGES + WORKFLOWS))))
 def test_script_exists(script):
     assert (CHECKOUT / script).is_file()
 
