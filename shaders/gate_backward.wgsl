@@ -4,7 +4,7 @@
 // The adjoint of a state is gathered from the patch adjoints that the dispatch before left: no scatter, no atomics. A
 // partial sum belongs to a quarter of the chunks of a block, which one workgroup visits in order: common/moments.wgsl.
 // Twin: difflogic/reference/kernels/gate_backward.py
-// Dispatch: x = at most models * blocks / LANES workgroups, which loop; under SPLIT four times as many.
+// Dispatch: x = at most models * blocks / LANES workgroups, which loop; under SPLIT two or four times as many.
 // Shapes, per model: edges [instances + patch nodes]; coefficients [gates]; masks [T, H*W]; kept [chunks / LANES,
 //     nodes, LANES], or, where nodes are computed again, the state
 //     [chunks, C, 16] that they follow from; d_next, d_patches [chunks, patch

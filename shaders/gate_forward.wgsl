@@ -2,7 +2,7 @@
 //
 //     node = c0 + ca*a + cb*b + cab*a*b
 // Twin: difflogic/reference/kernels/gate_forward.py
-// Dispatch: x = at most models * chunks / LANES workgroups, which loop; under SPLIT four times as many.
+// Dispatch: x = at most models * chunks / LANES workgroups, which loop; under SPLIT two or four times as many.
 // Shapes, per model: wires [instances] (a, b), under SPLIT their places in `near`; coefficients [gates]; masks [T, H*W];
 //     state [chunks, C, 16]; next_state [chunks, outputs, 16]; values [chunks / LANES, nodes, LANES] of all nodes where they are kept for the
 //     backward pass, else [workgroups, nodes, LANES], scratch.

@@ -2,7 +2,7 @@
 //
 //     node = c0 ^ ca&a ^ cb&b ^ cab&a&b    c: of the gate's id, as words; the soft gate's form, modulo 2
 // Twin: difflogic/reference/kernels/hard_forward.py
-// Dispatch: x = at most models * chunks / LANES workgroups, which loop; under SPLIT four times as many.
+// Dispatch: x = at most models * chunks / LANES workgroups, which loop; under SPLIT two or four times as many.
 // Shapes, per model: wires [instances] (a, b), under SPLIT their places in `near`; gate_ids [gates]; masks [T, H*W];
 //     words, next_words [chunks, C, 16]; values [workgroups, nodes, LANES], scratch.
 #import common/shape.wgsl

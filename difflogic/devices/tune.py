@@ -292,13 +292,16 @@ def families(device: GpuDevice, plan: Plan) -> list[list[Sweep]]:
     """
     largest = SOFTWARE_LARGEST if device.adapter.software else max(WORKGROUP_SIZES)
 
-    def possible(lanes: int, sizes: Iterable[int], split: bool) -> Sweep:
-        sweep = [LaunchConfig(wg, lanes, split).with_memory(*plan.launch.memory) for wg in sizes if wg <= largest]
-        return [each for each in sweep if _fills(plan, each) and _fits(device, plan, each)]
+    def possible(lanes: int, sizes: Iterable[int], split: bool = False, quarters: int = 1) -> Sweep:
+        sweep = [LaunchConfig(wg, lanes, split, quarters=quarters) for wg in sizes if wg <= largest]
+        same_memory = (each.with_memory(*plan.launch.memory) for each in sweep)
+        return [each for each in same_memory if _fills(plan, each) and _fits(device, plan, each)]
 
-    alone = [possible(lanes, [wg for wg in WORKGROUP_SIZES if wg == lanes], False) for lanes in LANES]
-    shared = [possible(lanes, [wg for wg in WORKGROUP_SIZES if wg > lanes], False) for lanes in LANES]
-    split = [] if device.adapter.software else [possible(1, [wg for wg in WORKGROUP_SIZES if wg >= LINEAR_WG], True)]
+    alone = [possible(lanes, [wg for wg in WORKGROUP_SIZES if wg == lanes]) for lanes in LANES]
+    shared = [possible(lanes, [wg for wg in WORKGROUP_SIZES if wg > lanes]) for lanes in LANES]
+    quarters_tried = () if device.adapter.software else (1, 2)
+    wide = [wg for wg in WORKGROUP_SIZES if wg >= LINEAR_WG]
+    split = [possible(1, wide, True, quarters) for quarters in quarters_tried]
     kinds = [split] if any(split) else [alone, shared]
     return [family for family in ([sweep for sweep in kind if sweep] for kind in kinds) if family]
 

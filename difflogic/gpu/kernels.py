@@ -121,6 +121,7 @@ class KernelSpec:
             "WG": self.workgroup_size(launch),
             "LANES": launch.chunks_per_workgroup,
             "SPLIT": launch.split_chunks,
+            "QUARTERS": launch.quarters,
             "NEAR": plan.near(self.name),
             "KEEP": launch.store_activations,
             "TREES": plan.trees,
@@ -137,7 +138,7 @@ def _gates(plan: Plan) -> int:
     return plan.layout.gates
 
 
-_ALL_OVERRIDES = ("KEEP", "SPLIT", "WG", "LANES", "NEAR", "TREES", "PERCEIVES")
+_ALL_OVERRIDES = ("KEEP", "SPLIT", "QUARTERS", "WG", "LANES", "NEAR", "TREES", "PERCEIVES")
 _ONE_WORKGROUP = Linear(lambda _: 1, per_workgroup=1)
 
 # In the order of a train step, and of an evaluation. Kernels of one workgroup sum up a model in a fixed tree.

@@ -21,7 +21,7 @@ class LaunchConfig:
     chunks_per_workgroup: int
     """`LANES` in the shaders: as many invocations for each of them as fit."""
     split_chunks: bool = False
-    """Whether four workgroups share a chunk, and values go from level to level in workgroup memory."""
+    """Whether workgroups share a chunk, and values go from level to level in workgroup memory."""
     store_activations: bool = True
     """Whether the forward pass keeps every node's value for the backward pass, or that computes them again."""
     forward_workgroup_size: int = 0
@@ -31,6 +31,8 @@ class LaunchConfig:
 
     States between them share buffers. Before step 2 backward, steps 0 and 1 are run again from state 0.
     """
+    quarters: int = 1
+    """Quarters of a split chunk that a workgroup takes, 1 or 2: two share the loads of a gate."""
 
     @property
     def memory(self) -> tuple[bool, int]:
@@ -49,7 +51,7 @@ class LaunchConfig:
     @property
     def groups_per_tile(self) -> int:
         """Return how many workgroups share a tile."""
-        return 4 if self.split_chunks else 1
+        return 4 // self.quarters if self.split_chunks else 1
 
     def workgroup_size_of(self, kernel: str) -> int:
         """Invocations per workgroup of a fused step."""
@@ -59,12 +61,14 @@ class LaunchConfig:
     def runs_as(self, other: LaunchConfig) -> bool:
         """Return whether every kernel runs the same under both."""
         alike = all(self.workgroup_size_of(kernel) == other.workgroup_size_of(kernel) for kernel in FUSED)
-        return alike and self.layout == other.layout
+        return alike and self.layout == other.layout and self.quarters == other.quarters
 
     def described(self) -> str:
         """Return the schedule in words."""
         sizes = ", ".join(f"{kernel} {self.workgroup_size_of(kernel)}" for kernel in FUSED)
-        chunks = "four workgroups per chunk" if self.split_chunks else f"{self.chunks_per_workgroup} chunk(s) each"
+        chunks = f"{self.chunks_per_workgroup} chunk(s) each"
+        if self.split_chunks:
+            chunks = f"{self.groups_per_tile} workgroups per chunk"
         return f"workgroups of {sizes} invocations, {chunks}"
 
     def written(self) -> dict[str, int]:
@@ -88,7 +92,8 @@ class LaunchConfig:
         divides = self.chunks_per_workgroup > 0 and all(
             wg > 0 and wg % self.chunks_per_workgroup == 0 for wg in map(self.workgroup_size_of, FUSED)
         )
-        return divides and self.checkpoint_every > 0 and (self.chunks_per_workgroup == 1 or not self.split_chunks)
+        split = self.chunks_per_workgroup == 1 and self.quarters in (1, 2) if self.split_chunks else self.quarters == 1
+        return divides and self.checkpoint_every > 0 and split
 
 
 WRITTEN = {
@@ -99,6 +104,7 @@ WRITTEN = {
     "forward_workgroup_size": "forward_wg",
     "hard_workgroup_size": "hard_wg",
     "checkpoint_every": "spacing",
+    "quarters": "quarters",
 }
 """The fields' names in files."""
 _READ = {written: name for name, written in WRITTEN.items()}

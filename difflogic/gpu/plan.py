@@ -192,12 +192,12 @@ class Plan:
             return 1
         nodes = self.wirings[0].near_nodes
         if kernel != "gate_backward":
-            return nodes
+            return self.launch.quarters * nodes
         slots = max(wiring.slot_count - wiring.patch_slots for wiring in self.wirings)
         # Behind the slots that the last level writes there must be place for the adjoints of the outputs.
         last = max(int(wiring.slots[-self.outputs :].max()) + 1 - wiring.patch_slots for wiring in self.wirings)
         kept = self.layout.patch_nodes if self.launch.store_activations else nodes
-        return max(slots, last + 4 * self.outputs, kept)
+        return self.launch.quarters * max(slots, last + 4 * self.outputs, kept)
 
     @property
     def near_odd(self) -> int:
@@ -206,7 +206,7 @@ class Plan:
 
     @property
     def forward_groups(self) -> int:
-        """Workgroups of a step forward, or where four share a tile so many fours."""
+        """Workgroups of a step forward for each that shares a tile."""
         if self.launch.store_activations:
             return min(self.tiles(self.chunks), MAX_WORKGROUPS // self.launch.groups_per_tile)
         return self._scratch_groups(self.chunks, self.nodes)

@@ -25,6 +25,8 @@ KEEP_SHARE = 8
 MANY_CHUNKS = 48
 """Chunks from which an H200, of 132 multiprocessors, does better with smaller workgroups: two checkerboards, 64 chunks,
 took 0.78 of the time, sixteen 0.66, and one, 32 chunks, 1.2."""
+PAIRED_CHUNKS = 256
+"""Chunks from which workgroups take two quarters each, by the bytes that they then load: not measured yet."""
 SOFTWARE_WORK = 1 << 26
 """Gate evaluations of one dispatch at most on software: some 60 ms on two cores."""
 
@@ -152,7 +154,9 @@ def _candidates(adapter: Adapter, launch: LaunchConfig | None, work: Plan) -> li
     """Schedules to try, best first; a rollout alone has nothing to keep nodes for."""
     kind: Sequence[LaunchConfig] = (launch,) if launch else SOFTWARE if adapter.software else HARDWARE
     if kind is HARDWARE and work.models * work.chunks >= MANY_CHUNKS:
-        kind = (replace(HARDWARE[0], workgroup_size=HARDWARE[0].workgroup_size // 2), *HARDWARE)
+        smaller = replace(HARDWARE[0], workgroup_size=HARDWARE[0].workgroup_size // 2)
+        paired = [replace(smaller, quarters=2)] if work.models * work.chunks >= PAIRED_CHUNKS else []
+        kind = (*paired, smaller, *HARDWARE)
     if not work.training:
         return [each.with_memory(store_activations=False) for each in kind]
     if launch is not None:

@@ -46,49 +46,63 @@ fn turn_edge(model: u32, turn: Turn, thread: u32) -> Edge {
     return edges[edge_index(model, turn.level.x + min(turn.start + thread, turn.level.y - 1u))];
 }
 
-// What of a gate is known before its readers have sent.
-struct Prepared { edge: Edge, c: vec4<f32>, a: vec4<f32>, b: vec4<f32>, before: vec4<f32> }
+// What of a gate is known before its readers have sent, for a quarter or two.
+struct Prepared { edge: Edge, c: vec4<f32>, a: array<Four, 2>, b: array<Four, 2>, before: array<Four, 2> }
 
 fn prepared(model: u32, edge: Edge, base: u32, sums: u32) -> Prepared {
-    let c = coefficients[model * shape.gates + edge.gate];
-    let a = input(edge.wires.x, base, first_quarter);
-    let b = input(edge.wires.y, base, first_quarter);
-    return Prepared(edge, c, a, b, partials[sums + edge.instance]);
+    var p = Prepared();
+    p.edge = edge;
+    p.c = coefficients[model * shape.gates + edge.gate];
+    for (var k = 0u; k < QUARTERS; k++) {
+        p.a[k] = input(edge.wires.x, base, first_quarter + k);
+        p.b[k] = input(edge.wires.y, base, first_quarter + k);
+        p.before[k] = partials[sums + k * shape.instances + edge.instance];
+    }
+    return p;
 }
 
 // The adjoints of the next state, a cell to an invocation: many wait side by side. They lie at the end of `near`, where
 // the last level has none of its slots.
 fn gather_outputs(model: u32, chunk: u32, thread: u32) {
-    for (var item = thread; item < shape.outputs * 4u; item += WG) {
+    for (var item = thread; item < shape.outputs * 4u * QUARTERS; item += WG) {
+        let output = item / (4u * QUARTERS);
+        let i = item % 4u;
+        let quarter = first_quarter + item / 4u % QUARTERS;
         var d = 0.0;
         if PERCEIVES == 1u {
-            let cell = chunk * CELLS_PER_CHUNK + first_quarter * 4u + item % 4u;
-            d = d_reaching(model, cell, item / 4u, false);
+            d = d_reaching(model, chunk * CELLS_PER_CHUNK + quarter * 4u + i, output, false);
         } else {
-            d = d_outputs(model, chunk, item / 4u, first_quarter)[item % 4u];
+            d = d_outputs(model, chunk, output, quarter)[i];
         }
-        near[NEAR - shape.outputs * 4u + item] = vec4<f32>(d);
+        near[first_gathered(output, quarter) + i] = vec4<f32>(d);
     }
     workgroupBarrier();
 }
 
-fn gathered(output: u32) -> vec4<f32> {
-    let first = NEAR - shape.outputs * 4u + output * 4u;
+fn first_gathered(output: u32, quarter: u32) -> u32 {
+    return near_at(NEAR / QUARTERS - (shape.outputs - output) * 4u, quarter);
+}
+
+fn gathered(output: u32, quarter: u32) -> vec4<f32> {
+    let first = first_gathered(output, quarter);
     return vec4<f32>(near[first].x, near[first + 1u].x, near[first + 2u].x, near[first + 3u].x);
 }
 
 fn do_send(turn: Turn, now: Prepared, slots: u32, sums: u32, begins: bool, thread: u32) {
     if turn.number == shape.tree_levels { return; }
     if turn.start + thread < turn.level.y {
-        // Nobody reads the last level within the step: its adjoint is that of the next state.
-        var d = vec4<f32>();
-        if turn.number == shape.levels {
-            d = gathered(now.edge.instance + shape.outputs - shape.instances);
-        } else {
-            d = sum_readers(now.edge.fanout, slots, first_quarter);
+        for (var k = 0u; k < QUARTERS; k++) {
+            let j = first_quarter + k;
+            // Nobody reads the last level within the step: its adjoint is that of the next state.
+            var d = vec4<f32>();
+            if turn.number == shape.levels {
+                d = gathered(now.edge.instance + shape.outputs - shape.instances, j);
+            } else {
+                d = sum_readers(now.edge.fanout, slots, j);
+            }
+            let sum = send(now.edge, now.c, d, now.a[k], now.b[k], j, slots);
+            partials[sums + k * shape.instances + now.edge.instance] = select(now.before[k] + sum, sum, begins);
         }
-        let sum = send(now.edge, now.c, d, now.a, now.b, first_quarter, slots);
-        partials[sums + now.edge.instance] = select(now.before + sum, sum, begins);
     }
     workgroupBarrier();
 }

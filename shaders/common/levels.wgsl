@@ -17,8 +17,12 @@ fn turn_gate(model: u32, turn: Turn, thread: u32) -> Gate {
 fn do_turn(turn: Turn, g: Gate, base: u32, thread: u32) {
     if turn.number >= shape.levels { return; }
     if turn.start + thread < turn.level.y {
-        let value = gate(g.form, near[g.inputs.x], near[g.inputs.y]);
-        put_node(node_of(g.instance), near_level(turn.number) + g.instance - turn.level.x, base, first_quarter, value);
+        let place = near_level(turn.number) + g.instance - turn.level.x;
+        for (var k = 0u; k < QUARTERS; k++) {
+            let j = first_quarter + k;
+            let value = gate(g.form, near[near_at(g.inputs.x, j)], near[near_at(g.inputs.y, j)]);
+            put_node(node_of(g.instance), place, base, j, value);
+        }
     }
     workgroupBarrier();
 }

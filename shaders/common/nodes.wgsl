@@ -4,19 +4,24 @@
 // names a place in here.
 var<workgroup> near: array<Four, NEAR>;
 
-// Where a level's nodes begin in `near`.
+// Where a place of a quarter is in `near`: those of each quarter lie together.
+fn near_at(place: u32, quarter: u32) -> u32 {
+    return (quarter - first_quarter) * (NEAR / QUARTERS) + place;
+}
+
+// Where a level's nodes begin.
 fn near_level(l: u32) -> u32 {
     return shape.patch_nodes + select(0u, shape.near_odd, l % 2u == 1u);
 }
 
 fn patch_node(node: u32, base: u32, quarter: u32) -> Four {
-    if SPLIT == 1u { return near[node]; }
+    if SPLIT == 1u { return near[near_at(node, quarter)]; }
     return stored_node(node, base, quarter);
 }
 
 // Of the last level, whose nodes are the new state.
 fn output_node(output: u32, base: u32, quarter: u32) -> Four {
-    if SPLIT == 1u { return near[near_level(shape.levels - 1u) + output]; }
+    if SPLIT == 1u { return near[near_at(near_level(shape.levels - 1u) + output, quarter)]; }
     return stored_node(shape.nodes - shape.outputs + output, base, quarter);
 }
 
@@ -32,6 +37,6 @@ fn store_node(node: u32, base: u32, quarter: u32, value: Four) {
 
 // `place`: in `near`.
 fn put_node(node: u32, place: u32, base: u32, quarter: u32, value: Four) {
-    if SPLIT == 1u { near[place] = value; }
+    if SPLIT == 1u { near[near_at(place, quarter)] = value; }
     if SPLIT == 0u || writes_nodes() { store_node(node, base, quarter, value); }
 }

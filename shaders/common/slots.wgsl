@@ -10,7 +10,7 @@ fn stored_slot(slot: u32, base: u32, quarter: u32) -> vec4<f32> {
 
 fn put_slot(slot: u32, base: u32, quarter: u32, d: vec4<f32>) {
     if SPLIT == 1u && slot >= shape.slots {
-        near[slot - shape.slots] = d;
+        near[near_at(slot - shape.slots, quarter)] = d;
     } else {
         let place = place_of(slot, shape.slots, base, quarter);
         values[place.chunk][place.four] = d;
@@ -53,7 +53,7 @@ fn sum_quarter(fanout: vec2<u32>, base: u32, quarter: u32) -> vec4<f32> {
 fn sum_readers(fanout: vec2<u32>, base: u32, quarter: u32) -> vec4<f32> {
     if SPLIT == 0u { return sum_quarter(fanout, base, quarter); }
     var d = vec4<f32>();
-    for (var slot = fanout.x; slot < fanout.y; slot++) { d += near[slot - shape.slots]; }
+    for (var slot = fanout.x; slot < fanout.y; slot++) { d += near[near_at(slot - shape.slots, quarter)]; }
     return d;
 }
 

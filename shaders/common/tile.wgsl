@@ -3,10 +3,13 @@
 // A workgroup serves LANES chunks: invocation t works on chunk t % LANES, and takes every (WG / LANES)-th gate of it.
 // Software adapters want LANES = WG: an invocation then needs no barrier, which costs them microseconds.
 // A card wants many invocations on few cells, and no barrier of storage, which waits for memory that all workgroups share.
-// Under SPLIT four workgroups share a chunk, a quarter each, and values go from level to level in workgroup memory.
+// Under SPLIT four workgroups share a chunk, a quarter each, or two of them two quarters each: an invocation then loads a
+// gate once for eight cells. Values go from level to level in workgroup memory.
 
-// 1: four workgroups share a chunk.
+// 1: workgroups share a chunk.
 override SPLIT: u32 = 0u;
+// Quarters of a chunk that a workgroup takes under SPLIT: 1 or 2.
+override QUARTERS: u32 = 1u;
 
 // Where a card should have the loads of all turns under way together, or keep an array in registers.
 fn rolled_unless_split(end: u32) -> u32 {
@@ -29,21 +32,21 @@ fn workers() -> u32 {
     return WG / LANES;
 }
 
-// A chunk's values of a node lie side by side, in four quarters of four cells. A workgroup treats all of them, or one:
-// always the same, since a multiple of four workgroups is dispatched.
+// A chunk's values of a node lie side by side, in four quarters of four cells. A workgroup treats all of them, or some:
+// always the same, since a multiple of `groups_per_tile` workgroups is dispatched.
 fn quarters() -> u32 {
-    return select(4u, 1u, SPLIT == 1u);
+    return select(4u, QUARTERS, SPLIT == 1u);
 }
 
 fn groups_per_tile() -> u32 {
-    return select(1u, 4u, SPLIT == 1u);
+    return 4u / quarters();
 }
 
 var<private> first_quarter: u32;
 
 // Before anything else.
 fn choose_quarter(workgroup: u32) {
-    if SPLIT == 1u { first_quarter = workgroup % 4u; }
+    if SPLIT == 1u { first_quarter = workgroup % groups_per_tile() * QUARTERS; }
 }
 
 // Where the first of a chunk's items lies; from one to the next it is LANES, for those of all lanes lie side by side.

@@ -25,7 +25,10 @@ from difflogic.model.circuit import Circuit
 from difflogic.model.layout import flat_layout
 from tests.jobs import Outcome, train
 
-LAUNCHES = tuple(dict.fromkeys((*SOFTWARE, LaunchConfig(16, 4), *HARDWARE)))
+PAIRED = LaunchConfig(64, 1, split_chunks=True, quarters=2)
+"""The schedule of many chunks, whose workgroups take two quarters of one."""
+
+LAUNCHES = tuple(dict.fromkeys((*SOFTWARE, LaunchConfig(16, 4), *HARDWARE, PAIRED)))
 """Schedules that a plan may choose, and one where four chunks share a workgroup and have four workers each."""
 
 SAMPLE = (SOFTWARE[0], SOFTWARE[1], HARDWARE[-1])
@@ -34,7 +37,7 @@ SAMPLE = (SOFTWARE[0], SOFTWARE[1], HARDWARE[-1])
 RECOMPUTING = (
     SOFTWARE[0].with_memory(store_activations=False),
     SOFTWARE[1].with_memory(store_activations=False, checkpoint_every=2),
-    HARDWARE[0].with_memory(store_activations=False, checkpoint_every=2),
+    PAIRED.with_memory(store_activations=False, checkpoint_every=2),
 )
 """Schedules whose backward pass computes the nodes again, with and without barriers, from all states or every 2nd."""
 

@@ -11,7 +11,7 @@ from difflogic.gpu.launch import HARDWARE, SOFTWARE
 from difflogic.model.circuit import Circuit
 from difflogic.reference.kernels.d_start import d_start
 from tests import tolerances
-from tests.gpu.rig import rig
+from tests.gpu.rig import PAIRED, rig
 from tests.random_circuits import random_circuit
 
 SHAPES = [
@@ -40,7 +40,7 @@ def test_no_schedule_changes_a_bit(device: GpuDevice) -> None:
     circuit = circuit.with_logits(np.random.default_rng(0).standard_normal((32, 16)).astype(np.float32))
     x = np.random.default_rng(1).random((70, 9)).astype(np.float32)
     first = None
-    for launch in (SOFTWARE[0], HARDWARE[0]):
+    for launch in (SOFTWARE[0], HARDWARE[0], PAIRED):
         function = GpuEngine(device, launch).open_function(circuit, [70])
         y = function.forward(x)
         found = (y, *function.backward(y - 1))

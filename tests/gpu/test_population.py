@@ -13,7 +13,7 @@ from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.launch import HARDWARE, LaunchConfig
 from difflogic.gpu.planner import plan_for
 from difflogic.model.layout import flat_layout
-from tests.gpu.rig import SAMPLE, on_device, train_alone
+from tests.gpu.rig import PAIRED, SAMPLE, on_device, train_alone
 from tests.jobs import assert_same, make_job, outcomes, start
 from tests.sampled import sampled
 
@@ -21,7 +21,7 @@ SEEDS = (23, 24, 25)
 """Their wirings need different amounts of scratch, the first not the most."""
 
 
-@pytest.mark.parametrize("launch", sampled((*SAMPLE[:2], LaunchConfig(16, 4), HARDWARE[0]), SAMPLE), ids=str)
+@pytest.mark.parametrize("launch", sampled((*SAMPLE[:2], LaunchConfig(16, 4), HARDWARE[0], PAIRED), SAMPLE), ids=str)
 @pytest.mark.parametrize("fire_rate", [1.0, 0.6])
 def test_each_model_is_what_it_is_alone(device: GpuDevice, fire_rate: float, launch: LaunchConfig) -> None:
     norm = {"clip_by": "norm", "clip": 1e-3} if fire_rate < 1 else {}

@@ -4,13 +4,13 @@ import pytest
 
 from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.launch import SOFTWARE, LaunchConfig
-from tests.gpu.rig import on_device, train_alone
+from tests.gpu.rig import PAIRED, on_device, train_alone
 from tests.jobs import Outcome, assert_same, outcomes, start
 from tests.sampled import sampled
 from tests.tasks import TASKS, task_job
 
 LAUNCHES = [
-    LaunchConfig(32, 1),
+    PAIRED,
     SOFTWARE[0].with_memory(store_activations=False),
     SOFTWARE[0].with_memory(store_activations=False, checkpoint_every=2),
     SOFTWARE[1].with_memory(store_activations=False, checkpoint_every=3),
