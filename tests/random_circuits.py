@@ -1,5 +1,7 @@
 """Circuits, grids and masks that no one designed."""
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
@@ -21,6 +23,7 @@ def random_circuit(
     trees: bool = False,
     unique: bool = False,
     neighbourhood: str = "moore",
+    candidates: int = 1,
 ) -> Circuit:
     """Layers of the given numbers of gates, wired and weighted at random; the last layer has C gates.
 
@@ -51,7 +54,7 @@ def random_circuit(
             return rng.integers(0, n_in, (2, n_out))
         return wiring.make_wires("unique", prng.key_from_seed(int(rng.integers(0, 2**32))), n_in, n_out)
 
-    return Circuit.from_arrays(
+    circuit = Circuit.from_arrays(
         logits={"perceive": [logits(kernels, n) for n in perceive], "update": [logits(n) for n in update]},
         wires={
             "perceive": [
@@ -62,7 +65,11 @@ def random_circuit(
         channels=channels,
         periodic=periodic,
         neighbourhood=neighbourhood,
-    )
+    ).with_candidates(candidates, seed=5)
+    if circuit.wire_logits is None:
+        return circuit
+    noise = scale * rng.standard_normal(circuit.wire_logits.shape)
+    return replace(circuit, wire_logits=(circuit.wire_logits + noise).astype(dtype))
 
 
 def bits(rng: np.random.Generator, *shape: int) -> npt.NDArray[np.float32]:
@@ -70,7 +77,7 @@ def bits(rng: np.random.Generator, *shape: int) -> npt.NDArray[np.float32]:
 
 
 @st.composite
-def circuits(draw: st.DrawFn) -> Circuit:
+def circuits(draw: st.DrawFn, candidates: tuple[int, ...] = (1,)) -> Circuit:
     """C 1..4, K 1..3, one to three layers in each network, shared or own wiring, either boundary, any neighbourhood."""
     return random_circuit(
         np.random.default_rng(draw(st.integers(0, 2**32 - 1))),
@@ -81,4 +88,5 @@ def circuits(draw: st.DrawFn) -> Circuit:
         periodic=draw(st.booleans()),
         per_kernel=draw(st.booleans()),
         neighbourhood=draw(st.sampled_from(list(wiring.NEIGHBOURHOODS))),
+        candidates=draw(st.sampled_from(candidates)),
     )

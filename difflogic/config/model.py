@@ -58,6 +58,11 @@ class ModelConfig(Section):
         one_of(tuple(wiring.NEIGHBOURHOODS)),
         default="moore",
     )
+    candidates: int = field(
+        "Inputs among which each input of a gate is chosen, by logits that are trained with the gates; 1: fixed wiring",
+        one_of(wiring.CANDIDATES),
+        default=1,
+    )
     held: tuple[int, ...] = field(
         "Channels that keep their initial values, counted from 0, and so condition the image; their gates do not learn",
         default=(),

@@ -1,4 +1,4 @@
-"""The wiring says which inputs each gate reads: fixed at the start, never learned.
+"""The wiring says which inputs each gate reads: fixed at the start, or chosen in training among candidates.
 
 `wires` is int `[2, n_out]`: row 0 indexes input `a`, row 1 input `b`. `connections` names the scheme.
 Source: the authors' notebook, `get_moore_connections`, `get_unique_connections`, `get_random_connections`.
@@ -15,6 +15,13 @@ from difflogic.errors import CircuitError
 
 Array = npt.NDArray[Any]
 Wires = npt.NDArray[np.int64]
+
+CANDIDATES = (1, 2, 4, 8, 16)
+"""Numbers of inputs that a wire may be chosen among: the logits of a wire lie in one row of 16."""
+CANDIDATE_STREAM = 0x77697265
+"""`fold_in` data of the candidates ("wire")."""
+BLOCK = 64
+"""Consecutive gates of a layer whose wires share their candidates, so that these stay in the nearest cache."""
 
 CENTRE = 4
 """Index of the cell itself in a 3x3 patch, `3*dy + dx`."""
@@ -98,6 +105,54 @@ def make_wires(scheme: str, key: prng.Key, n_in: int, n_out: int, among: Sequenc
         return SCHEMES[scheme](key, n_in, n_out)
     wires: Wires = np.array(among)[SCHEMES[scheme](key, len(among), n_out)]
     return wires
+
+
+def candidates(key: prng.Key, wires: Wires, count: int, inputs: Sequence[int]) -> Wires:
+    """Draw further candidates for each wire of a layer, as evenly as its wiring reads its inputs.
+
+    Those of a block of gates are what its wires read, and its share of the inputs that no wire reads, dealt in one
+    random order after another. They are distinct, but that the first one is repeated if a block has fewer inputs.
+
+    Args:
+        key: The key of this layer.
+        wires: The fixed wiring, int `[2, n_out]`, which becomes the first candidates.
+        count: Candidates of each wire, k.
+        inputs: The inputs that the layer may read.
+
+    Returns:
+        The candidates, int `[2, n_out, k]`.
+    """
+    unread, drawn = np.setdiff1d(inputs, wires), np.repeat(wires[..., None], count, axis=2)
+    firsts = range(0, wires.shape[1], BLOCK)
+    for number, first in enumerate(firsts):
+        block = drawn[:, first : first + BLOCK].reshape(-1, count)
+        pool = np.concatenate([block[:, 0], unread[number :: len(firsts)]])
+        key, sub = prng.split(key)
+        rounds = -(-(count - 1) * len(block) // len(pool))
+        words = prng.random_bits(sub, rounds * len(pool)).reshape(rounds, len(pool))
+        dealt = pool[np.argsort(words, axis=1, kind="stable")].reshape(-1)
+        for rank in range(1, count):
+            # A wire takes the input in its place, or the next one that it does not have yet.
+            missing, turn = np.arange(len(block)), (rank - 1) * len(block)
+            while len(missing) and turn < (rank - 1) * len(block) + len(dealt):
+                block[missing, rank] = dealt[(missing + turn) % len(dealt)]
+                missing = missing[(block[missing, :rank] == block[missing, rank, None]).any(axis=1)]
+                turn += 1
+            block[missing, rank] = block[missing, 0]
+        drawn[:, first : first + BLOCK] = block.reshape(2, -1, count)
+    return drawn
+
+
+def rows(logits: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return what stands for each candidate, `[G, 2, k]`, in rows of as many as a gate has logits, `[R, 16]`."""
+    flat = logits.reshape(-1)
+    return np.pad(flat, (0, -len(flat) % gates.GATE_COUNT)).reshape(-1, gates.GATE_COUNT)
+
+
+def repeated(candidates: Wires) -> npt.NDArray[np.bool_]:
+    """Return which candidates, int `[..., k]`, repeat an earlier one of their wire."""
+    equal = candidates[..., :, None] == candidates[..., None, :]
+    return np.asarray(np.tril(equal, -1).any(axis=-1))
 
 
 def check_within(neighbourhood: str, cells: Iterable[int]) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 
 from difflogic.cpu.codegen.vectors import TILE
 from difflogic.engine.shape import Array
+from difflogic.errors import UsageError
 from difflogic.model.circuit import Circuit
 from difflogic.model.layout import Layout, flat_layout
 
@@ -61,6 +62,8 @@ class Program(NamedTuple):
 def make_program(circuit: Circuit) -> Program:
     """The program of a circuit; its logits play no part."""
     layout = flat_layout(circuit)
+    if layout.candidates > 1:
+        raise UsageError("The CPU engine takes fixed wiring, candidates = 1, so far: use --engine reference.")
     # Soft circuits are not compiled one by one: that would take Numba half a minute for each. One loop, compiled once,
     # goes through these records, and each turn of it is a gate on 32 cells. Gate 3 of the example above, which reads
     # nodes 4 and 11, is the record (4*32, 11*32, 4*32, 13*32, 11*32), since TILE is 32. Forward, `compute_nodes`

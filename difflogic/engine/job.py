@@ -34,7 +34,7 @@ PROBE_MASK_STREAM = 0x6D61736B
 class OptimizerState:
     """AdamW's moments, and the number of steps taken.
 
-    The moments are flat `[G, 16]` float32 for G gates.
+    The moments are flat `[P, 16]` float32, as `Circuit.flat_logits`.
 
         >>> difflogic.OptimizerState.fresh(circuit).step
         0
@@ -57,7 +57,7 @@ class OptimizerState:
         Returns:
             The state.
         """
-        zeros = np.zeros((circuit.gates, 16), dtype=np.float32)
+        zeros = np.zeros((circuit.parameters, 16), dtype=np.float32)
         return cls(zeros, zeros.copy(), 0)
 
 
@@ -66,7 +66,7 @@ class TrainState:
     """Everything that a train step reads and changes: saved, it continues bit for bit on the same device and driver."""
 
     logits: Floats
-    """`[G, 16]`, the order of `Circuit.flat_logits`."""
+    """`[P, 16]`, the order of `Circuit.flat_logits`."""
     optimizer: OptimizerState
     data_key: prng.Key
     """Each epoch: `data_key, sub = split(data_key)`; the start grids come from `sub`."""

@@ -109,7 +109,7 @@ def _counts(trained: TrainedCircuit, netlist: CellNetlist, found: Simplified[Cel
         ("gates per cell", live_gates(netlist)),
         ("gates per cell, simplified", live_gates(found.netlist)),
         ("soft gates", trained.config.model.gates),
-        ("active soft gates: neither A nor B, as the paper counts", active_gates(trained.circuit.flat_logits())),
+        ("active soft gates: neither A nor B, as the paper counts", active_gates(trained.circuit.gate_logits)),
         ("the same, a gate that sees one channel alone once for all channels", gates_once(found.netlist)),
     ]
 

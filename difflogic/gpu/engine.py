@@ -63,7 +63,7 @@ class GpuEngine:
         check_course(grid, steps, (), damage)
         shape = Shape.of(circuit, grid.shape, steps, damage=damage)
         run = self._hard if mode == "hard" else self._soft
-        return run(circuit, shape, grid, fire, damage)
+        return run(circuit.chosen if mode == "hard" else circuit, shape, grid, fire, damage)
 
     def _soft(self, circuit: Circuit, shape: Shape, grid: Array, masks: Array | None, damage: Damage | None) -> Floats:
         steps = shape.steps

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.core.wiring import CENTRE, PATCH
+from difflogic.errors import UsageError
 from difflogic.model.layout import Index, Layout, slot_places
 
 WIDTHS = (8, 4, 2)
@@ -36,7 +37,9 @@ def are_trees(layout: Layout) -> bool:
 
 
 def wired(layouts: Sequence[Layout]) -> list[Wiring]:
-    """The wirings of models that run in the same dispatches."""
+    """The wirings of models that run in the same dispatches. Raises UsageError for learned wiring."""
+    if any(layout.candidates > 1 for layout in layouts):
+        raise UsageError("The GPU engine takes fixed wiring, candidates = 1, so far: use --cpu for learned wiring.")
     trees = all(map(are_trees, layouts))
     return [Wiring(layout, trees) for layout in layouts]
 

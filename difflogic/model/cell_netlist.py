@@ -158,6 +158,7 @@ class CellNetlist(Netlist):
             A netlist with every gate of the circuit.
         """
         circuit.require_automaton()
+        circuit = circuit.chosen
         layout = flat_layout(circuit)
         # `argmax` takes the first of equals, which is what every engine's hard evaluation does too.
         hard = circuit.flat_logits().argmax(axis=1).astype(np.uint8)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,15 @@ NETWORKS = ("perceive", "update")
 NOISE_STREAM = 0x6E6F6973
 """`fold_in` data of the noise in start logits ("nois")."""
 
+WIRE_LOGIT = 2.0
+"""Initial logit of a wire's first candidate, the fixed wiring's; the others are 0."""
+WIRES = "wires"
+"""Name of the logits of candidates, beside those of the networks."""
+
 FIXED = 1e6
-"""The logit of a gate that is not learned. Weight decay takes a share of it in each epoch; enough is left."""
+"""The logit of a gate or candidate that is not learned, negative if it is never chosen.
+
+Weight decay takes a share of it in each epoch; enough is left."""
 
 PAPER_START = InitialConfig()
 """The logits that the notebook begins with."""
@@ -46,7 +54,8 @@ class Circuit:
 
     `perceive[l]` are float logits `[K, out, 16]` of a layer of the K perception kernels, `update[l]` those of the
     update network, `[out, 16]`. `perceive_wires[l]`, int `[K, 2, out]`, and `update_wires[l]`, int `[2, out]`, say what
-    gates read. Make one with `from_arrays`, `initial` or `feed_forward`, which check it.
+    gates read. With k candidates, wires have a last axis more, `[..., out, k]`, and `wire_logits` choose among them.
+    Make one with `from_arrays`, `initial` or `feed_forward`, which check it.
 
         >>> config = difflogic.presets.checkerboard(small=True)
         >>> circuit = difflogic.Circuit.initial(config.model, seed=23)
@@ -62,6 +71,8 @@ class Circuit:
     periodic: bool
     neighbourhood: str = "moore"
     """Of `wiring.NEIGHBOURHOODS`: which cells of a patch the first layer of perception may read."""
+    wire_logits: Array | None = None
+    """Float `[G, 2, k]`, gates in the order of `flat_logits`; None if wiring is fixed."""
 
     @classmethod
     def from_arrays(
@@ -76,8 +87,9 @@ class Circuit:
 
         Args:
             logits: `{"perceive": [[K, out, 16], ...], "update": [[out, 16], ...]}`, float32 or float64. Two empty lists
-                for `perceive` make a feed-forward circuit.
-            wires: Likewise, ints `[2, out]` (shared by all perception kernels) or `[K, 2, out]`.
+                for `perceive` make a feed-forward circuit. With candidates also `"wires": [[G, 2, k]]`.
+            wires: Likewise, ints `[2, out]` (shared by all perception kernels) or `[K, 2, out]`; with candidates
+                `[2, out, k]` or `[K, 2, out, k]`.
             channels: Bits of a cell, C.
             periodic: Whether the grid is a torus.
             neighbourhood: `moore`, `von-neumann`, `hex` or `line`.
@@ -89,18 +101,35 @@ class Circuit:
             CircuitError: A shape is wrong, logits are not finite, or wires are out of range or of the neighbourhood.
         """
         for name, tables in (("logits", logits), ("wires", wires)):
-            if set(tables) != set(NETWORKS):
+            if set(tables) - {WIRES} != set(NETWORKS):
                 raise CircuitError(f'{name} needs the keys "perceive" and "update", got {sorted(tables)}.')
         if channels < 1:
             raise CircuitError(f"A cell needs at least 1 channel, got {channels}.")
+        chosen = None if WIRES not in logits else _array("The logits of wires", logits[WIRES][0])
+        tail = () if chosen is None else chosen.shape[2:]
         if len(logits["perceive"]) == len(wires["perceive"]) == 0:
-            update, update_wires = _network("update", logits["update"], wires["update"], channels, None)
-            return cls((), update, (), update_wires, channels, periodic)
-        perceive, perceive_wires = _network("perceive", logits["perceive"], wires["perceive"], wiring.PATCH, None)
+            update, update_wires = _network("update", logits["update"], wires["update"], channels, None, tail)
+            return cls((), update, (), update_wires, channels, periodic, wire_logits=chosen)._checked()
+        perceive, perceive_wires = _network("perceive", logits["perceive"], wires["perceive"], wiring.PATCH, None, tail)
         kernels, outputs = perceive[-1].shape[:2]
         update_inputs = channels + channels * outputs * kernels
-        update, update_wires = _network("update", logits["update"], wires["update"], update_inputs, channels)
-        return cls(perceive, update, perceive_wires, update_wires, channels, periodic).within(neighbourhood)
+        update, update_wires = _network("update", logits["update"], wires["update"], update_inputs, channels, tail)
+        circuit = cls(perceive, update, perceive_wires, update_wires, channels, periodic, wire_logits=chosen)
+        return circuit._checked().within(neighbourhood)
+
+    def _checked(self) -> Circuit:
+        """Return the circuit. Raises CircuitError if the logits of its wires do not fit."""
+        logits = self.wire_logits
+        if logits is not None and (
+            logits.shape != (self.gates, 2, self.candidates)
+            or self.candidates not in wiring.CANDIDATES[1:]
+            or not np.isfinite(logits).all()
+        ):
+            raise CircuitError(
+                f"The logits of wires must be finite numbers [{self.gates}, 2, k] for k of "
+                f"{', '.join(map(str, wiring.CANDIDATES[1:]))}, got {logits.dtype} {list(logits.shape)}."
+            )
+        return self
 
     def within(self, neighbourhood: str) -> Circuit:
         """Return the circuit, declared to be of this neighbourhood. Raises CircuitError where it reads other cells."""
@@ -153,10 +182,12 @@ class Circuit:
             periodic=model.periodic,
             neighbourhood=model.neighbourhood,
         )
-        return circuit._with_noise(initial, seed, model.input_wise)
+        return circuit.with_candidates(model.candidates, seed)._with_noise(initial, seed, model.input_wise)
 
     @classmethod
-    def feed_forward(cls, widths: Sequence[int], seed: int, initial: InitialConfig = PAPER_START) -> Circuit:
+    def feed_forward(
+        cls, widths: Sequence[int], seed: int, initial: InitialConfig = PAPER_START, candidates: int = 1
+    ) -> Circuit:
         """Layers of gates without perception, as a layer of your own network.
 
         Every gate begins as `initial` says. The inputs of a layer are read about equally often.
@@ -168,12 +199,13 @@ class Circuit:
             widths: Inputs, then the gates of each layer. The last are the outputs.
             seed: What the wiring is drawn from.
             initial: The logits.
+            candidates: Inputs among which each input of a gate is chosen: 1 (fixed wiring), 2, 4, 8 or 16.
 
         Returns:
             The circuit.
 
         Raises:
-            CircuitError: Fewer than two widths, or one below 1.
+            CircuitError: Fewer than two widths, one below 1, or another number of candidates.
         """
         if len(widths) < 2 or min(widths) < 1:
             raise CircuitError(
@@ -185,10 +217,40 @@ class Circuit:
             wires.append(wiring.random(sub, n_in, n_out))
         logits = _update_start(widths[1:], initial)
         circuit = cls.from_arrays({"perceive": [], "update": logits}, {"perceive": [], "update": wires}, widths[0])
-        return circuit._with_noise(initial, seed)
+        return circuit.with_candidates(candidates, seed)._with_noise(initial, seed)
+
+    def with_candidates(self, count: int, seed: int) -> Circuit:
+        """The circuit, in which each wire becomes the first of so many candidates, drawn by the seed."""
+        if count == 1:
+            return self
+        if count not in wiring.CANDIDATES:
+            raise CircuitError(f"candidates must be one of {', '.join(map(str, wiring.CANDIDATES))}, got {count}.")
+        # From a stream of its own, so that candidates change neither the first wires nor noise.
+        key, drawn, logits = prng.fold_in(prng.key_from_seed(seed), wiring.CANDIDATE_STREAM), self.wires, []
+        seen = self.channels * (1 + self.kernels * self.perceive[-1].shape[1] if self.perceive else 1)
+        reads: dict[str, Sequence[int]] = {"perceive": wiring.NEIGHBOURHOODS[self.neighbourhood], "update": range(seen)}
+        for name, layers in drawn.items():
+            inputs = reads[name]
+            for number, (wires, gate_logits) in enumerate(zip(layers, self.logits[name], strict=True)):
+                key, sub = prng.split(key)
+                kernels = wires.reshape(-1, *wires.shape[-2:])
+                # Kernels that share their wiring share its candidates.
+                keys = [prng.fold_in(sub, 0 if (each == kernels[0]).all() else k) for k, each in enumerate(kernels)]
+                found = [wiring.candidates(k, each, count, inputs) for k, each in zip(keys, kernels, strict=True)]
+                layers[number] = np.stack(found).reshape(*wires.shape, count)
+                start = np.where(wiring.repeated(layers[number]), -FIXED, 0.0).swapaxes(-3, -2)  # [..., out, 2, k]
+                # A gate that does not learn reads what it read.
+                is_fixed = gate_logits[..., gates.PASS_THROUGH] == FIXED
+                start[..., 0] = np.where(is_fixed, FIXED, WIRE_LOGIT)[..., None]
+                logits.append(start.reshape(-1, 2, count))
+                inputs = range(wires.shape[-1])
+        wire_logits = np.concatenate(logits).astype(self.update[0].dtype)
+        return self.from_arrays(
+            self.logits | {WIRES: [wire_logits]}, drawn, self.channels, self.periodic, self.neighbourhood
+        )
 
     def _with_noise(self, initial: InitialConfig, seed: int, input_wise: bool = False) -> Circuit:
-        logits, sums = self.flat_logits(), np.eye(gates.GATE_COUNT, dtype=np.float32)
+        logits, sums = self.gate_logits, np.eye(gates.GATE_COUNT, dtype=np.float32)
         if input_wise:
             # Of a gate that begins as A at logit 6, the numbers are -6, -6, 6 and 6, and its own logit is 12; that of a
             # gate with another output in one row is 6 lower. Halved, the sums leave noise the deviation that it has.
@@ -199,7 +261,7 @@ class Circuit:
             key = prng.fold_in(prng.key_from_seed(seed), NOISE_STREAM)
             noise = prng.normal(key, (self.gates, gates.GATE_COUNT))
             logits = logits + np.float32(initial.noise) * (noise @ sums)
-        return self.with_logits(logits)
+        return self.with_gate_logits(logits)
 
     def __repr__(self) -> str:
         if not self.perceive:
@@ -238,9 +300,35 @@ class Circuit:
         return sum(layer.size for layer in (*self.perceive, *self.update)) // gates.GATE_COUNT
 
     @property
+    def candidates(self) -> int:
+        """Inputs among which each input of a gate is chosen, k; 1 if wiring is fixed."""
+        return 1 if self.wire_logits is None else int(self.wire_logits.shape[-1])
+
+    @property
+    def parameters(self) -> int:
+        """Rows of `flat_logits`, P: the gates, and with k candidates `2 * k * G / 16` rows more, rounded up."""
+        return self.gates + (0 if self.wire_logits is None else wiring.rows(self.wire_logits).shape[0])
+
+    @cached_property
+    def chosen(self) -> Circuit:
+        """The circuit whose wires are the most probable candidates, of equals the first; itself if wiring is fixed."""
+        if self.wire_logits is None:
+            return self
+        best, wires = self.wire_logits.argmax(axis=-1), self.wires
+        for layers in wires.values():
+            for number, layer in enumerate(layers):
+                count = layer.size // (2 * self.candidates)
+                picks, best = np.split(best, [count])
+                places = picks.reshape(*layer.shape[:-3], -1, 2).swapaxes(-2, -1)
+                layers[number] = np.take_along_axis(layer, places[..., None], axis=-1)[..., 0]
+        perceive, update = map(tuple, wires.values())
+        return replace(self, wire_logits=None, perceive_wires=perceive, update_wires=update)
+
+    @property
     def logits(self) -> ArraysByNetwork:
         """The logits as `from_arrays` takes them."""
-        return {"perceive": list(self.perceive), "update": list(self.update)}
+        logits = {"perceive": list(self.perceive), "update": list(self.update)}
+        return logits if self.wire_logits is None else logits | {WIRES: [self.wire_logits]}
 
     @property
     def wires(self) -> ArraysByNetwork:
@@ -248,25 +336,42 @@ class Circuit:
         return {"perceive": list(self.perceive_wires), "update": list(self.update_wires)}
 
     def flat_logits(self) -> Array:
-        """All logits `[G, 16]`: perception layer by layer (kernel, then gate), then update."""
+        """All logits `[P, 16]`: perception layer by layer (kernel, then gate), then update, then those of wires.
+
+        The logits of wires follow each other gate by gate, and zeros fill the last row.
+        """
+        rows = [] if self.wire_logits is None else [wiring.rows(self.wire_logits)]
+        return np.concatenate([self.gate_logits, *rows])
+
+    @property
+    def gate_logits(self) -> Array:
+        """The logits of gates alone, `[G, 16]`: the first rows of `flat_logits`."""
         return np.concatenate([layer.reshape(-1, gates.GATE_COUNT) for layer in (*self.perceive, *self.update)])
 
     def unflatten(self, flat: Array) -> ArraysByNetwork:
-        """Arrays in the logits' shapes from `[G, 16]`: the inverse of `flat_logits`, for gradients too."""
-        # Gradients and moments are kept flat, as `[G, 16]`: one array to send, to save and to update. The shapes of the
+        """Arrays in the logits' shapes from `[P, 16]`: the inverse of `flat_logits`, for gradients too."""
+        # Gradients and moments are kept flat, as `[P, 16]`: one array to send, to save and to update. The shapes of the
         # layers come back only where somebody looks at one.
-        ends = np.cumsum([layer.size // gates.GATE_COUNT for layer in (*self.perceive, *self.update)])[:-1]
-        parts = np.split(np.asarray(flat), ends)
+        ends = np.cumsum([layer.size // gates.GATE_COUNT for layer in (*self.perceive, *self.update)])
+        *parts, wire_rows = np.split(np.asarray(flat), ends)
         count = len(self.perceive)
-        return {
+        arrays = {
             "perceive": [part.reshape(layer.shape) for part, layer in zip(parts[:count], self.perceive, strict=True)],
             "update": [part.reshape(layer.shape) for part, layer in zip(parts[count:], self.update, strict=True)],
         }
+        if self.wire_logits is not None:
+            arrays[WIRES] = [wire_rows.reshape(-1)[: self.wire_logits.size].reshape(self.wire_logits.shape)]
+        return arrays
 
     def with_logits(self, flat: Array) -> Circuit:
-        """A circuit of the same wiring with other logits `[G, 16]`."""
+        """A circuit of the same wiring with other logits `[P, 16]`."""
         arrays = self.unflatten(flat)
-        return replace(self, perceive=tuple(arrays["perceive"]), update=tuple(arrays["update"]))
+        wires = arrays.get(WIRES, [None])[0]
+        return replace(self, perceive=tuple(arrays["perceive"]), update=tuple(arrays["update"]), wire_logits=wires)
+
+    def with_gate_logits(self, logits: Array) -> Circuit:
+        """A circuit of the same wiring and wires with other logits of gates, `[G, 16]`."""
+        return self.with_logits(np.concatenate([logits, self.flat_logits()[self.gates :]]))
 
 
 def _start(logit: float) -> Array:
@@ -317,8 +422,9 @@ def _network(
     wires: Sequence[npt.ArrayLike],
     n_in: int,
     n_out: int | None,
+    tail: tuple[int, ...] = (),
 ) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-    """Validated logits and wires of one network whose first layer reads `n_in` values."""
+    """Validated logits and wires of one network whose first layer reads `n_in` values; wires `[..., 2, out, *tail]`."""
     if not logits or len(logits) != len(wires):
         raise CircuitError(
             f"{name} needs one wires array per logits array and at least one layer, got {len(logits)} and {len(wires)}."
@@ -330,7 +436,7 @@ def _network(
         where = f"{name} layer {index}"
         layer_logits = _layer_logits(where, name, layer, kernels)
         kernels = layer_logits.shape[0] if name == "perceive" else None
-        connections.append(_layer_wires(where, pair, n_in, layer_logits))
+        connections.append(_layer_wires(where, pair, n_in, layer_logits, tail))
         layers.append(layer_logits)
         n_in = layer_logits.shape[-2]
     if n_out is not None and n_in != n_out:
@@ -363,15 +469,15 @@ def _layer_logits(where: str, name: str, values: npt.ArrayLike, kernels: int | N
     return array
 
 
-def _layer_wires(where: str, values: npt.ArrayLike, n_in: int, logits: Array) -> Array:
+def _layer_wires(where: str, values: npt.ArrayLike, n_in: int, logits: Array, tail: tuple[int, ...]) -> Array:
     array = _array(f"The wires of {where}", values)
     if not np.issubdtype(array.dtype, np.integer):
         raise CircuitError(f"The wires of {where} must be whole numbers, got {array.dtype}.")
-    shape = (2, logits.shape[-2])
+    shape = (2, logits.shape[-2], *tail)
     per_kernel = (logits.shape[0], *shape) if logits.ndim == 3 else shape
     # Wiring that kernels share is kept once for each: engines need no second case, and the wires are small.
     if array.shape == shape and logits.ndim == 3:
-        array = np.tile(array, (logits.shape[0], 1, 1))
+        array = np.repeat(array[None], logits.shape[0], axis=0)
     if array.shape != per_kernel:
         alternatives = f"{list(shape)} or {list(per_kernel)}" if logits.ndim == 3 else f"{list(shape)}"
         raise CircuitError(f"The wires of {where} must have shape {alternatives}, got {list(array.shape)}.")

@@ -100,7 +100,8 @@ class FunctionNetlist(Netlist):
         if circuit.perceive:
             raise CircuitError("A function has no neighbours: of an automaton, use CellNetlist.from_circuit.")
         layers = [
-            (wires, logits.argmax(axis=1)) for wires, logits in zip(circuit.update_wires, circuit.update, strict=True)
+            (wires, logits.argmax(axis=1))
+            for wires, logits in zip(circuit.chosen.update_wires, circuit.update, strict=True)
         ]
         return cls.from_layers(layers, thermometer or circuit.channels, inputs, outputs, classes)
 

@@ -16,9 +16,11 @@ Everything here is NumPy, made once per circuit, and the same for every engine.
 """
 
 import itertools
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -47,7 +49,7 @@ class Layout:
     gates: int
     levels: tuple[Level, ...]
     wires: Index
-    """uint32 `[instances, 2]`: the nodes that input a and input b read."""
+    """uint32 `[instances, 2]`: the nodes that input a and input b read; of k candidates `[instances, 2, k]`."""
     kernels: int = 1
     perception_levels: int = 0
     """How many of the levels are perception; theirs come first."""
@@ -71,6 +73,23 @@ class Layout:
     def nodes(self) -> int:
         return self.patch_nodes + self.instances
 
+    @property
+    def candidates(self) -> int:
+        return self.wires.shape[2] if self.wires.ndim > 2 else 1
+
+    def wire_logits(self, flat: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
+        """Return those of `flat [P, 16]`, `[G, 2, k]`; None if wiring is fixed."""
+        shape = (self.gates, 2, self.candidates)
+        return None if self.candidates == 1 else flat[self.gates :].reshape(-1)[: math.prod(shape)].reshape(shape)
+
+    def chosen(self, flat: npt.NDArray[Any]) -> "Layout":
+        """The layout of the most probable candidates by the logits `flat [P, 16]`; itself if wiring is fixed."""
+        logits = self.wire_logits(flat)
+        if logits is None:
+            return self
+        best = logits.argmax(axis=2)[self.instance_gates]
+        return replace(self, wires=np.take_along_axis(self.wires, best[..., None], axis=2)[..., 0])
+
     @cached_property
     def instance_gates(self) -> Index:
         """uint32 `[instances]`: the gate whose coefficients an instance uses."""
@@ -80,7 +99,7 @@ class Layout:
 
     @cached_property
     def slots(self) -> Index:
-        """uint32 `[instances, 2]`: where an instance's input adjoints go."""
+        """uint32, of the shape of `wires`: where an instance's input adjoints go."""
         return self._fanout[0]
 
     @cached_property
@@ -98,7 +117,7 @@ class Layout:
     def _fanout(self) -> tuple[Index, Index]:
         firsts = [self.patch_nodes + level.first_instance for level in self.levels]
         slots, fanout = slot_places(self.wires.reshape(-1), self.patch_nodes, [*firsts, self.nodes])
-        return slots.reshape(-1, 2), fanout
+        return slots.reshape(self.wires.shape), fanout
 
 
 def slot_places(read: npt.NDArray[np.integer], patch_nodes: int, firsts: Sequence[int]) -> tuple[Index, Index]:
@@ -153,10 +172,11 @@ def flat_layout(circuit: Circuit) -> Layout:
     # nodes[k, c, j]: node that input j of perception kernel k reads for channel c
     patch = np.arange(channels)[:, None] * circuit.patch + np.arange(circuit.patch)
     nodes = np.broadcast_to(patch, (kernels, channels, circuit.patch))
-    for pairs in circuit.perceive_wires:  # [K, 2, out]
-        n_out = pairs.shape[-1]
-        sources = [np.take_along_axis(nodes, pairs[:, side, None, :], axis=2) for side in (0, 1)]  # [K, C, out]
-        wires.append(np.stack([s.transpose(0, 2, 1).reshape(-1) for s in sources], axis=1))  # channel fastest
+    for pairs in circuit.perceive_wires:  # [K, 2, out], or [K, 2, out, k] with candidates, which stay the last axis
+        n_out, tail = pairs.shape[2], pairs.shape[3:]
+        sources = np.take_along_axis(nodes, pairs.reshape(kernels, 1, -1), axis=2)
+        by_side = sources.reshape(kernels, channels, 2, n_out, *tail)
+        wires.append(np.moveaxis(by_side, 3, 1).reshape(-1, 2, *tail))  # channel fastest
         count = kernels * n_out * channels
         levels.append(Level(instance, count, gate, channels))
         # an instance's place in its level is (k * n_out + j) * C + c: all channels of a gate share its coefficients
@@ -167,9 +187,9 @@ def flat_layout(circuit: Circuit) -> Layout:
     # The notebook concatenates in this order, and a seed's wires are drawn for it: no other one gives its circuits.
     centre = patch[:, circuit.patch // 2]
     inputs = np.concatenate([centre, nodes.transpose(1, 2, 0).reshape(-1)])  # [centre] ++ [(c*S + s)*K + k]
-    for pairs in circuit.update_wires:  # [2, out]
-        wires.append(inputs[pairs].T)
-        count = pairs.shape[-1]
+    for pairs in circuit.update_wires:  # [2, out], or [2, out, k]
+        wires.append(np.moveaxis(inputs[pairs], 0, 1))
+        count = pairs.shape[1]
         levels.append(Level(instance, count, gate, 1))
         inputs = patch_nodes + instance + np.arange(count)
         instance, gate = instance + count, gate + count

@@ -1,6 +1,6 @@
 """The gates of a circuit, layer by layer: what they are, and how sure of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -21,23 +21,33 @@ def active_gates(logits: npt.NDArray[np.floating]) -> int:
     return int((~np.isin(logits.argmax(axis=1), WIRE_GATES)).sum())
 
 
-def undecided_gates(logits: npt.NDArray[np.floating]) -> int:
-    """Return how many gates of `logits [G, 16]` have no gate with a probability of DECIDED."""
+def undecided_gates(logits: npt.NDArray[np.floating], wires: npt.NDArray[np.floating] | None = None) -> int:
+    """Return the number of gates of which no function, or no candidate of a wire, has a probability of DECIDED.
+
+    `logits` are `[G, 16]`, those of candidates `wires [G, 2, k]`.
+    """
+    is_undecided = _most(logits) < DECIDED
+    return int((is_undecided if wires is None else is_undecided | (_most(wires) < DECIDED).any(axis=1)).sum())
+
+
+def _most(logits: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+    """The largest probability of each row of logits `[..., n]`."""
     # The largest logit becomes exp(0) = 1, so its probability is 1 over the sum of the row.
-    exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return int((1 / exponentials.sum(axis=1) < DECIDED).sum())
+    return np.asarray(1 / np.exp(logits - logits.max(axis=-1, keepdims=True)).sum(axis=-1))
 
 
 def decided(circuit: Circuit) -> Circuit:
     """The circuit with its undecided gates nearly certain to be what they most probably were; hard it is the same."""
-    logits = circuit.flat_logits()
-    found, best = logits.copy(), logits.argmax(axis=1)
-    rows = np.arange(len(logits))
+    wires = None if circuit.wire_logits is None else _certain(circuit.wire_logits)
+    return replace(circuit.with_gate_logits(_certain(circuit.gate_logits)), wire_logits=wires)
+
+
+def _certain(logits: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+    """Logits `[..., n]` of which the largest has at least the probability CERTAIN."""
     # For a probability p the logit must lie log(p / (1 - p)) above the log of the others' sum of exponentials.
-    others = np.where(np.arange(logits.shape[1]) == best[:, None], -np.inf, logits)
-    rest = np.logaddexp.reduce(others, axis=1)
-    found[rows, best] = np.maximum(logits[rows, best], rest + np.log(CERTAIN / (1 - CERTAIN)))
-    return circuit.with_logits(found)
+    is_best = np.arange(logits.shape[-1]) == logits.argmax(axis=-1, keepdims=True)
+    rest = np.logaddexp.reduce(np.where(is_best, -np.inf, logits), axis=-1, keepdims=True)
+    return np.where(is_best, np.maximum(logits, rest + np.log(CERTAIN / (1 - CERTAIN))), logits).astype(logits.dtype)
 
 
 @dataclass(frozen=True)

@@ -211,7 +211,7 @@ class LogicActor:
 
     def decision(self) -> Gates:
         """The gates from the thermometer's bits to the action's number, of the agent as it is evaluated."""
-        circuit = self.circuit
+        circuit = self.circuit.chosen
         hard = [logits.argmax(axis=1) for logits in circuit.update]
         layers = list(zip(circuit.update_wires, hard, strict=True))
         return decision(self.thermometer.bits, layers, self._actions, self.memory)

@@ -12,8 +12,9 @@ from difflogic.engine.function import CircuitFunction
 from difflogic.engine.shape import Array
 from difflogic.model.circuit import Circuit
 from difflogic.model.layout import flat_layout
+from difflogic.reference.kernels.coefficients import Parameters, one_hot
 from difflogic.reference.kernels.d_start import d_start
-from difflogic.reference.rollout import RolloutSpec, coefficients_of, pull_back, run_steps
+from difflogic.reference.rollout import RolloutSpec, parameters_of, pull_back, run_steps
 
 
 class ReferenceFunction(CircuitFunction):
@@ -39,13 +40,16 @@ class ReferenceFunction(CircuitFunction):
         self._update()
 
     def _update(self) -> None:
-        self._soft, gate_ids = coefficients_of(self._logits)
-        self._hard = gates.TABLE[gate_ids].astype(self._dtype)
+        layout = self._spec.layout
+        self._soft, gate_ids = parameters_of(layout, self._logits)
+        candidates = layout.wire_logits(self._logits)
+        shares = None if candidates is None else one_hot(candidates)
+        self._hard = Parameters(gates.TABLE[gate_ids].astype(self._dtype), shares)
 
     def _forward(self, x: Array) -> Array:
         self._start[:] = x.T
-        coefficients = self._hard if self.hard else self._soft
-        states, _ = run_steps(self._spec, coefficients, self._start, self._nodes)
+        parameters = self._hard if self.hard else self._soft
+        states, _ = run_steps(self._spec, parameters, self._start, self._nodes)
         after = states[1:] if self.every_state else states[-1:]
         return np.ascontiguousarray(after[:, : self._spec.layout.outputs].swapaxes(1, 2))
 

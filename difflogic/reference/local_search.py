@@ -13,6 +13,7 @@ from difflogic.engine.search import CANDIDATES, FUNCTION, GUIDED, HOW_FAR, NO_GU
 from difflogic.engine.shape import Shape
 from difflogic.model.layout import Layout, flat_layout
 from difflogic.reference.engine import ReferenceEngine
+from difflogic.reference.kernels.coefficients import Parameters
 from difflogic.reference.rollout import RolloutSpec, cells_last, pull_back, run_steps
 
 
@@ -45,7 +46,7 @@ class ReferenceLocalSearch:
         job, masks = self._job, self._job.probe_masks
         shape = replace(Shape.training(job.circuit, job.config), batch=len(job.probes))
         fire = None if masks is None else masks.reshape(shape.steps, shape.cells_per_grid)
-        spec, hard = RolloutSpec(shape, self._layout, fire), TABLE[gates].astype(np.float64)
+        spec, hard = RolloutSpec(shape, self._layout, fire), Parameters(TABLE[gates].astype(np.float64))
         nodes = np.empty((shape.steps, self._layout.nodes, shape.cells))
         run_steps(spec, hard, cells_last(job.probes).astype(np.float64), nodes)
         # A value that should be 0 costs more where it rises, whether it is right or wrong, and one that should be 1

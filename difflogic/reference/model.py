@@ -15,6 +15,7 @@ from difflogic.engine.shape import Array, Hyper, Shape
 from difflogic.model.layout import flat_layout
 from difflogic.reference.kernels.adamw import adamw
 from difflogic.reference.kernels.clip_norm import clip_norm
+from difflogic.reference.kernels.coefficients import Parameters
 from difflogic.reference.kernels.commit import commit
 from difflogic.reference.kernels.draw_corners import draw_corners
 from difflogic.reference.kernels.draw_faults import draw_faults
@@ -70,7 +71,7 @@ class ReferenceModel:
         if self._hyper.clip_by == "norm":
             clip_norm(self._hyper, done.gradients, control)
         commit(done.loss_partials, control, self._history)
-        adamw(self._hyper, control, done.gradients, self._logits, self._mu, self._nu)
+        self._step(done.gradients)
         if self._pool is not None and not self._job.config.pool.starts:
             losses, last = np.empty(shape.batch, dtype=np.float32), done.states[-1]
             with np.errstate(over="ignore", invalid="ignore"):  # of a skipped epoch
@@ -79,6 +80,13 @@ class ReferenceModel:
             write_back(shape, resets, control, last, self._fresh, losses, self._places, self._pool)
         loss, skipped = self._history[0]
         self._waiting.append(EpochMetrics(int(control[c.EPOCH]), float(loss), bool(skipped)))
+
+    def _step(self, gradients: Array) -> None:
+        """A step of AdamW. Candidates have one number each, also where gates are input-wise."""
+        gates, plain = self._layout.gates, dataclasses.replace(self._hyper, input_wise=False)
+        arrays = gradients, self._logits, self._mu, self._nu
+        adamw(self._hyper, self._control, *(each[:gates] for each in arrays))
+        adamw(plain, self._control, *(each[gates:] for each in arrays))
 
     def _draw_starts(self) -> None:
         """This epoch's start grids, from pool or samples where there are any, and targets that follow from them."""
@@ -109,8 +117,14 @@ class ReferenceModel:
         draw_faults(control, self._fault_key)
         hardened = None
         if config.hardening.share or config.task.stuck_gates:
-            hardened = np.empty((self._layout.gates, 4), dtype=np.float32)
-            harden(Hardening.of(config.hardening), shape.faults, control, self._logits, hardened)
+            coefficients = np.empty((self._layout.gates, 4), dtype=np.float32)
+            candidates = self._layout.wire_logits(self._logits)
+            shares, logits = (
+                None if candidates is None else np.empty_like(candidates),
+                self._logits[: len(coefficients)],
+            )
+            harden(Hardening.of(config.hardening), shape.faults, control, logits, coefficients, candidates, shares)
+            hardened = Parameters(coefficients, shares)
         return RolloutSpec(shape, self._layout, masks, self._corners, hardened, self._job.faults(self._fault_key))
 
     def _batch(self) -> npt.NDArray[np.uint8]:

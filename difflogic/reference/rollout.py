@@ -11,6 +11,7 @@ from difflogic.engine.events import Faults
 from difflogic.engine.shape import Array, Shape
 from difflogic.errors import DataError
 from difflogic.model.layout import Layout
+from difflogic.reference.kernels.coefficients import Parameters, softmax
 from difflogic.reference.kernels.coefficients import coefficients as soft_coefficients
 from difflogic.reference.kernels.d_damage import d_damage
 from difflogic.reference.kernels.d_faults import d_faults
@@ -38,8 +39,8 @@ class RolloutSpec:
     """`[T, H*W]`: see `fire_mask`."""
     corners: Array | None = None
     """`[D, B, 2]`: see `damage`; None only where there are no damage steps."""
-    hardened: Array | None = None
-    """`[G, 4]`: this epoch's coefficients where some gates are hard or stuck, see `harden`; None: the logits'."""
+    hardened: Parameters | None = None
+    """This epoch's parameters where some gates are hard or stuck, see `harden`; None: the logits'."""
     faults: Faults | None = None
     """What is wrong with states, see `faults`."""
 
@@ -56,22 +57,23 @@ def cells_last(grids: Array) -> Array:
     return np.ascontiguousarray(np.moveaxis(grids, -1, -4).reshape(*grids.shape[:-4], grids.shape[-1], -1))
 
 
-def coefficients_of(logits: Array) -> tuple[Array, Array]:
-    """Soft coefficients `[G, 4]` and hard gates `[G]`."""
-    coefficients = np.empty((len(logits), 4), dtype=logits.dtype)
-    gate_ids = np.empty(len(logits), dtype=np.uint32)
-    soft_coefficients(logits, coefficients, gate_ids)
-    return coefficients, gate_ids
+def parameters_of(layout: Layout, logits: Array) -> tuple[Parameters, Array]:
+    """Soft parameters of `logits [P, 16]`, and hard gates `[G]`."""
+    coefficients = np.empty((layout.gates, 4), dtype=logits.dtype)
+    gate_ids = np.empty(layout.gates, dtype=np.uint32)
+    soft_coefficients(logits[: layout.gates], coefficients, gate_ids)
+    candidates = layout.wire_logits(logits)
+    return Parameters(coefficients, None if candidates is None else softmax(candidates)), gate_ids
 
 
 def soft_rollout(spec: RolloutSpec, logits: Array, start: Array) -> Array:
     """States `[T+1, C, cells]` from `start [C, cells]`, damaged ones as the next step sees them."""
-    return run_steps(spec, coefficients_of(logits)[0], start)[0]
+    return run_steps(spec, parameters_of(spec.layout, logits)[0], start)[0]
 
 
 def run_steps(
     spec: RolloutSpec,
-    coefficients: Array,
+    parameters: Parameters,
     start: Array,
     nodes: Array | None = None,
     targets: Array | None = None,
@@ -98,7 +100,7 @@ def run_steps(
             faults(shape, step, spec.faults.key, spec.faults.listed, states[step])
         into = scratch if nodes is None else nodes[step]
         state, next_state = states[step, : shape.channels], states[step + 1, : layout.outputs]
-        gate_forward(shape, step, layout, coefficients, spec.masks, state, next_state, into)
+        gate_forward(shape, step, layout, parameters, spec.masks, state, next_state, into)
     return states, d_judged
 
 
@@ -106,7 +108,7 @@ def soft_losses(spec: RolloutSpec, logits: Array, start: Array, targets: Array) 
     """Each cell's loss after each judged step, `[J, cells]`, without gradients; `targets` as `loss` has them."""
     shape = spec.shape
     partials = np.empty((len(shape.judged_steps), shape.cells), dtype=start.dtype)
-    states, _ = run_steps(spec, coefficients_of(logits)[0], start, None, targets, partials)
+    states, _ = run_steps(spec, parameters_of(spec.layout, logits)[0], start, None, targets, partials)
     partials[-1] = np.sum(errors(shape, states[-1], targets[-1]) ** 2, axis=0)
     return partials
 
@@ -120,7 +122,7 @@ class SoftPass:
     loss_partials: Array
     """`[J, cells]`: each cell's loss after each judged step."""
     gradients: Array
-    """Of their sum, in logits `[G, 16]`."""
+    """Of their sum, in logits `[P, 16]`."""
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -130,35 +132,36 @@ def soft_gradients(spec: RolloutSpec, logits: Array, start: Array, targets: Arra
     Losses and gradients may be infinite or NaN: `commit` decides about that, so NumPy need not warn.
     """
     shape, layout, dtype = spec.shape, spec.layout, start.dtype
-    coefficients = coefficients_of(logits)[0] if spec.hardened is None else spec.hardened
+    parameters = spec.hardened or parameters_of(layout, logits)[0]
     nodes = np.empty((shape.steps, layout.nodes, shape.cells), dtype=dtype)
     loss_partials = np.empty((len(shape.judged_steps), shape.cells), dtype=dtype)
-    states, d_judged = run_steps(spec, coefficients, start, nodes, targets, loss_partials)
+    states, d_judged = run_steps(spec, parameters, start, nodes, targets, loss_partials)
     d_patches = np.empty((2, PATCH * shape.channels, shape.cells), dtype=dtype)  # two steps take turns
     squared_error(shape, states[-1], targets, d_patches[shape.steps % 2], loss_partials[-1], control)
-    gradients = pull_back(spec, coefficients, logits, nodes, d_judged, d_patches, control)
+    gradients = pull_back(spec, parameters, logits, nodes, d_judged, d_patches, control)
     return SoftPass(states, loss_partials, gradients)
 
 
 def pull_back(
     spec: RolloutSpec,
-    coefficients: Array,
+    parameters: Parameters,
     logits: Array,
     nodes: Array,
     d_judged: Array,
     d_patches: Sequence[Array] | Array,
     control: Array,
 ) -> Array:
-    """The gradients `[G, 16]` of what the last state's adjoint, in `d_patches[T % 2]`, and `d_judged` come from.
+    """The gradients `[P, 16]` of what the last state's adjoint, in `d_patches[T % 2]`, and `d_judged` come from.
 
     Two steps take turns in `d_patches`; the start's adjoint is left in `d_patches[0]`. `nodes [T, N, cells]`.
     """
     shape, layout = spec.shape, spec.layout
     scratch = np.zeros((layout.slot_count, shape.cells), dtype=nodes.dtype)
-    partials = np.zeros((layout.instances, 4), dtype=nodes.dtype)
+    moments = 4 + (2 * layout.candidates if layout.candidates > 1 else 0)
+    partials = np.zeros((layout.instances, moments), dtype=nodes.dtype)
     for step in reversed(range(shape.steps)):
         d_next, d_here = d_patches[(step + 1) % 2], d_patches[step % 2]
-        gate_backward(shape, step, layout, coefficients, spec.masks, nodes[step], d_next, scratch, d_here, partials)
+        gate_backward(shape, step, layout, parameters, spec.masks, nodes[step], d_next, scratch, d_here, partials)
         # The same events the other way round.
         if spec.faults is not None:
             d_faults(shape, step, spec.faults.key, spec.faults.listed, d_here)
@@ -172,24 +175,24 @@ def pull_back(
 
 
 def hard_rollout(spec: RolloutSpec, logits: Array, start: Array) -> tuple[Array, Array]:
-    """A rollout with the argmax gates of the logits, from packed `start [C, groups*H*W]`.
+    """A rollout with the argmax gates and wires of the logits, from packed `start [C, groups*H*W]`.
 
     Words `[T+1, C, groups*H*W]`, and those of the loss channels after each judged step, before any damage,
     `[J, loss_channels, groups*H*W]`.
     """
     shape = spec.shape
     packed = dataclasses.replace(shape, batch=start.shape[1] // shape.cells_per_grid)
-    _, gate_ids = coefficients_of(logits)
+    layout, (_, gate_ids) = spec.layout.chosen(logits), parameters_of(spec.layout, logits)
     words = np.empty((shape.steps + 1, *start.shape), dtype=np.uint32)
     judged = np.empty((len(shape.judged_steps), shape.loss_channels, start.shape[1]), dtype=np.uint32)
     words[0] = start
-    nodes = np.empty((spec.layout.nodes, start.shape[1]), dtype=np.uint32)
+    nodes = np.empty((layout.nodes, start.shape[1]), dtype=np.uint32)
     for step in range(shape.steps):
         if step in shape.damage_steps:
             hard_damage(packed, shape.damage_steps.index(step), spec.squares, words[step])
         if spec.faults is not None:
             hard_faults(packed, step, spec.faults.key, spec.faults.listed, words[step])
-        hard_forward(packed, step, spec.layout, gate_ids, spec.masks, words[step], words[step + 1], nodes)
+        hard_forward(packed, step, layout, gate_ids, spec.masks, words[step], words[step + 1], nodes)
         if step + 1 in shape.judged_steps:
             judged[shape.judged_steps.index(step + 1)] = words[step + 1, : shape.loss_channels]
     return words, judged

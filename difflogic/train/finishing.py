@@ -100,6 +100,7 @@ def fitted(config: Config, circuit: Circuit) -> Config:
         "update": {"widths": [inputs, *update], "connections": ["random"] * len(update)},
         "wiring_per_kernel": False,
         "all_round": False,
+        "candidates": 1,
     }
     return config.with_(model=model, hardening={"share": 0.0}, search={"begin": 0})
 

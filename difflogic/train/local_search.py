@@ -8,11 +8,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from difflogic.devices.open import open_local_search
 from difflogic.engine import search
 from difflogic.engine.api import EngineInfo, EpochMetrics, Evaluation
 from difflogic.engine.job import Job, TrainState
-from difflogic.engine.search import LocalSearch, Words
+from difflogic.engine.search import Array, LocalSearch, Words
 from difflogic.errors import CheckpointError
 
 
@@ -22,8 +24,10 @@ class LocalSearchModel:
     def __init__(self, jobs: Sequence[Job], states: Sequence[TrainState], info: EngineInfo) -> None:
         """Raises CheckpointError for states whose costs do not fit their job."""
         self.info = info
-        self._jobs = jobs
-        self._searches = [open_local_search(job) for job in jobs]
+        # Wires are what training chose; the search changes functions alone.
+        pairs = zip(jobs, states, strict=True)
+        self._jobs = [replace(job, circuit=job.circuit.with_logits(state.logits).chosen) for job, state in pairs]
+        self._searches = [open_local_search(job) for job in self._jobs]
         self._states = [replace(state, costs=_costs(job, state)) for job, state in zip(jobs, states, strict=True)]
         self._drained = states[0].epoch
 
@@ -69,17 +73,24 @@ def _searched(job: Job, local_search: LocalSearch, before: TrainState) -> TrainS
     rounds = search.rounds(job.config, len(job.probes))
     # A gate's function is the largest of its sixteen logits. The search changes functions, and then two logits change
     # places, so that the state stays one that training could go on from.
-    epoch, gates, costs = before.epoch + 1, before.logits.argmax(axis=1), before.costs.copy()
+    epoch, gates, costs = before.epoch + 1, _functions(job, before), before.costs.copy()
     words = search.draw(job.config.seed, epoch, rounds)
     guide = search.NO_GUIDE
     if rounds == search.ROUNDS:  # with more samples than a train step has it would take longer than all its rounds
         guide = search.promising(gates, local_search.slopes(gates, costs))
     local_search.search(gates, costs, words, search.costs_rise(epoch, rounds), guide)
-    return replace(before, logits=search.chosen(before.logits, gates), epoch=epoch, costs=costs)
+    logits, rows = before.logits.copy(), slice(job.circuit.gates)
+    logits[rows] = search.chosen(logits[rows], gates)
+    return replace(before, logits=logits, epoch=epoch, costs=costs)
+
+
+def _functions(job: Job, state: TrainState) -> Array:
+    """Most probable function of each gate, int64 `[G]`."""
+    return np.asarray(state.logits[: job.circuit.gates].argmax(axis=1))
 
 
 def _evaluation(job: Job, local_search: LocalSearch, state: TrainState) -> Evaluation:
-    wrong = local_search.wrong(state.logits.argmax(axis=1))
+    wrong = local_search.wrong(_functions(job, state))
     count = int(wrong.sum())
     of_probes = wrong.reshape(*wrong.shape[:2], len(job.probes), -1)
     # The batch of a search is the probes, so both hard losses are the same number.

@@ -55,7 +55,7 @@ class Replica:
         best = result.hard_loss if self.best is None else min(self.best, result.hard_loss)
         if schedule.is_evaluated(row.epoch, self.job.config.train.eval_interval):
             self.best = best
-        return row.evaluated(result, best, undecided_gates(self.state.logits))
+        return row.evaluated(result, best, undecided_gates(self.circuit.gate_logits, self.circuit.wire_logits))
 
     @property
     def wrong(self) -> int | None:
@@ -79,4 +79,4 @@ def best_of(members: Sequence[Replica]) -> int:
     wrong = [float("inf") if member.wrong is None else member.wrong for member in members]
     # Counting the active gates of many models takes a moment, so it is done only among equals.
     tied = [index for index, each in enumerate(wrong) if each == min(wrong)]
-    return min(tied, key=lambda index: active_gates(members[index].state.logits))
+    return min(tied, key=lambda index: active_gates(members[index].circuit.gate_logits))

@@ -89,9 +89,10 @@ def _first(
 
 
 def _borrowed(expected: Circuit, circuit: Circuit, path: Path | None) -> Circuit:
+    circuit = circuit.chosen if expected.candidates == 1 else circuit
     for network, layers in expected.logits.items():
         wanted = [list(layer.shape) for layer in layers]
-        given = [list(layer.shape) for layer in circuit.logits[network]]
+        given = [list(layer.shape) for layer in circuit.logits.get(network, [])]
         if wanted != given:
             raise CheckpointError(
                 f"`init_from` needs a run with a circuit of the same shape: the {network} logits should be "

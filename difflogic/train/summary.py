@@ -234,10 +234,11 @@ def _losses(config: Config, members: Sequence[Replica], best: ModelState | None)
         lines.append(line("Hard loss", f"{losses} on the evaluation grids{batch}"))
         accuracy = [100 * (row.accuracy or 0) for row in rows]
         lines.append(line("Hard accuracy", f"{_spread(accuracy, '{:.2f} %', max)} at epoch {rows[0].epoch}"))
-    logits = members[0].state.logits if best is None else best.state.logits
+    circuit = members[0].circuit if best is None else best.circuit
+    undecided = undecided_gates(circuit.gate_logits, circuit.wire_logits)
     return [
         *lines,
-        line("Unconverged", f"{undecided_gates(logits)} soft gates (no function above {100 * DECIDED:.0f} %)"),
+        line("Unconverged", f"{undecided} soft gates (no function above {100 * DECIDED:.0f} %)"),
     ]
 
 

@@ -11,7 +11,7 @@ from difflogic.gpu.device import GpuDevice
 from difflogic.gpu.launch import LaunchConfig
 from difflogic.model.circuit import Circuit
 from difflogic.model.layout import flat_layout
-from difflogic.reference.kernels.coefficients import coefficients
+from difflogic.reference.kernels.coefficients import Parameters, coefficients
 from difflogic.reference.kernels.gate_backward import gate_backward
 from difflogic.reference.kernels.gate_forward import gate_forward
 from difflogic.reference.kernels.gradients import gradients
@@ -120,7 +120,8 @@ def test_gate_forward(device: GpuDevice, case: tuple[Shape, float], launch: Laun
     for m in range(M):
         values, after = np.empty((r.layouts[m].nodes, shape.cells), dtype=np.float32), np.empty_like(start[m])
         masked = None if masks is None else masks[m]
-        gate_forward(shape, at, r.layouts[m], coefficients_of(drawn[m]), masked, start[m], after, values)
+        parameters = Parameters(coefficients_of(drawn[m]))
+        gate_forward(shape, at, r.layouts[m], parameters, masked, start[m], after, values)
         np.testing.assert_array_equal(nodes[m][: 9 * shape.channels], values[: 9 * shape.channels])
         np.testing.assert_allclose(nodes[m], r.nodes_of(m, values), **CLOSE)
         np.testing.assert_allclose(got[m], after, **CLOSE)
@@ -207,7 +208,7 @@ def test_gate_backward(
             shape,
             at,
             r.layouts[m],
-            given["coefficients"][m],
+            Parameters(given["coefficients"][m]),
             None if masks is None else masks[m],
             nodes[m],
             d,

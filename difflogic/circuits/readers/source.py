@@ -74,7 +74,7 @@ class LoadedCircuit:
     @property
     def paper_gates(self) -> int | None:
         """Active gates as the paper counts them: argmax neither A nor B, a perception gate once per kernel."""
-        return None if self.circuit is None else active_gates(self.circuit.flat_logits())
+        return None if self.circuit is None else active_gates(self.circuit.gate_logits)
 
 
 def load(path: Source, periodic: bool | None = None, visible: int | None = None) -> LoadedCircuit:

@@ -49,7 +49,11 @@ def pruned(circuit: Circuit, visible: int) -> Circuit:
 
     Other channels count if these depend on them. A gate that becomes a wire swaps two of its sixteen logits.
     """
-    logits, before, layout = circuit.flat_logits(), CellNetlist.from_circuit(circuit, visible), flat_layout(circuit)
+    logits, before, layout = (
+        circuit.gate_logits,
+        CellNetlist.from_circuit(circuit, visible),
+        flat_layout(circuit.chosen),
+    )
     seen = Cell.of(before).seen_channels()
     random = np.random.default_rng(_SEED)
     samples = pack_bits(_first_samples(before.inputs, random))
@@ -58,7 +62,7 @@ def pruned(circuit: Circuit, visible: int) -> Circuit:
     wired.wire(np.flatnonzero(~np.isin(hard, WIRE_GATES))[::-1])
     for _ in range(ROUNDS):
         gates = wired.gates
-        found = circuit.with_logits(chosen(logits, gates))
+        found = circuit.with_gate_logits(chosen(logits, gates))
         refuted = _refuted(before, CellNetlist.from_circuit(found, visible), seen)
         if not refuted:
             return circuit if refuted is None else found

@@ -160,7 +160,7 @@ def _show_models(saved: Checkpoint[ModelState], rows: list[list[Row]]) -> None:
                 "" if evaluated is None else f"{100 * evaluated['accuracy']:.2f} %",
                 str(facts["first_solved"] or ""),
                 str(live_gates(CellNetlist.of_run(member.circuit, member.config))),
-                str(undecided_gates(member.state.logits)),
+                str(undecided_gates(member.circuit.gate_logits, member.circuit.wire_logits)),
             )
         )
     headers = ("model", "seed", "soft loss", "hard loss", "accuracy", "first exact", "gates", "unconverged")

@@ -1,5 +1,7 @@
 """logits -> probs -> coefficients, and the hard gate of every soft one. Twin of `coefficients.wgsl`."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from difflogic.core import gates
@@ -13,6 +15,15 @@ def softmax(logits: Array) -> Array:
     return np.asarray(exponentials / exponentials.sum(axis=-1, keepdims=True))
 
 
+class Parameters(NamedTuple):
+    """What a pass computes gates by."""
+
+    coefficients: Array
+    """`[G, 4]`: of each gate `c0, ca, cb, cab`."""
+    shares: Array | None = None
+    """`[G, 2, k]`: the shares of each input's candidates, which sum to 1; None if wiring is fixed."""
+
+
 def coefficients(logits: Array, coefficients: Array, gate_ids: Array) -> None:
     """Compute from logits `[G, 16]`: `coefficients[G, 4] = softmax(logits) @ TABLE`, `gate_ids[G] = argmax`.
 
@@ -20,3 +31,8 @@ def coefficients(logits: Array, coefficients: Array, gate_ids: Array) -> None:
     """
     coefficients[:] = softmax(logits) @ gates.TABLE.astype(logits.dtype)
     gate_ids[:] = logits.argmax(axis=-1)
+
+
+def one_hot(logits: Array) -> Array:
+    """1 at the largest of `logits [..., k]`, of equals the first, else 0."""
+    return np.asarray(np.eye(logits.shape[-1], dtype=logits.dtype)[logits.argmax(axis=-1)])

@@ -5,7 +5,8 @@ import numpy as np
 from difflogic.core.wiring import CENTRE, PATCH
 from difflogic.engine.shape import Array, Shape
 from difflogic.model.layout import Layout
-from difflogic.reference.kernels.gate_forward import fires
+from difflogic.reference.kernels.coefficients import Parameters
+from difflogic.reference.kernels.gate_forward import fires, inputs
 from difflogic.reference.kernels.grid import gather
 
 
@@ -13,7 +14,7 @@ def gate_backward(
     shape: Shape,
     at: int,
     layout: Layout,
-    coefficients: Array,
+    parameters: Parameters,
     masks: Array | None,
     kept: Array,
     d_next: Array,
@@ -21,12 +22,13 @@ def gate_backward(
     d_patches: Array,
     partials: Array,
 ) -> None:
-    """`d_next [9*C, cells]`, what step `at+1` left, leads to `d_patches` of step `at`; `partials [I, 4]` is added to.
+    """`d_next [9*C, cells]`, what step `at+1` left, leads to `d_patches` of step `at`; moments are added to `partials`.
 
     For upstream `d`: `d_a = d*(ca + cab*b)`, `d_b = d*(cb + cab*a)`; the moments of an instance are
-    `(sum d, sum d*a, sum d*b, sum d*a*b)` over the cells. `kept [N, cells]` are the step's nodes,
-    `values [slot_count, cells]` holds what instances send to the nodes they read. Without perception `d_next` is
-    `[outputs, cells]` and `d_patches` `[C, cells]`.
+    `(sum d, sum d*a, sum d*b, sum d*a*b)` over the cells, `partials [I, 4]`. With k candidates, which get
+    `share_j * d_a`, their `sum d_a * candidate_j` follow, then those of b: `[I, 4 + 2k]`. `kept [N, cells]` are the
+    step's nodes, `values [slot_count, cells]` holds what instances send to the nodes they read. Without perception
+    `d_next` is `[outputs, cells]` and `d_patches` `[C, cells]`.
     """
     d_state = gather(shape, d_next, layout.patch)
     idle = None if masks is None else ~fires(shape, masks, at)
@@ -37,16 +39,37 @@ def gate_backward(
         span = slice(level.first_instance, level.first_instance + level.count)
         if level is not layout.levels[-1]:
             d_level = sum_slots(values, layout.fanout[layout.patch_nodes + span.start : layout.patch_nodes + span.stop])
-        a, b = (kept[layout.wires[span, side]] for side in (0, 1))
-        _, ca, cb, cab = coefficients[layout.instance_gates[span]].T[:, :, None]
-        values[layout.slots[span, 0]] = d_level * (ca + cab * b)
-        values[layout.slots[span, 1]] = d_level * (cb + cab * a)
+        a, b = inputs(layout, span, parameters, kept)
+        _, ca, cb, cab = parameters.coefficients[layout.instance_gates[span]].T[:, :, None]
+        adjoints = d_level * (ca + cab * b), d_level * (cb + cab * a)
+        if parameters.shares is None:
+            values[layout.slots[span, 0]], values[layout.slots[span, 1]] = adjoints
+        else:
+            _choose_backward(layout, span, parameters.shares, kept, adjoints, values, partials)
         d_a = d_level * a
-        partials[span] += np.stack([d_level.sum(1), d_a.sum(1), (d_level * b).sum(1), (d_a * b).sum(1)], axis=1)
+        partials[span, :4] += np.stack([d_level.sum(1), d_a.sum(1), (d_level * b).sum(1), (d_a * b).sum(1)], axis=1)
     d_patches[:] = sum_slots(values, layout.fanout[: layout.patch_nodes])
     # A cell that did not fire is its own next state: its adjoint goes around the gates, to the centre of its own patch.
     if idle is not None:
         d_patches[CENTRE::PATCH] += np.where(idle, d_state, 0)
+
+
+def _choose_backward(
+    layout: Layout,
+    span: slice,
+    shares: Array,
+    kept: Array,
+    adjoints: tuple[Array, Array],
+    values: Array,
+    partials: Array,
+) -> None:
+    """Send the adjoints of inputs a and b to their candidates, and add the candidates' moments."""
+    of_gates = shares[layout.instance_gates[span]]
+    for side, d_input in enumerate(adjoints):
+        for candidate in range(layout.candidates):
+            values[layout.slots[span, side, candidate]] = of_gates[:, side, candidate, None] * d_input
+            moments = (d_input * kept[layout.wires[span, side, candidate]]).sum(1)
+            partials[span, 4 + side * layout.candidates + candidate] += moments
 
 
 def sum_slots(slots: Array, fanout: Array) -> Array:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from difflogic.core import gates, prng
+from difflogic.core import gates, prng, wiring
 from difflogic.engine import control as c
 from difflogic.engine.events import FaultRates
 from difflogic.engine.shape import Array
@@ -13,20 +13,31 @@ from difflogic.reference.kernels.coefficients import softmax
 def gradients(
     rates: FaultRates, layout: Layout, partials: Array, logits: Array, gradients: Array, control: Array
 ) -> None:
-    """`d_w = TABLE @ moments`, `d_logits = w * (d_w - sum(w * d_w))`, `w = softmax(logits)`; all `[G, 16]`.
+    """`d_w = TABLE @ moments`, `d_logits = w * (d_w - sum(w * d_w))`, `w = softmax(logits)`; all `[P, 16]`.
 
-    0 for the logits of a gate that is stuck in this epoch, since they change
-    nothing. Raises the control block's flag where one of the gradients is not finite.
+    Of candidates `d_w` are the moments themselves, `partials [I, 4 + 2k]`. The logits of a gate that is stuck in this
+    epoch get 0, since they change nothing. Raises the control block's flag where one of the gradients is not finite.
     """
-    moments = np.zeros((layout.gates, 4), dtype=partials.dtype)
+    moments = np.zeros((layout.gates, partials.shape[1]), dtype=partials.dtype)
     # Replicas of a gate, one to a channel, follow each other and share its logits: their moments are one sum.
     for level in layout.levels:
         instances = partials[level.first_instance : level.first_instance + level.count]
         first, last = level.first_gate, level.first_gate + level.count // level.replicas
-        moments[first:last] = instances.reshape(-1, level.replicas, 4).sum(axis=1)
-    probs = softmax(logits)
-    d_probs = moments @ gates.TABLE.T.astype(moments.dtype)
-    # The softmax's adjoint: what all sixteen have in common moves no share, so that the mean is taken off.
-    gradients[:] = probs * (d_probs - (probs * d_probs).sum(axis=1, keepdims=True))
-    gradients[rates.draw_gates(prng.split(control[c.TRAIN_KEY])[1], layout.gates) > 0] = 0
+        moments[first:last] = instances.reshape(-1, level.replicas, partials.shape[1]).sum(axis=1)
+    is_stuck = rates.draw_gates(prng.split(control[c.TRAIN_KEY])[1], layout.gates) > 0
+    d_probs = moments[:, :4] @ gates.TABLE.T.astype(moments.dtype)
+    gradients[: layout.gates] = d_softmax(logits[: layout.gates], d_probs)
+    gradients[: layout.gates][is_stuck] = 0
+    candidates = layout.wire_logits(logits)
+    if candidates is not None:
+        d_candidates = d_softmax(candidates, moments[:, 4:].reshape(candidates.shape))
+        d_candidates[is_stuck] = 0
+        gradients[layout.gates :] = wiring.rows(d_candidates)
     control[c.NONFINITE] |= not np.isfinite(gradients).all()
+
+
+def d_softmax(logits: Array, d_probs: Array) -> Array:
+    """The adjoint of logits `[..., n]` from that of their softmax."""
+    probs = softmax(logits)
+    # What all have in common moves no share, so that the mean is taken off.
+    return np.asarray(probs * (d_probs - (probs * d_probs).sum(axis=-1, keepdims=True)))

@@ -6,15 +6,27 @@ from difflogic.core import gates, prng
 from difflogic.engine import control as c
 from difflogic.engine.events import FaultRates, Hardening
 from difflogic.engine.shape import Array
-from difflogic.reference.kernels.coefficients import softmax
+from difflogic.reference.kernels.coefficients import one_hot, softmax
 
 
-def harden(hardening: Hardening, rates: FaultRates, control: Array, logits: Array, coefficients: Array) -> None:
+def harden(
+    hardening: Hardening,
+    rates: FaultRates,
+    control: Array,
+    logits: Array,
+    coefficients: Array,
+    candidates: Array | None = None,
+    shares: Array | None = None,
+) -> None:
     """This epoch's `coefficients [G, 4]`: of the constant where a gate is stuck, of the hard gate where it is drawn,
     else of the softmax; `logits [G, 16]`.
+
+    A hard gate has hard wires: `shares [G, 2, k]` are likewise of the logits `candidates`.
     """
     key = prng.split(control[c.TRAIN_KEY])[1]
     hard = hardening.draw(key, int(control[c.EPOCH]), len(logits))
+    if candidates is not None and shares is not None:
+        shares[:] = np.where(hard[:, None, None], one_hot(candidates), softmax(candidates))
     soft = softmax(logits) @ gates.TABLE.astype(logits.dtype)
     coefficients[:] = np.where(hard[:, None], gates.TABLE[logits.argmax(axis=-1)], soft)
     stuck = rates.draw_gates(key, len(logits))
