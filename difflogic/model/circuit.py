@@ -24,6 +24,7 @@ from difflogic.config.model import ModelConfig, NetworkConfig
 from difflogic.config.train import InitialConfig
 from difflogic.core import gates, prng, wiring
 from difflogic.errors import CircuitError
+from difflogic.model.checked import WIRES, network, wire_logits
 from difflogic.model.framed import in_frame
 
 NETWORKS = ("perceive", "update")
@@ -33,9 +34,6 @@ NOISE_STREAM = 0x6E6F6973
 
 WIRE_LOGIT = 2.0
 """Initial logit of a wire's first candidate, the fixed wiring's; the others are 0."""
-WIRES = "wires"
-"""Name of the logits of candidates, beside those of the networks."""
-
 FIXED = 1e6
 """The logit of a gate or candidate that is not learned, negative if it is never chosen.
 
@@ -105,31 +103,17 @@ class Circuit:
                 raise CircuitError(f'{name} needs the keys "perceive" and "update", got {sorted(tables)}.')
         if channels < 1:
             raise CircuitError(f"A cell needs at least 1 channel, got {channels}.")
-        chosen = None if WIRES not in logits else _array("The logits of wires", logits[WIRES][0])
+        chosen = wire_logits(logits)
         tail = () if chosen is None else chosen.shape[2:]
         if len(logits["perceive"]) == len(wires["perceive"]) == 0:
-            update, update_wires = _network("update", logits["update"], wires["update"], channels, None, tail)
-            return cls((), update, (), update_wires, channels, periodic, wire_logits=chosen)._checked()
-        perceive, perceive_wires = _network("perceive", logits["perceive"], wires["perceive"], wiring.PATCH, None, tail)
+            update, update_wires = network("update", logits["update"], wires["update"], channels, None, tail)
+            return cls((), update, (), update_wires, channels, periodic, wire_logits=chosen)
+        perceive, perceive_wires = network("perceive", logits["perceive"], wires["perceive"], wiring.PATCH, None, tail)
         kernels, outputs = perceive[-1].shape[:2]
         update_inputs = channels + channels * outputs * kernels
-        update, update_wires = _network("update", logits["update"], wires["update"], update_inputs, channels, tail)
+        update, update_wires = network("update", logits["update"], wires["update"], update_inputs, channels, tail)
         circuit = cls(perceive, update, perceive_wires, update_wires, channels, periodic, wire_logits=chosen)
-        return circuit._checked().within(neighbourhood)
-
-    def _checked(self) -> Circuit:
-        """Return the circuit. Raises CircuitError if the logits of its wires do not fit."""
-        logits = self.wire_logits
-        if logits is not None and (
-            logits.shape != (self.gates, 2, self.candidates)
-            or self.candidates not in wiring.CANDIDATES[1:]
-            or not np.isfinite(logits).all()
-        ):
-            raise CircuitError(
-                f"The logits of wires must be finite numbers [{self.gates}, 2, k] for k of "
-                f"{', '.join(map(str, wiring.CANDIDATES[1:]))}, got {logits.dtype} {list(logits.shape)}."
-            )
-        return self
+        return circuit.within(neighbourhood)
 
     def within(self, neighbourhood: str) -> Circuit:
         """Return the circuit, declared to be of this neighbourhood. Raises CircuitError where it reads other cells."""
@@ -244,10 +228,8 @@ class Circuit:
                 start[..., 0] = np.where(is_fixed, FIXED, WIRE_LOGIT)[..., None]
                 logits.append(start.reshape(-1, 2, count))
                 inputs = range(wires.shape[-1])
-        wire_logits = np.concatenate(logits).astype(self.update[0].dtype)
-        return self.from_arrays(
-            self.logits | {WIRES: [wire_logits]}, drawn, self.channels, self.periodic, self.neighbourhood
-        )
+        arrays = self.logits | {WIRES: [np.concatenate(logits).astype(self.update[0].dtype)]}
+        return self.from_arrays(arrays, drawn, self.channels, self.periodic, self.neighbourhood)
 
     def _with_noise(self, initial: InitialConfig, seed: int, input_wise: bool = False) -> Circuit:
         logits, sums = self.gate_logits, np.eye(gates.GATE_COUNT, dtype=np.float32)
@@ -414,75 +396,3 @@ def _draw(network: NetworkConfig, key: prng.Key, among: Sequence[int] | None = N
         key, sub = prng.split(key)
         layers.append(wiring.make_wires(scheme, sub, n_in, n_out, None if layers else among))
     return layers
-
-
-def _network(
-    name: str,
-    logits: Sequence[npt.ArrayLike],
-    wires: Sequence[npt.ArrayLike],
-    n_in: int,
-    n_out: int | None,
-    tail: tuple[int, ...] = (),
-) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-    """Validated logits and wires of one network whose first layer reads `n_in` values; wires `[..., 2, out, *tail]`."""
-    if not logits or len(logits) != len(wires):
-        raise CircuitError(
-            f"{name} needs one wires array per logits array and at least one layer, got {len(logits)} and {len(wires)}."
-        )
-    # Each layer reads what the one before it gives, so the widths need not be said: they follow from the logits.
-    layers, connections = [], []
-    kernels = None
-    for index, (layer, pair) in enumerate(zip(logits, wires, strict=True)):
-        where = f"{name} layer {index}"
-        layer_logits = _layer_logits(where, name, layer, kernels)
-        kernels = layer_logits.shape[0] if name == "perceive" else None
-        connections.append(_layer_wires(where, pair, n_in, layer_logits, tail))
-        layers.append(layer_logits)
-        n_in = layer_logits.shape[-2]
-    if n_out is not None and n_in != n_out:
-        raise CircuitError(f"The last {name} layer must have one gate per channel: {n_out} expected, {n_in} given.")
-    return tuple(layers), tuple(connections)
-
-
-def _array(what: str, values: npt.ArrayLike) -> Array:
-    try:
-        return np.array(values)
-    except ValueError as error:  # rows of different lengths
-        raise CircuitError(f"{what} must be one array: {error}") from error
-
-
-def _layer_logits(where: str, name: str, values: npt.ArrayLike, kernels: int | None) -> Array:
-    array = _array(f"The logits of {where}", values)
-    if array.dtype not in (np.float32, np.float64):
-        raise CircuitError(f"The logits of {where} must be float32 or float64, got {array.dtype}.")
-    expected = "[K, out, 16]" if name == "perceive" else "[out, 16]"
-    rank = 3 if name == "perceive" else 2
-    if array.ndim != rank or array.shape[-1] != gates.GATE_COUNT or 0 in array.shape:
-        raise CircuitError(f"The logits of {where} must have shape {expected}, got {list(array.shape)}.")
-    if kernels is not None and array.shape[0] != kernels:
-        raise CircuitError(
-            f"Every perception layer needs the same K: {kernels} expected, {where} has {array.shape[0]}."
-        )
-    # One NaN would reach every cell in a few steps, and nobody would know any more where it came from.
-    if not np.isfinite(array).all():
-        raise CircuitError(f"The logits of {where} contain NaN or infinity; every logit must be finite.")
-    return array
-
-
-def _layer_wires(where: str, values: npt.ArrayLike, n_in: int, logits: Array, tail: tuple[int, ...]) -> Array:
-    array = _array(f"The wires of {where}", values)
-    if not np.issubdtype(array.dtype, np.integer):
-        raise CircuitError(f"The wires of {where} must be whole numbers, got {array.dtype}.")
-    shape = (2, logits.shape[-2], *tail)
-    per_kernel = (logits.shape[0], *shape) if logits.ndim == 3 else shape
-    # Wiring that kernels share is kept once for each: engines need no second case, and the wires are small.
-    if array.shape == shape and logits.ndim == 3:
-        array = np.repeat(array[None], logits.shape[0], axis=0)
-    if array.shape != per_kernel:
-        alternatives = f"{list(shape)} or {list(per_kernel)}" if logits.ndim == 3 else f"{list(shape)}"
-        raise CircuitError(f"The wires of {where} must have shape {alternatives}, got {list(array.shape)}.")
-    if array.min() < 0 or array.max() >= n_in:
-        raise CircuitError(
-            f"The wires of {where} must be between 0 and {n_in - 1}, got {array.min()} to {array.max()}."
-        )
-    return array.astype(np.int64)
