@@ -290,6 +290,7 @@ def test_two_clicks_lead_from_an_empty_server_to_a_solved_checkerboard(browser, 
         page.click(".preview .primary")
         page.wait("document.querySelector('.job-head .pill')?.innerText === 'Solved'")
         page.wait("document.querySelector('.living')?.checkVisibility()")
+        assert not page.js("document.querySelector('.automaton').checkVisibility()")  # it is shown once
         assert page.text("h1") == "checkerboard-small"
         page.close()
 
@@ -419,7 +420,7 @@ def test_curves_are_zoomed_and_read_off_by_keys_and_mouse(opened, trained):
     shown = ".curves output"
     page.wait("document.querySelectorAll('.curves .dot.hard').length === 2 * 31")
     page.see("epochs 0 to 1,500", shown)
-    page.tab_to("Curves of how far")
+    page.tab_to("Curves of the soft")
     page.press("+")
     low, high = (float(each.replace(",", "")) for each in page.text(shown).split()[1::2])
     assert 0 < low < high < 1500
@@ -470,8 +471,9 @@ def test_runs_over_each_other(opened, live, trained):
     page.wait(f"{lines} < {before}")
     page.click(".compared tbody tr:last-child [type=checkbox]")
     page.wait(f"{lines} === {before}")
-    choose(page, "Show ", "mixture")
-    page.wait("document.querySelectorAll('.curves .legend li').length === 2 + 2")
+    assert page.js("document.querySelectorAll('.curves .legend li').length") == 2 + 2  # one for each run
+    choose(page, "Show ", "soft loss")
+    page.wait(f"{lines} < {before}")
     choose(page, "over ", "seconds")
     page.see("seconds 0 to", ".curves output")
     choose(page, "over ", "epochs")
@@ -923,7 +925,8 @@ def test_attempts_are_shown_and_in_the_end_the_best(opened, live):
     page.see("attempt 1, the best of 2, 200 of 1,000 epochs", ".progress")
     page.js("document.querySelectorAll('details').forEach((each) => each.open = true)")
     page.see("Attempt 2: complete at epoch 800 with 14 wrong cells, seed 8670748", ".tries")
-    page.see("epochs 0 to 200", ".curves output")
+    page.see("epochs 0 to 1,000", ".curves output")  # one curve over both
+    page.wait("document.querySelectorAll('.curves .attempt').length === 2")  # in each chart
     page.see("At epoch 200", ".automaton")
     page.see("at epoch 200", ".gates")
 
@@ -974,4 +977,4 @@ def test_a_page_that_comes_in_a_later_attempt_ends_with_the_best(opened, live, t
         page.see("epochs 0 to 800", ".curves output")
         live.store.finish(job, lease, "done", attempt=1, progress=200, goal=1000, saved_progress=200)
     page.see("attempt 1", ".progress")
-    page.see("epochs 0 to 200", ".curves output")
+    page.see("epochs 0 to 1,000", ".curves output")

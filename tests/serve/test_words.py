@@ -46,6 +46,16 @@ def job(store, spec) -> JobRecord:
             {"status": "running", "progress_per_s": 1.0, **UNTIL},
             {"pace": "2 min left at most, 1 epochs a second, until solved, 65 s of at most 3 min"},
         ),
+        # An attempt that is nearly over is followed by others, for all the time and the epochs that are left.
+        (
+            {"status": "running", "progress": 1490, "progress_per_s": 50.0, **UNTIL},
+            {"standing": "Running: 2 min left at most"},
+        ),
+        (
+            {"status": "running", "progress": 300, "progress_per_s": 50.0, "attempt": 2,
+             "result": {"attempts": [TRIED]}, "request": {"until_solved": True, "within": "9000 epochs"}},
+            {"standing": "Running: 2 min left at most"},
+        ),
         (
             {"status": "done", "progress": 1500, **UNTIL, **WRONG, "result": {"attempts": [TRIED, TRIED]}},
             {

@@ -218,10 +218,13 @@ def _pace(job: JobRecord) -> Iterator[str]:
 
 
 def _left(job: JobRecord) -> float:
-    """Seconds that a training goes on at most, as fast as it goes now."""
-    left = (job.goal - job.progress) / (job.progress_per_s or 1.0)
-    seconds = None if job.asked.within is None else job.asked.within.seconds
-    return left if seconds is None else max(0.0, min(left, seconds - job.trained_s))
+    """Return the seconds that a job goes on at most, as fast as it goes now, in all attempts that it may still make."""
+    within, pace = job.asked.within or Within(), job.progress_per_s or 1.0
+    limits = [] if within.seconds is None else [within.seconds - job.trained_s]
+    if within.epochs is not None:
+        earlier = sum(each["epoch"] for each in _attempts(job) if each["number"] != job.attempt)
+        limits.append((within.epochs // job.asked.population - earlier - job.progress) / pace)
+    return max(0.0, min(limits or [(job.goal - job.progress) / pace]))
 
 
 def _remark(job: JobRecord) -> str:

@@ -9,6 +9,7 @@ import { isAgents, isOver } from "./progress.js";
 const VARIED = ["random", "boards"]; // starts that are not the same each time
 const USUAL = new Set(["svg", "html", "verilog"]);
 
+const isDone = (job) => job.status === "done"; // what failed or was cancelled has one main action: try again
 const waits = (job) => job.status === "running" && job.wanted !== null;
 const training = (job) => job.kind === "train";
 const wanted = (job) => training(job) || job.kind === "sweep"; // by the form
@@ -26,11 +27,11 @@ export const ACTIONS = [
     { name: "retry", label: "Try again", primary: true, when: (job) => ["failed", "cancelled"].includes(job.status), run: (job) => post(`/jobs/${job.id}/retry`), main: () => true },
     { name: "pause", label: "Pause", when: (job) => ["queued", "running"].includes(job.status) && !waits(job), run: (job) => post(`/jobs/${job.id}/pause`), main: () => true },
     { name: "cancel", label: "Stop", when: (job) => ["queued", "running", "paused"].includes(job.status) && job.wanted !== "cancel", run: (job) => post(`/jobs/${job.id}/cancel`), main: () => true },
-    { name: "simplify", label: "Simplify and prove", primary: true, when: canShrink, run: simplified, main: (job) => isOver(job) && job.words.outcome !== "unsolved" },
-    { name: "build", label: "Build without training", title: "Make a circuit for its task without training", when: canBuild, run: (job) => follow(job, "build"), main: (job) => job.words.outcome === "unsolved" },
-    { name: "export", label: "Download and export", when: hasCircuit, run: exported, main: isOver },
-    { name: "edit", label: "Again with changes", when: wanted, run: (job) => go(`#/new?from=${job.id}`, job), main: isOver },
-    { name: "compare", label: "Compare", when: (job) => training(job) && !isAgents(job), run: (job) => go(`#/compare/${job.id}`, job), main: (job) => job.words.outcome !== "solved" },
+    { name: "simplify", label: "Simplify and prove", primary: true, when: canShrink, run: simplified, main: (job) => isDone(job) && job.words.outcome !== "unsolved" },
+    { name: "build", label: "Build without training", primary: true, title: "Make a circuit for its task without training", when: canBuild, run: (job) => follow(job, "build"), main: (job) => job.words.outcome === "unsolved" },
+    { name: "export", label: "Download and export", when: hasCircuit, run: exported, main: isDone },
+    { name: "edit", label: "Again with changes", primary: true, when: wanted, run: (job) => go(`#/new?from=${job.id}`, job), main: isDone },
+    { name: "compare", label: "Compare", when: (job) => training(job) && !isAgents(job), run: (job) => go(`#/compare/${job.id}`, job), main: (job) => job.words.outcome === "unsolved" },
     { name: "clone", label: "Again as it is", when: wanted, run: (job) => made(job, "clone") },
     { name: "smaller", label: "Simplify for less…", title: "Keep less than all that the circuit does", when: canShrink, run: simplifiedForLess },
     { name: "prove", label: "Prove", when: canProve, run: (job) => follow(job, "prove") },
@@ -137,8 +138,7 @@ export function actionButtons(job, place, changed, only = null) {
         shown = state;
         const rest = fitting.filter((action) => !main.includes(action));
         for (const [action, made] of buttons) {
-            const isMain = main.includes(action);
-            made.className = isMain && action.primary ? "primary" : action.danger ? "danger" : "";
+            made.className = action === main.find(({ primary }) => primary) ? "primary" : action.danger ? "danger" : "";
             // In a list there are many of each: a screen reader says of which job.
             if (only) made.setAttribute("aria-label", `${action.label} ${now.name} (${now.id.slice(0, 4)})`);
         }

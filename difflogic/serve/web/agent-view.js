@@ -7,7 +7,7 @@ import { count, loss } from "./format.js";
 import { Window } from "./window.js";
 
 // As `learningOfAutomata` of job-view.js.
-export function learningOfAgents(job) {
+export function learningOfAgents(job, signal) {
     const span = new Window();
     const chart = new Chart(span, {
         title: "Mean return",
@@ -18,7 +18,8 @@ export function learningOfAgents(job) {
     chart.unit = "step";
     const { handlers, update } = growing(job, (rows, last) => {
         span.extend(0, Math.max(1, last));
+        span.begins = rows.begins;
         chart.show(seriesOfAgents(rows, job.config.evaluation.threshold));
-    });
-    return { element: card("learning", "Learning", chart.element), span, handlers, update };
+    }, signal);
+    return { element: card("learning", "Learning", chart.element), handlers, update };
 }

@@ -2,7 +2,7 @@
 
 import { card, h, setText } from "./dom.js";
 import { Film } from "./film.js";
-import { count } from "./format.js";
+import { count, plural } from "./format.js";
 import { isHex, paint, targetOf, unpacked } from "./pixels.js";
 
 export function automatonPanel(config) {
@@ -12,7 +12,8 @@ export function automatonPanel(config) {
     const target = h("canvas", { class: "grid", role: "img", "aria-label": "The target" });
     const aim = h("figure", { hidden: true }, target, h("figcaption", {}, "What it is to learn"));
     const channels = h("ul", { class: "tiles" });
-    const inside = h("details", { hidden: true }, h("summary", {}, "Its channels, what cells remember"), channels);
+    const many = h("summary", {}),
+        inside = h("details", { hidden: true }, many, channels);
     const stage = h("div", { class: "stage" }, aim, h("figure", {}, film.canvas, h("figcaption", {}, "What it does now")));
     const element = card("automaton", "The automaton", stage, film.transport, words, inside);
     film.transport.hidden = true;
@@ -44,6 +45,7 @@ export function automatonPanel(config) {
     function drawTiles({ step, channels: which, bits: packed }, height, width) {
         const area = height * width,
             bits = unpacked(packed, which.length * area);
+        setText(many, plural(which.length, "channel"));
         for (const [channel, canvas] of tiles) {
             if (which.includes(channel)) continue;
             canvas.closest("li").remove();

@@ -133,7 +133,9 @@ export class Chart {
         const columns = round(this.span.from, this.span.to, Math.max(2, inner.width / 110), 1).map((tick) =>
             s("text", { class: "tick", x: this.x(tick), y: bottom + 18, "text-anchor": "middle" }, count(tick)),
         );
-        return [...rows.flat(), ...columns];
+        const begins = this.span.begins.filter((begin) => begin > this.span.from && begin < this.span.to);
+        const marks = begins.map((begin) => s("line", { class: "rule attempt", x1: this.x(begin), x2: this.x(begin), y1: MARGIN.top, y2: bottom }));
+        return [...rows.flat(), ...columns, ...marks];
     }
 
     drawn({ style, dots, low }, points) {
@@ -163,8 +165,9 @@ export class Chart {
 
     // The legend, with the values at the reading line, else the last ones.
     read() {
-        while (this.legend.children.length > this.series.length) this.legend.lastChild.remove();
-        this.series.forEach((each, index) => {
+        const named = this.series.filter(({ isUnnamed }) => !isUnnamed);
+        while (this.legend.children.length > named.length) this.legend.lastChild.remove();
+        named.forEach((each, index) => {
             if (!this.legend.children[index]) this.legend.append(h("li", {}, h("span", {}), h("b", {})));
             const item = this.legend.children[index];
             item.className = each.style;

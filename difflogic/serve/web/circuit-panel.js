@@ -4,14 +4,15 @@ import { get, UNREACHABLE } from "./api.js";
 import { card, h, repeat, setText } from "./dom.js";
 import { fileAddress, fileRow } from "./files-panel.js";
 import { errorPlace } from "./notices.js";
-import { isOver, KINDS, statusPill } from "./progress.js";
+import { isAgents, isOver, KINDS, statusPill } from "./progress.js";
 import { resultOf } from "./result.js";
 
 const EVERY = 1500;
 const LIVING = "live.html";
 
-// {element, update(job), refresh()}: the living circuit, and below it the follow-ups.
-export function circuitPanel(job, signal) {
+// {element, update(job), refresh()}: the living circuit, and below it the follow-ups. `alive(isAlive)` hears whether there is
+// one, `proved(text)` what a proof says of a training.
+export function circuitPanel(job, signal, { alive: tellAlive, proved }) {
     const trouble = errorPlace();
     const list = h("ul", { class: "follow-ups", "aria-label": "Follow-up jobs" }),
         whose = h("p", { class: "quiet" });
@@ -60,6 +61,7 @@ export function circuitPanel(job, signal) {
             if (now.status !== "done" || filed) return;
             filed = true;
             setText(found, now.kind === "evaluate" ? "" : (now.words.results[0] ?? ""));
+            if (now.kind === "prove" && job.kind === "train") proved(now.words.standing);
             more.replaceChildren(resultOf(now) ?? "");
             const { files: all } = await get(`/jobs/${now.id}/files`);
             fold.hidden = !all.length;
@@ -74,13 +76,22 @@ export function circuitPanel(job, signal) {
         const source = fileAddress(id, LIVING);
         if (frame.getAttribute("src") !== source) frame.src = source;
         setText(whose, words);
-        alive.hidden = false;
+        showAlive(true);
     }
+
+    function showAlive(isAlive) {
+        alive.hidden = !isAlive;
+        tellAlive(isAlive);
+    }
+
+    // The page in the frame says how high it is.
+    const grow = ({ source, data }) => source === frame.contentWindow && data?.height > 0 && (frame.style.blockSize = `${data.height}px`);
+    addEventListener("message", grow, { signal });
 
     // Of a training that is solved its own circuit, until there is a smaller one.
     async function own(now) {
         const { files } = await get(`/jobs/${now.id}/files`, { signal });
-        if (files.some(({ name }) => name === LIVING) && alive.hidden) live(now.id, now.kind === "train" ? "As it was trained. Paint on it, damage it, point at a cell to see its wires." : now.words.standing);
+        if (files.some(({ name }) => name === LIVING) && alive.hidden) live(now.id, now.kind !== "train" ? now.words.standing : isAgents(job) ? "Push it, and see which wires carry a 1." : "Paint on it, damage it, point at a cell to see its wires.");
     }
 
     repeat(() => isOpen && look(), EVERY, signal);
@@ -91,7 +102,7 @@ export function circuitPanel(job, signal) {
             if (now.status === status) return;
             status = now.status;
             if (status === "done") own(now).catch(trouble.show);
-            else alive.hidden = true;
+            else showAlive(false);
         },
     };
 }

@@ -6,6 +6,7 @@ import { curves, METRICS, Rows, seriesOfMany } from "./curves.js";
 import { card, h, repeat, scroll, headedTable } from "./dom.js";
 import { count, loss } from "./format.js";
 import { empty, errorPlace } from "./notices.js";
+import { pictureOf } from "./picture.js";
 import { isOver, statusPill } from "./progress.js";
 
 const MOST = 8;
@@ -21,7 +22,7 @@ export function compareView(root, signal, ids) {
     const metric = h("select", { onchange: () => draw() }, Object.keys(METRICS).map((name) => h("option", {}, name)));
     const axis = h("select", { onchange: () => draw() }, h("option", {}, "epochs"), h("option", {}, "seconds"));
     const differences = scroll("Settings");
-    const head = ["Run", "State", "Epochs", "Mixture off by", "Wrong values", "Gates", h("span", { class: "unseen" }, "Remove")];
+    const head = ["Run", "State", "Epochs", "Soft loss", "Hard loss", "Gates", h("span", { class: "unseen" }, "Remove")];
     const picker = h("select", { "aria-label": "Add a run", onchange: () => move([...chosen, picker.value]) });
     const nothing = empty("Nothing to compare", "Add a run above, or select some in the list of jobs.");
     const shown = h(
@@ -127,6 +128,7 @@ export function compareView(root, signal, ids) {
                 { scope: "row" },
                 visible,
                 h("i", { class: `key run-${index % MOST}`, "aria-hidden": "true" }),
+                pictureOf(job).element,
                 h("a", { href: `#/jobs/${job.id}` }, name),
             ),
             h("td", {}, statusPill(job).element),

@@ -1,5 +1,6 @@
 // Rows of metrics as curves, for one run or several over each other.
 
+import { get } from "./api.js";
 import { Chart } from "./chart.js";
 import { h } from "./dom.js";
 import { count, loss } from "./format.js";
@@ -8,25 +9,33 @@ import { Window } from "./window.js";
 
 const write = { tick: (value) => (value >= 1000 ? `${value / 1000}k` : String(Number(value.toPrecision(3)))), value: loss };
 const NEARER = 0.5;
+const MOST_ROWS = 10_000; // of an earlier attempt
 const SMOOTH = [1, 10, 50, 200];
 
-// The rows of one run, by epoch (of agents step) and seed, as they arrive: rows that were seen before change nothing.
+// The rows of one run, by epoch (of agents step) and model, as they arrive: rows that were seen before change nothing.
 export class Rows {
     constructor() {
-        this.clear();
+        this.members = new Map();
+        this.begins = []; // where each attempt but the first begins
+        this.last = 0;
+        this.begin();
     }
 
-    clear() {
-        this.seeds = new Map();
-        this.last = 0;
+    // The rows of another attempt follow those before it.
+    begin() {
+        if (this.last) this.begins.push(this.last);
+        this.offset = this.last;
+        this.places = new Map(); // of seeds, of which each attempt has others
     }
 
     add(rows) {
         for (const row of rows) {
             const seed = row.seed ?? 0;
-            if (!this.seeds.has(seed)) this.seeds.set(seed, fresh());
-            const member = this.seeds.get(seed),
-                epoch = row.epoch ?? row.steps;
+            if (!this.places.has(seed)) this.places.set(seed, this.places.size);
+            const place = this.places.get(seed);
+            if (!this.members.has(place)) this.members.set(place, fresh());
+            const member = this.members.get(place),
+                epoch = this.offset + (row.epoch ?? row.steps);
             if (epoch <= member.epoch) continue;
             member.epoch = epoch;
             member.seconds.set(epoch, row.elapsed_s);
@@ -48,32 +57,48 @@ export class Rows {
         const last = (list) => list.at(-1)?.[1] ?? Infinity;
         const rank = ({ judged, hard, soft }) => (judged.length ? [-last(judged), 0] : [last(hard), last(soft)]);
         const order = ([a, b], [c, d]) => a - c || b - d;
-        return [...this.seeds.values()].sort((one, other) => order(rank(one), rank(other)))[0];
+        return [...this.members.values()].sort((one, other) => order(rank(one), rank(other)))[0];
     }
 }
 
 const fresh = () => ({ soft: [], batch: [], hard: [], undecided: [], training: [], judged: [], seconds: new Map(), epoch: 0 });
 
-// The rows of a job as they come, with `draw(rows, last)` at each; another attempt begins anew: {handlers, update(job)}
-export function growing(job, draw) {
-    const rows = new Rows();
-    let shown = job;
-    const drawn = () => draw(rows, Math.max(rows.last, shown.progress) || shown.goal);
-    drawn();
+// The rows of all attempts of a job as they come, one attempt after the other, with `draw(rows, last)` at each change:
+// {handlers, update(job)}. The stream brings those of the attempt that the job is in.
+export function growing(job, draw, signal) {
+    const attempts = new Map();
+    let shown = null;
+    function drawn() {
+        const all = new Rows();
+        for (const number of [...attempts.keys()].sort((a, b) => a - b)) {
+            all.begin();
+            all.add(attempts.get(number));
+        }
+        draw(all, Math.max(all.last, shown.progress) || shown.goal);
+    }
+    async function fetched(number) {
+        attempts.set(number, []);
+        const { rows } = await get(`/jobs/${job.id}/metrics?attempt=${number}&limit=${MOST_ROWS}`, { signal });
+        if (shown.attempt === number) return;
+        attempts.set(number, rows);
+        drawn();
+    }
+    function update(now) {
+        const isOther = now.attempt !== shown?.attempt;
+        shown = now;
+        if (isOther) attempts.set(now.attempt, []);
+        for (const { number } of now.result?.attempts ?? []) if (!attempts.has(number)) fetched(number).catch(() => attempts.delete(number));
+        if (isOther) drawn();
+    }
+    update(job);
     return {
         handlers: {
             rows(found) {
-                rows.add(found);
+                attempts.get(shown.attempt).push(...found);
                 drawn();
             },
         },
-        update(now) {
-            const isOther = now.attempt !== shown.attempt;
-            shown = now;
-            if (!isOther) return;
-            rows.clear();
-            drawn();
-        },
+        update,
     };
 }
 
@@ -82,12 +107,12 @@ export function curves(span = new Window()) {
     let unit = "epoch";
     const batch = new Chart(span, {
         title: "How far off it is",
-        label: "Curves of how far off the mixture and the circuit are in training, by epoch.",
+        label: "Curves of the soft and the hard loss in training, by epoch.",
         write,
     });
     const probes = new Chart(span, {
-        title: "Wrong values in tests",
-        label: "Curve of the wrong cells of the circuit in tests, by epoch.",
+        title: "Wrong cells in tests",
+        label: "Curve of the wrong cells in tests, by epoch.",
         height: 170,
         write,
     });
@@ -136,7 +161,8 @@ export function curves(span = new Window()) {
     return {
         element: h("div", { class: "curves" }, h("details", { class: "adjust" }, h("summary", {}, where), tools), batch.element, probes.element),
         span,
-        show(batchSeries, probeSeries, last) {
+        show(batchSeries, probeSeries, last, begins = []) {
+            span.begins = begins;
             span.extend(0, Math.max(1, last));
             say();
             shown = [batchSeries, probeSeries];
@@ -160,8 +186,8 @@ export function seriesOfOne(rows) {
     return [
         [
             ...crowd(rows, "soft"),
-            { name: "mixture", style: "soft", points: best.soft },
-            { name: "circuit", style: "hard", points: best.batch, dots: true },
+            { name: "soft loss", style: "soft", points: best.soft },
+            { name: "hard loss", style: "hard", points: best.batch, dots: true },
         ],
         [
             ...crowd(rows, "hard"),
@@ -186,7 +212,7 @@ export function seriesOfAgents(rows, threshold) {
 
 // What the members but the best reach, as a band.
 function crowd(rows, list) {
-    const others = [...rows.seeds.values()].filter((member) => member !== rows.best);
+    const others = [...rows.members.values()].filter((member) => member !== rows.best);
     if (!others.length) return [];
     const [points, low] = [Math.max, Math.min].map((choose) => envelope(others, list, choose));
     return [{ name: "others", style: "crowd", points, low, spread: true }];
@@ -201,19 +227,20 @@ function envelope(members, list, choose) {
 }
 
 // What runs are compared by: which lines of the two charts are drawn.
-export const METRICS = { "mixture and circuit": ["soft", "batch"], mixture: ["soft"], circuit: ["batch"], "unconverged gates": ["undecided"] };
+export const METRICS = { "soft and hard loss": ["soft", "batch"], "soft loss": ["soft"], "hard loss": ["batch"], "unconverged gates": ["undecided"] };
 
-// The series of several runs, each in a colour: soft thin, hard with dots; `unit` as for `curves`. Those hidden have none.
-export function seriesOfMany(runs, metric = "mixture and circuit", unit = "epoch") {
-    const words = { soft: "mixture", batch: "circuit", undecided: "unconverged" };
+// The series of several runs, each in a colour and with one entry in the legend: soft thin, hard with dots; `unit` as for
+// `curves`. Those hidden have none.
+export function seriesOfMany(runs, metric = "soft and hard loss", unit = "epoch") {
     const known = runs
         .map((run, index) => ({ ...run, best: run.rows.best, style: `run-${index % 8}` }))
         .filter(({ best, hidden }) => best && !hidden);
     const along = (best, list) => (unit === "epoch" ? list : list.map(([epoch, y]) => [best.seconds.get(epoch), y]));
     return [
         known.flatMap(({ name, best, style }) =>
-            METRICS[metric].map((list) => ({
-                name: `${name}, ${words[list]}`,
+            METRICS[metric].map((list, index) => ({
+                name: index ? `${name}, hard loss` : name,
+                isUnnamed: index > 0,
                 style: list === "soft" ? `${style} thin` : style,
                 points: along(best, best[list]),
                 dots: list === "batch",

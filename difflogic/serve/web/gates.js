@@ -6,6 +6,7 @@ import { h, setText } from "./dom.js";
 import { atCheckpoints, fold } from "./fold.js";
 import { count } from "./format.js";
 import { empty } from "./notices.js";
+import { Window } from "./window.js";
 
 // Ids are truth tables, as in difflogic/core/gates.py.
 export const FAMILIES = [
@@ -20,7 +21,8 @@ const WIRES = FAMILIES[0].gates; // all gates begin so: those that compute somet
 const styleOf = (gate) => FAMILIES.find((family) => family.gates.includes(gate)).style;
 
 // {element, update(job)}
-export function gatesPanel(job, span, signal) {
+export function gatesPanel(job, signal) {
+    const span = new Window(); // of the job's own attempt
     const chart = new Chart(span, {
         title: "Over the epochs",
         label: "How many gates of each kind there are, by epoch.",
@@ -77,6 +79,7 @@ export function gatesPanel(job, span, signal) {
     function draw() {
         const counted = census.history.map((entry) => ({ epoch: entry.epoch, counts: countsOf(entry) }));
         chart.element.hidden = counted.length < 2;
+        span.extend(0, counted.at(-1).epoch);
         chart.show(bands(counted).filter(({ style }) => wires.checked || style !== "wires"));
         const { epoch, counts } = counted.at(-1),
             all = counts.reduce((a, b) => a + b, 0),

@@ -39,12 +39,14 @@ function tagList(job) {
 // {element, update(job)}; `changed(job or null)` hears what an action came to, errors are shown at `place`.
 export function jobHead(job, place, changed) {
     const title = h("h1", {}, job.name);
+    const proof = h("p", { class: "proof", hidden: true }); // the sentence that it comes to is the headline
     const { pill, bar, tags, tools, line, reason, about, update } = partsOf(job, place, changed);
     const element = h(
         "header",
         { class: "job-head" },
         h("p", { class: "crumb" }, h("a", { href: "#/" }, "Jobs")),
         h("div", { class: "headline" }, h("div", { class: "title" }, title, pill, ownerOf(job)), tools),
+        proof,
         line,
         reason,
         bar,
@@ -57,6 +59,10 @@ export function jobHead(job, place, changed) {
         update(now) {
             setText(title, now.name);
             update(now);
+        },
+        proved(text) {
+            proof.hidden = false;
+            setText(proof, `${text}.`);
         },
     };
 }

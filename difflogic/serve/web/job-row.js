@@ -1,12 +1,11 @@
 // One job of the list, and under it what was made of it: {element, update(job), shown(), under(rows)}.
 
-import { h, mayMove, setText } from "./dom.js";
-import { fileAddress } from "./files-panel.js";
+import { h, setText } from "./dom.js";
 import { plural } from "./format.js";
 import { partsOf } from "./job-head.js";
 import { errorPlace } from "./notices.js";
-import { thumbnail } from "./pixels.js";
-import { isAgents, ownerOf } from "./progress.js";
+import { pictureOf } from "./picture.js";
+import { ownerOf } from "./progress.js";
 import { resultOf } from "./result.js";
 
 const QUICK = ["pause", "resume", "retry", "cancel"];
@@ -21,14 +20,13 @@ export function jobRow(job, chosen, on, changed) {
         attempts = h("div", {}),
         list = h("ul", { class: "under" });
     const fold = h("details", { hidden: true }, count, attempts, list);
-    let current = job,
-        picture = thumbnail(job),
-        grown = false;
+    const picture = pictureOf(job);
+    let current = job;
     const element = h(
         "li",
         { class: "job", "data-id": job.id },
         h("label", { class: "pick" }, tick),
-        picture,
+        picture.element,
         h("div", { class: "what" }, h("div", { class: "title" }, link, pill, ownerOf(job)), line, reason, about, tags, place.element),
         h("div", { class: "how" }, bar, tools),
         fold,
@@ -39,18 +37,8 @@ export function jobRow(job, chosen, on, changed) {
         parts.update(now);
         setText(link, now.name);
         tick.setAttribute("aria-label", `Choose ${now.name} (${now.id.slice(0, 4)})`);
-        if (!grown && now.status === "done" && now.kind === "train" && now.saved_progress > 0 && !isAgents(now)) grow(now);
+        picture.update(now);
         told();
-    }
-
-    // The picture of the target becomes what the automaton shows.
-    function grow(now) {
-        grown = true;
-        if (!mayMove()) return;
-        const film = h("img", { class: "thumbnail", alt: "", src: fileAddress(now.id, "rollout.gif"), onload: () => {
-            picture.replaceWith(film);
-            picture = film;
-        } });
     }
 
     function told() {

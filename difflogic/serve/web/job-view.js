@@ -40,10 +40,10 @@ function show(root, signal, job) {
     const of = (...kinds) => kinds.includes(job.kind);
     const place = errorPlace(),
         files = filesPanel(job, signal);
-    const learning = of("train") ? (isAgents(job) ? learningOfAgents(job) : learningOfAutomata(job)) : null,
-        gates = learning && gatesPanel(job, learning.span, signal),
+    const learning = of("train") ? (isAgents(job) ? learningOfAgents : learningOfAutomata)(job, signal) : null,
+        gates = learning && gatesPanel(job, signal),
         trials = of("sweep") ? sweepPanel(job, signal) : null,
-        circuit = of("train", "simplify", "build", "sweep") ? circuitPanel(job, signal) : null;
+        circuit = of("train", "simplify", "build", "sweep") ? circuitPanel(job, signal, { alive: (isAlive) => learning?.besideAlive?.(isAlive), proved: (text) => top.proved(text) }) : null;
     const found = foundPanel(Boolean(learning));
     const top = jobHead(job, place, (now) => {
         changed(now);
@@ -73,11 +73,16 @@ function foundPanel(isTraining) {
     };
 }
 
-// {element, span, handlers: of the stream, update(job)}
-function learningOfAutomata(job) {
+// {element, handlers: of the stream, update(job), besideAlive(isAlive): whether the automaton is shown already}
+function learningOfAutomata(job, signal) {
     const plot = curves(),
         automaton = automatonPanel(job.config);
-    const { handlers, update } = growing(job, (rows, last) => plot.show(...seriesOfOne(rows), last));
+    const { handlers, update } = growing(job, (rows, last) => plot.show(...seriesOfOne(rows), last, rows.begins), signal);
     const element = h("div", { class: "columns even" }, automaton.element, card("learning", "Learning", plot.element));
-    return { element, span: plot.span, handlers: { ...handlers, frame: automaton.show }, update };
+    function besideAlive(isAlive) {
+        automaton.element.hidden = isAlive;
+        element.classList.toggle("even", !isAlive);
+        element.classList.toggle("columns", !isAlive);
+    }
+    return { element, handlers: { ...handlers, frame: automaton.show }, update, besideAlive };
 }

@@ -10,6 +10,8 @@ export class Window extends EventTarget {
         /** @type {number | null} */
         this.cursor = null;
         this.whole = true;
+        /** @type {number[]} */
+        this.begins = []; // of attempts
     }
 
     // All there is; where everything was shown, everything is shown again.

@@ -3,6 +3,7 @@
 import json
 from base64 import b64decode
 from contextlib import suppress
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
@@ -47,10 +48,13 @@ def metrics(
     job: OwnJob,
     after: Annotated[int, Query(ge=0, le=2**53, description="Return rows after this epoch.")] = 0,
     limit: Annotated[int, Query(ge=1, le=10_000, description="Epochs.")] = 1000,
+    attempt: Annotated[int | None, Query(ge=1, le=999, description="An attempt other than the job's own.")] = None,
 ) -> Any:
     """Rows of the metrics after an epoch."""
     epochs = min(limit, jsonl.epochs_in(ROWS, job.asked.population))
-    found = jsonl.after(context.store.job_folder(job).run / JSONL, after, epochs, job.asked.population)
+    folder = context.store.job_folder(job)
+    folder = folder if attempt is None else replace(folder, attempt=attempt)
+    found = jsonl.after(folder.run / JSONL, after, epochs, job.asked.population)
     # A full answer may have more behind it. One that is not full has reached the end of what there is now.
     follows = found.until if found.epochs == epochs else "null"
     return reply_text(f'{{"rows":{found.text},"next":{follows}}}')
