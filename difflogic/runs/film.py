@@ -22,9 +22,9 @@ Pixels = npt.NDArray[np.uint8]
 FRAME_MS = 120
 LAST_FRAME_MS = 1500
 WIDTH = 512
-"""Approximate length of an image's longer side in pixels..."""
-MAX_SCALE = 8
-"""...with at most this many pixels a cell."""
+"""Length of an animation's longer side in pixels, rounded down to a multiple of its cells."""
+STRIP_SCALE = 8
+"""Most pixels a cell of a strip."""
 STRIP_WIDTH = 1600
 """Width from which a strip continues in the next row."""
 MOST_ROWS = 256
@@ -59,7 +59,7 @@ def beside(pictures: Sequence[Pixels]) -> Pixels:
 def scale_for(frames: Pixels) -> int:
     """Return the default number of pixels a cell."""
     longest: int = max(frames.shape[-3:-1])
-    return max(1, min(MAX_SCALE, WIDTH // longest))
+    return max(1, WIDTH // longest)
 
 
 def animation(
@@ -100,7 +100,8 @@ def strip(frames: Pixels, labels: Sequence[str], scale: int | None = None, neigh
 
     if frames.shape[1] == 1:
         frames, labels = frames[None, :, 0], [" to ".join(dict.fromkeys([labels[0], labels[-1]]))]
-    places = pixels_of((frames.shape[1], frames.shape[2]), scale or scale_for(frames), neighbourhood)
+    scale = scale or min(STRIP_SCALE, scale_for(frames))
+    places = pixels_of((frames.shape[1], frames.shape[2]), scale, neighbourhood)
     pixels = np.stack([enlarged(frame, places, np.array(PAPER, dtype=np.uint8)) for frame in frames])
     # The font of Pillow is the same everywhere.
     font = ImageFont.load_default()

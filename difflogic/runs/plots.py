@@ -6,6 +6,7 @@ import contextlib
 import io
 import logging
 import math
+import operator
 import os
 import sys
 import warnings
@@ -34,46 +35,45 @@ CELL_PIXELS = 8
 RULE_EXAMPLES = 8
 """Number of grids that show a rule."""
 GREY = 128
+LABEL_SHARE = 0.16
+"""Share of a diagram's width that the name of a stage takes."""
 
 
 def loss_png(rows: Sequence[Row], config: Config, title: str) -> bytes:
-    """Draw soft and hard loss on the training batch, and the gap between them; below the hard loss on the probes.
+    """Draw the soft loss, the hard loss and the number of unconverged gates, each with an axis of its own.
 
-    A dashed line is the number of undecided gates. Vertical lines are at the ends of smaller grids, and at a search.
+    Vertical lines with names are where a stage of the training begins: another grid, or a search.
     """
-    figure, batch, probes = _two_panels(title)
-    _mark(batch, probes, config, rows)
+    figure, (soft, hard, unconverged) = _panels(title, 3, config, rows)
     judged = [row for row in rows if row.hard_loss is not None]
     epochs = [row.epoch for row in judged]
-    batch.plot([row.epoch for row in rows], [row.soft_loss for row in rows], label="soft", linewidth=1)
-    batch.plot(epochs, [row.train_hard_loss for row in judged], "o-", label="hard", markersize=4)
-    ends = [row.train_hard_loss for row in judged if row.train_hard_loss is not None]
-    batch.fill_between(epochs, [row.soft_loss for row in judged], ends, color="C1", alpha=0.15, label="gap")
-    probes.plot(epochs, [row.hard_loss for row in judged], "o-", color="C1", label="hard", markersize=4)
     undecided = [math.nan if row.undecided is None else row.undecided for row in judged]
-    probes.plot(epochs, undecided, "--", color="C2", label="unconverged gates", linewidth=1)
-    soft = [row.soft_loss for row in rows if math.isfinite(row.soft_loss)]
-    hard = [row.hard_loss for row in rows if row.hard_loss is not None]
-    _label(batch, "loss on the training batch", [*soft, *ends])
-    _label(probes, "wrong cells on the evaluation grids", [*hard, *(each for each in undecided if each == each)])
+    soft.plot([row.epoch for row in rows], [row.soft_loss for row in rows], linewidth=1)
+    hard.plot(epochs, [row.hard_loss for row in judged], "o-", color="C1", label="evaluation grids", markersize=4)
+    hard.plot(epochs, [row.train_hard_loss for row in judged], "--", color="C1", label="training batch", linewidth=1)
+    unconverged.plot(epochs, undecided, "o-", color="C2", markersize=4)
+    hard.legend()
+    _label(soft, "soft loss", [row.soft_loss for row in rows])
+    _label(hard, "hard loss: wrong cells", [loss for row in judged for loss in (row.hard_loss, row.train_hard_loss)])
+    _label(unconverged, "unconverged gates", undecided)
     return _png(figure)
 
 
 def population_png(members: Sequence[Sequence[Row]], leader: int, config: Config, title: str) -> bytes:
     """Draw the soft loss of every member, below the hard loss on the probes; the leader's stand out."""
-    figure, batch, probes = _two_panels(title)
-    _mark(batch, probes, config, members[leader])
+    figure, (soft, hard) = _panels(title, 2, config, members[leader])
     crowd = {"color": "0.6", "linewidth": 0.6, "alpha": max(0.25, 1 / math.sqrt(len(members)))}
     order = [index for index in range(len(members)) if index != leader] + [leader]
     for index in order:
         rows, style = members[index], {"linewidth": 1.5} if index == leader else crowd
         label = "the best" if index == leader else "the others" if index == order[0] else None
         judged = [row for row in rows if row.hard_loss is not None]
-        batch.plot([row.epoch for row in rows], [row.soft_loss for row in rows], label=label, **style)
-        probes.plot([row.epoch for row in judged], [row.hard_loss for row in judged], label=label, **style)
+        soft.plot([row.epoch for row in rows], [row.soft_loss for row in rows], label=label, **style)
+        hard.plot([row.epoch for row in judged], [row.hard_loss for row in judged], **style)
     every = [row for rows in members for row in rows]
-    _label(batch, "soft loss on the training batch", [row.soft_loss for row in every if math.isfinite(row.soft_loss)])
-    _label(probes, "wrong cells on the evaluation grids", [row.hard_loss for row in every if row.hard_loss is not None])
+    soft.legend()
+    _label(soft, "soft loss", [row.soft_loss for row in every])
+    _label(hard, "hard loss: wrong cells", [row.hard_loss for row in every])
     return _png(figure)
 
 
@@ -152,25 +152,24 @@ def _diagram(width: float, height: float, x: str, y: str, title: str = "", dpi: 
     return figure, axes
 
 
-def _two_panels(title: str) -> tuple[Figure, Any, Any]:
-    figure = _figure(8, 6, 110)
-    above, below = figure.subplots(2, 1, sharex=True)
-    above.set_title(title, parse_math=False)
-    below.set_xlabel("epoch")
-    return figure, above, below
-
-
-def _mark(above: Axes, below: Axes, config: Config, rows: Sequence[Row]) -> None:
-    """Draw a line with its name where another grid is trained on, or a search begins, as far as the rows go."""
+def _panels(title: str, count: int, config: Config, rows: Sequence[Row]) -> tuple[Figure, Any]:
+    """Return a figure with panels one below the other, over epochs, with a named line where each stage begins."""
+    figure = _figure(8, 1.5 + 2 * count, 110)
+    panels = figure.subplots(count, 1, sharex=True)
+    figure.suptitle(title, parse_math=False)
+    figure.align_ylabels(panels)
+    panels[-1].set_xlabel("epoch")
     # Losses on both sides of a line are sums over grids of different sizes.
     marks = [(epoch, words) for epoch, words in schedule.marks(config) if epoch < len(rows)]
-    if not marks:
-        return
-    for epoch, _ in marks:
-        for axes in (above, below):
+    for axes in panels:
+        for epoch, _ in marks:
             axes.axvline(epoch, color="0.5", linestyle=":", linewidth=1)
-    top = above.secondary_xaxis("top")
-    top.set_xticks([epoch for epoch, _ in marks], [words for _, words in marks], rotation=20, ha="left", size=8)
+    if marks:
+        epochs = [epoch for epoch, _ in marks]
+        is_narrow = min(map(operator.sub, epochs[1:], epochs), default=len(rows)) < LABEL_SHARE * len(rows)
+        top = panels[0].secondary_xaxis("top")
+        top.set_xticks(epochs, [words for _, words in marks], rotation=20 if is_narrow else 0, ha="left", size=8)
+    return figure, panels
 
 
 def _png(figure: Figure) -> bytes:
@@ -182,13 +181,12 @@ def _png(figure: Figure) -> bytes:
     return buffer.getvalue()
 
 
-def _label(axes: Axes, text: str, values: Sequence[float]) -> None:
+def _label(axes: Axes, text: str, values: Sequence[float | None]) -> None:
     """Set a scale that is logarithmic above 1 and reaches 0, the loss of a solved circuit."""
     axes.set_yscale("symlog", linthresh=1)
-    axes.set_ylim(-0.1, 2 * max([1.0, *values]))
+    axes.set_ylim(-0.1, 2 * max([1.0, *(each for each in values if each is not None and math.isfinite(each))]))
     axes.set_ylabel(text)
     axes.grid(True, alpha=0.3)
-    axes.legend()
 
 
 def colors(bits: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:

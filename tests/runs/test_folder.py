@@ -68,7 +68,7 @@ def test_what_a_run_leaves(finished: Run, config: Config, engine: Engine) -> Non
     with Image.open(finished.path / "loss.png") as picture:
         assert picture.format == "PNG"
     with Image.open(finished.path / "rollout.gif") as animation:
-        assert animation.size == (6 * 8, 5 * 8)
+        assert animation.size == (6 * 85, 5 * 85)
         assert animation.info["loop"] == 0
 
 

@@ -98,10 +98,10 @@ def rows_of(epochs: int) -> list[Row]:
 
 def marked(figure: Any) -> tuple[list[float], list[str]]:
     """The epochs of the lines in each panel of a loss picture, and what stands above them."""
-    above, below = figure.axes
-    lines = [[line.get_xdata()[0] for line in axes.lines if line.get_linestyle() == ":"] for axes in (above, below)]
-    assert lines[0] == lines[1]
-    return lines[0], [label.get_text() for top in above.child_axes for label in top.get_xticklabels()]
+    lines = [[line.get_xdata()[0] for line in axes.lines if line.get_linestyle() == ":"] for axes in figure.axes]
+    assert all(each == lines[0] for each in lines)
+    assert len({axes.get_ylabel() for axes in figure.axes}) == len(figure.axes)
+    return lines[0], [label.get_text() for top in figure.axes[0].child_axes for label in top.get_xticklabels()]
 
 
 def test_losses_say_where_the_grid_grows_and_a_search_begins(monkeypatch: pytest.MonkeyPatch) -> None:
