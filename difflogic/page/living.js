@@ -1,7 +1,7 @@
 // A solved circuit as the living page that `difflogic export --format html` writes: its templates lie in this file.
 
 import { plural } from "../serve/web/format.js";
-import { drawing } from "./drawing.js";
+import { drawing } from "../circuits/export/templates/drawing.js";
 
 const MOST_DRAWN = 1500; // gates: beyond, neither a browser nor an eye follows
 
