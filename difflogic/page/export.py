@@ -5,8 +5,8 @@ import gzip
 import re
 from collections.abc import Sequence
 
-from difflogic.circuits.export.drawing import SYMBOLS
-from difflogic.circuits.export.text import template
+from difflogic.circuits.export.html import SCRIPTS as LIVING
+from difflogic.circuits.export.text import script, template
 from difflogic.errors import UsageError
 from difflogic.model.straight_line import EXPRESSIONS
 from difflogic.page.bundle import as_json, joined, package_text
@@ -55,11 +55,9 @@ def _living() -> dict[str, object]:
     """The living page of a solved circuit, to be filled in the browser: `living.js`."""
     return {
         "page": template("page.html"),
-        "style": template("page.css"),
+        "style": template("page.css") + template("figure.css"),
         "engines": template("engines.js"),
-        "script": template("circuit.js") + template("page.js"),
+        "script": script(*LIVING),
         "shader": template("step.wgsl.txt"),
-        "drawing": template("circuit.css"),
         "expressions": EXPRESSIONS,
-        "symbols": SYMBOLS,
     }

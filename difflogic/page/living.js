@@ -1,9 +1,7 @@
 // A solved circuit as the living page that `difflogic export --format html` writes: its templates lie in this file.
 
+import { gatesOf, plain } from "../circuits/export/templates/drawing.js";
 import { plural } from "../serve/web/format.js";
-import { drawing } from "../circuits/export/templates/drawing.js";
-
-const MOST_DRAWN = 1500; // gates: beyond, neither a browser nor an eye follows
 
 /**
  * @typedef {object} Templates
@@ -12,9 +10,7 @@ const MOST_DRAWN = 1500; // gates: beyond, neither a browser nor an eye follows
  * @property {string} engines
  * @property {string} script
  * @property {string} shader
- * @property {string} drawing the style of the drawing
  * @property {string[]} expressions of the sixteen gates, in the operators that JavaScript and WGSL share
- * @property {Record<string, [string, [number, number]]>} symbols
  */
 
 /** @returns {Templates} */
@@ -25,11 +21,10 @@ export function livingPage(hard, name) {
     const given = templates();
     const { channels, visible, periodic, neighbourhood = "moore", habitat, difflogic } = JSON.parse(hard.json());
     const circuit = { rows: hard.rows.map(plain), outputs: hard.outputs, channels, visible };
-    const count = circuit.rows.filter(([, gate]) => ![0, 3, 12, 15].includes(gate)).length;
-    const about = `difflogic ${difflogic}: ${plural(count, "gate")}, ${plural(channels, "channel")}, ${visible} visible; the grid ${periodic ? "wraps around" : "is 0 outside"}.`;
+    const gates = gatesOf(hard.rows);
+    const about = `difflogic ${difflogic}: ${plural(gates, "gate")}, ${plural(channels, "channel")}, ${visible} visible; the grid ${periodic ? "wraps around" : "is 0 outside"}.`;
     const marks = { name, upper: name.toUpperCase(), about, channels, inputs: 9 * channels };
     const body = statements(circuit, given.expressions, "let @NAME@ = @VALUE@;", "near[@BIT@]", ["0u", "0xffffffffu"]);
-    const drawn = count <= MOST_DRAWN;
     const data = {
         channels,
         visible,
@@ -38,27 +33,18 @@ export function livingPage(hard, name) {
         origin: Array.from({ length: channels }, (_, c) => c),
         home: habitat ? { ...habitat, rate: habitat.fire_rate, ones: [] } : null,
         shader: fill(given.shader, { ...marks, periodic, body }),
-        lines: drawn ? circuit.rows : null,
-        most: MOST_DRAWN,
+        lines: circuit.rows,
+        outputs: hard.outputs,
+        gates,
     };
     return fill(given.page, {
         ...marks,
         style: given.style,
-        drawing: drawn ? drawing(circuit, given.symbols, given.drawing) : "",
         data: JSON.stringify(data),
         cell: statements(circuit, given.expressions, "const @NAME@ = @VALUE@;", "patch[@BIT@]", ["0", "-1"]),
         engines: given.engines,
         script: given.script,
     });
-}
-
-// The same gate, by what it truly reads: of one input it reads `a`, as in difflogic/model/straight_line.py.
-/** @param {number[]} row */
-function plain([bit, gate, a, b]) {
-    if (gate === 0 || gate === 15) return [bit, gate, 0, 0];
-    if (a === b) return [bit, [0, 12, 3, 15][2 * (gate & 1) + (gate >> 3)], a, a];
-    if (gate === 5 || gate === 10) return [bit, gate === 5 ? 3 : 12, b, b];
-    return gate === 3 || gate === 12 ? [bit, gate, a, a] : [bit, gate, a, b];
 }
 
 // A template with marks between at signs replaced, as `fill` of difflogic/circuits/export/text.py does.

@@ -328,7 +328,7 @@ def saved(page: Page, button: str, file: Path) -> str:
 
 def test_what_is_downloaded_is_what_the_page_shows(solved: Page, browser: Browser, tmp_path: Path) -> None:
     netlist = netlist_json.from_json(saved(solved, "#save-circuit", tmp_path / "circuit.json"))
-    script = """(async () => { await ready; pause();
+    script = """(async () => { await ready; figure.pause();
         await automaton.resize(9, 33);
         await automaton.then(fillRandom);
         const start = Array.from(automaton.state);

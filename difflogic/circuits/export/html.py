@@ -17,32 +17,29 @@ from typing import Any
 
 import numpy as np
 
-from difflogic.circuits.export.drawing import MAX_GATES
 from difflogic.circuits.export.proving import check_grid, random_grid
-from difflogic.circuits.export.svg import drawing
 from difflogic.circuits.export.testbench import random_bits
-from difflogic.circuits.export.text import Files, fill, statements, template, text_of
+from difflogic.circuits.export.text import Files, fill, script, statements, template, text_of
 from difflogic.circuits.export.wgsl import grid_of, shader, words_of
 from difflogic.circuits.synthesis import tools
+from difflogic.circuits.synthesis.function import live_gates
 from difflogic.core.bits import Bits
 from difflogic.core.prng import key_from_seed
-from difflogic.errors import CircuitError, ExportError, ToolError
+from difflogic.errors import ExportError, ToolError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.deployment import Scenario
 from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import lines
 
+SCRIPTS = ("drawing.js", "figure.js", "page.js")
+"""Templates of the page, behind its engines."""
 _MOST_STATEMENTS = 5_000
 """Gates of a shader that a browser still compiles in reasonable time; beyond, the page computes in JavaScript."""
 
 
 def export(netlist: CellNetlist, name: str) -> Files:
-    """`NAME.html`. A circuit too large to be drawn comes without its drawing, and says so."""
+    """Return `NAME.html`. The page draws the circuit by itself."""
     code = lines(netlist)
-    try:
-        drawn = drawing(netlist, name)
-    except CircuitError:
-        drawn = ""
     data = {
         "channels": netlist.channels,
         "visible": netlist.visible,
@@ -52,20 +49,20 @@ def export(netlist: CellNetlist, name: str) -> Files:
         "colours": netlist.palette.tolist(),
         "home": None if netlist.scenario is None else _home(netlist.scenario, netlist.origin),
         "shader": shader(netlist, name) if len(code) <= _MOST_STATEMENTS else None,
-        "lines": rows(netlist) if drawn else None,
-        "most": MAX_GATES,
+        "lines": rows(netlist),
+        "outputs": netlist.outputs.tolist(),
+        "gates": live_gates(netlist),
     }
     cell = statements(netlist, "const {name} = {value};", "result[{name}] = {value};", "0", "-1")
     page = fill(
         "page.html",
         netlist,
         name,
-        style=template("page.css"),
-        drawing=drawn,
+        style=template("page.css") + template("figure.css"),
         data=json.dumps(data),
         cell=cell,
         engines=template("engines.js"),
-        script=template("circuit.js") + template("page.js"),
+        script=script(*SCRIPTS),
     )
     return {f"{name}.html": page}
 

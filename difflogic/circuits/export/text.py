@@ -25,6 +25,7 @@ MAX_NAME = 60
 _DEVICE = re.compile(r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)
 _MARK = re.compile(r"@([A-Z_]+)@")
 _PART = re.compile(r"@WHERE ([A-Z_]+)@\n(.*?)@END@\n", re.DOTALL)
+_MODULE = re.compile(r"^(?:import .*;\n|export )", re.MULTILINE)
 _TEMPLATES = resources.files(__package__) / "templates"
 
 
@@ -71,6 +72,11 @@ def text_of(files: Files, file: str) -> str:
 def template(file: str) -> str:
     """The text of a template."""
     return (_TEMPLATES / file).read_text(encoding="utf-8")
+
+
+def script(*files: str) -> str:
+    """Return templates in JavaScript as one classic script: modules among them lose their imports and exports."""
+    return _MODULE.sub("", "".join(map(template, files)))
 
 
 def fill(file: str, netlist: Netlist, name: str, **values: object) -> str:

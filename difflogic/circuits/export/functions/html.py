@@ -10,7 +10,7 @@ from difflogic.circuits.export import html
 from difflogic.circuits.export.drawing import MAX_GATES
 from difflogic.circuits.export.functions.observations import Observations
 from difflogic.circuits.export.svg import drawing
-from difflogic.circuits.export.text import Files, fill, template, text_of
+from difflogic.circuits.export.text import Files, fill, script, template, text_of
 from difflogic.errors import CircuitError
 from difflogic.model.controller import Controller
 
@@ -37,10 +37,10 @@ def export(controller: Controller, name: str) -> Files:
         "controller.html",
         controller,
         name,
-        style=template("page.css") + template("controller.css"),
+        style="".join(map(template, ("page.css", "figure.css", "controller.css"))),
         drawing=drawn,
         data=json.dumps(data),
-        script=template("circuit.js") + template("controller.js"),
+        script=script("drawing.js", "controller.js"),
     )
     return {f"{name}.html": page}
 

@@ -1,3 +1,4 @@
+const element = (id) => document.getElementById(id);
 const SPEEDS = [5, 10, 25, 50, 200]; // steps a second; 50 are real time
 const names = circuit.observations.map((each) => each.name);
 const trained = circuit.observations.map((each) => each.thresholds);
@@ -18,7 +19,7 @@ function code(observation, thresholds) {
 }
 
 function decide(observation, thresholds) {
-    const values = withGates(code(observation, thresholds));
+    const values = withGates(circuit.lines, code(observation, thresholds));
     const bits = circuit.outputs.map((bit) => values[bit]), shown = bits.length - circuit.memory;
     const number = (given) => given.reduce((sum, bit, index) => sum + (bit << index), 0);
     return { values, action: number(bits.slice(0, shown)), memory: bits.slice(shown), number: number(bits) };
@@ -99,7 +100,7 @@ for (const mark of document.querySelectorAll("#circuit .input")) notes[mark.data
 
 function draw() {
     const seen = observed(), { values, action } = decide(seen, state.thresholds);
-    light(values);
+    light(element("circuit"), values);
     if (circuit.pole) {
         element("cart").setAttribute("transform", `translate(${state.observation[0]} 0)`);
         element("pole").setAttribute("transform", `rotate(${(state.observation[2] * 180) / Math.PI})`);

@@ -49,6 +49,7 @@
     }
 
     function wires() {
+        const marks = document.querySelectorAll("#circuit [data-bit]");
         if (!marks.length) return;
         const { values } = decide(observed(), state.thresholds);
         for (const mark of marks) {

@@ -1,6 +1,13 @@
-// The circuit as a picture: inputs on the left, channels on the right, gates in columns by depth. Pass-throughs and NOT are
-// folded into the wires, as in difflogic/circuits/export/drawing.py, but hundreds of gates have to fit: a wire goes straight
-// to its reader, behind what lies between. `data-bit` says whose value a mark carries, so that the living page lights it.
+// Draws a circuit: inputs on the left, channels on the right, gates in columns by depth. Pass-throughs and NOT are folded
+// into the wires, as in difflogic/circuits/export/drawing.py, but hundreds of gates have to fit: a wire goes straight to its
+// reader, behind what lies between. `data-bit` says whose value a mark carries, so that a page can light it.
+
+export const MOST_DRAWN = 1500; // gates: beyond, neither a browser nor an eye follows
+/** @type {Record<number, [string, [number, number]]>} name of a gate and which of its inputs are inverted, as SYMBOLS of drawing.py */
+const SYMBOLS = {
+    1: ["AND", [0, 0]], 2: ["AND", [0, 1]], 4: ["AND", [1, 0]], 6: ["XOR", [0, 0]], 7: ["OR", [0, 0]],
+    8: ["NOR", [0, 0]], 9: ["XNOR", [0, 0]], 11: ["OR", [0, 1]], 13: ["OR", [1, 0]], 14: ["NAND", [0, 0]],
+};
 
 const COLUMN = 92,
     ROW = 17,
@@ -12,36 +19,49 @@ const PLACES = ["above left", "above", "above right", "left", "itself", "right",
 /** @typedef {{ bit: number, inverted: boolean }} Wire */
 /** @typedef {{ bit: number, name: string, reads: Wire[], depth: number, y: number, kind: "input" | "gate" | "output", note?: string }} Part */
 
-/**
- * @param {{ rows: number[][], outputs: number[], channels: number, visible: number }} circuit
- * @param {Record<string, [string, [number, number]]>} symbols of gates: their names, and which of their inputs are inverted
- * @param {string} style
- */
-export function drawing(circuit, symbols, style) {
-    const parts = placed(partsOf(circuit, symbols));
+/** @typedef {{ rows: number[][], outputs: number[], channels: number, visible: number, origin?: number[] }} Circuit  rows of bit, gate, a, b */
+
+/** Returns the drawing as SVG. @param {Circuit} circuit */
+export function drawing(circuit) {
+    const parts = placed(partsOf(circuit));
     const columns = Math.max(...parts.map(({ depth }) => depth)) + 1,
         rows = Math.max(...parts.map(({ y }) => y)) + 1;
     const width = MARGIN.left + (columns - 1) * COLUMN + MARGIN.right,
         height = MARGIN.top * 2 + rows * ROW;
     const starts = new Map(parts.filter(({ kind }) => kind !== "output").map((part) => [part.bit, part]));
     const body = [...parts.flatMap((part) => wires(part, starts)), ...parts.map(mark)];
-    const label = `The circuit: ${parts.filter(({ kind }) => kind === "gate").length} gates`;
-    return [
-        `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${label}">`,
-        `<style>${style}</style>`,
-        ...body,
-        "</svg>",
-    ].join("\n");
+    const head = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}"`;
+    return `${head} role="img" aria-label="The circuit: ${gatesOf(circuit.rows)} gates">${body.join("\n")}</svg>`;
+}
+
+/** Returns the number of gates with two inputs. @param {number[][]} rows */
+export const gatesOf = (rows) => rows.filter((row) => ![0, 3, 12, 15].includes(plain(row)[1])).length;
+
+/** Returns the same gate by the inputs that it depends on: a gate of one input reads `a`, as in difflogic/model/straight_line.py. @param {number[]} row */
+export function plain([bit, gate, a, b]) {
+    if (gate === 0 || gate === 15) return [bit, gate, 0, 0];
+    if (a === b) return [bit, [0, 12, 3, 15][2 * (gate & 1) + (gate >> 3)], a, a];
+    if (gate === 5 || gate === 10) return [bit, gate === 5 ? 3 : 12, b, b];
+    return gate === 3 || gate === 12 ? [bit, gate, a, a] : [bit, gate, a, b];
+}
+
+/** Appends the value of each gate to those of the inputs: a gate's number is its truth table, 00 the highest bit. @param {number[][]} rows @param {number[]} values */
+export function withGates(rows, values) {
+    for (const [bit, gate, a, b] of rows) values[bit] = (gate >> (3 - 2 * values[a] - values[b])) & 1;
+    return values;
+}
+
+/** Marks what carries a 1. @param {Element} drawn @param {number[]} values of all bits */
+export function light(drawn, values) {
+    for (const mark of /** @type {NodeListOf<SVGElement>} */ (drawn.querySelectorAll("[data-bit]")))
+        mark.classList.toggle("on", (values[Number(mark.dataset.bit)] ^ Number(mark.dataset.inverted ?? 0)) === 1);
 }
 
 const xOf = (/** @type {Part} */ part) => MARGIN.left + part.depth * COLUMN;
 const yOf = (/** @type {Part} */ part) => Math.round(10 * (MARGIN.top + (part.y + 0.5) * ROW)) / 10;
 
-/**
- * @param {{ rows: number[][], outputs: number[], channels: number, visible: number }} circuit
- * @param {Record<string, [string, [number, number]]>} symbols
- */
-function partsOf({ rows, outputs, channels, visible }, symbols) {
+/** @param {Circuit} circuit */
+function partsOf({ rows, outputs, channels, visible, origin = [...outputs.keys()] }) {
     /** @type {Map<number, Wire>} */
     const wires = new Map(Array.from({ length: 9 * channels }, (_, bit) => [bit, { bit, inverted: false }]));
     /** @type {Map<number, Part>} */
@@ -52,12 +72,12 @@ function partsOf({ rows, outputs, channels, visible }, symbols) {
         gates.set(bit, { bit, name, reads, depth, y: 0, kind: "gate" });
         wires.set(bit, { bit, inverted: false });
     };
-    for (const [bit, gate, a, b] of rows) {
+    for (const [bit, gate, a, b] of rows.map(plain)) {
         if (gate === 0 || gate === 15) add(bit, String(gate & 1), []);
         else if (gate === 3 || gate === 12) wires.set(bit, { bit: wire(a).bit, inverted: wire(a).inverted !== (gate === 12) });
         else {
             const reads = [wire(a), wire(b)],
-                [name, inverted] = symbols[onInverted(gate, reads[0].inverted, reads[1].inverted)];
+                [name, inverted] = SYMBOLS[onInverted(gate, reads[0].inverted, reads[1].inverted)];
             add(
                 bit,
                 name,
@@ -69,7 +89,7 @@ function partsOf({ rows, outputs, channels, visible }, symbols) {
     /** @type {Part[]} */
     const ends = outputs.map((output, c) => ({
         bit: wire(output).bit,
-        name: `channel ${c}`,
+        name: `channel ${origin[c]}`,
         note: c < visible ? "visible" : "memory",
         reads: [wire(output)],
         depth: last,
@@ -81,7 +101,7 @@ function partsOf({ rows, outputs, channels, visible }, symbols) {
     const inputs = [...read]
         .filter((bit) => bit < 9 * channels)
         .sort((a, b) => a - b)
-        .map((bit) => ({ bit, name: `channel ${Math.floor(bit / 9)} ${PLACES[bit % 9]}`, reads: [], depth: 0, y: 0, kind: "input" }));
+        .map((bit) => ({ bit, name: `channel ${origin[Math.floor(bit / 9)]} ${PLACES[bit % 9]}`, reads: [], depth: 0, y: 0, kind: "input" }));
     return [...inputs, ...[...gates.values()].filter(({ bit }) => read.has(bit)), ...ends];
 }
 
@@ -97,11 +117,8 @@ function onInverted(gate, a, b) {
 /** @param {Part[]} parts */
 function placed(parts) {
     /** @type {Part[][]} */
-    const columns = [];
-    for (const part of parts) {
-        columns[part.depth] ??= [];
-        columns[part.depth].push(part);
-    }
+    const columns = Array.from({ length: Math.max(...parts.map(({ depth }) => depth)) + 1 }, () => []);
+    for (const part of parts) columns[part.depth].push(part);
     const source = new Map(parts.filter(({ kind }) => kind !== "output").map((part) => [part.bit, part]));
     /** @type {Map<Part, Part[]>} */
     const left = new Map(parts.map((part) => [part, part.reads.map(({ bit }) => /** @type {Part} */ (source.get(bit)))])),

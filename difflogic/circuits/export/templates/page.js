@@ -1,21 +1,22 @@
 const SPEEDS = [1, 2, 5, 10, 20, 60, 240, 1000];
 const SIZES = [16, 24, 32, 48, 64, 96, 128, 256, 512];
-const MOST_AT_ONCE = 64; // steps between two pictures
+const MOST_TRIED = 5e7; // operations that may be spent on what the start becomes
 
+const element = (id) => document.getElementById(id);
+const figure = new Figure(element("figure"));
+const canvas = figure.now;
+
+// The world of the figure.
 const automaton = {
     height: 64,
     width: 64,
     state: new Uint32Array(0),
     steps: 0,
-    playing: false,
-    turn: 0, // of the loop that plays: an earlier one stops
     until: Infinity, // the step at which playing pauses
     busy: Promise.resolve(), // the last step under way: one at a time
     engine: new ScriptEngine(),
     coins: new Coins((Math.random() * 0xffffffff) >>> 0),
     view: -1, // the channel shown large, -1 for the picture
-    cursor: { y: 32, x: 32 },
-
     past: [], // of a line: its states before, the latest last
 
     words: () => wordsOf(automaton.width),
@@ -36,7 +37,7 @@ const automaton = {
 
     // Runs `change` after the steps under way, so that nothing is lost that is painted meanwhile.
     then(change) {
-        automaton.busy = automaton.busy.then(change).then(draw, failed);
+        automaton.busy = automaton.busy.then(change).then(() => figure.draw(), failed);
         return automaton.busy;
     },
 
@@ -53,10 +54,28 @@ const automaton = {
 
     resize(height, width) {
         return automaton.then(() => {
-            Object.assign(automaton, { height, width, steps: 0, cursor: { y: height >> 1, x: width >> 1 } });
+            Object.assign(automaton, { height, width, steps: 0 });
             automaton.state = new Uint32Array(height * circuit.channels * wordsOf(width));
             beginAgain();
+            Object.assign(figure.cursor, { y: height >> 1, x: width >> 1 });
+            element("size").value = `${height},${width}`;
         });
+    },
+
+    again: () => automaton.then(beginAgain),
+    damage: () => automaton.then(damageMiddle),
+    touch: (y, x, buttons) => automaton.then(() => useBrush(y, x, buttons & 2 ? "damage" : element("brush").value)),
+    paint() {
+        paint(canvas, automaton.view);
+        laboratory();
+    },
+    layout: () => layout(),
+
+    // Every bit around one cell.
+    inputs(y, x) {
+        const patch = new Int32Array(9 * circuit.channels);
+        neighbourhood(automaton.state, automaton.height, automaton.width, y, x >> 5, patch);
+        return Array.from(patch, (word) => (word >>> (x & 31)) & 1);
     },
 
     async use(name) {
@@ -74,7 +93,7 @@ function say(text, engine) {
 }
 
 function failed(error) {
-    pause();
+    figure.pause();
     if (automaton.engine.name === "gpu") say("WebGPU failed (" + error.message + "): JavaScript computes.", "js");
     else throw error;
 }
@@ -93,7 +112,7 @@ function beginAgain() {
         const v = y + down, u = x + right;
         if (v >= 0 && u >= 0 && v < automaton.height && u < automaton.width) automaton.set(v, u, c, 1);
     }
-    automaton.until = home.steps;
+    automaton.until = picture.stays ? Infinity : home.steps;
 }
 
 function fillRandom() {
@@ -127,7 +146,7 @@ function damage(y, x, side) {
     });
 }
 
-function woundMiddle() {
+function damageMiddle() {
     damage(automaton.height >> 1, automaton.width >> 1, Math.max(2, Math.round(automaton.height * 0.3)));
 }
 
@@ -141,7 +160,7 @@ function useBrush(y, x, kind) {
 
 // --- pictures
 
-const canvas = element("grid"), thumbnails = [];
+const thumbnails = [];
 const MOST_WIDE = 1600; // pixels of a grid of hexagons
 
 // How cells lie on a canvas: {width, height} in pixels, `cells`, of each pixel its cell or -1, and `box(y, x)`, the left,
@@ -198,139 +217,54 @@ function colour(y, x, view, state) {
     return 0xff000000 | (mix(0x2a) << 16) | (mix(0x20) << 8) | mix(0x15);
 }
 
+// Of all cells, those of a line's past first.
+function coloursOf(state, view) {
+    const colours = [];
+    for (let y = 0; y < automaton.height; y++) for (let x = 0; x < automaton.width; x++) colours.push(colour(y, x, view, state));
+    return colours;
+}
+
 function paint(target, view) {
+    const states = automaton.isLine() ? [...automaton.past, automaton.state] : [automaton.state];
+    paintColours(target, states.flatMap((state) => coloursOf(state, view)));
+}
+
+function paintColours(target, colours) {
     const { width, height, cells } = layout();
     if (target.width !== width || target.height !== height) {
         Object.assign(target, { width, height });
         target.style.aspectRatio = `${width} / ${height}`;
     }
-    const image = new ImageData(width, height), pixels = new Uint32Array(image.data.buffer), colours = [];
-    for (const state of automaton.isLine() ? [...automaton.past, automaton.state] : [automaton.state])
-        for (let y = 0; y < automaton.height; y++) for (let x = 0; x < automaton.width; x++) colours.push(colour(y, x, view, state));
+    const image = new ImageData(width, height), pixels = new Uint32Array(image.data.buffer);
     cells.forEach((cell, i) => (pixels[i] = colours[cell] ?? 0));
     target.getContext("2d").putImageData(image, 0, 0);
 }
 
-let stale = false;
-
-function draw() {
-    if (stale) return;
-    stale = true;
-    requestAnimationFrame(() => {
-        stale = false;
-        paint(canvas, automaton.view);
-        thumbnails.forEach(([target, view]) => paint(target, view));
-        let ones = 0;
-        for (let y = 0; y < automaton.height; y++) for (let x = 0; x < automaton.width; x++) ones += automaton.get(y, x, Math.max(0, automaton.view));
-        const shown = circuit.channels === 1 ? "" : ` in channel ${circuit.origin[Math.max(0, automaton.view)]}`;
-        element("count").textContent = `Step ${automaton.steps}`;
-        element("ones").textContent = `${ones} of ${automaton.height * automaton.width} cells are 1${shown}`;
-        look();
-    });
+// What stands under Laboratory, as far as it is open.
+function laboratory() {
+    if (!element("laboratory").open) return;
+    thumbnails.forEach(([target, view]) => paint(target, view));
+    let ones = 0;
+    for (let y = 0; y < automaton.height; y++) for (let x = 0; x < automaton.width; x++) ones += automaton.get(y, x, Math.max(0, automaton.view));
+    const shown = circuit.channels === 1 ? "" : ` in channel ${circuit.origin[Math.max(0, automaton.view)]}`;
+    element("ones").textContent = `${ones} of ${automaton.height * automaton.width} cells are 1${shown}`;
 }
 
-// --- the cell looked at, and its circuit
-
-function look() {
-    const { y, x } = automaton.cursor, cell = element("cursor").style;
-    const scale = canvas.clientWidth / layout().width, box = layout().box(y, x);
-    ["left", "top", "width", "height"].forEach((name, i) => (cell[name] = `${box[i] * scale}px`));
-    if (circuit.lines === null) {
-        element("looked").textContent = `With more than ${circuit.most} gates it is too large to be drawn.`;
-        return;
-    }
-    const values = valuesAt(y, x);
-    element("looked").textContent = `Row ${y}, column ${x}. Wires that carry a 1 are thick and green.`;
-    light(values);
-}
-
-// Every bit of one cell.
-function valuesAt(y, x) {
-    const patch = new Int32Array(9 * circuit.channels);
-    neighbourhood(automaton.state, automaton.height, automaton.width, y, x >> 5, patch);
-    return withGates(Array.from(patch, (word) => (word >>> (x & 31)) & 1));
-}
+element("laboratory").addEventListener("toggle", laboratory);
 
 // --- controls
 
-function pause() {
-    automaton.playing = false;
-    automaton.turn++;
-    element("play").textContent = "Play";
-    element("play").setAttribute("aria-pressed", "false");
-}
-
-async function play() {
-    automaton.playing = true;
-    if (automaton.steps >= automaton.until) automaton.until = Infinity;
-    element("play").textContent = "Pause";
-    element("play").setAttribute("aria-pressed", "true");
-    const turn = ++automaton.turn;
-    let before = performance.now(), due = 1;
-    for (;;) {
-        const now = await new Promise(requestAnimationFrame);
-        if (automaton.turn !== turn) return;
-        due = Math.min(due + (Math.max(0, now - before) / 1000) * SPEEDS[element("speed").value], MOST_AT_ONCE);
-        before = now;
-        if (due < 1) continue;
-        const count = Math.max(0, Math.min(Math.floor(due), automaton.until - automaton.steps));
-        await automaton.advance(count);
-        due -= count;
-        if (automaton.turn === turn && automaton.steps >= automaton.until) return pause();
-    }
-}
-
-const ACTIONS = {
-    play: () => (automaton.playing ? pause() : play()),
-    step: () => automaton.advance(1),
-    again: () => automaton.then(beginAgain),
-    random: () => automaton.then(fillRandom),
-    one: () => automaton.then(oneCell),
-    clear: () => automaton.then(clear),
-    wound: () => automaton.then(woundMiddle),
-};
-const KEYS = { " ": "play", s: "step", b: "again", r: "random", o: "one", c: "clear", d: "wound" };
-
-for (const [id, action] of Object.entries(ACTIONS)) element(id).addEventListener("click", action);
+const ACTIONS = { random: fillRandom, one: oneCell, clear };
+for (const [id, action] of Object.entries(ACTIONS)) element(id).addEventListener("click", () => automaton.then(action));
+const KEYS = { " ": "play", s: "step", b: "again", r: "random", o: "one", c: "clear", d: "damage" };
 
 document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("button, select, input, summary")) return;
-    const action = KEYS[event.key.toLowerCase()];
-    if (!action) return;
+    const button = KEYS[event.key.toLowerCase()];
+    if (!button) return;
     event.preventDefault();
-    ACTIONS[action]();
+    element(button).click();
 });
-
-canvas.addEventListener("keydown", (event) => {
-    const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
-    const { height, width, cursor } = automaton;
-    if (move) Object.assign(cursor, { y: (cursor.y + move[0] + height) % height, x: (cursor.x + move[1] + width) % width });
-    else if (event.key === "Enter") automaton.then(() => useBrush(cursor.y, cursor.x, element("brush").value));
-    else return;
-    event.preventDefault();
-    look();
-});
-
-function pointed(event) {
-    const box = canvas.getBoundingClientRect();
-    const at = (value, count) => Math.min(count - 1, Math.max(0, Math.floor(value * count)));
-    const { width, height, cells } = layout();
-    const cell = cells[at((event.clientY - box.top) / box.height, height) * width + at((event.clientX - box.left) / box.width, width)];
-    if (cell < 0) return;
-    // Of a line the past cannot be changed: wherever one points, it is a cell of now.
-    Object.assign(automaton.cursor, { y: automaton.isLine() ? 0 : Math.floor(cell / automaton.width), x: cell % automaton.width });
-    const kind = event.buttons & 2 ? "damage" : element("brush").value, { y, x } = automaton.cursor;
-    if (event.buttons & 3) automaton.then(() => useBrush(y, x, kind));
-    else look();
-}
-
-canvas.addEventListener("pointerdown", (event) => {
-    if (event.isTrusted) canvas.setPointerCapture(event.pointerId);
-    pointed(event);
-});
-canvas.addEventListener("pointermove", pointed);
-canvas.addEventListener("contextmenu", (event) => event.preventDefault());
-window.addEventListener("resize", look);
 
 if (circuit.neighbourhood === "line") automaton.height = 1;
 const sizes = SIZES.map((side) => [circuit.neighbourhood === "line" ? 1 : side, side]);
@@ -341,7 +275,7 @@ for (const [height, width] of sizes) {
 }
 element("size").addEventListener("change", (event) => automaton.resize(...event.target.value.split(",").map(Number)));
 
-// Size, chance and start as it was trained. What grows from noise does so on any grid: it keeps the large one.
+// Size, chance and start as it was trained.
 function atHome(home) {
     if (!sizes.some(([height, width]) => height === home.height && width === home.width)) {
         sizes.push([home.height, home.width]);
@@ -349,10 +283,7 @@ function atHome(home) {
     }
     if (home.rate < 1) Object.assign(element("rate"), { value: Math.round(100 * home.rate) });
     element("update").value = home.rate < 1 ? "async" : "sync";
-    element("again").hidden = home.start === "random";
-    if (home.start === "random") return;
     Object.assign(automaton, { height: home.height, width: home.width });
-    element("trained").textContent = `Trained to show its picture after ${home.steps} steps: there it pauses, and may go on.`;
 }
 
 element("engine").addEventListener("change", async (event) => {
@@ -372,6 +303,7 @@ const TEXTS = {
 };
 for (const [id, text] of Object.entries(TEXTS)) {
     const show = () => {
+        if (id === "speed") figure.speed = SPEEDS[element(id).value];
         element(`${id}-text`).textContent = text(element(id).value);
         element(id).setAttribute("aria-valuetext", text(element(id).value));
     };
@@ -393,7 +325,7 @@ function addView(name, view) {
     button.addEventListener("click", () => {
         automaton.view = view;
         for (const other of element("channels").children) other.setAttribute("aria-pressed", String(other === button));
-        draw();
+        figure.draw();
     });
     thumbnails.push([small, view]);
     element("channels").append(button);
@@ -408,10 +340,45 @@ if (circuit.channels > 1) {
 
 // --- begin
 
+const BEGINNINGS = { seed: "that grows from one cell", zeros: "that grows from nothing", picture: "that grows from another", random: "that grows from noise" };
+
+// What the start becomes after the steps of the training, found by trying: its colours, and whether they stay for as many
+// steps more. From noise it is a picture only if two starts become the same.
+const picture = { colours: [], stays: false };
+
+async function findPicture() {
+    const { home, gates } = circuit;
+    if (home === null || circuit.neighbourhood === "line" || home.steps * home.height * wordsOf(home.width) * gates > MOST_TRIED) return;
+    const seen = [];
+    for (let start = 0; start < (home.start === "random" ? 2 : 1); start++) {
+        await automaton.resize(home.height, home.width);
+        await automaton.advance(home.steps);
+        if (start === 0) picture.colours = coloursOf(automaton.state, -1);
+        for (let after = 0; after < home.steps; after++) {
+            seen.push(coloursOf(automaton.state, -1).join());
+            await automaton.advance(1);
+        }
+    }
+    picture.stays = seen.every((each) => each === seen[0]);
+    if (home.start === "random" && !picture.stays) picture.colours = [];
+}
+
 // JavaScript computes until the shader is compiled.
 async function begin() {
-    await automaton.resize(automaton.height, automaton.width);
-    if (!matchMedia("(prefers-reduced-motion: reduce)").matches) play();
+    await findPicture();
+    const { colours } = picture, isRule = circuit.home?.start === "random" && !colours.length && automaton.height > 1;
+    // A rule was trained on boards that are too small to watch.
+    await (isRule ? automaton.resize(64, 64) : automaton.resize(automaton.height, automaton.width));
+    figure.use(automaton);
+    figure.show(circuit.lines && { ...circuit, rows: circuit.lines });
+    if (colours.length) {
+        figure.aim(`Its picture, after ${circuit.home.steps} steps`);
+        paintColours(figure.target, colours);
+    }
+    const what = colours.length ? `A picture ${BEGINNINGS[circuit.home.start]}.` : "A cellular automaton.";
+    figure.say(`${what} Every cell follows the same ${circuit.gates} gate${circuit.gates === 1 ? "" : "s"}. Click to damage it.`);
+    new ResizeObserver(() => parent.postMessage({ difflogic: "height", height: document.body.offsetHeight }, "*")).observe(document.body);
+    if (!matchMedia("(prefers-reduced-motion: reduce)").matches) figure.play();
     try {
         await automaton.use("gpu");
     } catch (error) {
