@@ -8,7 +8,7 @@ from difflogic.circuits.synthesis import function as synthesis
 from difflogic.circuits.synthesis.function import live_gates
 from difflogic.circuits.synthesis.simplify import OnPass, Simplified, silent
 from difflogic.errors import MissingPackagesError, RunFolderError, UsageError
-from difflogic.evaluation.gallery import Exhibit, add_exports, listed
+from difflogic.evaluation.gallery import Exhibit, add_exports, listed, title_of
 from difflogic.evaluation.report import page
 from difflogic.model import function_json
 from difflogic.model.controller import Controller
@@ -30,7 +30,7 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
 
     Raises CheckpointError, RunFolderError if the run has not ended.
     """
-    run = chosen.run_folder(run)
+    named, run = run, chosen.run_folder(run)
     scored = results.read(run)
     if not scored:
         raise RunFolderError(f"The training of the agents in {run} has not ended: continue it with --resume.")
@@ -57,10 +57,10 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
     except (UsageError, MissingPackagesError) as error:  # it draws nothing, or its painter is not installed
         left_out.append(f"film: {error}")
         files[CARD] = curves(run, card=True)
-    headline = (run / SUMMARY).read_text(encoding="utf-8").partition("\n")[0]
+    title, headline = title_of(named), (run / SUMMARY).read_text(encoding="utf-8").partition("\n")[0]
     files["index.html"] = page(
         "agent.html",
-        title=config.name,
+        title=title,
         headline=headline,
         facts=_facts(member),
         scores=_scores(scored),
@@ -76,7 +76,7 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
     member.environments.close()
     counts = "no controller" if found is None else f"{live_gates(found.netlist)} gates, {config.environment.id}"
     told = f"The agent of seed {scored['best']}, the best of {len(scored['members'])}."
-    return Exhibit(name, config.name, headline, counts, told, files, cover)
+    return Exhibit(name, title, headline, counts, told, files, cover)
 
 
 def _facts(member: Member) -> str:

@@ -4,13 +4,13 @@ An exhibit shows the running automaton, its film, losses, gates, circuit, and ev
 """
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from difflogic.circuits.export import formats
 from difflogic.circuits.export.text import Files, identifier
-from difflogic.circuits.synthesis.convert import gates_once
 from difflogic.circuits.synthesis.function import live_gates
 from difflogic.circuits.synthesis.simplify import OnPass, Simplified, silent, simplified
 from difflogic.errors import DifflogicError, RunFolderError, UsageError
@@ -21,7 +21,7 @@ from difflogic.evaluation.trained_circuit import TrainedCircuit
 from difflogic.model import netlist_json
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.function_netlist import FunctionNetlist
-from difflogic.model.statistics import active_gates, census
+from difflogic.model.statistics import census
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.runs import manifest, plots, run_list
 from difflogic.runs.journal import CSV
@@ -65,13 +65,13 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
     files |= _downloads(trained, netlist, name)
     left_out = add_exports(files, found.netlist, name)
     counts = _counts(trained, netlist, found)
-    heading = manifest.read(trained.path).get("result", "")
+    title, certain = title_of(run), proof.at_once(trained)
+    heading = manifest.read(trained.path).get("result", "") if certain is None else certain.text
     files["index.html"] = page(
         "exhibit.html",
-        title=trained.title,
+        title=title,
         headline=heading,
-        every_start="" if (certain := proof.at_once(trained)) is None else certain.text,
-        facts=trained.facts,
+        facts=f"{trained.title}. {trained.facts}",
         counts=counts,
         proof=f"{'Proved equal' if found.verdict.equal else 'NOT proved equal'}: {found.verdict.how}.",
         steps=found.steps,
@@ -81,8 +81,14 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
         left_out=left_out,
         config=trained.config.to_toml(),
     )
-    brief = f"{live_gates(found.netlist)} gates, {found.netlist.channels} of {netlist.channels} channels"
-    return Exhibit(name, trained.title, heading, brief, trained.told, files)
+    seconds = f", trained in {trained.rows[-1].elapsed_s:.3g} s" if trained.rows else ""
+    brief = f"{live_gates(found.netlist)} gates{seconds}"
+    return Exhibit(name, title, heading, brief, trained.told, files)
+
+
+def title_of(run: Path) -> str:
+    """Return the name of a run's folder without the date that a default name ends with."""
+    return re.sub(r"-\d{8}-\d{6}$", "", run.resolve().name)
 
 
 def add_exports(files: Files, netlist: CellNetlist | FunctionNetlist, name: str) -> list[str]:
@@ -109,8 +115,6 @@ def _counts(trained: TrainedCircuit, netlist: CellNetlist, found: Simplified[Cel
         ("gates per cell", live_gates(netlist)),
         ("gates per cell, simplified", live_gates(found.netlist)),
         ("soft gates", trained.config.model.gates),
-        ("active soft gates: neither A nor B, as the paper counts", active_gates(trained.circuit.gate_logits)),
-        ("the same, a gate that sees one channel alone once for all channels", gates_once(found.netlist)),
     ]
 
 

@@ -53,6 +53,8 @@ def test_every_link_leads_to_a_file_and_none_elsewhere(pages: Path) -> None:
 def test_what_is_said_is_what_is_there(pages: Path, trained: Path) -> None:
     index = (pages / "index.html").read_text()
     assert [name for name in LINK.findall(index) if name.endswith(".html")] == ["a_b/index.html", "a_b_2/index.html"]
+    assert re.findall("<h2>(.+)</h2>", index) == ["a b", "a_b"]
+    assert len(re.findall(r"<p class=\"soft\">\d+ gates, trained in [\d.]+ s</p>", index)) == 2
     page = (pages / "a_b/index.html").read_text()
     kept = json.loads((trained / "a b/evaluation.json").read_text())
     for measure in kept["measures"]:
